@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            builds build/orthant and the library
-# make demo       installs what that needs (and says what), builds, and holds a contest on the text in data/
+# make demo       installs what that needs (and says what), builds, and holds a comparison on the text in data/
 # make demo-translate  the same for translation: two attentions on sentences in data/tatoeba, and some translated
-# make headline   builds, holds the contest of README's table (a quarter of an hour), and puts its results into README
+# make headline   builds, holds the comparison of README's table (a quarter of an hour), and puts its results into README
 # make test       installs what it needs (and says what), and runs every test; the last line is the result
 # make test-quick the release build alone, short forms of the slow tests, and no test that only calculates
 # make check      T=NAME: the tests whose names contain NAME; L=LABEL: unit, script, browser or slow; T=NAME F=PATTERN: the

@@ -2,12 +2,14 @@
  *
  * Speed of the attention engines, against the peak of matrix products measured in the same run.
  *
- *     bench_engines [--precision f32|bf16|f64] [--threads N] [--only TEXT] [--query-block N] [--key-block N]
+ *     bench_engines [--precision f32|bf16|f64] [--threads N] [--only TEXT] [--query-block N]
+ * [--key-block N]
  *                   [--pass forward|backward] [--clock wall|cpu]
  *
- * On a machine shared with others, --threads 1 --clock cpu counts only what the program itself used.
- * FLOPs are those of the products that the definition needs (causal: half of the square): 2·pairs·(K + V) forward,
- * 2·pairs·(3K + 2V) backward (S again, dP, dV, dQ, dK). Times are the best and the median of at least 7 runs.
+ * On a machine shared with others, --threads 1 --clock cpu counts only what the program itself
+ * used. FLOPs are those of the products that the definition needs (causal: half of the square):
+ * 2·pairs·(K + V) forward, 2·pairs·(3K + 2V) backward (S again, dP, dV, dQ, dK). Times are the best
+ * and the median of at least 7 runs.
  */
 #include "device/cpu/cpu.h"
 
@@ -23,7 +25,9 @@ static struct oa_device *device;
 static const char *only = "", *pass_only = "";
 static double peak; /* FLOP/s of all threads together */
 
-/* ---- measuring ------------------------------------------------------------------------------------------------- */
+/* ---- measuring
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static clockid_t clock_used = CLOCK_MONOTONIC;
 
@@ -78,7 +82,8 @@ static void *acts(long n)
         values[i] = oa_random_uniform((struct oa_stream){ 1, 2 }, (uint64_t)i) * 2 - 1;
         real[i] = (float)values[i];
     }
-    device->cpu->kernels.act_from_real(n, device->numbers.real == OA_F64 ? (void *)values : (void *)real, x);
+    device->cpu->kernels.act_from_real(
+        n, device->numbers.real == OA_F64 ? (void *)values : (void *)real, x);
     free(values);
     free(real);
     return x;
@@ -89,7 +94,9 @@ static void *reals(long n)
     return fresh(n, device->numbers.real_size);
 }
 
-/* ---- the peak --------------------------------------------------------------------------------------------------- */
+/* ---- the peak
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 struct product {
     struct oa_gemm shape;
@@ -101,7 +108,8 @@ static void product_item(void *argument, long item, const struct oa_worker *w)
     struct product *p = argument;
     (void)item;
     for (int i = 0; i < 20; i++)
-        device->cpu->kernels.gemm(device->cpu->gemm[w->index], &p->shape, p->a, p->b, p->c[w->index]);
+        device->cpu->kernels.gemm(device->cpu->gemm[w->index], &p->shape, p->a, p->b,
+                                  p->c[w->index]);
 }
 
 static void products(void *argument)
@@ -112,21 +120,25 @@ static void products(void *argument)
 static void measure_peak(void)
 {
     int threads = oa_thread_count(device->context);
-    struct product p = { .shape = { .m = 256, .n = 64, .k = 256, .lda = 256, .ldb = 64, .ldc = 64, .real_out = true } };
+    struct product p = {
+        .shape = { .m = 256, .n = 64, .k = 256, .lda = 256, .ldb = 64, .ldc = 64, .real_out = true }
+    };
     p.a = acts(256 * 256);
     p.b = acts(256 * 64);
     for (int i = 0; i < threads && i < 64; i++)
         p.c[i] = reals(256 * 64);
     peak = 8.0 * threads * 20 * 2 * 256 * 256 * 64 / measure(products, &p).best;
-    printf("%s, %s, %d threads: products reach %.0f GFLOP/s\n", oa_precision_name(device->numbers.precision),
-           device->cpu->kernels.gemm_name, threads, peak * 1e-9);
+    printf("%s, %s, %d threads: products reach %.0f GFLOP/s\n",
+           oa_precision_name(device->numbers.precision), device->cpu->kernels.gemm_name, threads,
+           peak * 1e-9);
     free(p.a);
     free(p.b);
     for (int i = 0; i < threads && i < 64; i++)
         free(p.c[i]);
 }
 
-static void report(const char *name, const char *pass, void (*run)(void *), void *argument, double flops)
+static void report(const char *name, const char *pass, void (*run)(void *), void *argument,
+                   double flops)
 {
     run(argument); /* backward needs what forward leaves */
     if (!strstr(pass, pass_only))
@@ -134,12 +146,15 @@ static void report(const char *name, const char *pass, void (*run)(void *), void
     struct timing t = measure(run, argument);
     printf("%-34s %-8s %9.3f ms best %9.3f median", name, pass, t.best * 1e3, t.median * 1e3);
     if (flops > 0)
-        printf(" %7.1f GFLOP/s %5.1f %% of products", flops / t.best * 1e-9, 100 * flops / t.best / peak);
+        printf(" %7.1f GFLOP/s %5.1f %% of products", flops / t.best * 1e-9,
+               100 * flops / t.best / peak);
     printf("\n");
     fflush(stdout);
 }
 
-/* ---- logits ------------------------------------------------------------------------------------------------------ */
+/* ---- logits
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void logits_forward(void *a)
 {
@@ -171,7 +186,9 @@ static void *more_rows(const struct shape *s)
 static void make_product(const struct shape *s, struct oa_part *p)
 {
     long ld = s->heads * s->width;
-    *p = (struct oa_part){ .kind = OA_PART_DOT, .width = s->width, .scale = 1 / sqrt((double)s->width), .ldq = ld };
+    *p = (struct oa_part){
+        .kind = OA_PART_DOT, .width = s->width, .scale = 1 / sqrt((double)s->width), .ldq = ld
+    };
     p->q = more_rows(s);
     p->dq = more_rows(s);
     p->ldk = ld;
@@ -204,7 +221,8 @@ static void make_logits(const struct shape *s, struct oa_logits *a)
                              .ldo = ld };
     if (s->window)
         a->support = oa_support_local(s->dilated ? s->window / 2 : s->window, s->dilated ? 2 : 1);
-    a->v = acts(rows * ld), a->dv = acts(rows * ld), a->o = acts(rows * ld), a->d_o = acts(rows * ld);
+    a->v = acts(rows * ld), a->dv = acts(rows * ld), a->o = acts(rows * ld),
+    a->d_o = acts(rows * ld);
     a->lse = reals(rows * s->heads);
     if (s->kind == RANDOM || s->kind == FIXED)
         make_table(s, &a->part[0]);
@@ -223,7 +241,8 @@ static void free_logits(struct oa_logits *a)
         free((void *)(uintptr_t)p->q), free(p->dq), free((void *)(uintptr_t)p->k), free(p->dk);
         free((void *)(uintptr_t)p->table), free(p->dtable);
     }
-    free((void *)(uintptr_t)a->v), free(a->dv), free(a->o), free((void *)(uintptr_t)a->d_o), free(a->lse);
+    free((void *)(uintptr_t)a->v), free(a->dv), free(a->o), free((void *)(uintptr_t)a->d_o),
+        free(a->lse);
 }
 
 static double count_pairs(const struct shape *s)
@@ -246,7 +265,8 @@ static void bench_logits(const struct shape *s)
     free_logits(&a);
 }
 
-/* ---- linear attention, patterns ------------------------------------------------------------------------------------
+/* ---- linear attention, patterns
+ * ------------------------------------------------------------------------------------
  */
 
 static void linear_forward(void *a)
@@ -259,7 +279,8 @@ static void linear_backward(void *a)
     device->ops->linear_attention_gradient(device, a);
 }
 
-static void bench_linear(const char *name, long batch, long heads, long length, long features, long width, bool causal)
+static void bench_linear(const char *name, long batch, long heads, long length, long features,
+                         long width, bool causal)
 {
     long rows = batch * length, n = rows * heads;
     if (!strstr(name, only))
@@ -277,14 +298,17 @@ static void bench_linear(const char *name, long batch, long heads, long length, 
                                      .ldo = heads * width,
                                      .epsilon = 1e-6,
                                      .policy = OA_DENOMINATOR_CLAMP };
-    void *fq = acts(n * features), *fk = acts(n * features), *v = acts(n * width), *d_o = acts(n * width);
+    void *fq = acts(n * features), *fk = acts(n * features), *v = acts(n * width),
+         *d_o = acts(n * width);
     a.fq = fq, a.fk = fk, a.v = v, a.d_o = d_o;
-    a.dfq = acts(n * features), a.dfk = acts(n * features), a.dv = acts(n * width), a.o = acts(n * width);
+    a.dfq = acts(n * features), a.dfk = acts(n * features), a.dv = acts(n * width),
+    a.o = acts(n * width);
     a.den = reals(n);
     double flops = 4.0 * (double)n * (double)(features * width); /* without what the chunks add */
     report(name, "forward", linear_forward, &a, flops);
     report(name, "backward", linear_backward, &a, 2.5 * flops);
-    free(fq), free(fk), free(v), free(d_o), free(a.dfq), free(a.dfk), free(a.dv), free(a.o), free(a.den);
+    free(fq), free(fk), free(v), free(d_o), free(a.dfq), free(a.dfk), free(a.dv), free(a.o),
+        free(a.den);
 }
 
 static void pattern_forward(void *a)
@@ -318,7 +342,8 @@ static void bench_pattern(const char *name, enum oa_pattern pattern, bool causal
     free(v), free(d_o), free(a.dv), free(a.o);
 }
 
-/* ---- the program ----------------------------------------------------------------------------------------------------
+/* ---- the program
+ * ----------------------------------------------------------------------------------------------------
  */
 
 static const struct shape shapes[] = {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An attention layer in a C program: it learns to look at the token before, by plain gradient descent.
+ * An attention layer in a C program: it learns to look at the token before, by plain gradient
+ * descent.
  *
- *     cc attention_layer.c $(pkg-config --cflags --libs orthant) -o attention_layer && ./attention_layer dense
+ *     cc attention_layer.c $(pkg-config --cflags --libs orthant) -o attention_layer &&
+ * ./attention_layer dense
  */
 #include <orthant/orthant.h>
 
@@ -10,7 +12,8 @@
 
 enum { BATCH = 8, TOKENS = 16, WIDTH = 32, HEADS = 4, COUNT = BATCH * TOKENS * WIDTH, STEPS = 200 };
 
-/* Target: the row of the token before; 0 for the first. Returns half the mean squared error and its gradient. */
+/* Target: the row of the token before; 0 for the first. Returns half the mean squared error and its
+ * gradient. */
 static double loss(const float *x, const float *y, float *dy)
 {
     double sum = 0;
@@ -47,7 +50,9 @@ int main(int argc, char **argv)
 {
     static float x[COUNT], y[COUNT], dy[COUNT], dx[COUNT];
     const struct oa_attention_input in = { .batch = BATCH, .tokens = TOKENS, .x = x };
-    struct oa_attention_form form = { .width = WIDTH, .heads = HEADS, .length = TOKENS, .causal = 1, .seed = 1 };
+    struct oa_attention_form form = {
+        .width = WIDTH, .heads = HEADS, .length = TOKENS, .causal = 1, .seed = 1
+    };
     oa_context *c = oa_open(NULL);
     if (!c)
         return 1;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of several texts does a trained model find the least surprising? And what does it expect to follow?
+ * Which of several texts does a trained model find the least surprising? And what does it expect to
+ * follow?
  *
- *     cc score_text.c $(pkg-config --cflags --libs orthant) -o score_text && ./score_text folder "a text" "another"
+ *     cc score_text.c $(pkg-config --cflags --libs orthant) -o score_text && ./score_text folder "a
+ * text" "another"
  */
 #include <orthant/orthant.h>
 
@@ -32,7 +34,8 @@ static void print_next(oa_language_model *m, const int32_t *ids, size_t count)
     float *logits = malloc((size_t)shape.vocabulary * sizeof *logits);
     oa_language_model_state *state = oa_language_model_state_open(m);
     size_t keep = count < (size_t)shape.context ? count : (size_t)shape.context, length;
-    if (logits && state && oa_language_model_step(state, ids + count - keep, keep, logits) == OA_OK) {
+    if (logits && state &&
+        oa_language_model_step(state, ids + count - keep, keep, logits) == OA_OK) {
         int32_t best = 0;
         for (int32_t i = 1; i < shape.vocabulary; i++)
             if (logits[i] > logits[best])

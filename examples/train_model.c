@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trains a small model on a text, measures it, and lets it write.
  *
- *     cc train_model.c $(pkg-config --cflags --libs orthant) -o train_model && ./train_model text.txt folder
+ *     cc train_model.c $(pkg-config --cflags --libs orthant) -o train_model && ./train_model
+ * text.txt folder
  */
 #include <orthant/orthant.h>
 

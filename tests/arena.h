@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contests of which the truth is known, their runs not made yet: losses are numbers of a named random stream. Unit: the
- * deviation of a difference between two attentions.
+ * Comparisons of which the truth is known, their runs not made yet: losses are numbers of a named
+ * random stream. Unit: the deviation of a difference between two attentions.
  */
 #ifndef ARENA_H
 #define ARENA_H
@@ -15,7 +15,11 @@
 
 enum { SIM_ENTRIES = 12, SIM_SEEDS = 30 };
 
-enum noise { NORMAL, HEAVY, SKEWED }; /* of a difference: normal; Student's t with 3 degrees; shifted exponential */
+enum noise {
+    NORMAL,
+    HEAVY,
+    SKEWED
+}; /* of a difference: normal; Student's t with 3 degrees; shifted exponential */
 
 struct simulated {
     int count;
@@ -26,7 +30,7 @@ struct simulated {
 };
 
 struct arena {
-    struct oa_contest contest;
+    struct oa_comparison comparison;
     struct oa_entry entries[SIM_ENTRIES];
     struct oa_run runs[SIM_ENTRIES][SIM_SEEDS];
     char names[SIM_ENTRIES][2];
@@ -37,14 +41,16 @@ static double normal_at(const char *what, uint64_t at)
     return oa_random_normal(oa_stream_named(11, what), at);
 }
 
-/* t with 3 degrees of freedom has variance 3. Where differences are skewed the first attention has no luck. */
+/* t with 3 degrees of freedom has variance 3. Where differences are skewed the first attention has
+ * no luck. */
 static double luck(enum noise noise, int entry, uint64_t at)
 {
     uint64_t place = at * SIM_ENTRIES + (uint64_t)entry;
     if (noise == NORMAL)
         return normal_at("losses", place) / sqrt(2);
     if (noise == SKEWED)
-        return entry == 0 ? 0 : -log(1 - oa_random_uniform(oa_stream_named(11, "losses"), place)) - 1;
+        return entry == 0 ? 0
+                          : -log(1 - oa_random_uniform(oa_stream_named(11, "losses"), place)) - 1;
     double a = normal_at("a", place), b = normal_at("b", place), c = normal_at("c", place);
     return normal_at("losses", place) / sqrt((a * a + b * b + c * c) / 3) / sqrt(6);
 }
@@ -52,15 +58,17 @@ static double luck(enum noise noise, int entry, uint64_t at)
 static void arena_open(struct arena *a, const struct simulated *s, int trial, int most)
 {
     memset(a, 0, sizeof *a);
-    a->contest = (struct oa_contest){ .entries = a->entries, .count = s->count, .seeds = most };
-    a->contest.baseline = s->baseline;
-    a->contest.margin = s->margin;
-    a->contest.any_looks = true;
-    a->contest.until.least = 3;
-    a->contest.until.most = most;
+    a->comparison =
+        (struct oa_comparison){ .entries = a->entries, .count = s->count, .seeds = most };
+    a->comparison.baseline = s->baseline;
+    a->comparison.margin = s->margin;
+    a->comparison.any_looks = true;
+    a->comparison.until.least = 3;
+    a->comparison.until.most = most;
     for (int i = 0; i < s->count; i++) {
         a->names[i][0] = (char)('a' + i);
-        a->entries[i] = (struct oa_entry){ .attention = a->names[i], .trainable = 1, .runs = a->runs[i] };
+        a->entries[i] =
+            (struct oa_entry){ .attention = a->names[i], .trainable = 1, .runs = a->runs[i] };
         for (int r = 0; r < most; r++) {
             uint64_t at = (uint64_t)trial * SIM_SEEDS + (uint64_t)r;
             double shared = 5 * normal_at("shared", at);

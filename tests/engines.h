@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of the attention engines share: tensors that hold the device's numbers and the same as doubles, how
- * far two may be apart, and a device of each precision. Padded rows and columns to spare hold NaN throughout.
+ * What the tests of the attention engines share: tensors that hold the device's numbers and the
+ * same as doubles, how far two may be apart, and a device of each precision. Padded rows and
+ * columns to spare hold NaN throughout.
  */
 #ifndef ORTHANT_ENGINES_H
 #define ORTHANT_ENGINES_H
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tensors: the device's numbers and the same as doubles ------------------------------------------------------- */
+/* ---- tensors: the device's numbers and the same as doubles
+ * ------------------------------------------------------- */
 
 struct tensor {
     long n;
@@ -83,8 +85,10 @@ static inline double norm_of(const struct tensor *t)
     return sqrt(sum);
 }
 
-/* ‖got − want‖ / (‖want‖ + floor): some gradients are 0 in theory, so the floor is a twentieth of the norm of dO. */
-static inline double distance(const struct tensor *got, const struct tensor *want, const struct tensor *d_o)
+/* ‖got − want‖ / (‖want‖ + floor): some gradients are 0 in theory, so the floor is a twentieth of
+ * the norm of dO. */
+static inline double distance(const struct tensor *got, const struct tensor *want,
+                              const struct tensor *d_o)
 {
     double difference = 0;
     for (long i = 0; i < want->n; i++) {
@@ -99,12 +103,14 @@ static inline double tolerance(enum oa_precision p)
     return p == OA_PRECISION_F64 ? 1e-12 : p == OA_PRECISION_F32 ? 2e-5 : 3e-2;
 }
 
-/* ---- rows with columns to spare ---------------------------------------------------------------------------------- */
+/* ---- rows with columns to spare
+ * ---------------------------------------------------------------------------------- */
 
 enum { SPARE = 3 }; /* columns of a leading dimension beyond the heads' */
 
 /* NaN in padded rows of a [batch·length, ld] tensor. */
-static inline void poison(struct tensor *t, long ld, long length, const int32_t *lengths, long batch)
+static inline void poison(struct tensor *t, long ld, long length, const int32_t *lengths,
+                          long batch)
 {
     for (long b = 0; lengths && b < batch; b++)
         for (long i = lengths[b]; i < length; i++)
@@ -130,7 +136,9 @@ static inline void compare_bits(const struct tensor *a, const struct tensor *b)
         assert_memory_equal(a->data, b->data, (size_t)a->n * oa_type_size(a->type));
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
+/* ---- devices
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static oa_context *context;
 static struct oa_device *devices[3]; /* one a precision */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tests of examples set up alike: a context whose notices are kept, small files, what is read of them. */
+ * What tests of examples set up alike: a context whose notices are kept, small files, what is read
+ * of them. */
 #ifndef ORTHANT_EXAMPLES_SETUP_H
 #define ORTHANT_EXAMPLES_SETUP_H
 
@@ -46,8 +47,9 @@ static inline void expect_notice(const char *words)
         fail_msg("\"%s\" is not in: %s", words, notices);
 }
 
-static inline enum oa_error open_texts(enum oa_answer answer, const char *columns, const char *train, const char *valid,
-                                       const char *test, struct oa_example_texts *out)
+static inline enum oa_error open_texts(enum oa_answer answer, const char *columns,
+                                       const char *train, const char *valid, const char *test,
+                                       struct oa_example_texts *out)
 {
     struct oa_example_request r = {
         .train = train, .valid = valid, .test = test, .columns = columns, .answer = answer
@@ -56,8 +58,8 @@ static inline enum oa_error open_texts(enum oa_answer answer, const char *column
     return oa_example_texts_open(context, &r, out);
 }
 
-static inline void refused(enum oa_answer answer, const char *columns, const char *train, const char *valid,
-                           enum oa_error code, const char *words)
+static inline void refused(enum oa_answer answer, const char *columns, const char *train,
+                           const char *valid, enum oa_error code, const char *words)
 {
     struct oa_example_texts t;
     assert_int_equal(open_texts(answer, columns, train, valid, NULL, &t), code);
@@ -69,12 +71,13 @@ static inline void assert_cell(const struct oa_rows *rows, size_t row, int cell,
     size_t n;
     const char *s = oa_rows_cell(rows, row, cell, &n);
     if (!s || n != strlen(text) || memcmp(s, text, n) != 0)
-        fail_msg("cell %d of row %zu is \"%.*s\", not \"%s\"", cell, row, s ? (int)n : 6, s ? s : "(none)", text);
+        fail_msg("cell %d of row %zu is \"%.*s\", not \"%s\"", cell, row, s ? (int)n : 6,
+                 s ? s : "(none)", text);
 }
 
 /* One file, read for an answer: its only row's cells, or the error. */
-static inline void assert_row(enum oa_answer answer, const char *columns, const char *file, size_t row,
-                              const char *const *cells)
+static inline void assert_row(enum oa_answer answer, const char *columns, const char *file,
+                              size_t row, const char *const *cells)
 {
     struct oa_example_texts t;
     assert_int_equal(open_texts(answer, columns, file, NULL, NULL, &t), OA_OK);
@@ -85,21 +88,24 @@ static inline void assert_row(enum oa_answer answer, const char *columns, const 
     oa_example_texts_close(&t);
 }
 
-#define CELLS(...)                                                                                                     \
-    (const char *const[])                                                                                              \
-    {                                                                                                                  \
-        __VA_ARGS__, NULL                                                                                              \
+#define CELLS(...)                                                                                 \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
     }
 
-static inline enum oa_error encode(const char *file, enum oa_answer answer, const struct oa_example_layout *layout,
-                                   struct oa_example_texts *t, struct oa_tokenizer **tok, struct oa_examples *e)
+static inline enum oa_error encode(const char *file, enum oa_answer answer,
+                                   const struct oa_example_layout *layout,
+                                   struct oa_example_texts *t, struct oa_tokenizer **tok,
+                                   struct oa_examples *e)
 {
     assert_int_equal(open_texts(answer, NULL, file, NULL, NULL, t), OA_OK);
     assert_int_equal(oa_example_texts_tokenizer(context, t, "byte", tok), OA_OK);
     return oa_examples_encode(*tok, t, &t->train, layout, e);
 }
 
-static inline void close_all(struct oa_example_texts *t, struct oa_tokenizer *tok, struct oa_examples *e)
+static inline void close_all(struct oa_example_texts *t, struct oa_tokenizer *tok,
+                             struct oa_examples *e)
 {
     oa_examples_close(e);
     oa_tokenizer_close(tok);

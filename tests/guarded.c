@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CPU's operations on memory that nobody else can reach. An address that is handed out lies in pages without any
- * right of access; behind it, elsewhere, is the memory. The table's functions turn the one into the other and call the
- * CPU's. So the program ends where an element is touched without the device, and where the device is given an address
- * that is not its own: a host's, one that was released, one out of bounds by a page. What is not written holds NaN.
+ * The CPU's operations on memory that nobody else can reach. An address that is handed out lies in
+ * pages without any right of access; behind it, elsewhere, is the memory. The table's functions
+ * turn the one into the other and call the CPU's. So the program ends where an element is touched
+ * without the device, and where the device is given an address that is not its own: a host's, one
+ * that was released, one out of bounds by a page. What is not written holds NaN.
  */
 #include "guarded.h"
 
@@ -81,7 +82,8 @@ static void release(struct oa_device *d, void *memory)
 static void close_guarded(struct oa_device *d)
 {
     if (d->own)
-        stop("the device is closed before its memory is released", ((struct range *)d->own)->handed_out);
+        stop("the device is closed before its memory is released",
+             ((struct range *)d->own)->handed_out);
     oa_device_cpu.close(d);
 }
 
@@ -124,7 +126,8 @@ static struct oa_logits of_logits(const struct oa_device *d, const struct oa_log
     for (int c = 0; c < s.parts; c++)
         s.part[c] = of_part(d, s.part[c]);
     FIX(alpha), FIX(dalpha), FIX(v), FIX(dv), FIX(o), FIX(d_o), FIX(lse);
-    FIX(distances.table), FIX(distances.query), FIX(distances.key), FIX(distances.bucket), FIX(distances.dbias);
+    FIX(distances.table), FIX(distances.query), FIX(distances.key), FIX(distances.bucket),
+        FIX(distances.dbias);
     return s;
 }
 
@@ -135,14 +138,16 @@ static struct oa_relative of_relative(const struct oa_device *d, const struct oa
     return s;
 }
 
-static struct oa_mixture_weights of_mixture_weights(const struct oa_device *d, const struct oa_mixture_weights *a)
+static struct oa_mixture_weights of_mixture_weights(const struct oa_device *d,
+                                                    const struct oa_mixture_weights *a)
 {
     struct oa_mixture_weights s = *a;
     FIX(theta), FIX(alpha), FIX(dalpha), FIX(dtheta);
     return s;
 }
 
-static struct oa_linear_attention of_linear_attention(const struct oa_device *d, const struct oa_linear_attention *a)
+static struct oa_linear_attention of_linear_attention(const struct oa_device *d,
+                                                      const struct oa_linear_attention *a)
 {
     struct oa_linear_attention s = *a;
     s.shape = of_shape(d, s.shape);
@@ -159,7 +164,8 @@ static struct oa_polynomial of_polynomial(const struct oa_device *d, const struc
     return s;
 }
 
-static struct oa_pattern_attention of_pattern_attention(const struct oa_device *d, const struct oa_pattern_attention *a)
+static struct oa_pattern_attention of_pattern_attention(const struct oa_device *d,
+                                                        const struct oa_pattern_attention *a)
 {
     struct oa_pattern_attention s = *a;
     s.shape = of_shape(d, s.shape);
@@ -175,15 +181,18 @@ static struct oa_band of_band(const struct oa_device *d, const struct oa_band *a
     return s;
 }
 
-static struct oa_random_statistics of_random_statistics(const struct oa_device *d, const struct oa_random_statistics *a)
+static struct oa_random_statistics of_random_statistics(const struct oa_device *d,
+                                                        const struct oa_random_statistics *a)
 {
     struct oa_random_statistics s = *a;
-    FIX(query_lengths), FIX(key_lengths), FIX(q), FIX(k), FIX(omega), FIX(mean), FIX(square), FIX(bias);
+    FIX(query_lengths), FIX(key_lengths), FIX(q), FIX(k), FIX(omega), FIX(mean), FIX(square),
+        FIX(bias);
     FIX(turned[0]), FIX(turned[1]), FIX(metric[0]), FIX(metric[1]);
     return s;
 }
 
-static struct oa_moments_change of_moments_change(const struct oa_device *d, const struct oa_moments_change *a)
+static struct oa_moments_change of_moments_change(const struct oa_device *d,
+                                                  const struct oa_moments_change *a)
 {
     struct oa_moments_change s = *a;
     FIX(lengths[0]), FIX(lengths[1]), FIX(x[0]), FIX(x[1]), FIX(mean), FIX(square);
@@ -191,21 +200,24 @@ static struct oa_moments_change of_moments_change(const struct oa_device *d, con
     return s;
 }
 
-static struct oa_moments_move of_moments_move(const struct oa_device *d, const struct oa_moments_move *a)
+static struct oa_moments_move of_moments_move(const struct oa_device *d,
+                                              const struct oa_moments_move *a)
 {
     struct oa_moments_move s = *a;
     FIX(mean), FIX(square), FIX(seen), FIX(mean_change), FIX(square_change), FIX(batches);
     return s;
 }
 
-static struct oa_random_features of_random_features(const struct oa_device *d, const struct oa_random_features *a)
+static struct oa_random_features of_random_features(const struct oa_device *d,
+                                                    const struct oa_random_features *a)
 {
     struct oa_random_features s = *a;
     FIX(lengths), FIX(omega), FIX(bias), FIX(metric), FIX(x), FIX(y), FIX(top), FIX(dy), FIX(dx);
     return s;
 }
 
-static struct oa_length_projection of_length_projection(const struct oa_device *d, const struct oa_length_projection *a)
+static struct oa_length_projection of_length_projection(const struct oa_device *d,
+                                                        const struct oa_length_projection *a)
 {
     struct oa_length_projection s = *a;
     FIX(lengths), FIX(x), FIX(dx), FIX(w), FIX(dw), FIX(y), FIX(dy);
@@ -219,21 +231,24 @@ static struct oa_transform of_transform(const struct oa_device *d, const struct 
     return s;
 }
 
-static struct oa_mixer_steps of_mixer_steps(const struct oa_device *d, const struct oa_mixer_steps *a)
+static struct oa_mixer_steps of_mixer_steps(const struct oa_device *d,
+                                            const struct oa_mixer_steps *a)
 {
     struct oa_mixer_steps s = *a;
     FIX(in_weight), FIX(in_bias), FIX(out_weight), FIX(out_bias), FIX(x), FIX(y), FIX(state);
     return s;
 }
 
-static struct oa_head_factors of_head_factors(const struct oa_device *d, const struct oa_head_factors *a)
+static struct oa_head_factors of_head_factors(const struct oa_device *d,
+                                              const struct oa_head_factors *a)
 {
     struct oa_head_factors s = *a;
     FIX(temperature), FIX(diagonal), FIX(factor), FIX(dfactor), FIX(dtemperature), FIX(ddiagonal);
     return s;
 }
 
-static struct oa_residual_norm of_residual_norm(const struct oa_device *d, const struct oa_residual_norm *a)
+static struct oa_residual_norm of_residual_norm(const struct oa_device *d,
+                                                const struct oa_residual_norm *a)
 {
     struct oa_residual_norm s = *a;
     FIX(x), FIX(branch), FIX(sum), FIX(gain), FIX(bias), FIX(y), FIX(mean), FIX(rstd);
@@ -270,7 +285,8 @@ static struct oa_row_means of_row_means(const struct oa_device *d, const struct 
     return s;
 }
 
-static struct oa_linear_loss of_linear_loss(const struct oa_device *d, const struct oa_linear_loss *a)
+static struct oa_linear_loss of_linear_loss(const struct oa_device *d,
+                                            const struct oa_linear_loss *a)
 {
     struct oa_linear_loss s = *a;
     FIX(x), FIX(w), FIX(bias), FIX(target), FIX(value), FIX(dx), FIX(dw), FIX(dbias);
@@ -287,20 +303,20 @@ static struct oa_adafactor of_adafactor(const struct oa_device *d, const struct 
 /* ---- the table ---- */
 
 #define AT(x) at(d, x)
-#define OF(type, a)                                                                                                    \
-    (struct oa_##type[])                                                                                               \
-    {                                                                                                                  \
-        of_##type(d, a)                                                                                                \
+#define OF(type, a)                                                                                \
+    (struct oa_##type[])                                                                           \
+    {                                                                                              \
+        of_##type(d, a)                                                                            \
     }
-#define OA_DO(name, parameters, arguments)                                                                             \
-    static void guarded_##name parameters                                                                              \
-    {                                                                                                                  \
-        oa_device_cpu.name arguments;                                                                                  \
+#define OA_DO(name, parameters, arguments)                                                         \
+    static void guarded_##name parameters                                                          \
+    {                                                                                              \
+        oa_device_cpu.name arguments;                                                              \
     }
-#define OA_ASK(type, name, parameters, arguments)                                                                      \
-    static type guarded_##name parameters                                                                              \
-    {                                                                                                                  \
-        return oa_device_cpu.name arguments;                                                                           \
+#define OA_ASK(type, name, parameters, arguments)                                                  \
+    static type guarded_##name parameters                                                          \
+    {                                                                                              \
+        return oa_device_cpu.name arguments;                                                       \
     }
 #include "device/operations.def"
 #undef OA_DO

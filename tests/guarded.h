@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device whose memory cannot be touched but through the device (guarded.c). tests/CMakeLists.txt builds a second form
- * of some tests, NAME_guarded, in which every context that the test opens computes on it. */
+ * A device whose memory cannot be touched but through the device (guarded.c). tests/CMakeLists.txt
+ * builds a second form of some tests, NAME_guarded, in which every context that the test opens
+ * computes on it. */
 #ifndef ORTHANT_GUARDED_H
 #define ORTHANT_GUARDED_H
 

@@ -311,7 +311,7 @@ told 0 TERM 143 0.2 $all
 told 2 TERM 143 1.5 $all
 told 1 INT 130 2 $all
 
-# ---- contests
+# ---- comparisons
 
 weights() { # FOLDER: digests of all runs, trials too
     (cd "$1" && find . -name result.json | sort | xargs grep -o '"weights": *"[0-9a-f]*"')
@@ -325,27 +325,27 @@ results_above() { # FOLDER COUNT
     [ "$(results "$1")" -gt "$2" ]
 }
 
-part "a contest on 3 ranks"
-contest="compare --config tiny.yaml --attention softmax --attention random --seeds 2 --threads 1 --quiet \
+part "a comparison on 3 ranks"
+comparison="compare --config tiny.yaml --attention softmax --attention random --seeds 2 --threads 1 --quiet \
     --compare.tune train.lr=1e-3,3e-3 --compare.tune_steps 10 --compare.vary split --compare.vary_seeds 2"
-expect 0 $contest --out alone
-ranks 3 0 $contest --out farmed
+expect 0 $comparison --out alone
+ranks 3 0 $comparison --out farmed
 weights alone >a
 weights farmed >b
-[ "$(wc -l <a)" -ge 12 ] || fail "the contest has too few runs"
+[ "$(wc -l <a)" -ge 12 ] || fail "the comparison has too few runs"
 same a b
-[ "$(grep -c '^report ' out)" -eq 1 ] || fail "more than one rank printed the contest"
+[ "$(grep -c '^report ' out)" -eq 1 ] || fail "more than one rank printed the comparison"
 cp text.txt copy.txt # a text may lie elsewhere on each host
-contest="compare --config tiny.yaml --attention softmax --seeds 2 --train.steps 5 $quickly --out own-paths"
-mpirun --oversubscribe -n 1 "$orthant" $contest : -n 1 "$orthant" $contest --data.train copy.txt >out 2>err </dev/null ||
+comparison="compare --config tiny.yaml --attention softmax --seeds 2 --train.steps 5 $quickly --out own-paths"
+mpirun --oversubscribe -n 1 "$orthant" $comparison : -n 1 "$orthant" $comparison --data.train copy.txt >out 2>err </dev/null ||
     fail "a rank whose text lies elsewhere took no part"
 
-part "a contest that starts from another one, on 3 ranks and on 2 that train together"
-contest="compare --config tiny.yaml --attention random --attention softmax --seeds 3 --threads 1 --quiet --init alone \
+part "a comparison that starts from another one, on 3 ranks and on 2 that train together"
+comparison="compare --config tiny.yaml --attention random --attention softmax --seeds 3 --threads 1 --quiet --init alone \
     --compare.tune train.lr=1e-3,3e-3 --compare.tune_steps 10 --train.accumulate 2 --train.batch 2"
-expect 0 $contest --out alone-after
-ranks 3 0 $contest --out farmed-after
-ranks 2 0 $contest --compare.ranks 2 --out group-after
+expect 0 $comparison --out alone-after
+ranks 3 0 $comparison --out farmed-after
+ranks 2 0 $comparison --compare.ranks 2 --out group-after
 says farmed-after/runs/attention-01/seed-2/init.json '"from": "alone/runs/attention-02/seed-2"'
 weights alone-after >a
 for folder in farmed-after group-after; do
@@ -353,38 +353,38 @@ for folder in farmed-after group-after; do
     same a b
 done
 
-part "a contest whose ranks are killed"
-contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
+part "a comparison whose ranks are killed"
+comparison="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
     --train.steps 600 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
-expect 0 $contest --out alone-long
+expect 0 $comparison --out alone-long
 for n in 3 2; do
-    before=$(results killed-contest)
-    mpirun --oversubscribe -n $n "$orthant" $contest --out killed-contest >out 2>err </dev/null &
+    before=$(results killed-comparison)
+    mpirun --oversubscribe -n $n "$orthant" $comparison --out killed-comparison >out 2>err </dev/null &
     pid=$!
-    await $pid results_above killed-contest "$before"
+    await $pid results_above killed-comparison "$before"
     kill -KILL "$(workers | sed -n 2p)"
     status=0
     wait $pid || status=$?
-    [ $status -ne 0 ] || fail "a contest whose rank was killed ended well"
+    [ $status -ne 0 ] || fail "a comparison whose rank was killed ended well"
     says err 'rank 1.* exited on signal 9'
 done
-ranks 4 0 $contest --out killed-contest
+ranks 4 0 $comparison --out killed-comparison
 weights alone-long >a
-weights killed-contest >b
+weights killed-comparison >b
 same a b
 
-part "a contest with two ranks a run"
-mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --out groups >out 2>err </dev/null &
+part "a comparison with two ranks a run"
+mpirun --oversubscribe -n 4 "$orthant" $comparison --compare.ranks 2 --out groups >out 2>err </dev/null &
 pid=$!
 await $pid results_above groups 0
 kill -KILL "$(workers | sed -n 2p)"
 status=0
 wait $pid || status=$?
-[ $status -ne 0 ] || fail "a contest whose rank was killed ended well"
-ranks 2 0 $contest --compare.ranks 2 --out groups
+[ $status -ne 0 ] || fail "a comparison whose rank was killed ended well"
+ranks 2 0 $comparison --compare.ranks 2 --out groups
 weights groups >b
 same a b
-ranks 3 2 $contest --compare.ranks 2 --out refused-groups
+ranks 3 2 $comparison --compare.ranks 2 --out refused-groups
 says err 'compare.ranks = 2 does not divide the 3 ranks into groups'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused groups"
 
@@ -399,7 +399,7 @@ exec "$@"
 END
     status=0 began_writing=$(date +%s)
     limited=$rank mpirun --oversubscribe -n "$1" sh limited "$orthant" $small --out full-group >out 2>err </dev/null || status=$?
-    [ $status -eq 1 ] || fail "no room on rank $rank of a contest in groups ended it with $status"
+    [ $status -eq 1 ] || fail "no room on rank $rank of a comparison in groups ended it with $status"
     says err "^orthant: rank $rank on [^:]*: cannot write full-group/.*model.safetensors"
     [ $(($(date +%s) - began_writing)) -le 100 ] || fail "no room on rank $rank held up the others"
     rm -r full-group
@@ -408,13 +408,13 @@ full 2 0 # there is no other group
 full 4 0
 full 4 2
 
-part "the rank that holds a contest stands still"
-mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --cluster.patience 5 --out held >out 2>err </dev/null &
+part "the rank that holds a comparison stands still"
+mpirun --oversubscribe -n 4 "$orthant" $comparison --compare.ranks 2 --cluster.patience 5 --out held >out 2>err </dev/null &
 pid=$!
 await $pid results_above held 0
 gives_up 0 held 'orthant: rank [1-3] on .*rank 0'
 
-part "a rank of a contest is asked to stop: one with a run, one in the tuning, one that has none, one that helps the first"
+part "a rank of a comparison is asked to stop: one with a run, one in the tuning, one that has none, one that helps the first"
 begun() { # FOLDER COUNT: that many runs are under way
     [ "$(find "$1" -name log.jsonl 2>/dev/null | wc -l)" -ge "$2" ]
 }
@@ -425,31 +425,31 @@ asked() { # RANKS FOLDER COUNT SENTENCE WORD...: the last of these ranks, when t
     pid=$!
     await $pid begun "$folder" "$count"
     kill -TERM "$(workers | sed -n "${n}p")"
-    ended 143 $pid "a contest of which a rank was asked to stop"
+    ended 143 $pid "a comparison of which a rank was asked to stop"
     says err "^orthant: ${sentence}"
-    [ "$(results "$folder")" -lt 2 ] || fail "$folder: a contest whose rank was asked to stop went on"
+    [ "$(results "$folder")" -lt 2 ] || fail "$folder: a comparison whose rank was asked to stop went on"
 }
-asked 3 asked 3 'rank 2 on .*: stopped by signal 15 after step' $contest
-asked 3 asked-tuning 3 'rank 2 on .*: stopped by signal 15 after step' $contest --compare.tune train.lr=1e-3,3e-3
+asked 3 asked 3 'rank 2 on .*: stopped by signal 15 after step' $comparison
+asked 3 asked-tuning 3 'rank 2 on .*: stopped by signal 15 after step' $comparison --compare.tune train.lr=1e-3,3e-3
 asked 3 asked-idle 2 'rank 2 on .*: stopped by signal 15; the same command' compare --config tiny.yaml --attention softmax \
     --seeds 2 --compare.floor off --train.accumulate 2 $quickly
-asked 2 asked-group 1 '.*stopped by signal 15' $contest --compare.ranks 2
+asked 2 asked-group 1 '.*stopped by signal 15' $comparison --compare.ranks 2
 
-part "contests that are refused"
+part "comparisons that are refused"
 mkdir elsewhere
 cp tiny.yaml elsewhere
 cp other.txt elsewhere/text.txt
 elsewhere() { # FOLDER SENTENCE: the second rank runs in another folder
     status=0
-    mpirun --oversubscribe -n 1 "$orthant" $contest --out "$1" : \
-        -n 1 sh -c 'cd elsewhere && exec "$@"' sh "$orthant" $contest --out "$1" >out 2>err || status=$?
+    mpirun --oversubscribe -n 1 "$orthant" $comparison --out "$1" : \
+        -n 1 sh -c 'cd elsewhere && exec "$@"' sh "$orthant" $comparison --out "$1" >out 2>err || status=$?
     [ $status -ne 0 ] || fail "a rank elsewhere took part: $1"
     says err "orthant: rank 1 on .*: $2"
 }
-elsewhere "$PWD/refused-contest" 'the SHA-256 of the training text is'
+elsewhere "$PWD/refused-comparison" 'the SHA-256 of the training text is'
 cp text.txt elsewhere
-elsewhere refused-contest-1 '.* is not there: a contest on several hosts needs a folder that all of them see'
-ranks 2 2 $contest --equal time --out refused-contest-2
+elsewhere refused-comparison-1 '.* is not there: a comparison on several hosts needs a folder that all of them see'
+ranks 2 2 $comparison --equal time --out refused-comparison-2
 says err 'equal time measures runs one after another on one machine'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused"
 part "done"

@@ -8,7 +8,8 @@
 #include "kernels/kernels.h"
 
 /* On a processor that looks ahead, or on one that must be asked. */
-static struct oa_gemm_state *open_on(oa_context *context, const struct oa_kernels *k, bool looks_ahead)
+static struct oa_gemm_state *open_on(oa_context *context, const struct oa_kernels *k,
+                                     bool looks_ahead)
 {
     struct oa_cpu *cpu = (struct oa_cpu *)oa_context_cpu(context);
     bool here = cpu->looks_ahead;

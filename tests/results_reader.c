@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * results.json back into a contest, so that tests can hold one to the other. Every field that the contest has must be
- * there and have its type; a refusal names the field. Statistics in the file are passed over.
+ * results.json back into a comparison, so that tests can hold one to the other. Every field that
+ * the comparison has must be there and have its type; a refusal names the field. Statistics in the
+ * file are passed over.
  */
 #include "results_reader.h"
-#include "contest/contest.h"
+#include "compare/comparison.h"
 #include "results_fields.h"
 #include "train/run_scores.h"
 
@@ -12,13 +13,13 @@
 
 /* ---- curves ---- */
 
-static enum oa_error curve_column(oa_context *c, const json_t *curve, const char *place, const char *key, int points,
-                                  const json_t **out)
+static enum oa_error curve_column(oa_context *c, const json_t *curve, const char *place,
+                                  const char *key, int points, const json_t **out)
 {
     OA_TRY(get_array(c, curve, place, key, out));
     if (json_array_size(*out) != (size_t)points)
-        return oa_fail(c, OA_FORMAT, "results: %s.%s has %zu points where \"step\" has %d", place, key,
-                       json_array_size(*out), points);
+        return oa_fail(c, OA_FORMAT, "results: %s.%s has %zu points where \"step\" has %d", place,
+                       key, json_array_size(*out), points);
     for (int i = 0; i < points; i++) {
         const json_t *value = json_array_get(*out, (size_t)i);
         if (!json_is_number(value) && !json_is_null(value))
@@ -34,18 +35,18 @@ static double curve_value(const json_t *column, int i)
 }
 
 static enum oa_error read_curve_scores(oa_context *c, const json_t *curve, const char *place,
-                                       const struct oa_contest *k, struct oa_run *r)
+                                       const struct oa_comparison *k, struct oa_run *r)
 {
     const json_t *scores, *column;
     const struct oa_measure *m;
     char below[PLACE];
     for (int i = 0; i < r->points; i++)
         oa_scores_clear(r->curve[i].scores);
-    if (!oa_contest_measure(k, 1))
+    if (!oa_comparison_measure(k, 1))
         return OA_OK;
     snprintf(below, sizeof below, "%.85s.scores", place);
     OA_TRY(get_object(c, curve, place, "scores", &scores));
-    for (int i = 1; (m = oa_contest_measure(k, i)); i++) {
+    for (int i = 1; (m = oa_comparison_measure(k, i)); i++) {
         OA_TRY(curve_column(c, scores, below, m->name, r->points, &column));
         for (int p = 0; p < r->points; p++)
             r->curve[p].scores[i] = curve_value(column, p);
@@ -53,8 +54,8 @@ static enum oa_error read_curve_scores(oa_context *c, const json_t *curve, const
     return OA_OK;
 }
 
-static enum oa_error read_curve(oa_context *c, const json_t *run, const char *run_place, const struct oa_contest *k,
-                                struct oa_run *r)
+static enum oa_error read_curve(oa_context *c, const json_t *run, const char *run_place,
+                                const struct oa_comparison *k, struct oa_run *r)
 {
     const json_t *curve, *column;
     char place[PLACE];
@@ -72,9 +73,9 @@ static enum oa_error read_curve(oa_context *c, const json_t *run, const char *ru
             return refuse(c, place, "step", "whole numbers", step);
         r->curve[i].step = (long)json_integer_value(step);
     }
-#define COLUMN(field)                                                                                                  \
-    OA_TRY(curve_column(c, curve, place, #field, points, &column));                                                    \
-    for (int i = 0; i < points; i++)                                                                                   \
+#define COLUMN(field)                                                                              \
+    OA_TRY(curve_column(c, curve, place, #field, points, &column));                                \
+    for (int i = 0; i < points; i++)                                                               \
         r->curve[i].field = curve_value(column, i);
     OA_CURVE_NUMBERS(COLUMN)
 #undef COLUMN
@@ -83,7 +84,8 @@ static enum oa_error read_curve(oa_context *c, const json_t *run, const char *ru
 
 /* ---- runs and entries ---- */
 
-static enum oa_error read_failure(oa_context *c, const json_t *run, const char *place, struct oa_run *r)
+static enum oa_error read_failure(oa_context *c, const json_t *run, const char *place,
+                                  struct oa_run *r)
 {
     const json_t *failed = json_object_get(run, "failed");
     const char *sentence;
@@ -104,27 +106,28 @@ static void read_optional(const json_t *object, const char *key, char *out, size
     snprintf(out, size, "%s", value ? value : "");
 }
 
-/* Every measure that the contest has, and none where it has the loss alone. */
-static enum oa_error read_scores(oa_context *c, const json_t *run, const char *place, const struct oa_contest *k,
-                                 struct oa_run *r)
+/* Every measure that the comparison has, and none where it has the loss alone. */
+static enum oa_error read_scores(oa_context *c, const json_t *run, const char *place,
+                                 const struct oa_comparison *k, struct oa_run *r)
 {
     const json_t *scores;
     const struct oa_measure *m;
     oa_scores_clear(r->scores);
-    if (!oa_contest_measure(k, 1))
+    if (!oa_comparison_measure(k, 1))
         return OA_OK;
     OA_TRY(get_object(c, run, place, "scores", &scores));
-    for (int i = 1; (m = oa_contest_measure(k, i)); i++)
+    for (int i = 1; (m = oa_comparison_measure(k, i)); i++)
         OA_TRY(get_number(c, scores, place, m->name, &r->scores[i]));
     return OA_OK;
 }
 
-static enum oa_error read_run(oa_context *c, const json_t *run, const char *place, const struct oa_contest *k,
-                              struct oa_run *r)
+static enum oa_error read_run(oa_context *c, const json_t *run, const char *place,
+                              const struct oa_comparison *k, struct oa_run *r)
 {
     long seed;
     if (!json_is_object(run))
-        return oa_fail(c, OA_FORMAT, "results: %s: expected an object, found %s", place, type_name(run));
+        return oa_fail(c, OA_FORMAT, "results: %s: expected an object, found %s", place,
+                       type_name(run));
     OA_TRY(get_count(c, run, place, "seed", &seed));
     r->seed = (uint64_t)seed;
     OA_TRY(read_failure(c, run, place, r));
@@ -140,28 +143,32 @@ static enum oa_error read_run(oa_context *c, const json_t *run, const char *plac
 }
 
 /* The runs of one column are paired: they must have the same seed in every entry that has them. */
-static enum oa_error check_pairing(oa_context *c, const struct oa_contest *k, int entry, int run)
+static enum oa_error check_pairing(oa_context *c, const struct oa_comparison *k, int entry, int run)
 {
     for (int i = 0; i < entry; i++)
-        if (!k->entries[i].runs[run].absent && k->entries[entry].runs[run].seed != k->entries[i].runs[run].seed)
-            return oa_fail(c, OA_FORMAT, "results: entries[%d].runs[%d] has seed %llu where entries[%d] has %llu",
+        if (!k->entries[i].runs[run].absent &&
+            k->entries[entry].runs[run].seed != k->entries[i].runs[run].seed)
+            return oa_fail(c, OA_FORMAT,
+                           "results: entries[%d].runs[%d] has seed %llu where entries[%d] has %llu",
                            entry, run, (unsigned long long)k->entries[entry].runs[run].seed, i,
                            (unsigned long long)k->entries[i].runs[run].seed);
     return OA_OK;
 }
 
-/* Only where the contest decided by itself may an attention have fewer seeds than others. */
-static enum oa_error check_runs(oa_context *c, const char *place, int runs, const struct oa_contest *k)
+/* Only where the comparison decided by itself may an attention have fewer seeds than others. */
+static enum oa_error check_runs(oa_context *c, const char *place, int runs,
+                                const struct oa_comparison *k)
 {
     if (runs == k->seeds || (k->until.ending != OA_ENDING_NONE && runs > 0 && runs < k->seeds))
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "results: %s has %d runs where \"seeds\" says %d", place, runs, k->seeds);
+    return oa_fail(c, OA_FORMAT, "results: %s has %d runs where \"seeds\" says %d", place, runs,
+                   k->seeds);
 }
 
 /* ---- tuning ---- */
 
 /* Files from before there was tuning have none. */
-static enum oa_error read_tuning(oa_context *c, const json_t *root, struct oa_contest *k)
+static enum oa_error read_tuning(oa_context *c, const json_t *root, struct oa_comparison *k)
 {
     const json_t *tuning = json_object_get(root, "tuning");
     const char *grid;
@@ -171,19 +178,21 @@ static enum oa_error read_tuning(oa_context *c, const json_t *root, struct oa_co
     OA_TRY(get_text(c, tuning, "tuning", "grid", &grid));
     if (oa_grid_parse(c, grid, &k->tuning.grid) == OA_ARGUMENT) {
         oa_clear_error(c);
-        return oa_fail(c, OA_FORMAT, "results: tuning.grid: \"%.200s\" is nothing that compare.tune takes", grid);
+        return oa_fail(c, OA_FORMAT,
+                       "results: tuning.grid: \"%.200s\" is nothing that compare.tune takes", grid);
     }
     OA_TRY(get_count(c, tuning, "tuning", "seeds", &seeds));
     if (seeds < 1 || seeds > 100 || !k->tuning.grid.cells)
-        return oa_fail(c, OA_FORMAT, "results: tuning: %ld seeds of \"%s\" are no trials", seeds, grid);
+        return oa_fail(c, OA_FORMAT, "results: tuning: %ld seeds of \"%s\" are no trials", seeds,
+                       grid);
     k->tuning.seeds = (int)seeds;
     OA_TRY(get_number(c, tuning, "tuning", "fraction", &k->tuning.fraction));
     OA_TRY(get_number(c, tuning, "tuning", "train_tokens", &k->tuning.train_tokens));
     return get_number(c, tuning, "tuning", "valid_tokens", &k->tuning.valid_tokens);
 }
 
-static enum oa_error read_trial(oa_context *c, const json_t *trial, const char *place, const struct oa_contest *k,
-                                struct oa_run *r)
+static enum oa_error read_trial(oa_context *c, const json_t *trial, const char *place,
+                                const struct oa_comparison *k, struct oa_run *r)
 {
     long seed;
     OA_TRY(get_count(c, trial, place, "seed", &seed));
@@ -196,8 +205,8 @@ static enum oa_error read_trial(oa_context *c, const json_t *trial, const char *
     return read_scores(c, trial, place, k, r);
 }
 
-static enum oa_error read_cell(oa_context *c, const json_t *cell, const char *place, const struct oa_contest *k,
-                               struct oa_run *trials)
+static enum oa_error read_cell(oa_context *c, const json_t *cell, const char *place,
+                               const struct oa_comparison *k, struct oa_run *trials)
 {
     const json_t *runs;
     int seeds = k->tuning.seeds;
@@ -210,7 +219,8 @@ static enum oa_error read_cell(oa_context *c, const json_t *cell, const char *pl
     return OA_OK;
 }
 
-static enum oa_error read_trials(oa_context *c, const json_t *entry, int number, struct oa_contest *k)
+static enum oa_error read_trials(oa_context *c, const json_t *entry, int number,
+                                 struct oa_comparison *k)
 {
     struct oa_entry *e = &k->entries[number];
     const json_t *tuning, *cells;
@@ -225,27 +235,30 @@ static enum oa_error read_trials(oa_context *c, const json_t *entry, int number,
     OA_TRY(get_count(c, tuning, place, "chosen", &chosen));
     OA_TRY(get_array(c, tuning, place, "cells", &cells));
     if (json_array_size(cells) != (size_t)all || chosen >= all)
-        return oa_fail(c, OA_FORMAT, "results: %s: cell %ld of %zu is chosen, and the grid has %d", place, chosen,
-                       json_array_size(cells), all);
+        return oa_fail(c, OA_FORMAT, "results: %s: cell %ld of %zu is chosen, and the grid has %d",
+                       place, chosen, json_array_size(cells), all);
     e->chosen = (int)chosen;
     e->trials = oa_alloc(c, (size_t)all * (size_t)seeds * sizeof *e->trials);
     for (int i = 0; i < all && e->trials; i++) {
         snprintf(place, sizeof place, "entries[%d].tuning.cells[%d]", number, i);
-        OA_TRY(read_cell(c, json_array_get(cells, (size_t)i), place, k, e->trials + (long)i * seeds));
+        OA_TRY(
+            read_cell(c, json_array_get(cells, (size_t)i), place, k, e->trials + (long)i * seeds));
     }
     return oa_status(c);
 }
 
-/* Seconds of a step in each round of measuring speeds. Files from before there were rounds have none. */
-static enum oa_error read_step_seconds(oa_context *c, const json_t *entry, const char *place, struct oa_contest *k,
-                                       struct oa_entry *e)
+/* Seconds of a step in each round of measuring speeds. Files from before there were rounds have
+ * none. */
+static enum oa_error read_step_seconds(oa_context *c, const json_t *entry, const char *place,
+                                       struct oa_comparison *k, struct oa_entry *e)
 {
     const json_t *list = json_object_get(entry, "step_seconds");
     if (!list || json_is_null(list))
         return OA_OK;
     if (json_array_size(list) != (size_t)k->rounds)
-        return oa_fail(c, OA_FORMAT, "results: %s.step_seconds has %zu numbers where \"speed_rounds\" says %d", place,
-                       json_array_size(list), k->rounds);
+        return oa_fail(c, OA_FORMAT,
+                       "results: %s.step_seconds has %zu numbers where \"speed_rounds\" says %d",
+                       place, json_array_size(list), k->rounds);
     e->step_seconds = oa_alloc(c, ((size_t)k->rounds + 1) * sizeof *e->step_seconds);
     for (int r = 0; e->step_seconds && r < k->rounds; r++) {
         const json_t *value = json_array_get(list, (size_t)r);
@@ -256,7 +269,8 @@ static enum oa_error read_step_seconds(oa_context *c, const json_t *entry, const
     return oa_status(c);
 }
 
-static enum oa_error read_entry(oa_context *c, const json_t *entry, int number, struct oa_contest *k)
+static enum oa_error read_entry(oa_context *c, const json_t *entry, int number,
+                                struct oa_comparison *k)
 {
     struct oa_entry *e = &k->entries[number];
     const json_t *runs;
@@ -265,7 +279,8 @@ static enum oa_error read_entry(oa_context *c, const json_t *entry, int number, 
     snprintf(place, sizeof place, "entries[%d]", number);
     OA_TRY(get_text(c, entry, place, "attention", &attention));
     e->attention = oa_copy_text(c, attention);
-    e->floor = json_is_true(json_object_get(entry, "floor")); /* files from before there were floors have none */
+    e->floor = json_is_true(
+        json_object_get(entry, "floor")); /* files from before there were floors have none */
     OA_TRY(get_number(c, entry, place, "trainable", &e->trainable));
     OA_TRY(get_number(c, entry, place, "frozen", &e->frozen));
     OA_TRY(read_step_seconds(c, entry, place, k, e));
@@ -300,18 +315,20 @@ static enum oa_error check_schema(oa_context *c, const json_t *root)
     const char *schema;
     OA_TRY(get_text(c, root, "", "schema", &schema));
     if (strcmp(schema, OA_RESULTS_SCHEMA) != 0)
-        return oa_fail(c, OA_FORMAT, "results: schema \"%s\" is not known; this version reads \"%s\"", schema,
+        return oa_fail(c, OA_FORMAT,
+                       "results: schema \"%s\" is not known; this version reads \"%s\"", schema,
                        OA_RESULTS_SCHEMA);
     return OA_OK;
 }
 
-static enum oa_error read_rounds(oa_context *c, const json_t *root, struct oa_contest *k)
+static enum oa_error read_rounds(oa_context *c, const json_t *root, struct oa_comparison *k)
 {
     long rounds = 0;
     if (json_object_get(root, "speed_rounds"))
         OA_TRY(get_count(c, root, "", "speed_rounds", &rounds));
     if (rounds > OA_MOST_ROUNDS)
-        return oa_fail(c, OA_FORMAT, "results: speed_rounds is %ld; it is at most %d", rounds, OA_MOST_ROUNDS);
+        return oa_fail(c, OA_FORMAT, "results: speed_rounds is %ld; it is at most %d", rounds,
+                       OA_MOST_ROUNDS);
     k->rounds = (int)rounds;
     read_optional(root, "speed_machine", k->speed_machine, sizeof k->speed_machine);
     return OA_OK;
@@ -321,12 +338,14 @@ static enum oa_error read_equal(oa_context *c, const char *word, enum oa_equal *
 {
     int choice = oa_option_choice("compare.equal", word);
     if (choice < 0)
-        return oa_fail(c, OA_FORMAT, "results: equal is \"%.40s\"; it is one of tokens, time, params and flops", word);
+        return oa_fail(c, OA_FORMAT,
+                       "results: equal is \"%.40s\"; it is one of tokens, time, params and flops",
+                       word);
     *out = (enum oa_equal)choice;
     return OA_OK;
 }
 
-static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_contest *k)
+static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_comparison *k)
 {
     const json_t *valid;
     const char *equal;
@@ -334,7 +353,8 @@ static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_cont
     OA_TRY(get_text(c, root, "", "equal", &equal));
     OA_TRY(read_equal(c, equal, &k->equal));
     OA_TRY(get_count(c, root, "", "seeds", &seeds));
-    k->seeds = seeds < 1000000 ? (int)seeds : 1000000; /* what is wrong shows when the runs are counted */
+    k->seeds =
+        seeds < 1000000 ? (int)seeds : 1000000; /* what is wrong shows when the runs are counted */
     OA_TRY(get_object(c, root, "", "validation", &valid));
     OA_TRY(get_number(c, valid, "validation", "characters", &k->characters));
     OA_TRY(get_number(c, valid, "validation", "bytes", &k->bytes));
@@ -347,7 +367,7 @@ static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_cont
 }
 
 /* Files from before there were baselines have none. */
-static enum oa_error read_baseline(oa_context *c, const json_t *root, struct oa_contest *k)
+static enum oa_error read_baseline(oa_context *c, const json_t *root, struct oa_comparison *k)
 {
     const json_t *value = json_object_get(root, "baseline");
     const char *looks = json_string_value(json_object_get(root, "looks"));
@@ -356,13 +376,15 @@ static enum oa_error read_baseline(oa_context *c, const json_t *root, struct oa_
         OA_TRY(get_number(c, root, "", "margin", &k->margin));
     if (!value || json_is_null(value))
         return OA_OK;
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) >= k->count)
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) >= k->count)
         return refuse(c, "", "baseline", "the number of an entry, or null", value);
     k->baseline = 1 + (int)json_integer_value(value);
     return OA_OK;
 }
 
-/* null, or missing in files from before contests could decide by themselves: every attention has all seeds. */
+/* null, or missing in files from before comparisons could decide by themselves: every attention has
+ * all seeds. */
 static enum oa_error read_until(oa_context *c, const json_t *root, struct oa_until *u)
 {
     static const char place[] = "until_resolved";
@@ -389,7 +411,7 @@ static enum oa_error read_until(oa_context *c, const json_t *root, struct oa_unt
                   json_object_get(object, "ending"));
 }
 
-static enum oa_error read_root(oa_context *c, const json_t *root, struct oa_contest *k)
+static enum oa_error read_root(oa_context *c, const json_t *root, struct oa_comparison *k)
 {
     const json_t *entries;
     OA_TRY(check_schema(c, root));
@@ -408,16 +430,17 @@ static enum oa_error read_root(oa_context *c, const json_t *root, struct oa_cont
     return read_baseline(c, root, k);
 }
 
-enum oa_error oa_contest_from_json(oa_context *c, const char *json, struct oa_contest *out)
+enum oa_error oa_comparison_from_json(oa_context *c, const char *json, struct oa_comparison *out)
 {
-    *out = (struct oa_contest){ 0 };
+    *out = (struct oa_comparison){ 0 };
     json_error_t error;
     json_t *root = json_loads(json, 0, &error);
     if (!root)
-        return oa_fail(c, OA_FORMAT, "results: line %d, column %d: %s", error.line, error.column, error.text);
+        return oa_fail(c, OA_FORMAT, "results: line %d, column %d: %s", error.line, error.column,
+                       error.text);
     enum oa_error code = read_root(c, root, out);
     json_decref(root);
     if (code != OA_OK)
-        oa_contest_free(out);
+        oa_comparison_free(out);
     return code;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * "vary" of results.json, back into a contest. */
-#include "contest/contest.h"
+ * "vary" of results.json, back into a comparison. */
+#include "compare/comparison.h"
 #include "results_reader.h"
 
 #include <jansson.h>
@@ -9,10 +9,11 @@
 
 static enum oa_error refuse(oa_context *c, const char *what)
 {
-    return oa_fail(c, OA_FORMAT, "results: vary.%s is not what a contest writes there", what);
+    return oa_fail(c, OA_FORMAT, "results: vary.%s is not what a comparison writes there", what);
 }
 
-static enum oa_error read_names(oa_context *c, const json_t *vary, const char *key, bool which[OA_CHANCES])
+static enum oa_error read_names(oa_context *c, const json_t *vary, const char *key,
+                                bool which[OA_CHANCES])
 {
     const json_t *names = json_object_get(vary, key);
     if (!json_is_array(names))
@@ -29,10 +30,11 @@ static enum oa_error read_names(oa_context *c, const json_t *vary, const char *k
     return OA_OK;
 }
 
-static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t *scores, int entry, enum oa_chance s,
-                               struct oa_vary *v)
+static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t *scores, int entry,
+                               enum oa_chance s, struct oa_vary *v)
 {
-    const json_t *seed = json_object_get(seeds, oa_chance_name(s)), *score = json_object_get(scores, oa_chance_name(s));
+    const json_t *seed = json_object_get(seeds, oa_chance_name(s)),
+                 *score = json_object_get(scores, oa_chance_name(s));
     if (json_array_size(seed) != (size_t)v->values || json_array_size(score) != (size_t)v->values)
         return refuse(c, oa_chance_name(s));
     for (int i = 0; i < v->values; i++) {
@@ -40,15 +42,18 @@ static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t 
         if (!json_is_integer(n) || (!json_is_number(x) && !json_is_null(x)))
             return refuse(c, oa_chance_name(s));
         oa_varied_of(v, entry, s)[i] =
-            (struct oa_varied){ (uint64_t)json_integer_value(n), json_is_null(x) ? (double)NAN : json_number_value(x) };
+            (struct oa_varied){ (uint64_t)json_integer_value(n),
+                                json_is_null(x) ? (double)NAN : json_number_value(x) };
     }
     return OA_OK;
 }
 
-static enum oa_error read_entry(oa_context *c, const json_t *vary, int entry, struct oa_contest *k)
+static enum oa_error read_entry(oa_context *c, const json_t *vary, int entry,
+                                struct oa_comparison *k)
 {
-    const json_t *scores = json_object_get(json_array_get(json_object_get(vary, "entries"), (size_t)entry),
-                                           k->metric ? "scores" : "losses");
+    const json_t *scores =
+        json_object_get(json_array_get(json_object_get(vary, "entries"), (size_t)entry),
+                        k->metric ? "scores" : "losses");
     if (k->entries[entry].floor)
         return OA_OK;
     for (int s = 0; s < OA_CHANCES; s++)
@@ -58,7 +63,7 @@ static enum oa_error read_entry(oa_context *c, const json_t *vary, int entry, st
 }
 
 /* Files from before sources were varied have none. */
-enum oa_error oa_variances_read(oa_context *c, const json_t *root, struct oa_contest *k)
+enum oa_error oa_variances_read(oa_context *c, const json_t *root, struct oa_comparison *k)
 {
     const json_t *vary = json_object_get(root, "vary");
     struct oa_vary *v = &k->vary;

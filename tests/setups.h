@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What several tests set up alike: a folder of their own, a text, a small model, options by their words. */
+ * What several tests set up alike: a folder of their own, a text, a small model, options by their
+ * words. */
 #ifndef ORTHANT_SETUPS_H
 #define ORTHANT_SETUPS_H
 
@@ -27,7 +28,8 @@ static inline void remove_folder(const char *folder)
     shell("rm -rf '%s'", folder);
 }
 
-/* An empty folder of its own for a test, which becomes the working directory. NULL: there is none. */
+/* An empty folder of its own for a test, which becomes the working directory. NULL: there is none.
+ */
 static inline char *enter_own_folder(void)
 {
     char *folder = strdup("own.XXXXXX");
@@ -64,7 +66,8 @@ static inline int write_foxes(const char *path, int sentences)
 {
     FILE *f = fopen(path, "w");
     for (int i = 0; f && i < sentences; i++)
-        fprintf(f, "the %s fox over the %s dog; ", i % 3 ? "quick" : "slow", i % 5 ? "lazy" : "tired");
+        fprintf(f, "the %s fox over the %s dog; ", i % 3 ? "quick" : "slow",
+                i % 5 ? "lazy" : "tired");
     return f ? fclose(f) : -1;
 }
 
@@ -73,8 +76,8 @@ static inline int write_foxes_and_cats(const char *path, int sentences)
 {
     FILE *f = fopen(path, "w");
     for (int i = 0; f && i < sentences; i++)
-        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow", i % 2 ? "fox jumps" : "cat leaps",
-                i % 5 ? "lazy" : "tired");
+        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow",
+                i % 2 ? "fox jumps" : "cat leaps", i % 5 ? "lazy" : "tired");
     return f ? fclose(f) : -1;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Means adjusted for missing seeds: the fit of attention + seed, and what a contest makes of it. Values from elsewhere:
- * statsmodels 0.15.0 (OLS with indicator columns, its predictions of all cells averaged over the columns) and, equal to
- * 13 digits, numpy 2.4.6 (linalg.lstsq with the norm as another row).
+ * Means adjusted for missing seeds: the fit of attention + seed, and what a comparison makes of it.
+ * Values from elsewhere: statsmodels 0.15.0 (OLS with indicator columns, its predictions of all
+ * cells averaged over the columns) and, equal to 13 digits, numpy 2.4.6 (linalg.lstsq with the norm
+ * as another row).
  */
 #include "arena.h"
-#include "contest/contest.h"
+#include "compare/comparison.h"
 #include "report/adjusted.h"
 
 #define EMPTY ((double)NAN)
@@ -30,9 +31,10 @@ static const struct {
         { 1.6380, 1.6389, 1.6331, 1.6598, EMPTY, EMPTY },
         { 1.7101, 1.7288, 1.7071, EMPTY, EMPTY, EMPTY },
         { 1.6401, 1.6300, 1.6475, 1.6700, 1.6201, EMPTY } },
-      { 1.6401000000000019, 1.609600000000001, 1.6396583333333334, 1.7183562500000003, 1.6417000000000002 },
-      { -0.0044829166666664434, -0.00048291666666635006, -0.0041029166666665291, 0.020235416666666488,
-        -0.011966666666667698, 0.00079999999999967293 } },
+      { 1.6401000000000019, 1.609600000000001, 1.6396583333333334, 1.7183562500000003,
+        1.6417000000000002 },
+      { -0.0044829166666664434, -0.00048291666666635006, -0.0041029166666665291,
+        0.020235416666666488, -0.011966666666667698, 0.00079999999999967293 } },
     { 4,
       { { 34.1, EMPTY, 35.2, 33.9, EMPTY, 36.0 },
         { 30.2, 31.4, EMPTY, EMPTY, EMPTY, EMPTY },
@@ -72,7 +74,8 @@ static void make_table(int trial, int rows, int columns, double *y)
 }
 
 /* What is left in row or column `line`: step is the way to the next cell of it. */
-static double left_over(const double *y, const double *a, const double *b, int columns, int first, int step, int count)
+static double left_over(const double *y, const double *a, const double *b, int columns, int first,
+                        int step, int count)
 {
     double sum = 0;
     for (int n = 0, at = first; n < count; n++, at += step)
@@ -104,7 +107,9 @@ static void nothing_is_left(void **state)
 
 static void what_does_not_hang_together(void **state)
 {
-    static const double y[3][4] = { { 1, 2, EMPTY, EMPTY }, { 2, 2, EMPTY, EMPTY }, { EMPTY, EMPTY, 3, 4 } };
+    static const double y[3][4] = { { 1, 2, EMPTY, EMPTY },
+                                    { 2, 2, EMPTY, EMPTY },
+                                    { EMPTY, EMPTY, 3, 4 } };
     oa_context *c = oa_open(NULL);
     double a[3], b[4];
     (void)state;
@@ -113,7 +118,7 @@ static void what_does_not_hang_together(void **state)
     oa_close(c);
 }
 
-/* ---- contests ---- */
+/* ---- comparisons ---- */
 
 struct held {
     oa_context *c;
@@ -121,7 +126,8 @@ struct held {
     struct oa_summary s;
 };
 
-/* Losses [rows][columns] as a contest of any number of looks; empty ones are runs that were not made. */
+/* Losses [rows][columns] as a comparison of any number of looks; empty ones are runs that were not
+ * made. */
 static void hold(struct held *h, const double *y, int rows, int columns)
 {
     struct simulated none = { .count = rows };
@@ -137,7 +143,7 @@ static void hold(struct held *h, const double *y, int rows, int columns)
 
 static void judge(struct held *h)
 {
-    assert_int_equal(oa_summary_make(h->c, &h->a.contest, &h->s), OA_OK);
+    assert_int_equal(oa_summary_make(h->c, &h->a.comparison, &h->s), OA_OK);
 }
 
 static void end(struct held *h)
@@ -148,11 +154,12 @@ static void end(struct held *h)
 }
 
 static struct oa_text text_of(struct held *h,
-                              void (*report)(const struct oa_contest *, const struct oa_summary *, struct oa_text *))
+                              void (*report)(const struct oa_comparison *,
+                                             const struct oa_summary *, struct oa_text *))
 {
     struct oa_text t;
     oa_text_init(&t, h->c);
-    report(&h->a.contest, &h->s, &t);
+    report(&h->a.comparison, &h->s, &t);
     return t;
 }
 
@@ -162,10 +169,11 @@ static void has(const char *text, const char *what)
         fail_msg("\"%s\" is not in:\n%.4000s", what, text);
 }
 
-/* The order is that of the numbers shown, the first has the lowest, and differences are those of two numbers shown. */
+/* The order is that of the numbers shown, the first has the lowest, and differences are those of
+ * two numbers shown. */
 static void is_one_order(const struct held *h)
 {
-    const struct oa_contest *k = &h->a.contest;
+    const struct oa_comparison *k = &h->a.comparison;
     assert_int_equal(h->s.order[0], h->s.reference);
     assert_int_equal(h->s.entries[h->s.reference].verdict, OA_VERDICT_LOWEST);
     for (int o = 0; o < h->s.count; o++) {
@@ -177,14 +185,15 @@ static void is_one_order(const struct held *h)
         assert_true(isnan(d.half) && isnan(oa_shown_score(k, e).half));
         assert_true(oa_shown_score(k, e).mean == e->adjusted);
         near(oa_percent_to_reference(&h->s, h->s.order[o]),
-             100 * oa_cost(oa_metric(k), d.mean) / fabs(h->s.entries[h->s.reference].adjusted), 1e-12);
+             100 * oa_cost(oa_metric(k), d.mean) / fabs(h->s.entries[h->s.reference].adjusted),
+             1e-12);
         if (o)
             assert_true(cost >= oa_adjusted_cost(k, &h->s, h->s.order[o - 1]));
     }
 }
 
-/* The same values as above in a contest; of the floor, which is not in the fit, by hand: 2.05 minus the mean of b[0 …
- * 2].
+/* The same values as above in a comparison; of the floor, which is not in the fit, by hand: 2.05
+ * minus the mean of b[0 … 2].
  */
 static void adjusted_means(void **state)
 {
@@ -209,8 +218,8 @@ static void adjusted_means(void **state)
     end(&h);
 }
 
-/* Where all have the same seeds nothing is adjusted: the plain mean to the bit, and the paired difference with its
- * interval. What survived of an attention with failures stays as it is. */
+/* Where all have the same seeds nothing is adjusted: the plain mean to the bit, and the paired
+ * difference with its interval. What survived of an attention with failures stays as it is. */
 static void the_same_seeds(void **state)
 {
     static struct held h;
@@ -219,18 +228,21 @@ static void the_same_seeds(void **state)
         for (int trial = 0; trial < 20; trial++) {
             double y[6 * 7];
             for (int i = 0; i < 6 * 7; i++)
-                y[i] = 2 + oa_random_uniform(oa_stream_named(6, "even"), (uint64_t)(100 * trial + i));
+                y[i] =
+                    2 + oa_random_uniform(oa_stream_named(6, "even"), (uint64_t)(100 * trial + i));
             hold(&h, y, 6, 7);
-            h.a.contest.any_looks = looks;
+            h.a.comparison.any_looks = looks;
             h.a.runs[5][3].failed = h.a.runs[5][6].absent = true;
             judge(&h);
             assert_false(h.s.uneven);
             for (int i = 0; i < 6; i++) {
                 const struct oa_standing *e = &h.s.entries[i];
-                struct oa_estimate d = oa_to_reference(&h.a.contest, &h.s, i), own = oa_shown_score(&h.a.contest, e);
+                struct oa_estimate d = oa_to_reference(&h.a.comparison, &h.s, i),
+                                   own = oa_shown_score(&h.a.comparison, e);
                 assert_true(e->plain && e->adjusted == e->loss.mean);
                 assert_memory_equal(&own, &e->loss, sizeof own);
-                assert_true(d.n == e->difference.n && d.mean == e->difference.mean && d.sd == e->difference.sd);
+                assert_true(d.n == e->difference.n && d.mean == e->difference.mean &&
+                            d.sd == e->difference.sd);
                 assert_true(e->failed ? isnan(d.half) : i == h.s.reference || d.half == e->half);
                 assert_true(oa_percent_to_reference(&h.s, i) == e->percent);
                 assert_true(i == h.s.reference || e->failed || d.half > 0);
@@ -246,7 +258,8 @@ static bool explained(const char *page, const char *term)
     return strstr(page, text) != NULL;
 }
 
-/* Only the floor has fewer: the others are shown as they are, and the floor as if it had the seeds that it lacks. */
+/* Only the floor has fewer: the others are shown as they are, and the floor as if it had the seeds
+ * that it lacks. */
 static void the_floor_alone(void **state)
 {
     static const double y[3][4] = { { 1, 3, 2, 2 }, { 2, 4, 3, 3.5 }, { 5, 6, EMPTY, EMPTY } };
@@ -261,17 +274,20 @@ static void the_floor_alone(void **state)
     /* means of the seeds: 1.5, 3.5, …; of all: 2.5625 */
     near(h.s.entries[2].adjusted, (5 - 1.5 + 6 - 3.5) / 2 + 2.5625, 1e-13);
     assert_true(h.s.entries[1].difference.half > 0);
-    assert_true(oa_to_reference(&h.a.contest, &h.s, 1).half == h.s.entries[1].difference.half);
-    near(oa_to_reference(&h.a.contest, &h.s, 2).mean, h.s.entries[2].adjusted - 2, 1e-13);
+    assert_true(oa_to_reference(&h.a.comparison, &h.s, 1).half == h.s.entries[1].difference.half);
+    near(oa_to_reference(&h.a.comparison, &h.s, 2).mean, h.s.entries[2].adjusted - 2, 1e-13);
     struct oa_text table = text_of(&h, oa_report_markdown);
-    has(table.s, "With fewer seeds, as the uniform baseline may have, the validation loss is adjusted");
+    has(table.s,
+        "With fewer seeds, as the uniform baseline may have, the validation loss is adjusted");
     assert_null(strstr(table.s, "own seeds"));
     has(table.s, "+1.1250 ±");
     oa_text_free(&table);
-    struct oa_text page = text_of(&h, oa_report_html); /* which explains what there is, and nothing else */
-    static const char *const terms[] = { "any number of interim analyses", "uniform baseline", "One budget",
-                                         "Pareto front" };
-    static const char *const others[] = { "p", "baseline", "tuned", "adjusted for missing seeds", "loss" };
+    struct oa_text page =
+        text_of(&h, oa_report_html); /* which explains what there is, and nothing else */
+    static const char *const terms[] = { "any number of interim analyses", "uniform baseline",
+                                         "One budget", "Pareto front" };
+    static const char *const others[] = { "p", "baseline", "tuned", "adjusted for missing seeds",
+                                          "loss" };
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         assert_true(explained(page.s, terms[i]));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -299,7 +315,8 @@ static int winner_of_pairs(const struct oa_summary *s)
     return best;
 }
 
-/* The number in the column of a line of a Markdown table, "1.8147 ±0.0114"; 0 where there is none. */
+/* The number in the column of a line of a Markdown table, "1.8147 ±0.0114"; 0 where there is none.
+ */
 static double number_in(const char *line, int column)
 {
     char text[32] = "", *to = text;
@@ -314,7 +331,8 @@ static double number_in(const char *line, int column)
     return strtod(text, NULL);
 }
 
-/* What a reader sees: losses that rise, the first called lowest, and differences that subtraction gives. */
+/* What a reader sees: losses that rise, the first called lowest, and differences that subtraction
+ * gives. */
 static void reads_well(const char *markdown)
 {
     const char *line = strstr(markdown, "\n| :--") + 1;
@@ -337,10 +355,10 @@ static void no_cycle(void **state)
     static struct held h;
     (void)state;
     hold(&h, cycle[0], IN_CYCLE, CYCLE_SEEDS);
-    h.a.contest.margin = 0.05; /* nothing is shown to be worse than another by more */
+    h.a.comparison.margin = 0.05; /* nothing is shown to be worse than another by more */
     judge(&h);
-    assert_true(h.s.pairs[2 * IN_CYCLE + 1].difference.mean < 0 && h.s.pairs[1 * IN_CYCLE].difference.mean < 0 &&
-                h.s.pairs[2].difference.mean < 0);
+    assert_true(h.s.pairs[2 * IN_CYCLE + 1].difference.mean < 0 &&
+                h.s.pairs[1 * IN_CYCLE].difference.mean < 0 && h.s.pairs[2].difference.mean < 0);
     assert_int_equal(winner_of_pairs(&h.s), 2);
     assert_int_equal(h.s.reference, 0);
     is_one_order(&h);
@@ -371,13 +389,13 @@ static void of_scores(void **state)
     (void)state;
     hold(&h, cycle[0], IN_CYCLE, CYCLE_SEEDS);
     hold(&up, cycle[0], IN_CYCLE, CYCLE_SEEDS);
-    h.a.contest.margin = up.a.contest.margin = 0.05;
+    h.a.comparison.margin = up.a.comparison.margin = 0.05;
     for (int i = 0; i < IN_CYCLE; i++)
         for (int r = 0; r < CYCLE_SEEDS; r++) {
             up.a.runs[i][r].scores[1] = -cycle[i][r];
             up.a.runs[i][r].valid_loss = 3;
         }
-    assert_int_equal(oa_contest_set_measures(up.c, &up.a.contest, measures, 1), OA_OK);
+    assert_int_equal(oa_comparison_set_measures(up.c, &up.a.comparison, measures, 1), OA_OK);
     judge(&h);
     judge(&up);
     assert_int_equal(up.s.reference, h.s.reference);
@@ -389,7 +407,7 @@ static void of_scores(void **state)
     struct oa_text table = text_of(&up, oa_report_markdown);
     has(table.s, "a has the highest adjusted BLEU");
     oa_text_free(&table);
-    oa_free(up.a.contest.measures);
+    oa_free(up.a.comparison.measures);
     end(&h);
     end(&up);
 }
@@ -398,8 +416,8 @@ static void of_scores(void **state)
 
 enum { LONG = 20 };
 
-/* c was worse than a on the five seeds that both have, and b worse than c; a has the highest adjusted mean because it
- * was unlucky later, and is not worse than b on twenty seeds. */
+/* c was worse than a on the five seeds that both have, and b worse than c; a has the highest
+ * adjusted mean because it was unlucky later, and is not worse than b on twenty seeds. */
 static void what_was_beaten_does_not_lead(void **state)
 {
     static struct held h;
@@ -420,7 +438,8 @@ static void what_was_beaten_does_not_lead(void **state)
     assert_int_equal(h.s.reference, 0);
     assert_int_equal(h.s.entries[0].verdict, OA_VERDICT_LEADS);
     has(h.s.conclusion,
-        "a leads. c and b are worse (95 % intervals of all pairs, at any number of interim analyses). c has a lower "
+        "a leads. c and b are worse (95 % intervals of all pairs, at any number of interim "
+        "analyses). c has a lower "
         "adjusted loss, but was shown to be worse than another on the seeds that both have.");
     struct oa_text table = text_of(&h, oa_report_markdown);
     has(table.s, "difference to the leader");
@@ -429,7 +448,8 @@ static void what_was_beaten_does_not_lead(void **state)
     end(&h);
 }
 
-/* Identical attentions are one: the one with fewer seeds has the adjusted mean of the other, and no second voice. */
+/* Identical attentions are one: the one with fewer seeds has the adjusted mean of the other, and no
+ * second voice. */
 static void identical_ones(void **state)
 {
     static const double y[4][5] = { { 1.2, 1.1, 1.3, EMPTY, EMPTY },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Equivalence, and intervals that may be looked at after every seed, against values from elsewhere: p-values of
- * equivalence from statsmodels 0.15.0 (DescrStatsW.ttost_mean), evidence by integrating scipy 1.17.1's noncentral t
- * density over the effect. The error rates are simulated: contests of which the truth is known, looked at after every
- * seed.
+ * Equivalence, and intervals that may be looked at after every seed, against values from elsewhere:
+ * p-values of equivalence from statsmodels 0.15.0 (DescrStatsW.ttost_mean), evidence by integrating
+ * scipy 1.17.1's noncentral t density over the effect. The error rates are simulated: comparisons
+ * of which the truth is known, looked at after every seed.
  */
 #include "testing.h"
 
@@ -19,9 +19,11 @@ static void near(double found, double expected, double tolerance)
 
 static void equivalence(void **state)
 {
-    static const double small[] = { 0.0034, 0.0111, 0.0062, 0.0018, 0.0156 }, wide[] = { -0.02, 0.01, 0.005 };
+    static const double small[] = { 0.0034, 0.0111, 0.0062, 0.0018, 0.0156 },
+                        wide[] = { -0.02, 0.01, 0.005 };
     static const double far[] = { 0.3, 0.31, 0.29, 0.305, 0.302, 0.298, 0.3011, 0.2999 };
-    struct oa_estimate a = oa_estimate_of(small, 5), b = oa_estimate_of(wide, 3), c = oa_estimate_of(far, 8);
+    struct oa_estimate a = oa_estimate_of(small, 5), b = oa_estimate_of(wide, 3),
+                       c = oa_estimate_of(far, 8);
     (void)state;
     near(oa_equivalence_test(&a, 0.01), 0.20127911438989685, 1e-11);
     near(oa_equivalence_test(&a, 0.02), 0.004123443429859119, 1e-11);
@@ -39,8 +41,8 @@ static struct oa_estimate with_t(int n, double t)
     return (struct oa_estimate){ .n = n, .mean = t * 0.3 / sqrt(n), .sd = 0.3 };
 }
 
-/* M(n) of src/statistics/anytime.c with g = 3: how much likelier the mean is under an effect drawn from N(0, g) than
- * under none. */
+/* M(n) of src/statistics/anytime.c with g = 3: how much likelier the mean is under an effect drawn
+ * from N(0, g) than under none. */
 static double evidence_of(const struct oa_estimate *e)
 {
     double n = e->n, spread = 1 + 3 * n;
@@ -50,11 +52,12 @@ static double evidence_of(const struct oa_estimate *e)
 
 static void evidence(void **state)
 {
-    static const double cases[][3] = { /* n, t, likelihood ratio */
-                                       { 2, 1.5, 0.9295882984821535 },  { 3, 4.3, 3.884105976376832 },
-                                       { 5, -2.0, 1.2153256137434543 }, { 5, 6.5, 32.00346201332791 },
-                                       { 10, 3.9, 19.400566847220325 }, { 30, 0.4, 0.11374365490374376 },
-                                       { 30, 3.5, 19.306309276775806 }
+    static const double cases[][3] = {
+        /* n, t, likelihood ratio */
+        { 2, 1.5, 0.9295882984821535 },  { 3, 4.3, 3.884105976376832 },
+        { 5, -2.0, 1.2153256137434543 }, { 5, 6.5, 32.00346201332791 },
+        { 10, 3.9, 19.400566847220325 }, { 30, 0.4, 0.11374365490374376 },
+        { 30, 3.5, 19.306309276775806 }
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -88,23 +91,28 @@ static void relevance(void **state)
     assert_int_equal(oa_relevance_of(0.05, 0.01, 0.02), OA_RELEVANCE_WORSE);
     assert_int_equal(oa_relevance_of(-0.05, 0.01, 0.02), OA_RELEVANCE_BETTER);
     assert_int_equal(oa_relevance_of(0.005, 0.01, 0.02), OA_RELEVANCE_EQUIVALENT);
-    assert_int_equal(oa_relevance_of(0.05, 0.04, 0.02), OA_RELEVANCE_OPEN); /* not 0, but perhaps within the margin */
+    assert_int_equal(oa_relevance_of(0.05, 0.04, 0.02),
+                     OA_RELEVANCE_OPEN); /* not 0, but perhaps within the margin */
     assert_int_equal(oa_relevance_of(0.005, 0.03, 0.02), OA_RELEVANCE_OPEN);
     assert_int_equal(oa_relevance_of(0.5, NAN, 0.02), OA_RELEVANCE_OPEN);
     assert_int_equal(oa_relevance_of(0.5, INFINITY, 0.02), OA_RELEVANCE_OPEN);
 }
 
-/* ---- simulated contests, looked at after every seed ---- */
+/* ---- simulated comparisons, looked at after every seed ---- */
 
 enum { TRIALS = 4000, SEEDS = 30 };
 
-/* How the trial-th sample is decided: at the first look whose interval decides; OPEN when all seeds are used up. */
+/* How the trial-th sample is decided: at the first look whose interval decides; OPEN when all seeds
+ * are used up. */
 static enum oa_relevance decide(double truth, double margin, double level, int trial, int *seeds)
 {
     double x[SEEDS];
     for (*seeds = 1; *seeds <= SEEDS; ++*seeds) {
-        x[*seeds - 1] = truth + oa_random_normal(oa_stream_named(7, "looks"), (uint64_t)(trial * SEEDS + *seeds));
-        struct oa_estimate e = { .n = *seeds, .mean = oa_mean(x, *seeds), .sd = oa_deviation(x, *seeds) };
+        x[*seeds - 1] = truth + oa_random_normal(oa_stream_named(7, "looks"),
+                                                 (uint64_t)(trial * SEEDS + *seeds));
+        struct oa_estimate e = { .n = *seeds,
+                                 .mean = oa_mean(x, *seeds),
+                                 .sd = oa_deviation(x, *seeds) };
         enum oa_relevance r = oa_relevance_of(e.mean, oa_anytime_half(&e, level), margin);
         if (r != OA_RELEVANCE_OPEN)
             return r;
@@ -131,13 +139,14 @@ static struct rates simulate(double truth, double margin, double level)
 
 static void print(double truth, double margin, double level, struct rates r)
 {
-    printf("truth %4.1f margin %.1f level %.3f: better %.4f worse %.4f equivalent %.4f open %.4f, %.1f seeds\n", truth,
-           margin, level, r.of[OA_RELEVANCE_BETTER], r.of[OA_RELEVANCE_WORSE], r.of[OA_RELEVANCE_EQUIVALENT],
-           r.of[OA_RELEVANCE_OPEN], r.seeds);
+    printf("truth %4.1f margin %.1f level %.3f: better %.4f worse %.4f equivalent %.4f open %.4f, "
+           "%.1f seeds\n",
+           truth, margin, level, r.of[OA_RELEVANCE_BETTER], r.of[OA_RELEVANCE_WORSE],
+           r.of[OA_RELEVANCE_EQUIVALENT], r.of[OA_RELEVANCE_OPEN], r.seeds);
 }
 
-/* A wrong verdict, at any look, is as rare as promised: whatever the truth, also on the edge of the margin. 0.011 are
- * three deviations of a share of 0.05 in 4000 trials. */
+/* A wrong verdict, at any look, is as rare as promised: whatever the truth, also on the edge of the
+ * margin. 0.011 are three deviations of a share of 0.05 in 4000 trials. */
 static void wrong_verdicts_are_rare(void **state)
 {
     static const double truths[] = { 0, 0.5, 1, 2, 4 };
@@ -146,7 +155,8 @@ static void wrong_verdicts_are_rare(void **state)
         for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
             double level = 0.05 / k;
             struct rates r = simulate(truths[i], 1, level);
-            double wrong = r.of[OA_RELEVANCE_BETTER] + (truths[i] > 1 ? 0 : r.of[OA_RELEVANCE_WORSE]) +
+            double wrong = r.of[OA_RELEVANCE_BETTER] +
+                           (truths[i] > 1 ? 0 : r.of[OA_RELEVANCE_WORSE]) +
                            (truths[i] < 1 ? 0 : r.of[OA_RELEVANCE_EQUIVALENT]);
             print(truths[i], 1, level, r);
             assert_true(wrong <= level + 0.011);
@@ -157,7 +167,8 @@ static void wrong_verdicts_are_rare(void **state)
 static void right_verdicts_come(void **state)
 {
     (void)state;
-    struct rates none = simulate(0, 1, 0.05), large = simulate(4, 1, 0.05), nothing = simulate(1, 0, 0.05);
+    struct rates none = simulate(0, 1, 0.05), large = simulate(4, 1, 0.05),
+                 nothing = simulate(1, 0, 0.05);
     print(1, 0, 0.05, nothing);
     assert_true(none.of[OA_RELEVANCE_EQUIVALENT] > 0.95);
     assert_true(large.of[OA_RELEVANCE_WORSE] > 0.99 && large.seeds < 6);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public functions as a program sees them: options, text to a sink, errors, and the attention layer. */
+ * The public functions as a program sees them: options, text to a sink, errors, and the attention
+ * layer. */
 #include "testing.h"
 
 #include "orthant/orthant.h"
@@ -102,7 +103,8 @@ static void test_texts(void **state)
 
 enum { BATCH = 2, TOKENS = 5, WIDTH = 8, COUNT = BATCH * TOKENS * WIDTH };
 
-static enum oa_error forward(oa_attention *a, long batch, long tokens, const int32_t *lengths, const void *x, void *y)
+static enum oa_error forward(oa_attention *a, long batch, long tokens, const int32_t *lengths,
+                             const void *x, void *y)
 {
     struct oa_attention_input in = { .batch = batch, .tokens = tokens, .lengths = lengths, .x = x };
     return oa_attention_forward(a, &in, y);
@@ -134,7 +136,9 @@ static void fill(float *x, int count, unsigned seed)
 /* Directional derivatives along a random direction against central differences. */
 static void check_layer(oa_context *c, const char *spec, int causal)
 {
-    struct oa_attention_form form = { .width = WIDTH, .heads = 2, .length = 6, .causal = causal, .seed = 3 };
+    struct oa_attention_form form = {
+        .width = WIDTH, .heads = 2, .length = 6, .causal = causal, .seed = 3
+    };
     oa_attention *a = oa_attention_open(c, spec, &form);
     assert_non_null(a);
     const float h = 1e-2f;
@@ -177,8 +181,9 @@ static void check_layer(oa_context *c, const char *spec, int causal)
 
 static void test_gradients(void **state)
 {
-    static const char *const specs[] = { "softmax",   "random + softmax", "dense(shared)",
-                                         "linear",    "local(window=2)",  "pattern(previous) | softmax",
+    static const char *const specs[] = { "softmax",         "random + softmax",
+                                         "dense(shared)",   "linear",
+                                         "local(window=2)", "pattern(previous) | softmax",
                                          "orthogonal" };
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -256,10 +261,13 @@ static void test_misuse(void **state)
     oa_close(NULL);
 }
 
-/* Steps and chunks are the rows of the whole, between forward and backward calls of the layer, and on a branch. */
+/* Steps and chunks are the rows of the whole, between forward and backward calls of the layer, and
+ * on a branch. */
 static void check_steps(oa_context *c, const char *spec)
 {
-    struct oa_attention_form form = { .width = WIDTH, .heads = 2, .length = TOKENS, .causal = 1, .seed = 3 };
+    struct oa_attention_form form = {
+        .width = WIDTH, .heads = 2, .length = TOKENS, .causal = 1, .seed = 3
+    };
     oa_attention *a = oa_attention_open(c, spec, &form);
     oa_attention_state *s = oa_attention_state_open(a), *branch = oa_attention_state_open(a);
     float x[COUNT], y[COUNT], z[COUNT];
@@ -303,8 +311,9 @@ static void test_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options), cmocka_unit_test(test_texts),        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_padding), cmocka_unit_test(test_tiny_weights), cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_options),      cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_gradients),    cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_tiny_weights), cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * attend beyond the reference vectors: what is missing is initialised, what cannot be used is refused by name. */
+ * attend beyond the reference vectors: what is missing is initialised, what cannot be used is
+ * refused by name. */
 #include "testing.h"
 
 #include "attention/attention.h"
@@ -30,7 +31,8 @@ static int close_context(void **state)
     return 0;
 }
 
-/* ---- files made by hand --------------------------------------------------------------------------------------------
+/* ---- files made by hand
+ * --------------------------------------------------------------------------------------------
  */
 
 #define MOST 12
@@ -40,7 +42,8 @@ struct input {
     const char *heads;
 };
 
-static void add(struct input *f, const char *name, enum oa_type type, int dims, long a, long b, long c)
+static void add(struct input *f, const char *name, enum oa_type type, int dims, long a, long b,
+                long c)
 {
     struct oa_array *t = &f->array[f->count++];
     assert_true(f->count <= MOST);
@@ -49,7 +52,8 @@ static void add(struct input *f, const char *name, enum oa_type type, int dims, 
     t->bytes = (size_t)count * oa_type_size(type);
     t->data = calloc((size_t)count + 1, oa_type_size(type));
     for (long i = 0; i < count && type == OA_F32; i++)
-        ((float *)(uintptr_t)t->data)[i] = (float)oa_random_normal(oa_stream_named(1, name), (uint64_t)i);
+        ((float *)(uintptr_t)t->data)[i] =
+            (float)oa_random_normal(oa_stream_named(1, name), (uint64_t)i);
 }
 
 static float *reals(const struct input *f, int i)
@@ -87,7 +91,8 @@ static enum oa_error attend(struct input *f, const char *spec, struct oa_attend_
     return e;
 }
 
-static void assert_refused(struct input *f, const char *spec, struct oa_attend_options o, const char *part)
+static void assert_refused(struct input *f, const char *spec, struct oa_attend_options o,
+                           const char *part)
 {
     const char *sentence;
     assert_int_not_equal(attend(f, spec, o), OA_OK);
@@ -125,7 +130,8 @@ static bool has_result(const char *name)
 }
 
 /* ---- what is missing
- * ------------------------------------------------------------------------------------------------- */
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static double *output_of(const char *spec, uint64_t seed)
 {
@@ -140,10 +146,11 @@ static double *output_of(const char *spec, uint64_t seed)
 static void parameters_come_from_the_seed(void **state)
 {
     (void)state;
-    static const char *const texts[] = { "softmax", "orthogonal", "random(frozen, normal)", "random + dense",
-                                         "linear" };
+    static const char *const texts[] = { "softmax", "orthogonal", "random(frozen, normal)",
+                                         "random + dense", "linear" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        double *a = output_of(texts[i], 3), *b = output_of(texts[i], 3), *other = output_of(texts[i], 4);
+        double *a = output_of(texts[i], 3), *b = output_of(texts[i], 3),
+               *other = output_of(texts[i], 4);
         assert_memory_equal(a, b, 80 * sizeof *a);
         assert_memory_not_equal(a, other, 80 * sizeof *a);
         free(a);
@@ -161,7 +168,8 @@ static void biases_exist_when_given(void **state)
     add(&f, "value.bias", OA_F32, 1, 8, 0, 0);
     assert_int_equal(attend(&f, "softmax", plain), OA_OK);
     assert_true(has_result("grad.value.bias") && has_result("grad.query.weight"));
-    assert_false(has_result("grad.query.bias") || has_result("grad.output.bias") || has_result("weights"));
+    assert_false(has_result("grad.query.bias") || has_result("grad.output.bias") ||
+                 has_result("weights"));
     f = start();
     assert_int_equal(attend(&f, "softmax", plain), OA_OK);
     assert_false(has_result("grad.x"));
@@ -196,13 +204,15 @@ static void shapes_come_from_the_tensors(void **state)
     assert_int_equal(count, 10 * 8);
     f = start();
     f.heads = NULL;
-    assert_int_equal(attend(&f, "softmax", (struct oa_attend_options){ .heads = 4, .weights = 1 }), OA_OK);
+    assert_int_equal(attend(&f, "softmax", (struct oa_attend_options){ .heads = 4, .weights = 1 }),
+                     OA_OK);
     free(result("weights", &count));
     assert_int_equal(count, 2 * 4 * 5 * 5);
 }
 
 /* ---- what is refused
- * --------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void files_are_checked(void **state)
 {
@@ -212,7 +222,8 @@ static void files_are_checked(void **state)
     assert_refused(&f, "softmax", plain, "there is no tensor x");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 5, 6);
-    assert_refused(&f, "softmax", plain, "tensor memory is [2, 5, 6]; expected [B, m, d] = [2, at least 1, 8]");
+    assert_refused(&f, "softmax", plain,
+                   "tensor memory is [2, 5, 6]; expected [B, m, d] = [2, at least 1, 8]");
     f = start();
     add(&f, "dy", OA_F32, 3, 2, 4, 8);
     assert_refused(&f, "softmax", plain, "tensor dy is [2, 4, 8]; expected [B, n, d] = [2, 5, 8]");
@@ -245,7 +256,8 @@ static void parameters_are_checked(void **state)
     assert_refused(&f, "softmax", plain, "tensor query.weight is [8, 4]; expected [8, 8]");
     f = start();
     add(&f, "query.wieght", OA_F32, 2, 8, 8, 0);
-    assert_refused(&f, "softmax", plain, "no use for the tensor query.wieght; did you mean query.weight?");
+    assert_refused(&f, "softmax", plain,
+                   "no use for the tensor query.wieght; did you mean query.weight?");
     f = start();
     add(&f, "query.bias", OA_F32, 1, 8, 0, 0);
     assert_refused(&f, "orthogonal", plain, "no use for the tensor query.bias");
@@ -257,7 +269,8 @@ static void parameters_are_checked(void **state)
     assert_int_equal(attend(&f, "softmax", plain), OA_OK);
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 4, 4);
-    assert_refused(&f, "random", plain, "5 tokens is longer than the tables of random, which end at N = 4");
+    assert_refused(&f, "random", plain,
+                   "5 tokens is longer than the tables of random, which end at N = 4");
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 7, 9);
     assert_refused(&f, "random", plain, "tensor random.logits is [2, 7, 9]; expected [2, 9, 9]");
@@ -266,7 +279,8 @@ static void parameters_are_checked(void **state)
     assert_refused(&f, "softmax", plain, "tensor output.bias is of type I32");
 }
 
-/* Statistics of training cannot be made from the seed: a causal layer runs on those that are given, or not at all. */
+/* Statistics of training cannot be made from the seed: a causal layer runs on those that are given,
+ * or not at all. */
 static void fits_in_causal_layers_are_given(void **state)
 {
     (void)state;
@@ -326,14 +340,16 @@ static void words_are_checked(void **state)
 {
     (void)state;
     struct input f = start();
-    assert_refused(&f, "pattern(unit=word)", plain, "needs the word numbers of the tokens (word_ids)");
+    assert_refused(&f, "pattern(unit=word)", plain,
+                   "needs the word numbers of the tokens (word_ids)");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
     assert_refused(&f, "pattern", plain, "no use for the tensor word_ids");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
     integers(&f, 1)[7] = 2;
-    assert_refused(&f, "pattern(unit=word)", plain, "word_ids[1, 2] is 2; word numbers begin at 0 and rise by 0 or 1");
+    assert_refused(&f, "pattern(unit=word)", plain,
+                   "word_ids[1, 2] is 2; word numbers begin at 0 and rise by 0 or 1");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
     assert_int_equal(attend(&f, "pattern(unit=word)", plain), OA_OK);
@@ -343,16 +359,20 @@ static void combinations_are_checked(void **state)
 {
     (void)state;
     struct input f = start();
-    assert_refused(&f, "local ; softmax", plain, "attend runs one layer, and \"local ; softmax\" has 2");
+    assert_refused(&f, "local ; softmax", plain,
+                   "attend runs one layer, and \"local ; softmax\" has 2");
     f = start();
     assert_refused(&f, "sofmax", plain, "did you mean softmax?");
     f = start();
-    assert_refused(&f, "softmax", (struct oa_attend_options){ .precision = "f16" }, "choose f32, bf16 or f64");
+    assert_refused(&f, "softmax", (struct oa_attend_options){ .precision = "f16" },
+                   "choose f32, bf16 or f64");
     f = start();
-    assert_refused(&f, "pattern(next)", (struct oa_attend_options){ .causal = 1 }, "no causal form");
+    assert_refused(&f, "pattern(next)", (struct oa_attend_options){ .causal = 1 },
+                   "no causal form");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 3, 8);
-    assert_refused(&f, "softmax", (struct oa_attend_options){ .causal = 1 }, "cross-attention is never causal");
+    assert_refused(&f, "softmax", (struct oa_attend_options){ .causal = 1 },
+                   "cross-attention is never causal");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 3, 8);
     assert_refused(&f, "local", plain, "local is for self-attention only");

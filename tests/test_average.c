@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mean of the weights at the last validations (train.average), against models of the same run that ended at these
- * steps, added up here; that it is the same after stops and kills and with any number of threads; what is validated,
- * what is kept, what is refused. */
+ * The mean of the weights at the last validations (train.average), against models of the same run
+ * that ended at these steps, added up here; that it is the same after stops and kills and with any
+ * number of threads; what is validated, what is kept, what is refused. */
 #include "setups.h"
 
-#include "contest/contest.h"
+#include "compare/comparison.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -54,18 +54,21 @@ static void watch(void *argument, int level, const char *line)
         stop = 2;
 }
 
-static enum oa_error try_train(const struct oa_options *o, const char *folder, int threads, bool resume, int stop_at,
-                               struct oa_run *run)
+static enum oa_error try_train(const struct oa_options *o, const char *folder, int threads,
+                               bool resume, int stop_at, struct oa_run *run)
 {
     struct oa_workload w = { 0 };
     seen = (struct watching){ .stop_at = stop_at };
     stop = 0;
     *run = (struct oa_run){ 0 };
-    oa_context *c =
-        oa_open(&(struct oa_settings){ .threads = threads, .log = watch, .log_argument = &seen, .stop = &stop });
-    struct oa_train_request r = {
-        .options = o, .workload = &w, .folder = folder, .resume = resume, .keep = true, .title = "test"
-    };
+    oa_context *c = oa_open(&(struct oa_settings){
+        .threads = threads, .log = watch, .log_argument = &seen, .stop = &stop });
+    struct oa_train_request r = { .options = o,
+                                  .workload = &w,
+                                  .folder = folder,
+                                  .resume = resume,
+                                  .keep = true,
+                                  .title = "test" };
     enum oa_error e = oa_workload_open(c, o, &w);
     if (e == OA_OK)
         e = oa_train_run(c, &r, run);
@@ -91,7 +94,8 @@ static void train_only(const struct oa_options *o, const char *folder)
     oa_run_free(&run);
 }
 
-static void expect_refusal(const struct oa_options *o, const char *folder, bool resume, const char *part)
+static void expect_refusal(const struct oa_options *o, const char *folder, bool resume,
+                           const char *part)
 {
     struct oa_run run;
     assert_int_not_equal(try_train(o, folder, 1, resume, 0, &run), OA_OK);
@@ -115,7 +119,8 @@ static bool of_the_last_step(const char *name)
     return strstr(name, "features.") || strstr(name, "query.weight") || strstr(name, "key.weight");
 }
 
-/* A run of o whose model is the mean of its weights at these steps: against runs that ended there. */
+/* A run of o whose model is the mean of its weights at these steps: against runs that ended there.
+ */
 static void is_the_mean_at(struct oa_options o, const long *steps, int count)
 {
     oa_context *c = oa_open(NULL);
@@ -193,10 +198,12 @@ static void validated_in(enum oa_precision precision)
     o.train_precision = precision;
     o.train_eval_tokens = 100;
     struct oa_run run = train(&o, "mean");
-    assert_non_null(strstr(seen.last, "the mean of the weights at the last 3 of the validations every 6 steps"));
+    assert_non_null(strstr(
+        seen.last, "the mean of the weights at the last 3 of the validations every 6 steps"));
     assert_int_equal(run.averaged, 3);
     assert_true(run.valid_tokens > 300); /* all of them, at the end */
-    assert_true(run.curve[run.points - 1].step == 32 && !isnan(run.curve[run.points - 1].valid_loss));
+    assert_true(run.curve[run.points - 1].step == 32 &&
+                !isnan(run.curve[run.points - 1].valid_loss));
     oa_context *c = oa_open(NULL);
     struct oa_device *d;
     struct oa_model *m;
@@ -205,11 +212,15 @@ static void validated_in(enum oa_precision precision)
     oa_tape tape;
     assert_int_equal(oa_device_open(c, precision, false, &d), OA_OK);
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
-    assert_int_equal(oa_model_open_saved(d, "mean/model.safetensors", &o, &w.form, w.tokenizer, &m), OA_OK);
+    assert_int_equal(oa_model_open_saved(d, "mean/model.safetensors", &o, &w.form, w.tokenizer, &m),
+                     OA_OK);
     oa_tape_init(&tape, d);
-    struct oa_evaluation e = {
-        .tape = &tape, .model = m, .workload = &w, .side = OA_VALIDATION, .title = "again", .judged = true
-    };
+    struct oa_evaluation e = { .tape = &tape,
+                               .model = m,
+                               .workload = &w,
+                               .side = OA_VALIDATION,
+                               .title = "again",
+                               .judged = true };
     assert_int_equal(w.task->batches(c, &o, &w, OA_VALIDATION, 0, &e.batches), OA_OK);
     assert_int_equal(oa_batches_cover(e.batches, w.tokenizer, 0, &e.cover), OA_OK);
     assert_int_equal(oa_evaluate(&e, &again), OA_OK);
@@ -229,7 +240,8 @@ static void the_mean_is_validated(void **state)
     (void)state;
     struct oa_options o = options(6);
     train_only(&o, "mean");
-    assert_non_null(strstr(seen.last, "train.average has nothing to average: the run ended before step 7"));
+    assert_non_null(
+        strstr(seen.last, "train.average has nothing to average: the run ended before step 7"));
     shell("rm -rf mean");
     validated_in(OA_PRECISION_F32);
     validated_in(OA_PRECISION_BF16); /* whose products read copies */
@@ -245,8 +257,9 @@ static int weights_in(const char *folder)
     return count;
 }
 
-/* Stopped after every step, each time with another number of threads; killed, so that it goes on from an older
- * checkpoint; and given more steps, after which the mean is that of the longer run. */
+/* Stopped after every step, each time with another number of threads; killed, so that it goes on
+ * from an older checkpoint; and given more steps, after which the mean is that of the longer run.
+ */
 static void goes_on_with_the_same_bits(void **state)
 {
     (void)state;
@@ -265,7 +278,8 @@ static void goes_on_with_the_same_bits(void **state)
         fail_msg("%s", seen.error);
     assert_true(sittings > 10);
     shell("cmp whole/model.safetensors parts/model.safetensors");
-    shell("cp -r whole killed && rm killed/model.safetensors killed/checkpoint-000000044.safetensors");
+    shell("cp -r whole killed && rm killed/model.safetensors "
+          "killed/checkpoint-000000044.safetensors");
     assert_int_equal(try_train(&o, "killed", 3, true, 0, &run), OA_OK); /* from step 36 */
     assert_int_equal(run.averaged, 3);
     oa_run_free(&run);
@@ -292,10 +306,13 @@ static void weights_do_not_pile_up(void **state)
     shell("rm -rf mean");
     o.train_checkpoint_every = 25;
     train_only(&o, "mean");
-    assert_true(weights_in("mean") <= 6); /* of step 60, and of the checkpoints of steps 50 and 25 */
-    shell("test -e mean/average-000000048.safetensors && test -e mean/average-000000050.safetensors");
+    assert_true(weights_in("mean") <=
+                6); /* of step 60, and of the checkpoints of steps 50 and 25 */
+    shell(
+        "test -e mean/average-000000048.safetensors && test -e mean/average-000000050.safetensors");
     shell("test ! -e mean/average-000000052.safetensors");
-    shell("cp mean/model.safetensors before && rm mean/model.safetensors mean/checkpoint-000000060.safetensors");
+    shell("cp mean/model.safetensors before && rm mean/model.safetensors "
+          "mean/checkpoint-000000060.safetensors");
     assert_int_equal(try_train(&o, "mean", 1, true, 0, &run), OA_OK);
     oa_run_free(&run);
     shell("cmp before mean/model.safetensors && rm -rf mean before");
@@ -308,10 +325,13 @@ static void weights_must_be_there_and_whole(void **state)
     train_only(&o, "mean");
     o.train_steps = 36;
     shell("cp mean/average-000000024.safetensors kept && rm mean/average-000000024.safetensors");
-    expect_refusal(&o, "mean", true, "mean/average-000000024.safetensors is missing, which holds weights of the mean");
+    expect_refusal(
+        &o, "mean", true,
+        "mean/average-000000024.safetensors is missing, which holds weights of the mean");
     shell("cp mean/average-000000018.safetensors mean/average-000000024.safetensors");
     expect_refusal(&o, "mean", true, "these are not the weights of step 24");
-    shell("cp kept mean/average-000000024.safetensors && printf X | dd of=mean/average-000000024.safetensors bs=1 "
+    shell("cp kept mean/average-000000024.safetensors && printf X | dd "
+          "of=mean/average-000000024.safetensors bs=1 "
           "seek=900 conv=notrunc status=none");
     expect_refusal(&o, "mean", true, "mean/average-000000024.safetensors");
     shell("cp kept mean/average-000000024.safetensors");
@@ -351,7 +371,8 @@ static void refusals(void **state)
     (void)state;
     struct oa_options o = options(8);
     o.train_eval_every = 0;
-    expect_refusal(&o, "mean", false, "train.average = 3: there are no validations before the end to average at");
+    expect_refusal(&o, "mean", false,
+                   "train.average = 3: there are no validations before the end to average at");
     o = options(8);
     o.train_keep_best = true;
     expect_refusal(&o, "mean", false, "train.keep_best, too, says which model the run ends with");
@@ -360,12 +381,14 @@ static void refusals(void **state)
     assert_int_not_equal(access("mean", F_OK), 0);
 }
 
-static enum oa_error hold(const struct oa_options *o, struct oa_contest *k)
+static enum oa_error hold(const struct oa_options *o, struct oa_comparison *k)
 {
     static const char *const attentions[] = { "softmax", "uniform" };
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 2 });
-    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = 1, .folder = "contest" };
-    enum oa_error e = oa_contest_run(c, &r, k);
+    struct oa_comparison_request r = {
+        .options = o, .attentions = attentions, .count = 1, .folder = "comparison"
+    };
+    enum oa_error e = oa_comparison_run(c, &r, k);
     const char *why;
     if (oa_last_error(c, &why) != OA_OK)
         snprintf(seen.error, sizeof seen.error, "%s", why);
@@ -373,35 +396,35 @@ static enum oa_error hold(const struct oa_options *o, struct oa_contest *k)
     return e;
 }
 
-/* A contest of means: trials too, nothing left behind, and read back as it was. */
-static void contests_of_means(void **state)
+/* A comparison of means: trials too, nothing left behind, and read back as it was. */
+static void comparisons_of_means(void **state)
 {
     (void)state;
     struct oa_options o = options(20);
-    struct oa_contest k, again;
+    struct oa_comparison k, again;
     o.compare_seeds = 2;
     o.compare_floor = false;
     set_option(&o, "compare.tune", "train.average=0,3");
     if (hold(&o, &k) != OA_OK)
         fail_msg("%s", seen.error);
-    shell("rm -rf contest");
-    oa_contest_free(&k);
+    shell("rm -rf comparison");
+    oa_comparison_free(&k);
     set_option(&o, "compare.tune", "");
     if (hold(&o, &k) != OA_OK)
         fail_msg("%s", seen.error);
     assert_int_equal(k.entries[0].runs[1].averaged, 3);
-    shell("grep -q '\"averaged\": *3' contest/runs/attention-01/seed-1/result.json");
-    shell("test -z \"$(find contest -name 'average-*')\"");
+    shell("grep -q '\"averaged\": *3' comparison/runs/attention-01/seed-1/result.json");
+    shell("test -z \"$(find comparison -name 'average-*')\"");
     assert_int_equal(hold(&o, &again), OA_OK);
     assert_int_equal(again.entries[0].runs[1].averaged, 3);
     assert_true(k.entries[0].runs[1].valid_loss == again.entries[0].runs[1].valid_loss);
-    oa_contest_free(&k);
-    oa_contest_free(&again);
+    oa_comparison_free(&k);
+    oa_comparison_free(&again);
     o.train_eval_every = 0;
     assert_int_equal(hold(&o, &k), OA_ARGUMENT);
     assert_non_null(strstr(seen.error, "train.average = 3: there are no validations"));
-    oa_contest_free(&k);
-    shell("rm -rf contest");
+    oa_comparison_free(&k);
+    shell("rm -rf comparison");
 }
 
 int main(void)
@@ -416,7 +439,7 @@ int main(void)
         cmocka_unit_test(weights_must_be_there_and_whole),
         cmocka_unit_test(patience_ends_it),
         cmocka_unit_test(refusals),
-        cmocka_unit_test(contests_of_means),
+        cmocka_unit_test(comparisons_of_means),
     };
     threads_only("goes_on_*");
     return cmocka_run_group_tests(tests, make_text, remove_text);

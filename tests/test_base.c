@@ -28,7 +28,9 @@ static void expect_error(oa_context *c, enum oa_error code, const char *part)
     oa_clear_error(c);
 }
 
-/* ---- context ------------------------------------------------------------------------------------------------- */
+/* ---- context
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void first_error_stays(void **state)
 {
@@ -83,7 +85,8 @@ static void log_and_stop_reach_the_caller(void **state)
     (void)state;
     char line[100] = "";
     volatile int stop = 0;
-    oa_context *c = oa_open(&(struct oa_settings){ .log = keep_line, .log_argument = line, .stop = &stop });
+    oa_context *c =
+        oa_open(&(struct oa_settings){ .log = keep_line, .log_argument = line, .stop = &stop });
     oa_log(c, 1, "step %d", 12);
     assert_string_equal(line, "1 step 12");
     assert_int_equal(oa_stop_requested(c), 0);
@@ -124,7 +127,8 @@ static const char first_version[] =
     "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
     "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
     "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
-static const char second_version[] = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+static const char second_version[] =
+    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
 
 struct made_up_file {
     const char *name, *text;
@@ -137,7 +141,12 @@ static const struct made_up_group {
     size_t memory;
     const char *says;
 } made_up_groups[] = {
-    { second_version, "0::/\n", { { "/sys/fs/cgroup/cpu.max", "150000 100000\n" } }, 1.5, 0, "/sys/fs/cgroup/cpu.max" },
+    { second_version,
+      "0::/\n",
+      { { "/sys/fs/cgroup/cpu.max", "150000 100000\n" } },
+      1.5,
+      0,
+      "/sys/fs/cgroup/cpu.max" },
     { second_version, "0::/\n", { { "/sys/fs/cgroup/cpu.max", "max 100000\n" } }, 0, 0, "" },
     /* the group itself, and one above it whose limit is less */
     { second_version,
@@ -175,7 +184,8 @@ static const struct made_up_group {
     /* a container that sees its own group alone, mounted by its path on the host */
     { "9 8 0:29 /docker/x /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
       "4:cpu:/docker/x\n",
-      { { "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n" }, { "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n" } },
+      { { "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n" },
+        { "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n" } },
       3,
       0,
       "/sys/fs/cgroup/cpu/cpu.cfs_quota_us" },
@@ -229,7 +239,9 @@ static void processor_looks_ahead(void **state)
     assert_int_equal(cpu.looks_ahead, amd);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void memory_is_aligned_and_zeroed(void **state)
 {
@@ -314,7 +326,8 @@ static void dry_arena_counts_like_a_real_one(void **state)
     oa_close(c);
 }
 
-/* Random takes and releases against a plain list of what is held: nothing held is ever overwritten. */
+/* Random takes and releases against a plain list of what is held: nothing held is ever overwritten.
+ */
 static void arena_releases_over_chunks(void **state)
 {
     (void)state;
@@ -358,7 +371,9 @@ static void poison_is_not_a_number(void **state)
     oa_close(c);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------- */
+/* ---- threads
+ * -------------------------------------------------------------------------------------------------
+ */
 
 struct sums {
     long *slots;
@@ -443,7 +458,8 @@ static void tasks_may_fail(void **state)
     oa_close(c);
 }
 
-/* ---- randomness ---------------------------------------------------------------------------------------------- */
+/* ---- randomness
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Known answers of Random123, the authors' own library (tests/kat_vectors, philox4x32 10). */
 static void philox_gives_the_known_answers(void **state)
@@ -505,7 +521,8 @@ static void distributions_follow_the_words(void **state)
         for (uint64_t k = 0; k < 4; k++)
             assert_true(oa_random_uniform(s, 4 * i + k) == ldexp(2 * (double)w[k] + 1, -33));
         uint64_t first = (uint64_t)w[1] << 32 | w[0], second = (uint64_t)w[3] << 32 | w[2];
-        double u = ldexp((double)(first >> 12) + 0.5, -52), v = ldexp((double)(second >> 12) + 0.5, -52);
+        double u = ldexp((double)(first >> 12) + 0.5, -52),
+               v = ldexp((double)(second >> 12) + 0.5, -52);
         double radius = sqrt(-2 * log(u)), angle = 2 * acos(-1) * v;
         assert_true(fabs(oa_random_normal(s, 2 * i) - radius * cos(angle)) < 1e-12);
         assert_true(fabs(oa_random_normal(s, 2 * i + 1) - radius * sin(angle)) < 1e-12);
@@ -536,13 +553,17 @@ static void streams_differ(void **state)
     struct oa_stream a = oa_stream_named(1, "init/a"), b = oa_stream_named(1, "init/b"),
                      c = oa_stream_named(2, "init/a");
     assert_true(a.id != b.id && a.id == c.id && a.key != c.key);
-    struct oa_stream x = oa_stream_child(oa_stream_child(a, 1), 2), y = oa_stream_child(oa_stream_child(a, 2), 1);
+    struct oa_stream x = oa_stream_child(oa_stream_child(a, 1), 2),
+                     y = oa_stream_child(oa_stream_child(a, 2), 1);
     assert_true(x.id != y.id);
-    assert_true(oa_stream_child(a, 0).id != a.id && oa_stream_child(a, 0).id != oa_stream_child(a, 1).id);
+    assert_true(oa_stream_child(a, 0).id != a.id &&
+                oa_stream_child(a, 0).id != oa_stream_child(a, 1).id);
     assert_true(oa_stream_named(1, "").id != 0);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void text_grows(void **state)
 {
@@ -565,7 +586,8 @@ static void reals_come_back(void **state)
 {
     (void)state;
     oa_context *c = open_threads(1);
-    static const double values[] = { 0, 1, 0.1, 1e-3, 1e-8, 0.9999999, 1.0 / 3, -2.5e300, 5e-324, 9007199254740991.0 };
+    static const double values[] = { 0,         1,       0.1,      1e-3,   1e-8,
+                                     0.9999999, 1.0 / 3, -2.5e300, 5e-324, 9007199254740991.0 };
     (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* where it exists, its decimal comma must not matter */
     for (int i = 0; i < 10; i++) {
         struct oa_text t;
@@ -579,7 +601,8 @@ static void reals_come_back(void **state)
         oa_text_free(&t);
     }
     (void)setlocale(LC_ALL, "C");
-    static const char *const wrong[] = { "", " 1", "1 ", "nan", "inf", "0x1p3", "1e", "1,5", "--1", "1.2.3" };
+    static const char *const wrong[] = { "",      " 1", "1 ",  "nan", "inf",
+                                         "0x1p3", "1e", "1,5", "--1", "1.2.3" };
     for (int i = 0; i < 10; i++) {
         double x;
         assert_false(oa_parse_real(wrong[i], &x));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Beam search over a model that is a table: a beam that is wide enough finds what an enumeration of all sequences
- * finds, a beam of one is greedy, and a source's result does not depend on those beside it. */
+ * Beam search over a model that is a table: a beam that is wide enough finds what an enumeration of
+ * all sequences finds, a beam of one is greedy, and a source's result does not depend on those
+ * beside it. */
 #include "testing.h"
 
 #include "decode/beam.h"
@@ -27,13 +28,14 @@ static void sum_rows(int rows, long vocabulary, const float *logits, double *sum
     for (int r = 0; r < rows; r++) {
         double sum = 0;
         for (long id = 0; id < vocabulary; id++)
-            sum += isfinite(logits[r * vocabulary + id]) ? exp((double)logits[r * vocabulary + id]) : 0;
+            sum += isfinite(logits[r * vocabulary + id]) ? exp((double)logits[r * vocabulary + id])
+                                                         : 0;
         sums[r] = log(sum);
     }
 }
 
-static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                          float *logits, double *sums)
+static enum oa_error next(void *argument, int rows, const int *source, const int *parent,
+                          const int32_t *ids, float *logits, double *sums)
 {
     struct table *t = argument;
     long prefix[3 * ALL];
@@ -66,8 +68,8 @@ struct best {
     double rank, score;
 };
 
-static void enumerate(int source, double penalty, int longest, int *ids, int count, long prefix, double score,
-                      struct best *best)
+static void enumerate(int source, double penalty, int longest, int *ids, int count, long prefix,
+                      double score, struct best *best)
 {
     double whole = score + log_p(source, prefix, END), rank = whole / pow(count + 1, penalty);
     if (rank > best->rank) {
@@ -83,7 +85,8 @@ static void enumerate(int source, double penalty, int longest, int *ids, int cou
     }
 }
 
-static void search(oa_context *c, struct oa_beam how, int sources, const int *longest, struct oa_hypothesis *out)
+static void search(oa_context *c, struct oa_beam how, int sources, const int *longest,
+                   struct oa_hypothesis *out)
 {
     struct table t = { .rows = 0 };
     assert_int_equal(oa_beam_search(c, &how, sources, longest, next, &t, out), OA_OK);
@@ -146,7 +149,8 @@ static void test_one_is_greedy(void **state)
     oa_close(c);
 }
 
-/* Also where sources end at different lengths, and for all of the n best, which are ranked and differ. */
+/* Also where sources end at different lengths, and for all of the n best, which are ranked and
+ * differ. */
 static void test_neighbours_do_not_matter(void **state)
 {
     (void)state;
@@ -165,8 +169,9 @@ static void test_neighbours_do_not_matter(void **state)
     for (int i = 0; i < 9; i++)
         if (i % 3 && all[i].count >= 0) {
             assert_true(all[i].rank <= all[i - 1].rank);
-            assert_true(all[i].count != all[i - 1].count ||
-                        memcmp(all[i].ids, all[i - 1].ids, (size_t)all[i].count * sizeof(int32_t)) != 0);
+            assert_true(
+                all[i].count != all[i - 1].count ||
+                memcmp(all[i].ids, all[i - 1].ids, (size_t)all[i].count * sizeof(int32_t)) != 0);
         }
     oa_hypotheses_free(all, 9);
     oa_hypotheses_free(first, 3);
@@ -174,8 +179,8 @@ static void test_neighbours_do_not_matter(void **state)
 }
 
 /* A model that never ends gives what it has at the greatest length, and says so. */
-static enum oa_error endless(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                             float *logits, double *sums)
+static enum oa_error endless(void *argument, int rows, const int *source, const int *parent,
+                             const int32_t *ids, float *logits, double *sums)
 {
     enum oa_error e = next(argument, rows, source, parent, ids, logits, sums);
     for (int r = 0; r < rows; r++)
@@ -203,18 +208,18 @@ static void test_the_greatest_length_cuts(void **state)
     oa_close(c);
 }
 
-static enum oa_error nonsense(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                              float *logits, double *sums)
+static enum oa_error nonsense(void *argument, int rows, const int *source, const int *parent,
+                              const int32_t *ids, float *logits, double *sums)
 {
     enum oa_error e = next(argument, rows, source, parent, ids, logits, sums);
     logits[1] = NAN;
     return e;
 }
 
-/* 0.6 and 0.4 for the first token; after 0 the end has 0.55 and another 0 0.45, after 1 0.6 and 0.4; then comes the
- * end. */
-static enum oa_error by_hand(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                             float *logits, double *sums)
+/* 0.6 and 0.4 for the first token; after 0 the end has 0.55 and another 0 0.45, after 1 0.6 and
+ * 0.4; then comes the end. */
+static enum oa_error by_hand(void *argument, int rows, const int *source, const int *parent,
+                             const int32_t *ids, float *logits, double *sums)
 {
     int *length = argument;
     (void)source, (void)parent;
@@ -232,7 +237,8 @@ static enum oa_error by_hand(void *argument, int rows, const int *source, const 
     return OA_OK;
 }
 
-/* After 1 the end has 0.24, behind 0.33 and 0.27: it is third of candidates in a beam of two, and no hypothesis. */
+/* After 1 the end has 0.24, behind 0.33 and 0.27: it is third of candidates in a beam of two, and
+ * no hypothesis. */
 static void test_an_end_behind_the_width_is_none(void **state)
 {
     (void)state;
@@ -252,8 +258,8 @@ static void test_an_end_behind_the_width_is_none(void **state)
 }
 
 /* 0.6 for the end at once, 0.25 for 0, after which 0 is all that comes, and at last the end. */
-static enum oa_error late_riser(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                                float *logits, double *sums)
+static enum oa_error late_riser(void *argument, int rows, const int *source, const int *parent,
+                                const int32_t *ids, float *logits, double *sums)
 {
     int *length = argument;
     (void)source, (void)parent, (void)ids;
@@ -268,7 +274,8 @@ static enum oa_error late_riser(void *argument, int rows, const int *source, con
     return OA_OK;
 }
 
-/* log 0.6 is above log 0.25 / 2, which one more token could make of the other, but not above log 0.25 / 5. */
+/* log 0.6 is above log 0.25 / 2, which one more token could make of the other, but not above log
+ * 0.25 / 5. */
 static void test_patience_lasts_to_the_greatest_length(void **state)
 {
     (void)state;
@@ -301,8 +308,8 @@ static void test_nonsense_is_refused(void **state)
 enum { LARGE = 1000, LARGE_END = 997, WANTED = 4 };
 
 /* First tokens as `first` has them, and the end behind them. */
-static enum oa_error large(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                           float *logits, double *sums)
+static enum oa_error large(void *argument, int rows, const int *source, const int *parent,
+                           const int32_t *ids, float *logits, double *sums)
 {
     const float *first = argument;
     (void)source;
@@ -322,11 +329,14 @@ static enum oa_error search_large(oa_context *c, float *first, struct oa_hypothe
     return oa_beam_search(c, &how, 1, &longest, large, first, h);
 }
 
-/* The likeliest tokens wherever they stand, of equals the lower ids; every number that is none is noticed. */
+/* The likeliest tokens wherever they stand, of equals the lower ids; every number that is none is
+ * noticed. */
 static void test_a_large_vocabulary(void **state)
 {
     (void)state;
-    static const int places[][WANTED] = { { 999, 998, 64, 63 }, { 0, 640, 639, 5 }, { 130, 128, 900, 2 } };
+    static const int places[][WANTED] = { { 999, 998, 64, 63 },
+                                          { 0, 640, 639, 5 },
+                                          { 130, 128, 900, 2 } };
     oa_context *c = oa_open(NULL);
     float first[LARGE];
     struct oa_hypothesis h[WANTED];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The model with the lowest validation loss, and stopping early: which is kept, that it is the one that had the loss,
- * that a run that was stopped and gone on with makes the same choice, and what is refused. */
+ * The model with the lowest validation loss, and stopping early: which is kept, that it is the one
+ * that had the loss, that a run that was stopped and gone on with makes the same choice, and what
+ * is refused. */
 #include "setups.h"
 
 #include "train/best.h"
@@ -56,16 +57,21 @@ static void watch(void *argument, int level, const char *line)
 
 static struct stopping seen;
 
-static enum oa_error train(const struct oa_options *o, const char *into, bool resume, int stop_at, struct oa_run *run)
+static enum oa_error train(const struct oa_options *o, const char *into, bool resume, int stop_at,
+                           struct oa_run *run)
 {
     struct oa_workload w;
     seen = (struct stopping){ .stop_at = stop_at };
     stop = 0;
-    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1, .log = watch, .log_argument = &seen, .stop = &stop });
+    oa_context *c = oa_open(
+        &(struct oa_settings){ .threads = 1, .log = watch, .log_argument = &seen, .stop = &stop });
     assert_int_equal(oa_workload_open(c, o, &w), OA_OK);
-    struct oa_train_request r = {
-        .options = o, .workload = &w, .folder = into, .resume = resume, .keep = true, .title = "test"
-    };
+    struct oa_train_request r = { .options = o,
+                                  .workload = &w,
+                                  .folder = into,
+                                  .resume = resume,
+                                  .keep = true,
+                                  .title = "test" };
     enum oa_error e = oa_train_run(c, &r, run);
     if (e != OA_OK) {
         const char *why;
@@ -88,7 +94,8 @@ static const struct oa_curve_point *lowest(const struct oa_run *run)
 {
     const struct oa_curve_point *best = NULL;
     for (int i = 0; i < run->points; i++)
-        if (!isnan(run->curve[i].valid_loss) && (!best || run->curve[i].valid_loss < best->valid_loss))
+        if (!isnan(run->curve[i].valid_loss) &&
+            (!best || run->curve[i].valid_loss < best->valid_loss))
             best = &run->curve[i];
     return best;
 }
@@ -103,8 +110,8 @@ static int best_files(const char *in)
     return count;
 }
 
-/* The lowest of the curve is in the middle, its model is kept, and the result is its loss, bit for bit. The model is
- * that of a run that ended there. */
+/* The lowest of the curve is in the middle, its model is kept, and the result is its loss, bit for
+ * bit. The model is that of a run that ended there. */
 static void test_the_lowest_is_kept(void **state)
 {
     (void)state;
@@ -159,7 +166,8 @@ static void test_going_on_makes_the_same_choice(void **state)
     oa_run_free(&whole);
 }
 
-/* A run that lost its newest checkpoint, as by a kill, makes the same choice from the one before. */
+/* A run that lost its newest checkpoint, as by a kill, makes the same choice from the one before.
+ */
 static void lose_the_newest_checkpoint(const struct oa_options *o)
 {
     struct oa_run run, whole;
@@ -209,10 +217,12 @@ static void test_the_best_model_must_be_there(void **state)
     assert_int_equal(train(&o, folder, true, 0, &run), OA_ARGUMENT);
     assert_non_null(strstr(seen.last, "train.eval_tokens = 0, and now it is 50"));
     o.train_eval_tokens = 0;
-    assert_int_equal(system("cp test_best_folder/best-*.safetensors test_best_saved; "
-                            "for f in test_best_folder/best-*; do printf X | dd of=$f bs=1 seek=900 conv=notrunc "
-                            "status=none; done"),
-                     0);
+    assert_int_equal(
+        system(
+            "cp test_best_folder/best-*.safetensors test_best_saved; "
+            "for f in test_best_folder/best-*; do printf X | dd of=$f bs=1 seek=900 conv=notrunc "
+            "status=none; done"),
+        0);
     o.train_lr = 3e-2;
     enum oa_error e = train(&o, folder, true, 0, &run);
     if (e == OA_OK) /* a later one was lower: then the damaged one was not needed */
@@ -227,7 +237,8 @@ static void test_the_best_model_must_be_there(void **state)
     unlink("test_best_saved");
 }
 
-/* The run ends at the first validation that is the fourth in a row without a new lowest; the schedule knows nothing. */
+/* The run ends at the first validation that is the fourth in a row without a new lowest; the
+ * schedule knows nothing. */
 static void test_patience(void **state)
 {
     (void)state;
@@ -272,8 +283,9 @@ static void test_patience(void **state)
     oa_run_free(&whole);
 }
 
-/* Of equal scores the first is the best, and none after it is a new best: patience goes on, as the options say ("no new
- * lowest"). With a learning rate of 0 all validations say the same. A score that does not exist is never one. */
+/* Of equal scores the first is the best, and none after it is a new best: patience goes on, as the
+ * options say ("no new lowest"). With a learning rate of 0 all validations say the same. A score
+ * that does not exist is never one. */
 static void test_equal_scores(void **state)
 {
     (void)state;
@@ -286,7 +298,8 @@ static void test_equal_scores(void **state)
     assert_int_equal(run.best_step, 4);
     assert_int_equal(run.steps, 12);
     oa_run_free(&run);
-    const struct oa_measure measures[] = { { "loss", "loss", "", 2, false }, { "accuracy", "accuracy", "%", 2, true } };
+    const struct oa_measure measures[] = { { "loss", "loss", "", 2, false },
+                                           { "accuracy", "accuracy", "%", 2, true } };
     for (int m = 0; m < 2; m++) {
         double better = m ? 60 : 40;
         struct oa_best best = { 0 };
@@ -297,7 +310,8 @@ static void test_equal_scores(void **state)
         assert_true(best.step == 2 && best.score == 50 && best.stale == 2);
         o.train_patience = 2;
         assert_true(oa_best_over(&best, &o));
-        assert_true(oa_best_note(&best, 5, better, &measures[m]) && best.step == 5 && best.stale == 0);
+        assert_true(oa_best_note(&best, 5, better, &measures[m]) && best.step == 5 &&
+                    best.stale == 0);
     }
 }
 

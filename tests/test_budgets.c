@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a contest's runs are given and what is said of it, held against numbers that do not come from the contest: FLOPs
- * of `plan`, parameters counted by hand, clocks that the test makes up, a uniform average that the test computes. */
+ * What a comparison's runs are given and what is said of it, held against numbers that do not come
+ * from the comparison: FLOPs of `plan`, parameters counted by hand, clocks that the test makes up,
+ * a uniform average that the test computes. */
 #include "setups.h"
 
 #include "base/seal.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char text_file[] = "test_budgets_text.txt", folder[] = "test_budgets_contest";
+static const char text_file[] = "test_budgets_text.txt", folder[] = "test_budgets_comparison";
 enum { WIDTH = 32, HEADS = 2, LENGTH = 24, LAYERS = 2, STEPS = 40 };
 #define FLOOR "random(frozen, init=normal, sigma=0)"
 
@@ -45,22 +46,25 @@ static struct oa_options options(const char *equal)
     return o;
 }
 
-/* ---- contests ---- */
+/* ---- comparisons ---- */
 
 struct held {
     oa_context *c;
-    struct oa_contest k;
+    struct oa_comparison k;
     enum oa_error error;
     char sentence[512];
 };
 
-static struct held hold(const struct oa_options *o, const char *const *attentions, int count, bool resume)
+static struct held hold(const struct oa_options *o, const char *const *attentions, int count,
+                        bool resume)
 {
     struct held h = { .c = oa_open(&(struct oa_settings){ .threads = 1 }) };
-    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = count, .folder = folder };
+    struct oa_comparison_request r = {
+        .options = o, .attentions = attentions, .count = count, .folder = folder
+    };
     if (!resume)
-        assert_int_equal(system("rm -rf test_budgets_contest"), 0);
-    h.error = oa_contest_run(h.c, &r, &h.k);
+        assert_int_equal(system("rm -rf test_budgets_comparison"), 0);
+    h.error = oa_comparison_run(h.c, &r, &h.k);
     const char *why;
     oa_last_error(h.c, &why);
     snprintf(h.sentence, sizeof h.sentence, "%s", why ? why : "");
@@ -69,7 +73,7 @@ static struct held hold(const struct oa_options *o, const char *const *attention
 
 static void let_go(struct held *h)
 {
-    oa_contest_free(&h->k);
+    oa_comparison_free(&h->k);
     oa_close(h->c);
 }
 
@@ -115,12 +119,14 @@ static void equal_flops(void **state)
             assert_true(fabs(run->flops - budget) <= 0.5 * step);
         }
     }
-    assert_true(h.k.entries[1].runs[0].steps > STEPS); /* random has no products of queries and keys */
+    assert_true(h.k.entries[1].runs[0].steps >
+                STEPS); /* random has no products of queries and keys */
     assert_true(h.k.entries[2].runs[0].steps < STEPS); /* features cost more at this length */
     let_go(&h);
 }
 
-/* Embedding, positions, norms; a layer: value and output, what the attention has of its own, two norms, feed-forward.
+/* Embedding, positions, norms; a layer: value and output, what the attention has of its own, two
+ * norms, feed-forward.
  */
 static double counted(double vocabulary, double own, double ffn)
 {
@@ -150,7 +156,8 @@ static void equal_parameters(void **state)
     double wanted = counted(vocabulary, own[0], 4 * WIDTH);
     for (int e = 0; e < 3; e++) {
         assert_true(h.k.entries[e].trainable == counted(vocabulary, own[e], (double)ffn_of(&h, e)));
-        assert_true(fabs(h.k.entries[e].trainable - wanted) <= LAYERS * WIDTH); /* half a unit of every layer */
+        assert_true(fabs(h.k.entries[e].trainable - wanted) <=
+                    LAYERS * WIDTH); /* half a unit of every layer */
         assert_int_equal(h.k.entries[e].runs[0].steps, STEPS);
     }
     assert_int_equal(ffn_of(&h, 0), 4 * WIDTH);
@@ -163,15 +170,17 @@ static double budget_of(const struct held *h, int entry, int seed)
 {
     char path[256];
     json_t *root;
-    snprintf(path, sizeof path, "%s/runs/attention-%02d/seed-%d/pace.json", folder, entry + 1, seed + 1);
+    snprintf(path, sizeof path, "%s/runs/attention-%02d/seed-%d/pace.json", folder, entry + 1,
+             seed + 1);
     assert_int_equal(oa_sealed_read(h->c, path, "", &root), OA_OK);
     double seconds = json_real_value(json_object_get(root, "seconds"));
     json_decref(root);
     return seconds;
 }
 
-/* Everyone but the first trains until it has had what the first one's run of the same seed took, to half a step, and
- * the last step may be a long one. How many steps that are is the machine's affair. */
+/* Everyone but the first trains until it has had what the first one's run of the same seed took, to
+ * half a step, and the last step may be a long one. How many steps that are is the machine's
+ * affair. */
 static void equal_time(void **state)
 {
     (void)state;
@@ -188,7 +197,8 @@ static void equal_time(void **state)
             double given = budget_of(&h, e, s), got = run->processor_seconds / given;
             assert_true(given == h.k.entries[0].runs[s].processor_seconds);
             if (!(got * (1 + 0.5 / (double)run->steps) > 1 - 1e-9 && got < 1.4))
-                fail_msg("%s, seed %d: %.2f of the first one's processor time", h.k.entries[e].attention, s + 1, got);
+                fail_msg("%s, seed %d: %.2f of the first one's processor time",
+                         h.k.entries[e].attention, s + 1, got);
         }
     }
     let_go(&h);
@@ -212,7 +222,8 @@ static double rate_at(const struct oa_pace *p, const struct oa_options *o, long 
     return oa_pace_rate(p, o, step);
 }
 
-/* 1,000 steps of a clock that the test makes up: the second half of the run is three times as slow as the first. */
+/* 1,000 steps of a clock that the test makes up: the second half of the run is three times as slow
+ * as the first. */
 static void learning_rate_follows_time(void **state)
 {
     (void)state;
@@ -231,7 +242,8 @@ static void learning_rate_follows_time(void **state)
         double share = used / 10;
         step++;
         if (fabs(rate_at(&p, &o, step) - (1 - share)) > 2.0 / OA_PACE_LEVELS)
-            fail_msg("step %ld at %.3f of the time has the rate %.4f", step, share, rate_at(&p, &o, step));
+            fail_msg("step %ld at %.3f of the time has the rate %.4f", step, share,
+                     rate_at(&p, &o, step));
         used += used < 5 ? 0.01 : 0.03;
         oa_pace_advance(&p, step, used);
         assert_true(step < 2000);
@@ -270,7 +282,8 @@ static void warmup_is_in_steps(void **state)
     oa_close(c);
 }
 
-/* A pace that is newer than the checkpoint: what came after step 50 is forgotten, what came before stays. */
+/* A pace that is newer than the checkpoint: what came after step 50 is forgotten, what came before
+ * stays. */
 static void going_on_forgets_what_came_later(void **state)
 {
     (void)state;
@@ -294,8 +307,9 @@ static void going_on_forgets_what_came_later(void **state)
 }
 
 /* Sealed, where it is JSON at all. */
-/* A run of 100 steps in 1 s that is given 2 s goes on to step 200, at the rates of a run that was to last 2 s; with the
- * rates of a cosine from 1 to 0.1 without a warm-up. What is not its own pace any more is not repeated. */
+/* A run of 100 steps in 1 s that is given 2 s goes on to step 200, at the rates of a run that was
+ * to last 2 s; with the rates of a cosine from 1 to 0.1 without a warm-up. What is not its own pace
+ * any more is not repeated. */
 static void lengthened_pace(void **state)
 {
     static const double pi = 3.14159265358979323846;
@@ -326,7 +340,8 @@ static void lengthened_pace(void **state)
         assert_true(longer.began[i] >= longer.began[i - 1]);
     assert_int_equal(oa_pace_save(c, &longer, "processor", "test_budgets_pace.json"), OA_OK);
     assert_int_equal(oa_pace_open(c, &o, &again), OA_OK);
-    assert_int_equal(oa_pace_resume(c, &again, "test_budgets_pace.json", 200), OA_OK); /* the same budget: no change */
+    assert_int_equal(oa_pace_resume(c, &again, "test_budgets_pace.json", 200),
+                     OA_OK); /* the same budget: no change */
     assert_int_equal(again.levels, longer.levels);
     assert_int_equal(again.changed, 100);
     o.train_seconds = 0;
@@ -338,7 +353,8 @@ static void lengthened_pace(void **state)
 static void write_pace(oa_context *c, const char *path, const char *text)
 {
     json_t *root = json_loads(text, 0, NULL);
-    assert_int_equal(root ? oa_sealed_write(c, path, root) : oa_file_write(c, path, text, strlen(text)), OA_OK);
+    assert_int_equal(
+        root ? oa_sealed_write(c, path, root) : oa_file_write(c, path, text, strlen(text)), OA_OK);
     json_decref(root);
 }
 
@@ -403,7 +419,8 @@ static void same_model(const char *a, const char *b)
     assert_int_equal(system(command), 0);
 }
 
-/* A run by the clock, repeated from its pace; and gone on with from an older checkpoint, by which its past stays. */
+/* A run by the clock, repeated from its pace; and gone on with from an older checkpoint, by which
+ * its past stays. */
 static void timed_runs_repeat(void **state)
 {
     (void)state;
@@ -423,7 +440,8 @@ static void timed_runs_repeat(void **state)
 
     /* The newest checkpoint is that of the end; without it the run goes on from the one before. */
     char command[256];
-    snprintf(command, sizeof command, "rm -f test_budgets_a/checkpoint-%09ld.safetensors test_budgets_b/pace.json",
+    snprintf(command, sizeof command,
+             "rm -f test_budgets_a/checkpoint-%09ld.safetensors test_budgets_b/pace.json",
              first.steps);
     assert_int_equal(system(command), 0);
     long older = first.steps % 7 ? first.steps / 7 * 7 : first.steps - 7;
@@ -451,7 +469,8 @@ static void final_loss_is_on_all_of_the_text(void **state)
     assert_int_equal(oa_eval(h.c, path, NULL, NULL, &scores, NULL), OA_OK);
     assert_true(scores.tokens == run->valid_tokens);
     assert_true(fabs(scores.loss - run->valid_loss) < 1e-6 * scores.loss);
-    double on_a_part = run->curve[run->points - 2].valid_loss; /* the validation before the last was of 100 tokens */
+    double on_a_part = run->curve[run->points - 2]
+                           .valid_loss; /* the validation before the last was of 100 tokens */
     assert_true(isnan(on_a_part) || on_a_part != run->valid_loss);
     let_go(&h);
 
@@ -498,12 +517,15 @@ static void floor_is_the_uniform_average(void **state)
     for (int i = 0; i < LENGTH; i++)
         for (int j = 0; j < WIDTH; j++)
             x[i][j] = oa_random_normal(oa_stream_named(1, "x"), (uint64_t)(i * WIDTH + j));
-    struct oa_layer_input in = {
-        .x = oa_tensor_from(&tape, x, LENGTH, WIDTH, WIDTH, false), .batch = 1, .queries = LENGTH, .keys = LENGTH
-    };
+    struct oa_layer_input in = { .x = oa_tensor_from(&tape, x, LENGTH, WIDTH, WIDTH, false),
+                                 .batch = 1,
+                                 .queries = LENGTH,
+                                 .keys = LENGTH };
     const double *y = oa_layer_forward(&tape, &m->decoder.block[1].attention, &in)->data;
-    const double *value = oa_store_find(&m->store, "decoder.layers.1.attention.value.weight")->value;
-    const double *output = oa_store_find(&m->store, "decoder.layers.1.attention.output.weight")->value;
+    const double *value =
+        oa_store_find(&m->store, "decoder.layers.1.attention.value.weight")->value;
+    const double *output =
+        oa_store_find(&m->store, "decoder.layers.1.attention.output.weight")->value;
     for (int i = 0; i < LENGTH; i++)
         for (int a = 0; a < WIDTH; a++) {
             average[i][a] = 0;
@@ -548,7 +570,7 @@ static void floor_takes_part_once(void **state)
 }
 
 /* Made-up losses: the floor is lowest of all, one attention lies with it and one above. */
-static void floor_is_no_contestant(void **state)
+static void floor_is_no_contender(void **state)
 {
     (void)state;
     struct oa_run runs[4][3] = { 0 };
@@ -561,10 +583,11 @@ static void floor_is_no_contestant(void **state)
                                    { .attention = FLOOR, .floor = true } };
     for (int e = 0; e < 4; e++)
         for (int r = 0; r < 3; r++) {
-            runs[e][r] = (struct oa_run){ .seed = (uint64_t)r, .valid_loss = loss[e][r], .valid_tokens = 9 };
+            runs[e][r] =
+                (struct oa_run){ .seed = (uint64_t)r, .valid_loss = loss[e][r], .valid_tokens = 9 };
             entries[e].runs = runs[e];
         }
-    struct oa_contest k = { .entries = entries, .count = 4, .seeds = 3, .valid_tokens = 10 };
+    struct oa_comparison k = { .entries = entries, .count = 4, .seeds = 3, .valid_tokens = 10 };
     oa_context *c = oa_open(NULL);
     struct oa_summary s;
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
@@ -577,12 +600,15 @@ static void floor_is_no_contestant(void **state)
     assert_int_equal(s.entries[1].floor.verdict, OA_AGAINST_BETTER);
     assert_int_equal(s.entries[2].floor.verdict, OA_AGAINST_UNRESOLVED);
     assert_int_equal(s.entries[3].floor.verdict, OA_AGAINST_NONE);
-    /* differences 0.10, 0.09, 0.09: mean 0.28/3, s 0.01/sqrt(3), t = 28 with 2 degrees of freedom */
+    /* differences 0.10, 0.09, 0.09: mean 0.28/3, s 0.01/sqrt(3), t = 28 with 2 degrees of freedom
+     */
     assert_true(fabs(s.entries[0].floor.difference.mean - 0.28 / 3) < 1e-12);
-    double p = 1 - 28 / sqrt(2 + 28.0 * 28); /* closed form of P(|T| > t) for 2 degrees of freedom */
+    double p =
+        1 - 28 / sqrt(2 + 28.0 * 28); /* closed form of P(|T| > t) for 2 degrees of freedom */
     assert_true(fabs(s.entries[0].floor.p - p) < 1e-9);
     assert_true(fabs(s.entries[0].floor.holm - 2 * p) < 1e-9); /* the second smallest of three */
-    assert_non_null(strstr(s.conclusion, "beside shows no significant difference to the uniform baseline"));
+    assert_non_null(
+        strstr(s.conclusion, "beside shows no significant difference to the uniform baseline"));
     assert_non_null(strstr(s.conclusion, "far above is worse than the uniform baseline."));
     oa_summary_free(&s);
 
@@ -621,7 +647,7 @@ int main(void)
         cmocka_unit_test(final_loss_is_on_all_of_the_text),
         cmocka_unit_test(floor_is_the_uniform_average),
         cmocka_unit_test(floor_takes_part_once),
-        cmocka_unit_test(floor_is_no_contestant),
+        cmocka_unit_test(floor_is_no_contender),
     };
     return cmocka_run_group_tests(tests, make_text, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From results to readers: one comparison in which no two fields are equal, with seeds that are missing and a run that
- * diverged, through the terminal, Markdown, results.json, the page and its charts. What must be there is in
- * verdicts/carried.h, made by numpy and scipy (verdicts/carried.py).
+ * From results to readers: one comparison in which no two fields are equal, with seeds that are
+ * missing and a run that diverged, through the terminal, Markdown, results.json, the page and its
+ * charts. What must be there is in verdicts/carried.h, made by numpy and scipy
+ * (verdicts/carried.py).
  */
 #include "testing.h"
 
@@ -15,7 +16,7 @@
 
 struct carried {
     oa_context *c;
-    struct oa_contest contest;
+    struct oa_comparison comparison;
     struct oa_entry entries[CARRIED];
     struct oa_run runs[CARRIED][CARRIED_SEEDS];
     struct oa_curve_point points[CARRIED][CARRIED_SEEDS][CARRIED_POINTS];
@@ -47,7 +48,8 @@ static void fill_carried(struct carried *m, int i, int r)
     CARRY(bits_per_character)
     CARRY(bits_per_byte)
 #undef CARRY
-    snprintf(m->runs[i][r].failure, sizeof m->runs[i][r].failure, failed ? "step 7: the loss is not finite" : "");
+    snprintf(m->runs[i][r].failure, sizeof m->runs[i][r].failure,
+             failed ? "step 7: the loss is not finite" : "");
     for (int p = 0; p < CARRIED_POINTS; p++)
         m->points[i][r][p] = (struct oa_curve_point){ .step = 100L * p,
                                                       .tokens = 1000.0 * p,
@@ -61,13 +63,13 @@ static void open_carried(struct carried *m)
 {
     memset(m, 0, sizeof *m);
     m->c = oa_open(NULL);
-    m->contest = (struct oa_contest){ .entries = m->entries,
-                                      .count = CARRIED,
-                                      .seeds = CARRIED_SEEDS,
-                                      .baseline = 1,
-                                      .margin = carried_margin,
-                                      .valid_tokens = 4097,
-                                      .eval_tokens = 4096 };
+    m->comparison = (struct oa_comparison){ .entries = m->entries,
+                                            .count = CARRIED,
+                                            .seeds = CARRIED_SEEDS,
+                                            .baseline = 1,
+                                            .margin = carried_margin,
+                                            .valid_tokens = 4097,
+                                            .eval_tokens = 4096 };
     for (int i = 0; i < CARRIED; i++) {
         m->entries[i] = (struct oa_entry){ .attention = (char *)(uintptr_t)carried_names[i],
                                            .trainable = carried_parameters[i][0],
@@ -81,7 +83,7 @@ static void open_carried(struct carried *m)
 
 static void judge_carried(struct carried *m)
 {
-    assert_int_equal(oa_summary_make(m->c, &m->contest, &m->s), OA_OK);
+    assert_int_equal(oa_summary_make(m->c, &m->comparison, &m->s), OA_OK);
 }
 
 static void close_carried(struct carried *m)
@@ -92,25 +94,27 @@ static void close_carried(struct carried *m)
 }
 
 static struct oa_text form_of(struct carried *m,
-                              void (*form)(const struct oa_contest *, const struct oa_summary *, struct oa_text *))
+                              void (*form)(const struct oa_comparison *, const struct oa_summary *,
+                                           struct oa_text *))
 {
     struct oa_text t;
     oa_text_init(&t, m->c);
-    form(&m->contest, &m->s, &t);
+    form(&m->comparison, &m->s, &t);
     return t;
 }
 
 /* ---- reading ---- */
 
-/* "−0.0361", "244k", "1.31 %", "12.5 s", "2 min 5 s": does it say x, to the digits that are shown? Returns what is
- * behind it. */
+/* "−0.0361", "244k", "1.31 %", "12.5 s", "2 min 5 s": does it say x, to the digits that are shown?
+ * Returns what is behind it. */
 static const char *says(const char *text, double x, const char *what)
 {
     static const struct {
         const char *unit;
         double scale;
-    } units[] = { { "KiB", 1024 }, { "MiB", 1048576 }, { "ms", 1e-3 }, { "µs", 1e-6 }, { "min", 60 },
-                  { "k", 1e3 },    { "M", 1e6 },       { "G", 1e9 },   { "T", 1e12 },  { "s", 1 } };
+    } units[] = { { "KiB", 1024 }, { "MiB", 1048576 }, { "ms", 1e-3 }, { "µs", 1e-6 },
+                  { "min", 60 },   { "k", 1e3 },       { "M", 1e6 },   { "G", 1e9 },
+                  { "T", 1e12 },   { "s", 1 } };
     const char *at = text + strspn(text, " ");
     bool minus = strncmp(at, "−", 3) == 0;
     at += minus ? 3 : *at == '+';
@@ -134,7 +138,8 @@ static const char *says(const char *text, double x, const char *what)
         step = 1;
         end += strlen(" s");
     }
-    if (!(fabs(shown - x) <= 0.5000001 * step + (fabs(x) >= 1000 && scale == 1 ? 0.005 * fabs(x) : 0)))
+    if (!(fabs(shown - x) <=
+          0.5000001 * step + (fabs(x) >= 1000 && scale == 1 ? 0.005 * fabs(x) : 0)))
         fail_msg("%s: \"%.40s\" instead of %.9g", what, text, x);
     return end;
 }
@@ -228,7 +233,9 @@ static void check_results_row(char cells[MOST_CELLS][96], int i)
     else if (j->verdict)
         says_both(cells[4], j->mean, j->half, "difference");
     else
-        says(cells[4], uniform ? carried_adjusted_uniform - carried_loss[carried_reference][0] : carried_difference[i],
+        says(cells[4],
+             uniform ? carried_adjusted_uniform - carried_loss[carried_reference][0]
+                     : carried_difference[i],
              "difference");
     if (j->verdict)
         says(cells[5], j->p, "Holm's p");
@@ -263,7 +270,8 @@ static void check_tables(const char *text, const char *row, const char *between)
     char cells[MOST_CELLS][96], begin[64];
     for (int i = 0; i < CARRIED; i++) {
         snprintf(begin, sizeof begin, "\n%s%s ", row, carried_names[i]);
-        const char *first = find(text, begin) + 1 + strlen(row), *second = find(first, begin) + 1 + strlen(row);
+        const char *first = find(text, begin) + 1 + strlen(row),
+                   *second = find(first, begin) + 1 + strlen(row);
         assert_int_equal(split(first, between, cells), 10);
         check_results_row(cells, i);
         assert_int_equal(split(second, between, cells), 11);
@@ -281,7 +289,7 @@ static void terminal_and_markdown(void **state)
     judge_carried(&m);
     struct oa_text t;
     oa_text_init(&t, m.c);
-    oa_report_table(&m.contest, &m.s, 0, &t);
+    oa_report_table(&m.comparison, &m.s, 0, &t);
     check_tables(t.s, "", "  ");
     for (int i = 0; i < CARRIED; i++)
         if (carried_seeds_needed[i]) {
@@ -323,10 +331,16 @@ static void equals_judged(const json_t *o, const struct carried_judged *j, const
 
 static void results_json(void **state)
 {
-    static const char *const keys[] = {
-        "steps", "tokens",         "seconds",     "processor_seconds", "seconds_per_step", "tokens_per_second",
-        "flops", "flops_per_step", "peak_memory", "bits_per_character"
-    };
+    static const char *const keys[] = { "steps",
+                                        "tokens",
+                                        "seconds",
+                                        "processor_seconds",
+                                        "seconds_per_step",
+                                        "tokens_per_second",
+                                        "flops",
+                                        "flops_per_step",
+                                        "peak_memory",
+                                        "bits_per_character" };
     static struct carried m;
     (void)state;
     open_carried(&m);
@@ -383,7 +397,8 @@ static const char *page_row(const char *table, int i)
     return find(table, begin);
 }
 
-/* loss, difference to the baseline, verdict, speed, parameters, memory: seven columns with the name */
+/* loss, difference to the baseline, verdict, speed, parameters, memory: seven columns with the name
+ */
 static void check_answers(const char *page, int i)
 {
     static const struct carried_judged *uniform = &carried_to_uniform[0];
@@ -395,7 +410,8 @@ static void check_answers(const char *page, int i)
         says(rest + strlen(" ± "), carried_loss[i][1], "page, half");
     at = next_cell(at, cell);
     if (i == CARRIED - 1)
-        says_ends(says(cell, -uniform->mean, "page, uniform"), -uniform->mean, uniform->half, "page, uniform");
+        says_ends(says(cell, -uniform->mean, "page, uniform"), -uniform->mean, uniform->half,
+                  "page, uniform");
     else if (j->verdict)
         says_ends(says(cell, j->mean, "page, difference"), j->mean, j->half, "page, difference");
     else
@@ -412,7 +428,8 @@ static void check_answers(const char *page, int i)
     at = next_cell(at, cell);
     says(says(cell, carried_means[i][5], "page, speed"), carried_means[i][4], "page, ms/step");
     at = next_cell(at, cell);
-    says(says(cell, carried_parameters[i][0], "page, trained"), carried_parameters[i][1], "page, frozen");
+    says(says(cell, carried_parameters[i][0], "page, trained"), carried_parameters[i][1],
+         "page, frozen");
     next_cell(at, cell);
     says(says(cell, carried_means[i][8], "page, memory"), carried_means[i][7], "page, FLOPs/step");
 }
@@ -431,7 +448,8 @@ static void check_more(const char *table, int i)
     at = next_cell(next_cell(at, cell), cell);
     if (u->verdict) {
         begins(says(cell, u->mean, "page, to uniform"), u->verdict, "page, to uniform");
-        says_ends(find(cell, u->verdict) + strlen(u->verdict), u->mean, u->half, "page, to uniform");
+        says_ends(find(cell, u->verdict) + strlen(u->verdict), u->mean, u->half,
+                  "page, to uniform");
     }
     at = next_cell(at, cell);
     says(cell, exp(adjusted_of(i)), "page, perplexity");
@@ -439,7 +457,8 @@ static void check_more(const char *table, int i)
     assert_int_equal(atoi(cell), carried_made[i]);
 }
 
-/* seed, loss, perplexity, bits, bits, steps, tokens, processor, wall, ms/step, tokens/s, memory, FLOPs */
+/* seed, loss, perplexity, bits, bits, steps, tokens, processor, wall, ms/step, tokens/s, memory,
+ * FLOPs */
 static void check_run_row(const char *row, int i, int r)
 {
     char cell[160];
@@ -476,7 +495,8 @@ static void page_tables(void **state)
     open_carried(&m);
     judge_carried(&m);
     struct oa_text t = form_of(&m, oa_report_html);
-    const char *more = find(t.s, "<details id=\"more\">"), *runs = find(t.s, "<section id=\"runs\">");
+    const char *more = find(t.s, "<details id=\"more\">"),
+               *runs = find(t.s, "<section id=\"runs\">");
     for (int i = 0; i < CARRIED; i++) {
         check_answers(t.s, i);
         check_more(more, i);
@@ -493,7 +513,8 @@ static void page_tables(void **state)
 
 /* ---- charts ---- */
 
-/* Pixels of values, by the first and the last tick of an axis: those of x are anchored in the middle. */
+/* Pixels of values, by the first and the last tick of an axis: those of x are anchored in the
+ * middle. */
 struct scale {
     double value[2], at[2];
 };
@@ -506,14 +527,17 @@ static struct scale scale_of(const char *svg, bool x)
     while ((at = strstr(at, "<text class=\"tick\"")) && at < end) {
         double px = 0, py = 0;
         char anchor[16];
-        assert_int_equal(
-            sscanf(at, "<text class=\"tick\" x=\"%lf\" y=\"%lf\" text-anchor=\"%15[a-z]", &px, &py, anchor), 3);
+        assert_int_equal(sscanf(at,
+                                "<text class=\"tick\" x=\"%lf\" y=\"%lf\" text-anchor=\"%15[a-z]",
+                                &px, &py, anchor),
+                         3);
         at = strchr(at, '>') + 1;
         if ((strcmp(anchor, "middle") == 0) != x)
             continue;
         bool minus = strncmp(at, "−", 3) == 0;
         char *after;
-        double value = strtod(at + (minus ? 3 : 0), &after) * (minus ? -1 : 1) * (*after == 'k' ? 1e3 : 1);
+        double value =
+            strtod(at + (minus ? 3 : 0), &after) * (minus ? -1 : 1) * (*after == 'k' ? 1e3 : 1);
         int k = n++ ? 1 : 0;
         s.value[k] = value;
         s.at[k] = x ? px : py - 4;
@@ -545,7 +569,8 @@ static void check_bar(const char *svg, int i, double mean, double half)
     near(from, mean - half, &x, "left end");
     char arrow[64];
     snprintf(arrow, sizeof arrow, "<path class=\"arrow c%d\"", i);
-    if (strstr(svg, arrow) && strstr(svg, arrow) < strstr(svg, "</svg>")) { /* it leaves the picture */
+    if (strstr(svg, arrow) &&
+        strstr(svg, arrow) < strstr(svg, "</svg>")) { /* it leaves the picture */
         assert_true(pixel(&x, mean + half) > to);
         return;
     }
@@ -563,8 +588,8 @@ static void differences(void **state)
     judge_carried(&m);
     struct oa_text t = form_of(&m, oa_report_html), file = form_of(&m, oa_report_svg);
     const char *figure = find(t.s, "<figure id=\"differences\">");
-    const char *const svgs[] = { find(figure, "<div class=\"wide\"><svg"), find(figure, "<div class=\"narrow\"><svg"),
-                                 file.s };
+    const char *const svgs[] = { find(figure, "<div class=\"wide\"><svg"),
+                                 find(figure, "<div class=\"narrow\"><svg"), file.s };
     for (int v = 0; v < 3; v++) {
         for (int i = 1; i < 3; i++)
             check_bar(svgs[v], i, carried_to_baseline[i].mean, carried_to_baseline[i].half);
@@ -581,7 +606,8 @@ static void differences(void **state)
     close_carried(&m);
 }
 
-/* The bold line of the means over the seeds that did not fail; the last point is the one that counts. */
+/* The bold line of the means over the seeds that did not fail; the last point is the one that
+ * counts. */
 static void check_line(const char *svg, int i)
 {
     char begin[64];
@@ -640,7 +666,8 @@ static void trade_offs(void **state)
         near(px, carried_means[i][5], &x, "speed");
         near(py, carried_loss[i][0], &y, "loss");
         snprintf(begin, sizeof begin, "<path class=\"bar c%d\"", i);
-        assert_int_equal(sscanf(find(find(svg, begin), " d=\"M"), " d=\"M%lf %lfV%lf", &px, &bottom, &top), 3);
+        assert_int_equal(
+            sscanf(find(find(svg, begin), " d=\"M"), " d=\"M%lf %lfV%lf", &px, &bottom, &top), 3);
         near(fmax(bottom, top), carried_loss[i][0] - carried_loss[i][1], &y, "low end of a loss");
         near(fmin(bottom, top), carried_loss[i][0] + carried_loss[i][1], &y, "high end of a loss");
     }
@@ -663,10 +690,11 @@ static void without_its_baseline(void **state)
     struct oa_text t = form_of(&m, oa_report_json);
     json_t *root = json_loads(t.s, 0, NULL), *entries = json_object_get(root, "entries");
     for (size_t i = 0; i < CARRIED; i++)
-        assert_true(
-            json_is_null(json_object_get(json_object_get(json_array_get(entries, i), "statistics"), "baseline")));
-    assert_string_equal(json_string_value(json_object_get(json_object_get(root, "recommendation"), "action")),
-                        "repair");
+        assert_true(json_is_null(json_object_get(
+            json_object_get(json_array_get(entries, i), "statistics"), "baseline")));
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(root, "recommendation"), "action")),
+        "repair");
     json_decref(root);
     oa_text_free(&t);
     t = form_of(&m, oa_report_markdown);
@@ -692,19 +720,21 @@ static void nothing_is_raw(void **state)
 {
     static struct carried m;
     static char name[] = "soft\x1b[31mmax\x07\x7f\xc2\x9b\xe2\x80\xae\xff";
-    void (*const forms[])(const struct oa_contest *, const struct oa_summary *,
-                          struct oa_text *) = { oa_report_markdown, oa_report_html, oa_report_svg, oa_report_json };
+    void (*const forms[])(const struct oa_comparison *, const struct oa_summary *,
+                          struct oa_text *) = { oa_report_markdown, oa_report_html, oa_report_svg,
+                                                oa_report_json };
     (void)state;
     open_carried(&m);
     m.entries[1].attention = name;
     snprintf(m.runs[3][2].failure, sizeof m.runs[3][2].failure, "in %s", name);
-    m.contest.machine_json = (char *)(uintptr_t) "{\"processor\": \"a\\u001bb\"}";
+    m.comparison.machine_json = (char *)(uintptr_t) "{\"processor\": \"a\\u001bb\"}";
     judge_carried(&m);
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
         struct oa_text t = form_of(&m, forms[f]);
         for (const char *at = t.s; *at; at++) {
             bool control = (unsigned char)*at < 0x20 && *at != '\n' && *at != '\t';
-            bool other = *at == 0x7f || strncmp(at, "\xc2\x9b", 2) == 0 || strncmp(at, "\xe2\x80\xae", 3) == 0;
+            bool other = *at == 0x7f || strncmp(at, "\xc2\x9b", 2) == 0 ||
+                         strncmp(at, "\xe2\x80\xae", 3) == 0;
             if (control || *at == '\xff' || (other && f < 3)) /* JSON has these as they are */
                 fail_msg("form %zu has a raw character 0x%02x", f, (unsigned char)*at);
         }
@@ -720,9 +750,14 @@ static void nothing_is_raw(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(terminal_and_markdown), cmocka_unit_test(results_json),   cmocka_unit_test(page_tables),
-        cmocka_unit_test(differences),           cmocka_unit_test(curves),         cmocka_unit_test(trade_offs),
-        cmocka_unit_test(without_its_baseline),  cmocka_unit_test(nothing_is_raw),
+        cmocka_unit_test(terminal_and_markdown),
+        cmocka_unit_test(results_json),
+        cmocka_unit_test(page_tables),
+        cmocka_unit_test(differences),
+        cmocka_unit_test(curves),
+        cmocka_unit_test(trade_offs),
+        cmocka_unit_test(without_its_baseline),
+        cmocka_unit_test(nothing_is_raw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

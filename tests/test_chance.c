@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sources of chance: each follows its own seed and no other, and all together are what train.seed gives. */
+ * The sources of chance: each follows its own seed and no other, and all together are what
+ * train.seed gives. */
 #include "testing.h"
 
 #include "train/train.h"
@@ -16,7 +17,8 @@ static int open_all(void **state)
     (void)state;
     FILE *f = fopen(text_file, "w");
     for (int i = 0; i < 300; i++)
-        fprintf(f, "%d the %s fox jumps over the %s dog; ", i, i % 3 ? "quick" : "slow", i % 5 ? "lazy" : "tired");
+        fprintf(f, "%d the %s fox jumps over the %s dog; ", i, i % 3 ? "quick" : "slow",
+                i % 5 ? "lazy" : "tired");
     c = oa_open(&(struct oa_settings){ .threads = 1 });
     return fclose(f);
 }
@@ -84,7 +86,8 @@ static void test_seeds_that_are_not_given_are_that_of_all(void **state)
 /* ---- a training, put together from its parts ---- */
 
 /* The loss of the first step: first values of one seed, a batch of another, masks of a third. */
-static double first_loss(const struct oa_options *o, const struct oa_workload *w, long init, long order, long dropout)
+static double first_loss(const struct oa_options *o, const struct oa_workload *w, long init,
+                         long order, long dropout)
 {
     struct oa_options plain = *o;
     struct oa_device *d;
@@ -96,7 +99,8 @@ static double first_loss(const struct oa_options *o, const struct oa_workload *w
     plain.train_seed_init = plain.train_seed_order = plain.train_seed_dropout = -1;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
     assert_int_equal(oa_model_open(d, &plain,
-                                   (struct oa_model_form[]){ oa_language_model_form(oa_tokenizer_size(w->tokenizer)) },
+                                   (struct oa_model_form[]){
+                                       oa_language_model_form(oa_tokenizer_size(w->tokenizer)) },
                                    true, &m),
                      OA_OK);
     assert_int_equal(oa_batches_open(c, &w->corpus.train, 2, 16, (uint64_t)order, &batches), OA_OK);
@@ -197,18 +201,22 @@ static void test_a_saved_model_knows_its_seed(void **state)
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
     assert_int_equal(oa_model_open(d, &o,
-                                   (struct oa_model_form[]){ oa_language_model_form(oa_tokenizer_size(w.tokenizer)) },
+                                   (struct oa_model_form[]){
+                                       oa_language_model_form(oa_tokenizer_size(w.tokenizer)) },
                                    false, &made),
                      OA_OK);
-    assert_int_equal(
-        oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, &made->form, w.tokenizer, &read), OA_OK);
+    assert_int_equal(oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, &made->form,
+                                         w.tokenizer, &read),
+                     OA_OK);
     assert_true(made->store.total > made->store.live);
     assert_int_equal(made->store.total, read->store.total);
-    assert_memory_equal(made->store.values, read->store.values, (size_t)made->store.total * sizeof(float));
+    assert_memory_equal(made->store.values, read->store.values,
+                        (size_t)made->store.total * sizeof(float));
     oa_model_close(read);
     o.train_seed_init = 4;
-    assert_int_equal(
-        oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, &made->form, w.tokenizer, &read), OA_FORMAT);
+    assert_int_equal(oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, &made->form,
+                                         w.tokenizer, &read),
+                     OA_FORMAT);
     expect_sentence("the model was trained with seed = 3, and config.json beside it says 4");
     oa_model_close(made);
     oa_device_close(d);
@@ -218,7 +226,8 @@ static void test_a_saved_model_knows_its_seed(void **state)
 
 /* ---- the split ---- */
 
-static struct oa_corpus corpus_of(const char *spec, const char *files, double fraction, uint64_t seed)
+static struct oa_corpus corpus_of(const char *spec, const char *files, double fraction,
+                                  uint64_t seed)
 {
     struct oa_tokenizer *tok;
     struct oa_corpus corpus;
@@ -230,7 +239,8 @@ static struct oa_corpus corpus_of(const char *spec, const char *files, double fr
 
 static const char poem[] = "zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich";
 
-/* The character at which the validation text begins, found by comparing; -1: the corpus is no cut of the poem. */
+/* The character at which the validation text begins, found by comparing; -1: the corpus is no cut
+ * of the poem. */
 static long place_in_poem(const struct oa_corpus *corpus)
 {
     size_t length = strlen(poem), v = corpus->valid.count;
@@ -254,7 +264,8 @@ static long place_in_poem(const struct oa_corpus *corpus)
     return -1;
 }
 
-/* 63 characters, of which 0.9 train: ⌊56.7⌋ = 56, so that 7 are taken from one of the places 0 … 56. */
+/* 63 characters, of which 0.9 train: ⌊56.7⌋ = 56, so that 7 are taken from one of the places 0
+ * … 56. */
 static void test_the_block_lies_anywhere(void **state)
 {
     (void)state;
@@ -310,8 +321,9 @@ static void test_a_split_without_a_cut_is_refused(void **state)
     o.data_split_seed = 3;
     o.data_valid_fraction = 0;
     assert_int_equal(oa_workload_open(c, &o, &w), OA_ARGUMENT);
-    expect_sentence("data.split_seed = 3 says where in the training text the validation text lies, and "
-                    "data.valid_fraction = 0 keeps none");
+    expect_sentence(
+        "data.split_seed = 3 says where in the training text the validation text lies, and "
+        "data.valid_fraction = 0 keeps none");
     o.data_valid_fraction = 0.1;
     snprintf(o.data_valid, sizeof o.data_valid, "%s", text_file);
     assert_int_equal(oa_workload_open(c, &o, &w), OA_ARGUMENT);

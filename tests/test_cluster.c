@@ -8,8 +8,9 @@ static void *silent_body(void *argument)
 {
     struct rank *r = argument;
     int all[MOST];
-    r->e =
-        r->cluster.rank == 1 ? OA_OK : oa_cluster_gather(&r->cluster, "an answer", &r->cluster.rank, sizeof(int), all);
+    r->e = r->cluster.rank == 1
+               ? OA_OK
+               : oa_cluster_gather(&r->cluster, "an answer", &r->cluster.rank, sizeof(int), all);
     return NULL;
 }
 
@@ -38,12 +39,13 @@ static void test_a_wait_has_an_end(void **state)
     assert_true(oa_clock() - began < 5);
     assert_int_equal(ranks[1].e, OA_OK);
     assert_int_equal(ranks[2].e, OA_IO);
-    assert_non_null(strstr(ranks[2].sentence, "rank 2 on host2 waited 0 s for an answer from rank "));
+    assert_non_null(
+        strstr(ranks[2].sentence, "rank 2 on host2 waited 0 s for an answer from rank "));
     assert_true(ranks[0].cluster.waited >= 0.2);
 }
 
-/* The last of three is late for a gathering, until the others have told that they wait. To the next one the second
- * does not come. */
+/* The last of three is late for a gathering, until the others have told that they wait. To the next
+ * one the second does not come. */
 static void *late_body(void *argument)
 {
     struct rank *r = argument;
@@ -100,7 +102,8 @@ static void *agree_body(void *argument)
 {
     struct rank *r = argument;
     const char *const *says = r->task, *mine = says[r->cluster.rank];
-    r->e = oa_cluster_agree(&r->cluster, mine ? oa_fail(r->cluster.context, OA_FORMAT, "%s", mine) : OA_OK);
+    r->e = oa_cluster_agree(&r->cluster,
+                            mine ? oa_fail(r->cluster.context, OA_FORMAT, "%s", mine) : OA_OK);
     return NULL;
 }
 
@@ -121,7 +124,8 @@ static void test_all_know_of_a_failure(void **state)
     check_agreement((const char *const[]){ NULL, "no", "never" }, OA_FORMAT, "rank 1 on host1: no");
     check_agreement((const char *const[]){ "no", "no", "no" }, OA_FORMAT, "no");
     check_agreement((const char *const[]){ "no", NULL, "no" }, OA_FORMAT, "rank 0 on host0: no");
-    check_agreement((const char *const[]){ NULL, "rank 1 on host1 waited", NULL }, OA_FORMAT, "rank 1 on host1 waited");
+    check_agreement((const char *const[]){ NULL, "rank 1 on host1 waited", NULL }, OA_FORMAT,
+                    "rank 1 on host1 waited");
     check_agreement((const char *const[]){ NULL, "rank 1 on host", NULL }, OA_FORMAT,
                     "rank 1 on host1: rank 1 on host");
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Corpus and batches of running text: what is read, cut in two, drawn and covered; batches depend on nothing but their
- * arguments. */
+ * Corpus and batches of running text: what is read, cut in two, drawn and covered; batches depend
+ * on nothing but their arguments. */
 #include "data/data.h"
 #include "text_setup.h"
 
 #include <stdlib.h>
 
-/* ---- corpus -------------------------------------------------------------------------------------------------- */
+/* ---- corpus
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void test_corpus_as_nanogpt(void **state)
 {
@@ -67,17 +69,22 @@ static void test_corpus_refuses(void **state)
     oa_tokenizer_close(tok);
 }
 
-/* ---- batches ------------------------------------------------------------------------------------------------- */
+/* ---- batches
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_tokens counting(size_t count)
 {
-    struct oa_tokens tokens = { .ids = malloc(count * sizeof(int32_t)), .count = count, .name = "training text" };
+    struct oa_tokens tokens = { .ids = malloc(count * sizeof(int32_t)),
+                                .count = count,
+                                .name = "training text" };
     for (size_t i = 0; i < count; i++)
         tokens.ids[i] = (int32_t)(i % 256);
     return tokens;
 }
 
-static struct oa_batches *open_batches(const struct oa_tokens *tokens, int rows, int length, uint64_t seed)
+static struct oa_batches *open_batches(const struct oa_tokens *tokens, int rows, int length,
+                                       uint64_t seed)
 {
     struct oa_batches *b;
     expect_ok(oa_batches_open(context, tokens, rows, length, seed, &b));
@@ -88,7 +95,8 @@ static void test_random_batches(void **state)
 {
     (void)state;
     struct oa_tokens tokens = counting(1000);
-    struct oa_batches *four = open_batches(&tokens, 4, 16, 5), *whole = open_batches(&tokens, 8, 16, 5);
+    struct oa_batches *four = open_batches(&tokens, 4, 16, 5),
+                      *whole = open_batches(&tokens, 8, 16, 5);
     struct oa_batches *other = open_batches(&tokens, 8, 16, 6);
     struct oa_batch a, b, c;
     bool differs = false;
@@ -140,7 +148,9 @@ static void test_short_corpus(void **state)
     struct oa_batches *b = open_batches(&tokens, 2, 16, 1);
     struct oa_batch batch;
     assert_int_equal(oa_batches_random(b, 0, 1, 0, &batch), OA_SHAPE);
-    expect_error(OA_SHAPE, "the training text has 16 tokens, but a row of 16 tokens and the token after it need 17");
+    expect_error(
+        OA_SHAPE,
+        "the training text has 16 tokens, but a row of 16 tokens and the token after it need 17");
     oa_batches_close(b);
     tokens.count = 1;
     assert_int_equal(oa_batches_open(context, &tokens, 2, 16, 1, &b), OA_SHAPE);
@@ -151,8 +161,8 @@ static void test_short_corpus(void **state)
 }
 
 /* Every token but the first is a target once, in order, for any rows, length, count and limit. */
-static void check_cover(const struct oa_tokens *tokens, const struct oa_tokenizer *tok, int rows, int length,
-                        uint64_t limit)
+static void check_cover(const struct oa_tokens *tokens, const struct oa_tokenizer *tok, int rows,
+                        int length, uint64_t limit)
 {
     struct oa_batches *b = open_batches(tokens, rows, length, 0);
     struct oa_cover cover;
@@ -233,13 +243,14 @@ static void expect_overlap(const struct oa_corpus *corpus, uint64_t expected)
     assert_int_equal(o.found, expected);
 }
 
-/* Of 20 pieces the odd ones are made of training tokens, at any offset; one of these twice, and one that differs in its
- * last token. */
+/* Of 20 pieces the odd ones are made of training tokens, at any offset; one of these twice, and one
+ * that differs in its last token. */
 static void test_overlap(void **state)
 {
     enum { TRAIN = 5000, PIECES = 20, VALID = PIECES * OA_OVERLAP_TOKENS + 17 };
     static int32_t train[TRAIN], valid[VALID];
-    struct oa_corpus corpus = { .train = { .ids = train, .count = TRAIN }, .valid = { .ids = valid, .count = VALID } };
+    struct oa_corpus corpus = { .train = { .ids = train, .count = TRAIN },
+                                .valid = { .ids = valid, .count = VALID } };
     uint64_t chance = 1;
     (void)state;
     for (int i = 0; i < TRAIN + VALID; i++) {
@@ -251,7 +262,8 @@ static void test_overlap(void **state)
         memcpy(valid + i * OA_OVERLAP_TOKENS, train + 37 * i * i % (TRAIN - OA_OVERLAP_TOKENS),
                OA_OVERLAP_TOKENS * sizeof *valid);
     expect_overlap(&corpus, 10);
-    memcpy(valid + 4 * OA_OVERLAP_TOKENS, valid + 3 * OA_OVERLAP_TOKENS, OA_OVERLAP_TOKENS * sizeof *valid);
+    memcpy(valid + 4 * OA_OVERLAP_TOKENS, valid + 3 * OA_OVERLAP_TOKENS,
+           OA_OVERLAP_TOKENS * sizeof *valid);
     expect_overlap(&corpus, 11);
     valid[8 * OA_OVERLAP_TOKENS - 1] ^= 1;
     expect_overlap(&corpus, 10);

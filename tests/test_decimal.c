@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers as text against Python's repr (less ".0") and decimal.Decimal: tests/decimal/make_vectors.py made the
- * vectors. */
+ * Numbers as text against Python's repr (less ".0") and decimal.Decimal:
+ * tests/decimal/make_vectors.py made the vectors. */
 #include "base/base.h"
 #include "print/print.h"
 #include "testing.h"

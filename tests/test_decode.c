@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Generation. Sampling: frequencies are the probabilities, cuts cut, and a draw is a function of seed and index alone.
- * Reading on: a model that reads token by token says what it says of the whole text, whatever its attention, also when
- * its context is full; copies go their own way; nothing is allocated. */
+ * Generation. Sampling: frequencies are the probabilities, cuts cut, and a draw is a function of
+ * seed and index alone. Reading on: a model that reads token by token says what it says of the
+ * whole text, whatever its attention, also when its context is full; copies go their own way;
+ * nothing is allocated. */
 #include "setups.h"
 
 #include "decode/decode.h"
@@ -14,9 +15,12 @@
 enum { TOKENS = 6, DRAWS = 60000 };
 static const float logits[TOKENS] = { 1.0f, -INFINITY, 2.0f, 0.0f, 2.0f, -3.0f };
 
-static struct oa_sampler *sampler(oa_context *c, double temperature, long top_k, double top_p, uint64_t seed)
+static struct oa_sampler *sampler(oa_context *c, double temperature, long top_k, double top_p,
+                                  uint64_t seed)
 {
-    struct oa_sampling how = { .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed };
+    struct oa_sampling how = {
+        .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed
+    };
     struct oa_sampler *s;
     assert_int_equal(oa_sampler_open(c, &how, TOKENS, &s), OA_OK);
     return s;
@@ -63,9 +67,15 @@ static void test_frequencies(void **state)
         { 1, 3, 1, { true, false, true, false, true, false } },
         { 1, 2, 1, { false, false, true, false, true, false } },
         { 1, 100, 1, { true, false, true, true, true, true } },
-        { 1, 0, 0.80, { false, false, true, false, true, false } }, /* the two best have 0.799… of it */
+        { 1,
+          0,
+          0.80,
+          { false, false, true, false, true, false } }, /* the two best have 0.799… of it */
         { 1, 0, 0.5, { false, false, true, false, true, false } },
-        { 1, 0, 0.3, { false, false, true, false, false, false } }, /* of equals the lower id comes first */
+        { 1,
+          0,
+          0.3,
+          { false, false, true, false, false, false } }, /* of equals the lower id comes first */
         { 1, 3, 0.99, { true, false, true, false, true, false } },
     };
     (void)state;
@@ -103,7 +113,8 @@ static void test_same_draws(void **state)
 {
     (void)state;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
-    struct oa_sampler *a = sampler(c, 1, 0, 1, 5), *b = sampler(c, 1, 0, 1, 5), *other = sampler(c, 1, 0, 1, 6);
+    struct oa_sampler *a = sampler(c, 1, 0, 1, 5), *b = sampler(c, 1, 0, 1, 5),
+                      *other = sampler(c, 1, 0, 1, 6);
     int differ = 0;
     for (uint64_t i = 0; i < 200; i++) {
         int32_t x, y, z;
@@ -125,7 +136,8 @@ static void test_nonsense(void **state)
 {
     static const float bad[3][TOKENS] = { { 0, 0, NAN },
                                           { 0, INFINITY },
-                                          { -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY } };
+                                          { -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY,
+                                            -INFINITY } };
     (void)state;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
     struct oa_sampler *s = sampler(c, 1, 0, 1, 1);
@@ -146,7 +158,8 @@ static void test_nonsense(void **state)
     oa_close(c);
 }
 
-/* ---- reading on ----------------------------------------------------------------------------------------------------
+/* ---- reading on
+ * ----------------------------------------------------------------------------------------------------
  */
 
 enum { CONTEXT = 12, VOCABULARY = 11, TEXT = 40 };
@@ -174,7 +187,8 @@ static bool open_reading(struct reading *r, const char *attention, const char *p
     for (int i = 0; i < TEXT; i++)
         r->ids[i] = (i * i + 3 * i) % VOCABULARY;
     return oa_device_open(r->c, OA_PRECISION_F64, false, &r->device) == OA_OK &&
-           oa_model_open(r->device, &o, (struct oa_model_form[]){ oa_language_model_form(VOCABULARY) }, false,
+           oa_model_open(r->device, &o,
+                         (struct oa_model_form[]){ oa_language_model_form(VOCABULARY) }, false,
                          &r->model) == OA_OK &&
            oa_decoding_open(r->model, &r->decoding) == OA_OK;
 }
@@ -187,14 +201,17 @@ static void close_reading(struct reading *r)
     oa_close(r->c);
 }
 
-/* What the whole model says of ids[first … end−1] at every token: logits [end − first, VOCABULARY]. */
+/* What the whole model says of ids[first … end−1] at every token: logits [end − first, VOCABULARY].
+ */
 static void whole(struct reading *r, long first, long end, float *logits_of)
 {
     oa_tape t;
     oa_tape_init(&t, r->device);
     oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
     const oa_tensor *h = oa_model_hidden(
-        &t, r->model, &(struct oa_sequences){ .rows = 1, .length = end - first, .ids = r->ids + first }, NULL, NULL);
+        &t, r->model,
+        &(struct oa_sequences){ .rows = 1, .length = end - first, .ids = r->ids + first }, NULL,
+        NULL);
     assert_int_equal(oa_status(r->c), OA_OK);
     const double *x = h->data, *w = r->model->embedding->value;
     for (long i = 0; i < end - first; i++)
@@ -211,7 +228,8 @@ static void assert_same(const char *what, const float *want, const float *got)
 {
     for (int v = 0; v < VOCABULARY; v++)
         if (!(fabsf(want[v] - got[v]) <= 1e-6F * (1 + fabsf(want[v]))))
-            fail_msg("%s: a logit is %.9g, that of the whole text %.9g", what, (double)got[v], (double)want[v]);
+            fail_msg("%s: a logit is %.9g, that of the whole text %.9g", what, (double)got[v],
+                     (double)want[v]);
 }
 
 /* Token by token, and a chunk at first. */
@@ -238,7 +256,8 @@ static void test_reading(void **state)
     int read = 0;
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         struct reading r;
-        if (open_reading(&r, strcmp(m->name, "mix") == 0 ? "dense + softmax" : m->name, positions[i % 4])) {
+        if (open_reading(&r, strcmp(m->name, "mix") == 0 ? "dense + softmax" : m->name,
+                         positions[i % 4])) {
             reads_as_a_whole(&r, m->name);
             read++;
         }
@@ -270,7 +289,8 @@ static void slides(struct reading *r, const char *what)
 
 static void test_full_context(void **state)
 {
-    static const char *const attentions[] = { "softmax ; linear", "local(window=3) ; random", "mixer ; performer" };
+    static const char *const attentions[] = { "softmax ; linear", "local(window=3) ; random",
+                                              "mixer ; performer" };
     (void)state;
     for (int i = 0; i < 3; i++) {
         struct reading r;
@@ -301,8 +321,10 @@ static void test_branches(void **state)
     close_reading(&r);
 }
 
-/* Fed byte by byte: what is handed on is the text before the first stop text, and nothing is handed on too early. */
-static void fed(const char *text, const char *const *stop, int stops, const char *wanted, int wanted_stop)
+/* Fed byte by byte: what is handed on is the text before the first stop text, and nothing is handed
+ * on too early. */
+static void fed(const char *text, const char *const *stop, int stops, const char *wanted,
+                int wanted_stop)
 {
     char held[64], said[64] = "";
     size_t length = 0, all = 0;
@@ -335,7 +357,8 @@ static void test_stop_texts(void **state)
     fed("aba EN", stop, 3, "aba EN", -1); /* beginnings that come to nothing */
     fed("", stop, 3, "", -1);
     fed("any", stop, 0, "any", -1);
-    assert_int_equal(oa_before_stop("..x.END", 7, stop, 3, &found), 2); /* several in one piece: the first */
+    assert_int_equal(oa_before_stop("..x.END", 7, stop, 3, &found),
+                     2); /* several in one piece: the first */
     assert_int_equal(found, 2);
     assert_int_equal(oa_before_stop("..aba", 5, stop, 3, &found), 2);
     assert_int_equal(found, -1);
@@ -366,9 +389,11 @@ static void test_branch_slides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stop_texts),   cmocka_unit_test(test_frequencies), cmocka_unit_test(test_greedy),
-        cmocka_unit_test(test_same_draws),   cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_reading),
-        cmocka_unit_test(test_full_context), cmocka_unit_test(test_branches),    cmocka_unit_test(test_branch_slides),
+        cmocka_unit_test(test_stop_texts),    cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_greedy),        cmocka_unit_test(test_same_draws),
+        cmocka_unit_test(test_nonsense),      cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_full_context),  cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_branch_slides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

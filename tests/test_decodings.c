@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decoders that read a source, token by token against the whole; and several side by side: a row has the bits that it
- * has alone, whatever rows there are beside it, and rows that are chosen go on as what they were. */
+ * Decoders that read a source, token by token against the whole; and several side by side: a row
+ * has the bits that it has alone, whatever rows there are beside it, and rows that are chosen go on
+ * as what they were. */
 #include "testing.h"
 
 #include "model/model.h"
@@ -29,17 +30,19 @@ static void fill_texts(struct rig *r)
     struct oa_stream s = oa_stream_named(3, "test_decodings");
     for (int i = 0; i < ROWS * SOURCE; i++)
         r->source[i] = (int32_t)(oa_random_uniform(s, (uint64_t)i) * VOCABULARY);
-    for (int i = 0; i < ROWS * SOURCE; i++) /* two tokens a word, and three; a first word of one, or two */
+    for (int i = 0; i < ROWS * SOURCE;
+         i++) /* two tokens a word, and three; a first word of one, or two */
         r->words[i] = (i % SOURCE + i / SOURCE % 2) / (2 + i / SOURCE % 3 / 2);
     for (int i = 0; i < ROWS; i++) {
         r->lengths[i] = 1 + (i * 5 + 3) % SOURCE;
         for (int t = 0; t < STEPS; t++)
-            r->tokens[i][t] = (int32_t)(oa_random_uniform(s, (uint64_t)(1000 + i * STEPS + t)) * VOCABULARY);
+            r->tokens[i][t] =
+                (int32_t)(oa_random_uniform(s, (uint64_t)(1000 + i * STEPS + t)) * VOCABULARY);
     }
 }
 
-static void open_rig(struct rig *r, const char *attention, const char *norm, bool encoder, enum oa_precision p,
-                     int threads)
+static void open_rig(struct rig *r, const char *attention, const char *norm, bool encoder,
+                     enum oa_precision p, int threads)
 {
     struct oa_options o;
     struct oa_model_form form = oa_language_model_form(VOCABULARY);
@@ -76,9 +79,10 @@ static void close_rig(struct rig *r)
 static void whole_logits(struct rig *r, int row, float *logits)
 {
     oa_tape t;
-    struct oa_sequences source = {
-        .rows = 1, .length = r->lengths[row], .ids = r->source + row * SOURCE, .words = r->words + row * SOURCE
-    };
+    struct oa_sequences source = { .rows = 1,
+                                   .length = r->lengths[row],
+                                   .ids = r->source + row * SOURCE,
+                                   .words = r->words + row * SOURCE };
     struct oa_sequences in = { .rows = 1, .length = STEPS, .ids = r->tokens[row] };
     oa_tape_init(&t, r->device);
     oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
@@ -107,8 +111,9 @@ static void check_steps(const char *attention, const char *norm)
     assert_int_equal(oa_decoding_open(r.model, &b), OA_OK);
     for (int row = 0; row < 2; row++) {
         whole_logits(&r, row, whole);
-        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
-                         OA_OK);
+        assert_int_equal(
+            oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
+            OA_OK);
         for (int t = 0; t < STEPS; t++) {
             oa_decoding_read(&a, &r.tokens[row][t], 1, logits);
             assert_ok(r.c, attention);
@@ -127,13 +132,15 @@ static void check_steps(const char *attention, const char *norm)
     close_rig(&r);
 }
 
-static const char *const attentions[] = { "softmax",
-                                          "decoder: linear & cross: linear",
-                                          "decoder: local(window=3) & cross: performer",
-                                          "encoder: pattern(previous) & decoder: random + softmax & cross: cosformer",
-                                          "encoder: pattern(left, unit=word):1 | softmax:3",
-                                          "decoder: softmax:2 | dense:2 & cross: random",
-                                          "decoder: orthogonal(qk=srht, tie) & cross: softmax(tie)" };
+static const char *const attentions[] = {
+    "softmax",
+    "decoder: linear & cross: linear",
+    "decoder: local(window=3) & cross: performer",
+    "encoder: pattern(previous) & decoder: random + softmax & cross: cosformer",
+    "encoder: pattern(left, unit=word):1 | softmax:3",
+    "decoder: softmax:2 | dense:2 & cross: random",
+    "decoder: orthogonal(qk=srht, tie) & cross: softmax(tie)"
+};
 enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
 static void steps_equal_the_whole(void **state)
@@ -192,8 +199,10 @@ static void check_rows(struct rig *r, const char *name)
             begin(r, &d, first, sizes[s]);
             for (int t = 0; t < STEPS; t++) {
                 read_step(r, &d, first, t, some);
-                if (memcmp(some, all[t] + first * VOCABULARY, (size_t)(sizes[s] * VOCABULARY) * sizeof *some) != 0)
-                    fail_msg("%s: row %d, token %d: %d rows give other bits than %d", name, first, t, sizes[s], ROWS);
+                if (memcmp(some, all[t] + first * VOCABULARY,
+                           (size_t)(sizes[s] * VOCABULARY) * sizeof *some) != 0)
+                    fail_msg("%s: row %d, token %d: %d rows give other bits than %d", name, first,
+                             t, sizes[s], ROWS);
             }
         }
     oa_decodings_close(&d);
@@ -202,7 +211,8 @@ static void check_rows(struct rig *r, const char *name)
 static void rows_have_the_bits_of_one_alone(void **state)
 {
     static struct rig r;
-    static const enum oa_precision precisions[] = { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
+    static const enum oa_precision precisions[] = { OA_PRECISION_F32, OA_PRECISION_BF16,
+                                                    OA_PRECISION_F64 };
     (void)state;
     for (int i = 0; i < ATTENTIONS * 3; i++) {
         open_rig(&r, attentions[i / 3], i % 2 ? "post" : "pre", true, precisions[i % 3], 1 + i % 2);
@@ -228,8 +238,9 @@ static void check_one_decoding(enum oa_precision p)
     for (int t = 0; t < STEPS; t++)
         read_step(&r, &d, 0, t, all[t]);
     for (int row = 0; row < ROWS; row++) {
-        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
-                         OA_OK);
+        assert_int_equal(
+            oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
+            OA_OK);
         for (int t = 0; t < STEPS; t++) {
             assert_int_equal(oa_decoding_read(&a, &r.tokens[row][t], 1, one), OA_OK);
             assert_memory_equal(one, all[t] + row * VOCABULARY, sizeof one);
@@ -268,7 +279,8 @@ static void decode(struct rig *r, struct oa_decoding *a, int row, float *logits)
     assert_ok(r->c, "decoding");
 }
 
-/* What a device packed is of no use once the weights have changed, to a decoding that stays open or to another. */
+/* What a device packed is of no use once the weights have changed, to a decoding that stays open or
+ * to another. */
 static void new_weights_are_read(void **state)
 {
     struct oa_decoding open, next;
@@ -307,12 +319,17 @@ static void *copied(struct oa_device *d, const void *on_device, size_t bytes)
     return copy;
 }
 
-/* The same where a mechanism draws a matrix again (oa_store_redraw), which no decoding does while it is open. */
+/* The same where a mechanism draws a matrix again (oa_store_redraw), which no decoding does while
+ * it is open. */
 static void redrawn_weights_are_packed_again(void **state)
 {
     enum { SIZE = 64 };
-    struct oa_parameter w = { .name = "w", .dims = 2, .dim = { SIZE, SIZE }, .moving = true, .redrawn = true };
-    struct oa_gemm g = { .m = 1, .n = SIZE, .k = SIZE, .lda = SIZE, .ldb = SIZE, .ldc = SIZE, .tb = true };
+    struct oa_parameter w = {
+        .name = "w", .dims = 2, .dim = { SIZE, SIZE }, .moving = true, .redrawn = true
+    };
+    struct oa_gemm g = {
+        .m = 1, .n = SIZE, .k = SIZE, .lda = SIZE, .ldb = SIZE, .ldc = SIZE, .tb = true
+    };
     struct oa_device *d;
     struct oa_store store;
     oa_tape tape;
@@ -333,7 +350,8 @@ static void redrawn_weights_are_packed_again(void **state)
         char *before = copied(d, oa_weights(&tape, p, &g), bytes);
         assert_int_equal(oa_store_redraw(&store, p, 1), OA_OK);
         d->ops->pack_weights(d, &g, p->act, room);
-        char *after = copied(d, oa_weights(&tape, p, &g), bytes), *expected = copied(d, room, bytes);
+        char *after = copied(d, oa_weights(&tape, p, &g), bytes),
+             *expected = copied(d, room, bytes);
         assert_memory_equal(after, expected, bytes);
         assert_memory_not_equal(before, expected, bytes);
         d->ops->zero(d, bytes, p->packed); /* no value has changed: it is not made again */
@@ -354,7 +372,8 @@ static void redrawn_weights_are_packed_again(void **state)
 
 /* ---- chosen rows ---- */
 
-/* A beam over two sources: rows part, swap and end; each must be what it is when it is read from the start. */
+/* A beam over two sources: rows part, swap and end; each must be what it is when it is read from
+ * the start. */
 static void check_choice(const char *attention)
 {
     static struct rig r;

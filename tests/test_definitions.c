@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain C kernels, which all others are compared with, against what kernels.h says that each computes: definitions
- * in long double, without a loop or a constant of the kernels. Derivatives are differences of the functions. */
+ * The plain C kernels, which all others are compared with, against what kernels.h says that each
+ * computes: definitions in long double, without a loop or a constant of the kernels. Derivatives
+ * are differences of the functions. */
 #include "testing.h"
 
 #include "kernels/kernel_cases.h"
@@ -41,7 +42,8 @@ static void define_gemm(struct definition *d)
     {
         wide sum = variant >= 8 ? IN(2, i, j) : 0;
         for (long q = 0; q < d->p->depth; q++)
-            sum += (variant & 1 ? IN(0, q, i) : IN(0, i, q)) * (variant & 2 ? IN(1, j, q) : IN(1, q, j));
+            sum += (variant & 1 ? IN(0, q, i) : IN(0, i, q)) *
+                   (variant & 2 ? IN(1, j, q) : IN(1, q, j));
         OUT(2, i, j) = (double)sum;
     }
 }
@@ -214,14 +216,15 @@ static wide thinned(wide x, uint64_t element, double keep)
 static void define_dropout(struct definition *d)
 {
     uint64_t first = firsts[d->p->variant & 1];
-    EACH_COLUMN OUT(1, 0, j) = (double)thinned(IN(0, 0, j), first + (uint64_t)j, keeps[d->p->variant / 2]);
+    EACH_COLUMN OUT(1, 0, j) =
+        (double)thinned(IN(0, 0, j), first + (uint64_t)j, keeps[d->p->variant / 2]);
 }
 
 static void define_dropout_tile(struct definition *d)
 {
     uint64_t first = firsts[d->p->variant & 1];
-    EACH_ROW EACH_COLUMN OUT(0, i, j) =
-        (double)thinned(IN(0, i, j), first + 4000 * (uint64_t)i + (uint64_t)j, keeps[d->p->variant / 2]);
+    EACH_ROW EACH_COLUMN OUT(0, i, j) = (double)thinned(
+        IN(0, i, j), first + 4000 * (uint64_t)i + (uint64_t)j, keeps[d->p->variant / 2]);
 }
 
 static void define_dropout_alike(struct definition *d)
@@ -322,8 +325,9 @@ static void define_softmax_to_tiles(struct definition *d)
 
 static void define_softmax_again(struct definition *d)
 {
-    EACH_ROW EACH_COLUMN OUT(2, i, j) =
-        sees(d, i, j) && isfinite(d->given[3][i]) ? (double)expl(0.125L * IN(2, i, j) - IN(3, 0, i)) : 0;
+    EACH_ROW EACH_COLUMN OUT(2, i, j) = sees(d, i, j) && isfinite(d->given[3][i])
+                                            ? (double)expl(0.125L * IN(2, i, j) - IN(3, 0, i))
+                                            : 0;
 }
 
 static void define_softmax_gradient(struct definition *d)
@@ -391,7 +395,8 @@ static void define_feature(struct definition *d)
 {
     wide (*const of[])(wide) = { elu_of, relu_of, cosl };
     int variant = d->p->variant;
-    EACH_ROW EACH_COLUMN if (variant < OA_FEATURE_POWER) OUT(1, i, j) = (double)of[variant](IN(0, i, j));
+    EACH_ROW EACH_COLUMN if (variant < OA_FEATURE_POWER) OUT(1, i, j) =
+        (double)of[variant](IN(0, i, j));
     else for (int power = 1; power <= 3; power++) OUT(1, i, j + (power - 1) * d->p->cols) =
         (double)powl(IN(0, i, j), power);
 }
@@ -404,7 +409,8 @@ static void define_feature_gradient(struct definition *d)
         for (int power = 1; power <= 3 && d->p->variant == OA_FEATURE_POWER; power++)
             sum += power * powl(x, power - 1) * IN(1, i, j + (power - 1) * d->p->cols);
         wide slopes[] = { x > 0 ? 1 : expl(x), x > 0, -sinl(x) };
-        OUT(2, i, j) = (double)(d->p->variant == OA_FEATURE_POWER ? sum : slopes[d->p->variant] * dy);
+        OUT(2, i, j) =
+            (double)(d->p->variant == OA_FEATURE_POWER ? sum : slopes[d->p->variant] * dy);
     }
 }
 
@@ -420,7 +426,8 @@ static void define_place(struct definition *d)
 static void define_place_gradient(struct definition *d)
 {
     EACH_ROW EACH_COLUMN OUT(2, i, j) =
-        IN(0, i, j) > 0 ? (double)(IN(1, i, j) * sinl(0.4L) + IN(1, i, j + d->p->cols) * cosl(0.4L)) : 0;
+        IN(0, i, j) > 0 ? (double)(IN(1, i, j) * sinl(0.4L) + IN(1, i, j + d->p->cols) * cosl(0.4L))
+                        : 0;
 }
 
 static const wide square_factors[][3] = { { 1, 0.5, 0.25 }, { 0, 0, 1 } };
@@ -475,10 +482,12 @@ static void define_random_features(struct definition *d)
         EACH_COLUMN
         {
             wide t = 0.6 * IN(1, i, j) + IN(0, 0, j);
-            wide first[] = { expl(t - top), expl(t - top), cosl(t) / root, relu_of(t) / root + 1e-3L };
+            wide first[] = { expl(t - top), expl(t - top), cosl(t) / root,
+                             relu_of(t) / root + 1e-3L };
             OUT(2, i, j) = (double)first[d->p->variant];
             if (d->p->variant == OA_RANDOM_HYPERBOLIC || d->p->variant == OA_RANDOM_TRIG)
-                OUT(2, i, j + n) = (double)(d->p->variant == OA_RANDOM_TRIG ? sinl(t) / root : expl(-t - top));
+                OUT(2, i, j + n) =
+                    (double)(d->p->variant == OA_RANDOM_TRIG ? sinl(t) / root : expl(-t - top));
         }
         OUT(3, 0, i) = (double)top;
     }
@@ -494,8 +503,10 @@ static void define_random_features_gradient(struct definition *d)
         wide sum = 0;
         EACH_COLUMN
         {
-            wide y = IN(0, i, j), dy = IN(1, i, j), other = two ? IN(0, i, j + n) : 0, more = two ? IN(1, i, j + n) : 0;
-            wide slopes[] = { y * dy, y * dy - other * more, y * more - other * dy, y > 1e-3 ? dy / sqrtl(n) : 0 };
+            wide y = IN(0, i, j), dy = IN(1, i, j), other = two ? IN(0, i, j + n) : 0,
+                 more = two ? IN(1, i, j + n) : 0;
+            wide slopes[] = { y * dy, y * dy - other * more, y * more - other * dy,
+                              y > 1e-3 ? dy / sqrtl(n) : 0 };
             OUT(2, i, j) = (double)(0.6 * slopes[variant]);
             sum += variant == OA_RANDOM_RELU ? 0 : y * dy + other * more;
         }
@@ -505,7 +516,8 @@ static void define_random_features_gradient(struct definition *d)
 
 static void define_decay_tile(struct definition *d)
 {
-    EACH_ROW EACH_COLUMN if (sees(d, i, j)) OUT(4, i, j) = (double)(IN(4, i, j) * expl(IN(2, 0, j) - IN(3, 0, i)));
+    EACH_ROW EACH_COLUMN if (sees(d, i, j)) OUT(4, i, j) =
+        (double)(IN(4, i, j) * expl(IN(2, 0, j) - IN(3, 0, i)));
 }
 
 static void define_power(struct definition *d)
@@ -548,8 +560,8 @@ static void define_hadamard(struct definition *d)
         for (long lane = 0; lane < OA_LANES; lane++) {
             wide sum = 0;
             for (long q = r % unit; q < n; q += unit)
-                sum +=
-                    IN(0, 0, q) * IN(1, q, lane) * (__builtin_parityl((unsigned long)(r / unit & q / unit)) ? -1 : 1);
+                sum += IN(0, 0, q) * IN(1, q, lane) *
+                       (__builtin_parityl((unsigned long)(r / unit & q / unit)) ? -1 : 1);
             OUT(2, r, lane) = (double)sum;
         }
 }
@@ -561,7 +573,8 @@ static void define_mix_runs(struct definition *d)
         for (long lane = 0; lane < OA_LANES; lane++) {
             wide sum = 0;
             for (long k = 0; k < b; k++)
-                sum += (d->p->variant ? IN(0, r % b, k) : IN(0, k, r % b)) * IN(1, r / b * b + k, lane);
+                sum += (d->p->variant ? IN(0, r % b, k) : IN(0, k, r % b)) *
+                       IN(1, r / b * b + k, lane);
             OUT(2, r, lane) = (double)sum;
         }
 }
@@ -599,8 +612,10 @@ static void define_adamw(struct definition *d)
 {
     EACH_COLUMN
     {
-        wide g = 0.5L * IN(3, 0, j), m = 0.9 * IN(1, 0, j) + (1 - 0.9) * g, v = 0.95 * IN(2, 0, j) + (1 - 0.95) * g * g;
-        OUT(0, 0, j) = (double)(IN(0, 0, j) - 1e-2 * (m / 0.1 / (sqrtl(v / 0.05) + 1e-8) + 0.1 * IN(0, 0, j)));
+        wide g = 0.5L * IN(3, 0, j), m = 0.9 * IN(1, 0, j) + (1 - 0.9) * g,
+             v = 0.95 * IN(2, 0, j) + (1 - 0.95) * g * g;
+        OUT(0, 0, j) =
+            (double)(IN(0, 0, j) - 1e-2 * (m / 0.1 / (sqrtl(v / 0.05) + 1e-8) + 0.1 * IN(0, 0, j)));
         OUT(1, 0, j) = (double)m;
         OUT(2, 0, j) = (double)v;
     }
@@ -618,9 +633,9 @@ static void define_sgd(struct definition *d)
 
 /* ---- the table ---- */
 
-#define DEFINED(name)                                                                                                  \
-    {                                                                                                                  \
-#name, define_##name                                                                                           \
+#define DEFINED(name)                                                                              \
+    {                                                                                              \
+#name, define_##name                                                                       \
     }
 static const struct {
     const char *kernel;
@@ -701,14 +716,16 @@ static void compare_operand(const struct definition *d, const struct kernel_answ
     const struct case_operand *q = &d->p->operand[o];
     for (long i = 0; i < q->rows; i++)
         for (long j = 0; j < q->cols; j++)
-            if (!is_near(a->right.x[o][i * q->ld + j], OUT(o, i, j), a->magnitude.x[o][i * q->ld + j]))
-                fail_msg(
-                    "%s, variant %d, %ld rows, %ld columns: operand %d row %ld column %ld is %.17g instead of %.17g",
-                    d->p->what->name, d->p->variant, d->p->rows, d->p->cols, o, i, j, a->right.x[o][i * q->ld + j],
-                    OUT(o, i, j));
+            if (!is_near(a->right.x[o][i * q->ld + j], OUT(o, i, j),
+                         a->magnitude.x[o][i * q->ld + j]))
+                fail_msg("%s, variant %d, %ld rows, %ld columns: operand %d row %ld column %ld is "
+                         "%.17g instead of %.17g",
+                         d->p->what->name, d->p->variant, d->p->rows, d->p->cols, o, i, j,
+                         a->right.x[o][i * q->ld + j], OUT(o, i, j));
 }
 
-static void check_definition(oa_context *c, const struct kernel_problem *p, void (*define)(struct definition *d))
+static void check_definition(oa_context *c, const struct kernel_problem *p,
+                             void (*define)(struct definition *d))
 {
     struct kernel_answer a;
     double *want[CASE_OPERANDS] = { NULL };
@@ -725,19 +742,22 @@ static void check_definition(oa_context *c, const struct kernel_problem *p, void
         if (p->operand[o].role != CASE_IN)
             compare_operand(&d, &a, o);
     if (p->what->result_magnitude && !is_near(a.result, d.result, a.result_allowed / 1e-7))
-        fail_msg("%s, variant %d: %.17g instead of %.17Lg", p->what->name, p->variant, a.result, d.result);
+        fail_msg("%s, variant %d: %.17g instead of %.17Lg", p->what->name, p->variant, a.result,
+                 d.result);
     for (int o = 0; o < p->count; o++)
         free(want[o]);
     oa_kernel_answer_free(&a);
 }
 
-static void check_case(oa_context *c, const struct kernel_case *k, void (*define)(struct definition *d))
+static void check_case(oa_context *c, const struct kernel_case *k,
+                       void (*define)(struct definition *d))
 {
     static const long sizes[][3] = { { 1, 1, 1 }, { 3, 5, 4 }, { 17, 33, 9 }, { 16, 70, 40 } };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int variant = 0; variant < k->variants; variant++) {
             struct kernel_problem p;
-            oa_kernel_problem(&p, k, k->matrix ? sizes[i][0] : 1, sizes[i][1], sizes[i][2], variant, false);
+            oa_kernel_problem(&p, k, k->matrix ? sizes[i][0] : 1, sizes[i][1], sizes[i][2], variant,
+                              false);
             check_definition(c, &p, define);
         }
 }
@@ -760,6 +780,7 @@ static void plain_kernels_compute_what_they_are_defined_as(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(plain_kernels_compute_what_they_are_defined_as) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(
+        plain_kernels_compute_what_they_are_defined_as) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is on the disk of runs and models, attacked: every bit of a sealed file, every number of a config.json, names
- * and locks; and what is there is all that a reader needs: frozen tensors of a saved model, run by `attend`, give the
- * model's own rows. */
+ * What is on the disk of runs and models, attacked: every bit of a sealed file, every number of a
+ * config.json, names and locks; and what is there is all that a reader needs: frozen tensors of a
+ * saved model, run by `attend`, give the model's own rows. */
 #include "setups.h"
 
 #include "api/api.h"
@@ -57,7 +57,9 @@ static void get(const char *path, char **data, size_t *length)
     assert_int_equal(oa_file_read(context, path, data, length), OA_OK);
 }
 
-/* ---- a small run ------------------------------------------------------------------------------------------------- */
+/* ---- a small run
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_options options(const char *attention)
 {
@@ -78,14 +80,19 @@ static struct oa_options options(const char *attention)
 static enum oa_error train(const struct oa_options *o, const char *folder, bool resume)
 {
     struct oa_config config = { .context = context, .options = *o };
-    put("text", "the quick brown fox jumps over the lazy dog; the dog sleeps on, as dogs do, and dreams of foxes.", 96);
+    put("text",
+        "the quick brown fox jumps over the lazy dog; the dog sleeps on, as dogs do, and dreams of "
+        "foxes.",
+        96);
     return oa_train(&config, folder, resume, NULL, NULL);
 }
 
-/* ---- every bit ----------------------------------------------------------------------------------------------------
+/* ---- every bit
+ * ----------------------------------------------------------------------------------------------------
  */
 
-/* With one bit flipped the file must be refused, unless it reads as before: then only the seal's own name was hit. */
+/* With one bit flipped the file must be refused, unless it reads as before: then only the seal's
+ * own name was hit. */
 static void flip(const char *path, char *data, size_t length, size_t at, int bit, bool must_refuse)
 {
     struct oa_tensors *f = NULL;
@@ -135,7 +142,8 @@ static void every_bit_is_under_the_seal(void **state)
     flip_all("run/checkpoint-000000002.safetensors", 1, 197);
 }
 
-/* The recipe of docs/interop.md, carried out with python3's json, hashlib and zlib on this very file. */
+/* The recipe of docs/interop.md, carried out with python3's json, hashlib and zlib on this very
+ * file. */
 static void the_seal_is_as_documented(void **state)
 {
     (void)state;
@@ -179,7 +187,8 @@ static void files_of_others_are_read(void **state)
     expect_error(OA_FORMAT, "the checkpoint has no checksum");
 }
 
-/* ---- every number of config.json ----------------------------------------------------------------------------------
+/* ---- every number of config.json
+ * ----------------------------------------------------------------------------------
  */
 
 static const char *const hostile[] = { "0",     "-1",    "2147483648", "9223372036854775807",
@@ -199,9 +208,10 @@ static void write_config(const char *text, const char *section, const char *key,
     free(out);
 }
 
-/* Opens the run, whatever config.json says: it must open or be refused with a sentence, and when it opens, all that
- * decides what the model computes is as it was trained. */
-static void open_altered(const char *text, const char *section, const char *key, const char *value, bool sealed)
+/* Opens the run, whatever config.json says: it must open or be refused with a sentence, and when it
+ * opens, all that decides what the model computes is as it was trained. */
+static void open_altered(const char *text, const char *section, const char *key, const char *value,
+                         bool sealed)
 {
     struct oa_trained t;
     write_config(text, section, key, value);
@@ -268,8 +278,8 @@ static void numbers_of_config_are_checked(void **state)
     write_config(text, "", "\"vocabulary\": ", "9223372036854775807");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_FORMAT);
     oa_trained_close(&t);
-    expect_error(OA_FORMAT,
-                 "\"vocabulary\" is 9223372036854775807, and it is to be a whole number from 1 to 2147483647");
+    expect_error(OA_FORMAT, "\"vocabulary\" is 9223372036854775807, and it is to be a whole number "
+                            "from 1 to 2147483647");
     write_config(text, "", "\"vocabulary\": ", "2147483647");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_SHAPE);
     oa_trained_close(&t);
@@ -277,7 +287,8 @@ static void numbers_of_config_are_checked(void **state)
     oa_free(text);
 }
 
-/* A layout of blocks is in the model's file; the one that config.json names is not opened, be it right or wrong. */
+/* A layout of blocks is in the model's file; the one that config.json names is not opened, be it
+ * right or wrong. */
 static void files_that_a_config_names_are_not_opened(void **state)
 {
     (void)state;
@@ -290,13 +301,16 @@ static void files_that_a_config_names_are_not_opened(void **state)
     get("run/config.json", &text, &length);
     put("fits", "1", 1);
     put("other", "secret", 6);
-    static const char *const named[] = { "\"block-sparse(layout=fits)\"", "\"block-sparse(layout=other)\"",
+    static const char *const named[] = { "\"block-sparse(layout=fits)\"",
+                                         "\"block-sparse(layout=other)\"",
                                          "\"block-sparse(layout=/dev/zero)\"" };
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         write_config(text, "", "\"attention\": ", named[i]);
         assert_int_equal(oa_trained_open(context, "run", &t), OA_FORMAT);
         oa_trained_close(&t);
-        expect_error(OA_FORMAT, "run/model.safetensors: tensor decoder.layers.0.attention.block.layout is missing");
+        expect_error(
+            OA_FORMAT,
+            "run/model.safetensors: tensor decoder.layers.0.attention.block.layout is missing");
     }
     oa_free(text);
 }
@@ -320,7 +334,8 @@ static void numbers_of_an_attention_take_no_memory(void **state)
     }
 }
 
-/* ---- frozen tensors ------------------------------------------------------------------------------------------------
+/* ---- frozen tensors
+ * ------------------------------------------------------------------------------------------------
  */
 
 enum { B = 1, N = 6, D = 8 };
@@ -338,12 +353,15 @@ static void own_rows(struct oa_trained *t, const float *x, double *y)
         y[i] = oa_real_get(t->device, out->data, i);
 }
 
-/* in.safetensors: x, and what model.safetensors says of layer 0 under the names of the attention language. */
+/* in.safetensors: x, and what model.safetensors says of layer 0 under the names of the attention
+ * language. */
 static void write_input(const float *x)
 {
     static const char prefix[] = "decoder.layers.0.attention.";
     struct oa_tensors *f;
-    struct oa_array arrays[64] = { { "x", OA_F32, 3, { B, N, D }, x, sizeof(float) * B * N * D, NULL, NULL } };
+    struct oa_array arrays[64] = {
+        { "x", OA_F32, 3, { B, N, D }, x, sizeof(float) * B * N * D, NULL, NULL }
+    };
     int count = 1;
     assert_int_equal(oa_tensors_open(context, "run/model.safetensors", &f), OA_OK);
     for (int i = 0; i < oa_tensors_count(f); i++) {
@@ -359,9 +377,12 @@ static void write_input(const float *x)
 
 static double attend_apart(const char *attention, uint64_t seed, const double *y)
 {
-    struct oa_attend_options o = {
-        .spec = attention, .in = "in.safetensors", .out = "out.safetensors", .heads = 2, .causal = 1, .seed = seed
-    };
+    struct oa_attend_options o = { .spec = attention,
+                                   .in = "in.safetensors",
+                                   .out = "out.safetensors",
+                                   .heads = 2,
+                                   .causal = 1,
+                                   .seed = seed };
     struct oa_tensors *f;
     double apart = 0;
     assert_int_equal(oa_attend(context, &o), OA_OK);
@@ -373,7 +394,8 @@ static double attend_apart(const char *attention, uint64_t seed, const double *y
     return apart;
 }
 
-/* attend has another seed than the training had, so what it does not find in the file it cannot guess. */
+/* attend has another seed than the training had, so what it does not find in the file it cannot
+ * guess. */
 static void saved_models_are_whole(void **state)
 {
     (void)state;
@@ -407,8 +429,8 @@ static void saved_models_are_whole(void **state)
     }
 }
 
-/* Left out, frozen tensors are made again: the same rows. What the file holds is used; a matrix that is not the seed's
- * is refused where only its transform is run. */
+/* Left out, frozen tensors are made again: the same rows. What the file holds is used; a matrix
+ * that is not the seed's is refused where only its transform is run. */
 static void frozen_tensors_can_be_left_out(void **state)
 {
     (void)state;
@@ -439,7 +461,8 @@ static void frozen_tensors_can_be_left_out(void **state)
     assert_memory_equal(with, without, sizeof with);
 }
 
-/* model.safetensors with element 0 of one tensor changed, and without metadata, as another program would write it. */
+/* model.safetensors with element 0 of one tensor changed, and without metadata, as another program
+ * would write it. */
 static void alter(const char *tensor)
 {
     struct oa_tensors *f;
@@ -470,9 +493,11 @@ static void frozen_tensors_of_the_file_rule(void **state)
     assert_int_equal(train(&o, "run", false), OA_OK);
     alter("decoder.layers.0.attention.query.weight");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_OK);
-    struct oa_parameter *p = oa_store_find(&t.model->store, "decoder.layers.0.attention.query.weight");
+    struct oa_parameter *p =
+        oa_store_find(&t.model->store, "decoder.layers.0.attention.query.weight");
     uint16_t act = ((uint16_t *)p->act)[0];
-    assert_int_equal(act, oa_float_to_bf16(((float *)p->value)[0])); /* the copy that is computed with, too */
+    assert_int_equal(
+        act, oa_float_to_bf16(((float *)p->value)[0])); /* the copy that is computed with, too */
     oa_trained_close(&t);
 
     o = options("orthogonal(qk=srht)");
@@ -484,7 +509,8 @@ static void frozen_tensors_of_the_file_rule(void **state)
     expect_error(OA_FORMAT, "is not the matrix that the seed 1 gives");
 }
 
-/* ---- names and locks -----------------------------------------------------------------------------------------------
+/* ---- names and locks
+ * -----------------------------------------------------------------------------------------------
  */
 
 static void input_is_not_overwritten(void **state)
@@ -535,7 +561,8 @@ static void leftovers_are_swept(void **state)
 {
     (void)state;
     static const char *const leftovers[] = { "a.safetensors.12-0.tmp", ".x.999999-9999.tmp" };
-    static const char *const kept[] = { "a.tmp", "notes.12.tmp", "a.12-0.tmp.old", "b.12-x.tmp", ".12-0", "12-0.tmp" };
+    static const char *const kept[] = { "a.tmp",      "notes.12.tmp", "a.12-0.tmp.old",
+                                        "b.12-x.tmp", ".12-0",        "12-0.tmp" };
     for (int i = 0; i < 2; i++)
         put(leftovers[i], "1", 1);
     for (int i = 0; i < 6; i++)
@@ -582,7 +609,8 @@ static void locks_of_the_dead_do_not_hold(void **state)
     oa_folder_unlock(lock);
 }
 
-/* ---- when checkpoints are written ---------------------------------------------------------------------------------
+/* ---- when checkpoints are written
+ * ---------------------------------------------------------------------------------
  */
 
 static void checkpoints_cost_less_than_a_hundredth(void **state)

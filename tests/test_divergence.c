@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Overflows put into a layer in the middle of a model: the operation that made the first number that is not finite is
- * named, with its layer, not the tensor that happens to lie first in the store. */
+ * Overflows put into a layer in the middle of a model: the operation that made the first number
+ * that is not finite is named, with its layer, not the tensor that happens to lie first in the
+ * store. */
 #include "testing.h"
 
 #include "train/train.h"
@@ -62,7 +63,8 @@ static void inject(const struct oa_options *o, const struct injection *what)
     assert_int_equal(oa_workload_open(c, o, &w), OA_OK);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
     assert_int_equal(oa_model_open(d, o,
-                                   (struct oa_model_form[]){ oa_language_model_form(oa_tokenizer_size(w.tokenizer)) },
+                                   (struct oa_model_form[]){
+                                       oa_language_model_form(oa_tokenizer_size(w.tokenizer)) },
                                    true, &m),
                      OA_OK);
     assert_int_equal(oa_checkpoint_load(m, &p, path, accept, NULL), OA_OK);
@@ -86,9 +88,12 @@ static enum oa_error train(const struct oa_options *o, char sentence[512])
     oa_context *c = oa_open(NULL);
     const char *why;
     assert_int_equal(oa_workload_open(c, o, &w), OA_OK);
-    struct oa_train_request r = {
-        .options = o, .workload = &w, .folder = folder, .resume = true, .keep = true, .title = "test"
-    };
+    struct oa_train_request r = { .options = o,
+                                  .workload = &w,
+                                  .folder = folder,
+                                  .resume = true,
+                                  .keep = true,
+                                  .title = "test" };
     enum oa_error e = oa_train_run(c, &r, &run);
     oa_last_error(c, &why);
     snprintf(sentence, 512, "%s", why ? why : "");
@@ -107,7 +112,8 @@ static void expect(const struct injection *what, const char *first, const char *
     inject(&o, what);
     o.train_steps = 4;
     assert_int_equal(train(&o, sentence), OA_DIVERGED);
-    if (!strstr(sentence, first) || !strstr(sentence, which) || !strstr(sentence, "step 3, micro-batch 1 of 2"))
+    if (!strstr(sentence, first) || !strstr(sentence, which) ||
+        !strstr(sentence, "step 3, micro-batch 1 of 2"))
         fail_msg("\"%s\" instead of %s, %s", sentence, which, first);
 }
 
@@ -123,12 +129,14 @@ static void forward_overflows(void **state)
                                  { 0 } },
            "(first: logits in decoder.layers.1.attention, forward)", "the loss is not finite");
     expect((struct injection[]){ { "decoder.layers.3.ffn_norm.weight", (float)INFINITY }, { 0 } },
-           "(first: residual_norm in decoder.layers.3.ffn_norm, forward)", "the loss is not finite");
-    expect((struct injection[]){ { "embedding.weight", (float)NAN }, { 0 } }, "(first: embed in embedding, forward)",
+           "(first: residual_norm in decoder.layers.3.ffn_norm, forward)",
            "the loss is not finite");
+    expect((struct injection[]){ { "embedding.weight", (float)NAN }, { 0 } },
+           "(first: embed in embedding, forward)", "the loss is not finite");
 }
 
-/* The products of tiny and huge weights are tame on the way forward; the way back meets the huge ones first. */
+/* The products of tiny and huge weights are tame on the way forward; the way back meets the huge
+ * ones first. */
 static void backward_overflows(void **state)
 {
     (void)state;
@@ -141,6 +149,7 @@ static void backward_overflows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(forward_overflows), cmocka_unit_test(backward_overflows) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(forward_overflows),
+                                        cmocka_unit_test(backward_overflows) };
     return cmocka_run_group_tests(tests, make_text, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dropout at its three places (embedding, residual branch, attention weights): what is kept is scaled by 1/keep, the
- * share that is dropped is within what chance allows, and masks are another one for each site, layer, micro-batch and
- * step, but the same again for the same. Evaluation has none. */
+ * Dropout at its three places (embedding, residual branch, attention weights): what is kept is
+ * scaled by 1/keep, the share that is dropped is within what chance allows, and masks are another
+ * one for each site, layer, micro-batch and step, but the same again for the same. Evaluation has
+ * none. */
 #include "testing.h"
 
 #include "train/train.h"
@@ -70,8 +71,9 @@ static const double *branch(struct fixture *f, double p)
     return sum->data;
 }
 
-/* Two sequences of 48 queries, two heads, 25 keys: logits are 0, so each weight is 1/25; the values of key j of a head
- * are 25 in channel j alone, and a row of the output is the weights of its query times 25. */
+/* Two sequences of 48 queries, two heads, 25 keys: logits are 0, so each weight is 1/25; the values
+ * of key j of a head are 25 in channel j alone, and a row of the output is the weights of its query
+ * times 25. */
 static const double *weights(struct fixture *f, double p)
 {
     enum { B = 2, H = 2, T = ROWS / B, S = COLS / H };
@@ -80,7 +82,9 @@ static const double *weights(struct fixture *f, double p)
     for (int i = 0; i < B * S; i++)
         for (int h = 0; h < H; h++)
             values[i * COLS + h * S + i % S] = S;
-    struct oa_attention_shape shape = { .batch = B, .queries = T, .keys = S, .heads = H, .value_width = S };
+    struct oa_attention_shape shape = {
+        .batch = B, .queries = T, .keys = S, .heads = H, .value_width = S
+    };
     struct oa_part_tensors part = { .kind = OA_PART_DOT, .scale = 1, .width = S };
     part.q = oa_tensor_from(&f->tape, f->zeros, ROWS, COLS, COLS, false);
     part.k = oa_tensor_from(&f->tape, f->zeros, (long)B * S, COLS, COLS, false);
@@ -119,7 +123,8 @@ static void assert_share(int count, double share)
 {
     double deviation = sqrt(CELLS * share * (1 - share));
     if (!(fabs(count - CELLS * share) < 6 * deviation))
-        fail_msg("%d of %d cells; chance makes it %.0f ± %.0f", count, CELLS, CELLS * share, deviation);
+        fail_msg("%d of %d cells; chance makes it %.0f ± %.0f", count, CELLS, CELLS * share,
+                 deviation);
 }
 
 static void test_rate_and_scale(void **state)
@@ -146,7 +151,8 @@ static void test_no_dropout(void **state)
     }
 }
 
-/* Cells in which two masks that have nothing to do with each other agree, at p = 0.5: half of them. */
+/* Cells in which two masks that have nothing to do with each other agree, at p = 0.5: half of them.
+ */
 static void assert_unrelated(const bool *a, const bool *b)
 {
     int same = 0;
@@ -204,14 +210,15 @@ static void test_lines_of_a_mask_differ(void **state)
 
 static double loss(struct fixture *f, struct oa_model *m, bool train, uint64_t step)
 {
-    static const int32_t tokens[] = { 1, 4, 2, 0, 3, 3, 1, 2 }, targets[] = { 4, 2, 0, 3, 3, 1, 2, 4 };
+    static const int32_t tokens[] = { 1, 4, 2, 0, 3, 3, 1, 2 },
+                         targets[] = { 4, 2, 0, 3, 3, 1, 2, 4 };
     struct oa_batch batch = { .rows = 2, .length = 4, .input = tokens, .target = targets };
     begin(f, train, 1, step);
     return oa_model_loss(&f->tape, m, &batch, 1);
 }
 
-/* Evaluation is that of the same model without the options; in training either option changes the loss, and another
- * step changes it again. */
+/* Evaluation is that of the same model without the options; in training either option changes the
+ * loss, and another step changes it again. */
 static void test_models(void **state)
 {
     struct fixture *f = *state;
@@ -226,7 +233,9 @@ static void test_models(void **state)
         o.model_context = 4;
         o.model_dropout = kind == 1 ? 0.4 : 0;
         o.model_attention_dropout = kind == 2 ? 0.4 : 0;
-        assert_int_equal(oa_model_open(f->d, &o, (struct oa_model_form[]){ oa_language_model_form(5) }, true, &m),
+        assert_int_equal(oa_model_open(f->d, &o,
+                                       (struct oa_model_form[]){ oa_language_model_form(5) }, true,
+                                       &m),
                          OA_OK);
         if (kind == 0)
             plain = loss(f, m, true, 1);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linear attention against plain loops in double: outputs and gradients over sizes, denominators and scales of keys;
- * gradients in f64 also against central differences; and the same bits for any number of threads.
+ * Linear attention against plain loops in double: outputs and gradients over sizes, denominators
+ * and scales of keys; gradients in f64 also against central differences; and the same bits for any
+ * number of threads.
  */
 #include "engines.h"
 
-/* ---- a case, its tensors ----------------------------------------------------------------------------------------- */
+/* ---- a case, its tensors
+ * ----------------------------------------------------------------------------------------- */
 
 struct linear_case {
     long batch, queries, keys, heads, features, value_width;
@@ -25,8 +27,8 @@ struct linear_run {
     struct tensor want_o, want_dfq, want_dfk, want_dv;
 };
 
-static struct tensor linear_rows(const struct linear_run *r, long length, long width, const int32_t *lengths,
-                                 bool positive)
+static struct tensor linear_rows(const struct linear_run *r, long length, long width,
+                                 const int32_t *lengths, bool positive)
 {
     long ld = r->c->heads * width + SPARE;
     struct tensor t = drawn(r->c->batch * length * ld, r->d->numbers.act, 1);
@@ -84,9 +86,11 @@ static void drop_linear(struct linear_run *r)
         drop(t);
 }
 
-/* ---- the same in plain loops ------------------------------------------------------------------------------------- */
+/* ---- the same in plain loops
+ * ------------------------------------------------------------------------------------- */
 
-static long linear_at(const struct linear_run *r, long b, long length, long i, long h, long width, long e)
+static long linear_at(const struct linear_run *r, long b, long length, long i, long h, long width,
+                      long e)
 {
     return (b * length + i) * (r->c->heads * width + SPARE) + h * width + e;
 }
@@ -151,7 +155,8 @@ static void want_linear_row(struct linear_run *r, long b, long h, long i, long k
                   r->v.value[linear_at(r, b, c->keys, j, h, v, e)] / den;
         da *= decay(r, b, h, j, keys);
         for (long e = 0; e < f; e++) {
-            long q = linear_at(r, b, c->queries, i, h, f, e), k = linear_at(r, b, c->keys, j, h, f, e);
+            long q = linear_at(r, b, c->queries, i, h, f, e),
+                 k = linear_at(r, b, c->keys, j, h, f, e);
             r->want_dfq.value[q] += da * r->fk.value[k];
             r->want_dfk.value[k] += da * r->fq.value[q];
         }
@@ -175,7 +180,9 @@ static void want_linear(struct linear_run *r)
     free(a);
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------------- */
+/* ---- comparing
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void check_linear(const struct linear_run *r, const char *what, const struct tensor *got,
                          const struct tensor *want, long width)
@@ -187,9 +194,11 @@ static void check_linear(const struct linear_run *r, const char *what, const str
             put((struct tensor *)(uintptr_t)got, i, 0);
     double error = distance(got, want, &r->d_o);
     if (!(error <= tolerance(r->d->numbers.precision)))
-        fail_msg("%s: linear attention, %s is off by %g: B %ld T %ld S %ld H %ld r %ld V %ld%s%s policy %d",
-                 oa_precision_name(r->d->numbers.precision), what, error, c->batch, c->queries, c->keys, c->heads,
-                 c->features, c->value_width, c->causal ? " causal" : "", c->lengths ? " lengths" : "", c->policy);
+        fail_msg("%s: linear attention, %s is off by %g: B %ld T %ld S %ld H %ld r %ld V %ld%s%s "
+                 "policy %d",
+                 oa_precision_name(r->d->numbers.precision), what, error, c->batch, c->queries,
+                 c->keys, c->heads, c->features, c->value_width, c->causal ? " causal" : "",
+                 c->lengths ? " lengths" : "", c->policy);
 }
 
 static void run_linear(const struct linear_case *c, enum oa_precision p)
@@ -206,10 +215,12 @@ static void run_linear(const struct linear_case *c, enum oa_precision p)
     drop_linear(&r);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-/* One key or one feature: the weights do not depend on φ, and dφ = 0 is the difference of two equal large numbers, of
- * which fewer digits than those of f64 leave rounding noise only. */
+/* One key or one feature: the weights do not depend on φ, and dφ = 0 is the difference of two equal
+ * large numbers, of which fewer digits than those of f64 leave rounding noise only. */
 static bool only_noise(const struct linear_case *c, int p)
 {
     return p != OA_PRECISION_F64 && (c->keys == 1 || c->features == 1);
@@ -251,10 +262,12 @@ static void linear_policies(void **state)
                                      .value_width = 4,
                                      .causal = flags & 1 && !(flags & 2),
                                      .lengths = true,
-                                     .positive = policy == OA_DENOMINATOR_NONE || policy == OA_DENOMINATOR_ADD,
+                                     .positive = policy == OA_DENOMINATOR_NONE ||
+                                                 policy == OA_DENOMINATOR_ADD,
                                      .policy = (enum oa_denominator)policy,
                                      .epsilon = 5 };
-            run_linear(&c, OA_PRECISION_F64); /* signed features: only a double knows which side of a clamp it is on */
+            run_linear(&c, OA_PRECISION_F64); /* signed features: only a double knows which side of
+                                                 a clamp it is on */
             if (c.positive)
                 run_linear(&c, OA_PRECISION_F32);
         }
@@ -292,7 +305,8 @@ static double linear_objective(struct linear_run *r)
     return sum;
 }
 
-static void check_linear_direction(struct linear_run *r, struct tensor *x, const struct tensor *gradient)
+static void check_linear_direction(struct linear_run *r, struct tensor *x,
+                                   const struct tensor *gradient)
 {
     const double step = 1e-5;
     struct tensor direction = drawn(x->n, OA_F64, 1);
@@ -334,7 +348,9 @@ static void linear_differences(void **state)
     }
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------------------- */
+/* ---- threads
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void same_bits_linear(void **state)
 {
@@ -371,8 +387,9 @@ static void same_bits_linear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_sizes),       cmocka_unit_test(linear_policies),  cmocka_unit_test(linear_scales),
-        cmocka_unit_test(linear_differences), cmocka_unit_test(same_bits_linear),
+        cmocka_unit_test(linear_sizes),     cmocka_unit_test(linear_policies),
+        cmocka_unit_test(linear_scales),    cmocka_unit_test(linear_differences),
+        cmocka_unit_test(same_bits_linear),
     };
     threads_only("same_bits_linear");
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The logits engine against plain loops in double: outputs and every gradient, in all precisions, over awkward sizes,
- * masks and mixtures; gradients in f64 also against central differences; and the same bits for any number of threads.
+ * The logits engine against plain loops in double: outputs and every gradient, in all precisions,
+ * over awkward sizes, masks and mixtures; gradients in f64 also against central differences; and
+ * the same bits for any number of threads.
  */
 #include "engines.h"
 
 #include "device/cpu/cpu.h"
 
-/* ---- supports ---------------------------------------------------------------------------------------------------- */
+/* ---- supports
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* A support and, apart from the engine's, what it means. */
 struct sight {
@@ -23,10 +26,12 @@ static bool in_window(const struct oa_support *s, bool causal, long head, long i
     long step = s->parameter[1], offset = i - j;
     if (offset % step)
         return false;
-    return causal ? offset >= 0 && offset < s->parameter[0] * step : labs(offset) <= s->parameter[0] * step;
+    return causal ? offset >= 0 && offset < s->parameter[0] * step
+                  : labs(offset) <= s->parameter[0] * step;
 }
 
-/* Blocks of 16 keys, seen by a hash of head, block of queries and block of keys; rows without any key exist. */
+/* Blocks of 16 keys, seen by a hash of head, block of queries and block of keys; rows without any
+ * key exist. */
 static bool is_hashed(const struct oa_support *s, bool causal, long head, long i, long j)
 {
     (void)s, (void)causal;
@@ -37,13 +42,12 @@ static bool is_hashed(const struct oa_support *s, bool causal, long head, long i
 enum { HASHED = 9 }; /* blocks of a side */
 static int32_t hashes[2 * HASHED * HASHED];
 
-static const struct sight window = { "window", { .form = OA_SUPPORT_WINDOW, .parameter = { 9, 1 } }, in_window },
-                          dilated = { "dilated", { .form = OA_SUPPORT_DILATED, .parameter = { 5, 3 } }, in_window },
-                          hashed = {
-                              "hashed",
-                              { .form = OA_SUPPORT_LAYOUT, .parameter = { 16, HASHED, HASHED }, .layout = hashes },
-                              is_hashed
-                          };
+static const struct sight
+    window = { "window", { .form = OA_SUPPORT_WINDOW, .parameter = { 9, 1 } }, in_window },
+    dilated = { "dilated", { .form = OA_SUPPORT_DILATED, .parameter = { 5, 3 } }, in_window },
+    hashed = { "hashed",
+               { .form = OA_SUPPORT_LAYOUT, .parameter = { 16, HASHED, HASHED }, .layout = hashes },
+               is_hashed };
 
 static void fill_hashes(void)
 {
@@ -53,10 +57,11 @@ static void fill_hashes(void)
                 hashes[(h * HASHED + p) * HASHED + q] = is_hashed(NULL, false, h, p * 16, q * 16);
 }
 
-/* ---- a case, its tensors ----------------------------------------------------------------------------------------- */
+/* ---- a case, its tensors
+ * ----------------------------------------------------------------------------------------- */
 
-/* parts: D product, B product with a bias a head, K table of keys a head with bias, k one table for all heads with one
- * bias, T table of logits, F the same but frozen. */
+/* parts: D product, B product with a bias a head, K table of keys a head with bias, k one table for
+ * all heads with one bias, T table of logits, F the same but frozen. */
 struct logits_case {
     const char *parts;
     long batch, queries, keys, heads, width, value_width;
@@ -91,7 +96,8 @@ static bool is_key_table(char kind)
     return kind == 'K' || kind == 'k';
 }
 
-static struct tensor make_rows(const struct logits_run *r, long length, long width, const int32_t *lengths)
+static struct tensor make_rows(const struct logits_run *r, long length, long width,
+                               const int32_t *lengths)
 {
     long ld = r->c->heads * width + SPARE;
     struct tensor t = drawn(r->c->batch * length * ld, r->d->numbers.act, 1);
@@ -210,7 +216,8 @@ static void make_run(struct logits_run *r, const struct logits_case *c, struct o
 
 static void drop_run(struct logits_run *r)
 {
-    for (struct tensor *t = (struct tensor *)r->part; t < (struct tensor *)(r->part + OA_MAX_PARTS); t++)
+    for (struct tensor *t = (struct tensor *)r->part; t < (struct tensor *)(r->part + OA_MAX_PARTS);
+         t++)
         drop(t);
     for (struct tensor *t = &r->alpha; t <= &r->want_lse; t++)
         drop(t);
@@ -241,7 +248,8 @@ static void backward(struct logits_run *r)
     r->d->cpu->kernels = before;
 }
 
-/* ---- the same in plain loops ------------------------------------------------------------------------------------- */
+/* ---- the same in plain loops
+ * ------------------------------------------------------------------------------------- */
 
 static long at(const struct logits_run *r, long b, long length, long i, long h, long width, long e)
 {
@@ -251,7 +259,8 @@ static long at(const struct logits_run *r, long b, long length, long i, long h, 
 static bool visible(const struct logits_run *r, long b, long h, long i, long j)
 {
     const struct oa_attention_shape *s = &r->a.shape;
-    if ((s->key_lengths && j >= s->key_lengths[b]) || (s->query_lengths && i >= s->query_lengths[b]))
+    if ((s->key_lengths && j >= s->key_lengths[b]) ||
+        (s->query_lengths && i >= s->query_lengths[b]))
         return false;
     if (s->causal && j > i)
         return false;
@@ -261,7 +270,8 @@ static bool visible(const struct logits_run *r, long b, long h, long i, long j)
 static long key_at(const struct logits_run *r, int p, long b, long h, long j, long e)
 {
     const struct oa_part *part = &r->a.part[p];
-    return part->k_table ? h * part->k_head_stride + j * part->width + e : at(r, b, r->c->keys, j, h, part->width, e);
+    return part->k_table ? h * part->k_head_stride + j * part->width + e
+                         : at(r, b, r->c->keys, j, h, part->width, e);
 }
 
 static double logit(const struct logits_run *r, int p, long b, long h, long i, long j)
@@ -272,7 +282,8 @@ static double logit(const struct logits_run *r, int p, long b, long h, long i, l
         return t->table.value[(h * part->table_length + i) * part->table_length + j];
     double sum = 0;
     for (long e = 0; e < part->width; e++)
-        sum += t->q.value[at(r, b, r->c->queries, i, h, part->width, e)] * t->k.value[key_at(r, p, b, h, j, e)];
+        sum += t->q.value[at(r, b, r->c->queries, i, h, part->width, e)] *
+               t->k.value[key_at(r, p, b, h, j, e)];
     return part->scale * sum + (part->bias ? t->bias.value[h * part->bias_head_stride + j] : 0);
 }
 
@@ -321,7 +332,8 @@ static void want_part(struct logits_run *r, int p, long b, long h, long i, long 
         r->want_dalpha.value[h * r->a.parts + p] += ds * logit(r, p, b, h, i, j);
     if (part->kind == OA_PART_TABLE) {
         if (part->dtable)
-            t->want_dtable.value[(h * part->table_length + i) * part->table_length + j] += alpha * ds;
+            t->want_dtable.value[(h * part->table_length + i) * part->table_length + j] +=
+                alpha * ds;
         return;
     }
     for (long e = 0; e < part->width; e++) {
@@ -333,12 +345,14 @@ static void want_part(struct logits_run *r, int p, long b, long h, long i, long 
         t->want_dbias.value[h * part->bias_head_stride + j] += alpha * ds;
 }
 
-static double row_product(const struct logits_run *r, const struct tensor *x, long b, long i, long h, long j)
+static double row_product(const struct logits_run *r, const struct tensor *x, long b, long i,
+                          long h, long j)
 {
     double sum = 0;
     long v = r->c->value_width;
     for (long e = 0; e < v; e++)
-        sum += x->value[at(r, b, r->c->queries, i, h, v, e)] * r->v.value[at(r, b, r->c->keys, j, h, v, e)];
+        sum += x->value[at(r, b, r->c->queries, i, h, v, e)] *
+               r->v.value[at(r, b, r->c->keys, j, h, v, e)];
     return sum;
 }
 
@@ -352,14 +366,17 @@ static void want_row(struct logits_run *r, long b, long h, long i, double *p)
             continue;
         double kept = p[j] * mask(r, b, h, i, j);
         for (long e = 0; e < v; e++) {
-            r->want_o.value[at(r, b, rows, i, h, v, e)] += kept * r->v.value[at(r, b, keys, j, h, v, e)];
-            r->want_dv.value[at(r, b, keys, j, h, v, e)] += kept * r->d_o.value[at(r, b, rows, i, h, v, e)];
+            r->want_o.value[at(r, b, rows, i, h, v, e)] +=
+                kept * r->v.value[at(r, b, keys, j, h, v, e)];
+            r->want_dv.value[at(r, b, keys, j, h, v, e)] +=
+                kept * r->d_o.value[at(r, b, rows, i, h, v, e)];
         }
         delta += kept * row_product(r, &r->d_o, b, i, h, j);
     }
     for (long j = 0; j < keys; j++)
         for (int c = 0; c < r->a.parts && p[j] != 0; c++)
-            want_part(r, c, b, h, i, j, p[j] * (mask(r, b, h, i, j) * row_product(r, &r->d_o, b, i, h, j) - delta));
+            want_part(r, c, b, h, i, j,
+                      p[j] * (mask(r, b, h, i, j) * row_product(r, &r->d_o, b, i, h, j) - delta));
 }
 
 static struct tensor want_sums(const struct tensor *t)
@@ -388,18 +405,23 @@ static void want_all(struct logits_run *r)
     free(p);
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------------- */
+/* ---- comparing
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void fail_case(const struct logits_run *r, const char *what, double error)
 {
     const struct logits_case *c = r->c;
-    fail_msg("%s: %s is off by %g: parts %s B %ld T %ld S %ld H %ld K %ld V %ld%s%s%s support %s keep %g",
-             oa_precision_name(r->d->numbers.precision), what, error, c->parts, c->batch, c->queries, c->keys, c->heads,
-             c->width, c->value_width, c->causal ? " causal" : "", c->lengths ? " lengths" : "",
-             c->alpha ? " alpha" : "", c->support ? c->support->name : "-", c->keep);
+    fail_msg("%s: %s is off by %g: parts %s B %ld T %ld S %ld H %ld K %ld V %ld%s%s%s support %s "
+             "keep %g",
+             oa_precision_name(r->d->numbers.precision), what, error, c->parts, c->batch,
+             c->queries, c->keys, c->heads, c->width, c->value_width, c->causal ? " causal" : "",
+             c->lengths ? " lengths" : "", c->alpha ? " alpha" : "",
+             c->support ? c->support->name : "-", c->keep);
 }
 
-static void check(const struct logits_run *r, const char *what, const struct tensor *got, const struct tensor *want)
+static void check(const struct logits_run *r, const char *what, const struct tensor *got,
+                  const struct tensor *want)
 {
     if (!want->n)
         return;
@@ -409,8 +431,8 @@ static void check(const struct logits_run *r, const char *what, const struct ten
 }
 
 /* As check, of a tensor with leading dimension: the spare columns must still hold NaN. */
-static void check_rows(const struct logits_run *r, const char *what, struct tensor *got, const struct tensor *want,
-                       long width)
+static void check_rows(const struct logits_run *r, const char *what, struct tensor *got,
+                       const struct tensor *want, long width)
 {
     long ld = r->c->heads * width + SPARE;
     for (long i = 0; i < want->n; i++)
@@ -426,8 +448,9 @@ static void check_lse(const struct logits_run *r)
 {
     for (long i = 0; i < r->lse.n; i++) {
         double got = get(&r->lse, i), want = r->want_lse.value[i];
-        bool same =
-            want == -INFINITY ? got == want : fabs(got - want) <= tolerance(r->d->numbers.precision) * (1 + fabs(want));
+        bool same = want == -INFINITY
+                        ? got == want
+                        : fabs(got - want) <= tolerance(r->d->numbers.precision) * (1 + fabs(want));
         if (!same)
             fail_case(r, "lse", got - want);
     }
@@ -474,7 +497,9 @@ static void run_case_everywhere(struct logits_case c)
     }
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static void sizes(void **state)
 {
@@ -493,7 +518,9 @@ static void sizes(void **state)
                                                           .causal = causal });
 }
 
-static const char *const mixtures[] = { "D", "B", "K", "k", "T", "F", "DD", "DT", "KT", "TF", "kDB" };
+static const char *const mixtures[] = {
+    "D", "B", "K", "k", "T", "F", "DD", "DT", "KT", "TF", "kDB"
+};
 
 static void parts(void **state)
 {
@@ -530,8 +557,13 @@ static void supports(void **state)
                                                       .lengths = flags & 2,
                                                       .alpha = flags & 4,
                                                       .support = all[i] });
-    run_case_everywhere((struct logits_case){
-        .parts = "T", .batch = 2, .queries = 100, .keys = 100, .heads = 2, .value_width = 5, .support = &hashed });
+    run_case_everywhere((struct logits_case){ .parts = "T",
+                                              .batch = 2,
+                                              .queries = 100,
+                                              .keys = 100,
+                                              .heads = 2,
+                                              .value_width = 5,
+                                              .support = &hashed });
 }
 
 static void cross(void **state)
@@ -546,8 +578,13 @@ static void cross(void **state)
                                                   .width = 4,
                                                   .value_width = 4,
                                                   .lengths = i % 2 });
-    run_case_everywhere((struct logits_case){
-        .parts = "D", .batch = 1, .queries = 70, .keys = 3, .heads = 1, .width = 4, .value_width = 4 });
+    run_case_everywhere((struct logits_case){ .parts = "D",
+                                              .batch = 1,
+                                              .queries = 70,
+                                              .keys = 3,
+                                              .heads = 1,
+                                              .width = 4,
+                                              .value_width = 4 });
 }
 
 static void dropped(void **state)
@@ -580,9 +617,14 @@ static void dropped(void **state)
 static void keep_rate(void **state)
 {
     (void)state;
-    struct logits_case c = {
-        .parts = "D", .batch = 2, .queries = 300, .keys = 300, .heads = 2, .width = 1, .value_width = 1, .keep = 0.9
-    };
+    struct logits_case c = { .parts = "D",
+                             .batch = 2,
+                             .queries = 300,
+                             .keys = 300,
+                             .heads = 2,
+                             .width = 1,
+                             .value_width = 1,
+                             .keep = 0.9 };
     struct logits_run r;
     double mean = 0, pairs = 2 * 2 * 300 * 300;
     make_run(&r, &c, devices[OA_PRECISION_F64]);
@@ -611,8 +653,8 @@ static double objective(struct logits_run *r)
 }
 
 /* The derivative along a random direction of one input against the gradient. */
-static void check_direction(struct logits_run *r, const char *what, struct tensor *x, const struct tensor *gradient,
-                            double offset)
+static void check_direction(struct logits_run *r, const char *what, struct tensor *x,
+                            const struct tensor *gradient, double offset)
 {
     const double step = 1e-5;
     if (!x->n || !gradient->n)
@@ -665,7 +707,8 @@ static void differences(void **state)
             for (int p = 0; p < r.a.parts; p++) {
                 struct part_tensors *t = &r.part[p];
                 check_direction(&r, "dq by differences", &t->q, &t->dq, 0);
-                check_direction(&r, "dk by differences", &t->k, &t->dk, r.a.part[p].k_table ? 0.5 : 0);
+                check_direction(&r, "dk by differences", &t->k, &t->dk,
+                                r.a.part[p].k_table ? 0.5 : 0);
                 check_direction(&r, "dbias by differences", &t->bias, &t->dbias, 0.5);
                 check_direction(&r, "dtable by differences", &t->table, &t->dtable, 0.5);
             }
@@ -736,7 +779,9 @@ static void extremes(void **state)
     }
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------------------- */
+/* ---- threads
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void compare_runs(const struct logits_run *a, const struct logits_run *b)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fixed patterns against their formulas, with every edge, words and padding, and at lengths where cubes are large.
+ * Fixed patterns against their formulas, with every edge, words and padding, and at lengths where
+ * cubes are large.
  */
 #include "engines.h"
 
-/* ---- weights by the formulas ------------------------------------------------------------------------------------- */
+/* ---- weights by the formulas
+ * ------------------------------------------------------------------------------------- */
 
 /* Weight of unit j for unit i of n, by the formulas. */
 static double pattern_weight(enum oa_pattern p, bool causal, long n, long i, long j)
@@ -66,10 +68,12 @@ static double token_weight(const struct oa_pattern_attention *a, long length, lo
     if (!a->words)
         return pattern_with_edges(a, length, i, j);
     long n = word_of(length - 1) + 1;
-    return pattern_with_edges(a, n, word_of(i), word_of(j)) / (double)tokens_of_word(word_of(j), length);
+    return pattern_with_edges(a, n, word_of(i), word_of(j)) /
+           (double)tokens_of_word(word_of(j), length);
 }
 
-/* ---- a case, its tensors ----------------------------------------------------------------------------------------- */
+/* ---- a case, its tensors
+ * ----------------------------------------------------------------------------------------- */
 
 struct pattern_run {
     struct oa_pattern_attention a;
@@ -92,8 +96,8 @@ static void want_pattern(struct pattern_run *r, long b, long length)
         }
 }
 
-static void make_pattern(struct pattern_run *r, long n, enum oa_precision p, enum oa_pattern pattern, enum oa_edge edge,
-                         bool causal, bool words)
+static void make_pattern(struct pattern_run *r, long n, enum oa_precision p,
+                         enum oa_pattern pattern, enum oa_edge edge, bool causal, bool words)
 {
     *r = (struct pattern_run){ .d = devices[p] };
     long lengths[] = { n, 0, n * 2 / 3, 1 }, heads = 2, width = 3, ld = heads * width + SPARE;
@@ -138,9 +142,12 @@ static void drop_pattern(struct pattern_run *r)
     free(r->words);
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------------- */
+/* ---- comparing
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static void check_pattern(struct pattern_run *r, const char *what, struct tensor *got, const struct tensor *want)
+static void check_pattern(struct pattern_run *r, const char *what, struct tensor *got,
+                          const struct tensor *want)
 {
     for (long i = 0; i < got->n; i++)
         if (i % r->a.ldo >= r->a.ldo - SPARE) {
@@ -149,13 +156,14 @@ static void check_pattern(struct pattern_run *r, const char *what, struct tensor
         }
     double error = distance(got, want, &r->d_o);
     if (!(error <= tolerance(r->d->numbers.precision)))
-        fail_msg("%s: pattern %d edge %d%s%s n %ld: %s is off by %g", oa_precision_name(r->d->numbers.precision),
-                 r->a.pattern, r->a.edge, r->a.shape.causal ? " causal" : "", r->a.words ? " words" : "",
-                 r->a.shape.keys, what, error);
+        fail_msg("%s: pattern %d edge %d%s%s n %ld: %s is off by %g",
+                 oa_precision_name(r->d->numbers.precision), r->a.pattern, r->a.edge,
+                 r->a.shape.causal ? " causal" : "", r->a.words ? " words" : "", r->a.shape.keys,
+                 what, error);
 }
 
-static void run_pattern(long n, enum oa_precision p, enum oa_pattern pattern, enum oa_edge edge, bool causal,
-                        bool words)
+static void run_pattern(long n, enum oa_precision p, enum oa_pattern pattern, enum oa_edge edge,
+                        bool causal, bool words)
 {
     struct pattern_run r;
     make_pattern(&r, n, p, pattern, edge, causal, words);
@@ -168,11 +176,14 @@ static void run_pattern(long n, enum oa_precision p, enum oa_pattern pattern, en
     drop_pattern(&r);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static bool has_causal_form(enum oa_pattern p)
 {
-    return p == OA_PATTERN_CURRENT || p == OA_PATTERN_PREVIOUS || p == OA_PATTERN_LEFT || p == OA_PATTERN_START;
+    return p == OA_PATTERN_CURRENT || p == OA_PATTERN_PREVIOUS || p == OA_PATTERN_LEFT ||
+           p == OA_PATTERN_START;
 }
 
 static void patterns(void **state)
@@ -185,8 +196,8 @@ static void patterns(void **state)
                 for (int edge = 0; edge < 3; edge++)
                     for (int flags = 0; flags < 4; flags++)
                         if (!(flags & 1) || has_causal_form((enum oa_pattern)pattern))
-                            run_pattern(lengths[l], (enum oa_precision)p, (enum oa_pattern)pattern, (enum oa_edge)edge,
-                                        flags & 1, flags & 2);
+                            run_pattern(lengths[l], (enum oa_precision)p, (enum oa_pattern)pattern,
+                                        (enum oa_edge)edge, flags & 1, flags & 2);
 }
 
 /* Long sequences: cubic weights reach 7·10¹⁰, in f32 the causal start must still be right. */
@@ -202,9 +213,11 @@ static void long_patterns(void **state)
         for (long e = 0; e < 6; e++) {
             double o = 0, dv = 0, scale = 0;
             for (long j = 0; j < N; j++) {
-                double z = pow((double)(j + 1) * (double)(j + 2) / 2, 2), w = pow((double)(labs(i - j) + 1), 3);
+                double z = pow((double)(j + 1) * (double)(j + 2) / 2, 2),
+                       w = pow((double)(labs(i - j) + 1), 3);
                 if (j <= i)
-                    o += w / pow((double)(i + 1) * (double)(i + 2) / 2, 2) * r.v.value[j * r.a.ldv + e];
+                    o += w / pow((double)(i + 1) * (double)(i + 2) / 2, 2) *
+                         r.v.value[j * r.a.ldv + e];
                 if (j >= i)
                     dv += w / z * r.d_o.value[j * r.a.ldo + e];
                 scale += j >= i ? w / z : 0;

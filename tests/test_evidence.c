@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Experiments: what a prediction says of an answer, of records made by hand; comparisons between contests against scipy
- * 1.17.1 (ttest_1samp, two one-sided tests by stats.t) and Holm's correction of statsmodels 0.15.0; speeds against
- * signed ranks of which all 2^n patterns were enumerated (Python); what is refused; what pages hold.
+ * Experiments: what a prediction says of an answer, of records made by hand; comparisons between
+ * comparisons against scipy 1.17.1 (ttest_1samp, two one-sided tests by stats.t) and Holm's
+ * correction of statsmodels 0.15.0; speeds against signed ranks of which all 2^n patterns were
+ * enumerated (Python); what is refused; what pages hold.
  */
 #include "testing.h"
 
@@ -43,25 +44,26 @@ static void expect_error(enum oa_error code, const char *part)
 
 /* ---- experiments and records made by hand ---- */
 
-#define TEXTS                                                                                                          \
-    "  title: A <claim> | with marks\n  question: Is it so?\n  source: Somebody 2020, Table 2\n"                       \
-    "  published: [\"38.21 against 40.60\"]\n"                                                                         \
+#define TEXTS                                                                                      \
+    "  title: A <claim> | with marks\n  question: Is it so?\n  source: Somebody 2020, Table 2\n"   \
+    "  published: [\"38.21 against 40.60\"]\n"                                                     \
     "  data: {name: Some text, get: from somewhere, licence: free}\n  scale: a small one\n"
-#define CONTEST                                                                                                        \
-    "compare: {baseline: softmax, margin: 0.05, seeds: 5, attentions: [softmax, random, dense]}\n"                     \
+#define COMPARISON                                                                                 \
+    "compare: {baseline: softmax, margin: 0.05, seeds: 5, attentions: [softmax, random, dense]}\n" \
     "data: {train: absent/text.txt}\n"
-#define VARIANTS                                                                                                       \
-    "  axis: width\n  variants: [{name: small, at: 32, set: {model.width: 32}}, "                                      \
+#define VARIANTS                                                                                   \
+    "  axis: width\n  variants: [{name: small, at: 32, set: {model.width: 32}}, "                  \
     "{name: large, at: 64, set: {model.width: 64}}]\n"
 
 /* b, with what is given. */
-#define STARTING(member, set) "  variants: [{name: a, set: {data.task: mlm}}, {name: b, " member ", set: {" set "}}]\n"
+#define STARTING(member, set)                                                                      \
+    "  variants: [{name: a, set: {data.task: mlm}}, {name: b, " member ", set: {" set "}}]\n"
 
 static enum oa_error read_claim(struct oa_experiment *e, const char *predicts, const char *more)
 {
     struct oa_text text;
     oa_text_init(&text, context);
-    oa_text_printf(&text, "claim:\n" TEXTS "  predicts: [%s]\n%s" CONTEST, predicts, more);
+    oa_text_printf(&text, "claim:\n" TEXTS "  predicts: [%s]\n%s" COMPARISON, predicts, more);
     assert_int_equal(oa_file_write(context, path, text.s, text.length), OA_OK);
     oa_text_free(&text);
     return oa_experiment_read(context, path, e);
@@ -115,44 +117,50 @@ static json_t *runs(const double *losses, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{s:i, s:b, s:f, s:f, s:f}", "seed", i + 1, "failed", isnan(losses[i]),
-                                              "valid_loss", isnan(losses[i]) ? 0 : losses[i], "flops", 1e9,
+        json_array_append_new(list, json_pack("{s:i, s:b, s:f, s:f, s:f}", "seed", i + 1, "failed",
+                                              isnan(losses[i]), "valid_loss",
+                                              isnan(losses[i]) ? 0 : losses[i], "flops", 1e9,
                                               "processor_seconds", 2.0));
     return list;
 }
 
 static json_t *answer(const char *verdict, double mean, double half)
 {
-    return json_pack("{s:s, s:{s:i, s:f, s:f, s:f, s:f}, s:f, s:f, s:n, s:{s:f, s:f, s:f}}", "verdict", verdict,
-                     "difference", "n", 5, "mean", mean, "sd", half, "low", mean - half, "high", mean + half, "p", 0.01,
-                     "p_holm", 0.02, "p_equivalence", "interval", "confidence", 0.95, "low", mean - half, "high",
-                     mean + half);
+    return json_pack("{s:s, s:{s:i, s:f, s:f, s:f, s:f}, s:f, s:f, s:n, s:{s:f, s:f, s:f}}",
+                     "verdict", verdict, "difference", "n", 5, "mean", mean, "sd", half, "low",
+                     mean - half, "high", mean + half, "p", 0.01, "p_holm", 0.02, "p_equivalence",
+                     "interval", "confidence", 0.95, "low", mean - half, "high", mean + half);
 }
 
-/* softmax is the baseline, random is worse than it; dense against random, a pair, is better; the floor is worse than
- * softmax by much. */
+/* softmax is the baseline, random is worse than it; dense against random, a pair, is better; the
+ * floor is worse than softmax by much. */
 static json_t *record_of(const double *softmax, const double *random, int seeds)
 {
     json_t *entries = json_array();
     static const double others[] = { 1.5, 1.5, 1.5, 1.5, 1.5 };
-    json_array_append_new(entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:n, s:o}, s:o}", "attention", "softmax", "floor",
-                                             0, "trainable", 100, "frozen", 0, "statistics", "baseline", "floor",
-                                             answer("better", -0.7, 0.1), "runs", runs(softmax, seeds)));
-    json_array_append_new(entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:o, s:n}, s:o}", "attention", "random", "floor",
-                                             0, "trainable", 90, "frozen", 0, "statistics", "baseline",
-                                             answer("worse", 0.2, 0.03), "floor", "runs", runs(random, seeds)));
-    json_array_append_new(entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:o, s:n}, s:o}", "attention", "dense", "floor",
-                                             0, "trainable", 90, "frozen", 0, "statistics", "baseline",
-                                             answer("as good", 0.01, 0.02), "floor", "runs", runs(others, seeds)));
-    json_array_append_new(entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:n, s:n}, s:o}", "attention", "random(x)",
-                                             "floor", 1, "trainable", 80, "frozen", 0, "statistics", "baseline",
-                                             "floor", "runs", runs(others, seeds)));
+    json_array_append_new(
+        entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:n, s:o}, s:o}", "attention", "softmax",
+                           "floor", 0, "trainable", 100, "frozen", 0, "statistics", "baseline",
+                           "floor", answer("better", -0.7, 0.1), "runs", runs(softmax, seeds)));
+    json_array_append_new(entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:o, s:n}, s:o}", "attention",
+                                             "random", "floor", 0, "trainable", 90, "frozen", 0,
+                                             "statistics", "baseline", answer("worse", 0.2, 0.03),
+                                             "floor", "runs", runs(random, seeds)));
+    json_array_append_new(
+        entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:o, s:n}, s:o}", "attention", "dense", "floor",
+                           0, "trainable", 90, "frozen", 0, "statistics", "baseline",
+                           answer("as good", 0.01, 0.02), "floor", "runs", runs(others, seeds)));
+    json_array_append_new(entries, json_pack("{s:s, s:b, s:i, s:i, s:{s:n, s:n}, s:o}", "attention",
+                                             "random(x)", "floor", 1, "trainable", 80, "frozen", 0,
+                                             "statistics", "baseline", "floor", "runs",
+                                             runs(others, seeds)));
     json_t *pair = answer("worse", 0.19, 0.04);
     json_object_set_new(pair, "a", json_integer(1));
     json_object_set_new(pair, "b", json_integer(2));
-    return json_pack("{s:i, s:i, s:[i,i,i,i], s:o, s:[o], s:{s:s, s:s}, s:s}", "baseline", 0, "seeds", seeds, "order",
-                     0, 2, 1, 3, "entries", entries, "pairs", pair, "machine", "processor", "A <Processor>", "isa",
-                     "ref", "conclusion", "softmax is best.");
+    return json_pack("{s:i, s:i, s:[i,i,i,i], s:o, s:[o], s:{s:s, s:s}, s:s}", "baseline", 0,
+                     "seeds", seeds, "order", 0, 2, 1, 3, "entries", entries, "pairs", pair,
+                     "machine", "processor", "A <Processor>", "isa", "ref", "conclusion",
+                     "softmax is best.");
 }
 
 static const double small_softmax[] = { 1.90, 1.93, 1.88, 1.95, 1.91 };
@@ -183,13 +191,14 @@ static void answers_and_relations(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int r = 0; r <= OA_AT_LEAST_AS_GOOD_AS; r++) { /* those about scores */
             struct oa_against a = { .verdict = cases[i].verdict,
-                                    .difference = { .n = 5, .mean = cases[i].mean, .half = cases[i].half } };
+                                    .difference = {
+                                        .n = 5, .mean = cases[i].mean, .half = cases[i].half } };
             if (letters[oa_held_of((enum oa_relation)r, &a, 0.05)] != cases[i].held[r])
                 fail_msg("case %zu, %s", i, oa_relation_words((enum oa_relation)r));
         }
 }
 
-static void within_a_contest(void **state)
+static void within_a_comparison(void **state)
 {
     static const struct {
         const char *prediction;
@@ -213,23 +222,26 @@ static void within_a_contest(void **state)
         assert_int_equal(j.count, 1);
         if (j.held != cases[i].held)
             fail_msg("%s: %s", cases[i].prediction, oa_held_name(j.held));
-        assert_true(isnan(cases[i].mean) || fabs(j.findings[0].against.difference.mean - cases[i].mean) < 1e-12);
+        assert_true(isnan(cases[i].mean) ||
+                    fabs(j.findings[0].against.difference.mean - cases[i].mean) < 1e-12);
         oa_judged_free(&j);
         oa_experiment_free(&e);
     }
 }
 
-/* A contest in which nothing was found better than the uniform average. */
+/* A comparison in which nothing was found better than the uniform average. */
 static json_t *blind(void)
 {
-    json_t *record = record_of(small_softmax, small_random, 5), *entries = json_object_get(record, "entries");
+    json_t *record = record_of(small_softmax, small_random, 5),
+           *entries = json_object_get(record, "entries");
     for (size_t i = 0; i < 3; i++)
         json_object_set_new(json_object_get(json_array_get(entries, i), "statistics"), "floor",
                             answer("not resolved", -0.01, 0.1));
     return record;
 }
 
-/* As good as each other and no better than the floor: equality says nothing there, but a difference still does. */
+/* As good as each other and no better than the floor: equality says nothing there, but a difference
+ * still does. */
 static void without_an_effect_nothing_is_equal(void **state)
 {
     static const struct {
@@ -268,18 +280,20 @@ static void near(double found, double expected)
         fail_msg("found %.17g, expected %.17g", found, expected);
 }
 
-static void between_contests(void **state)
+static void between_comparisons(void **state)
 {
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
-    assert_int_equal(read_claim(&e,
-                                "random @ small worse than random @ large, softmax @ small as good as softmax @ large, "
-                                "random worse than softmax",
-                                VARIANTS),
-                     OA_OK);
+    assert_int_equal(
+        read_claim(
+            &e,
+            "random @ small worse than random @ large, softmax @ small as good as softmax @ large, "
+            "random worse than softmax",
+            VARIANTS),
+        OA_OK);
     keep("small", record_of(small_softmax, small_random, 5));
-    assert_int_equal(judge(&e, &j), OA_OK); /* the other contest has not ended */
+    assert_int_equal(judge(&e, &j), OA_OK); /* the other comparison has not ended */
     assert_int_equal(j.held, OA_HELD_NOT_RUN);
     assert_int_equal(oa_judged_count(&j, OA_HELD_NOT_RUN), 3);
     oa_judged_free(&j);
@@ -314,7 +328,8 @@ static void seeds_are_paired(void **state)
     assert_int_equal(j.findings[0].against.difference.n, 3);
     near(j.findings[0].against.difference.mean, 0.11);
     oa_judged_free(&j);
-    keep("large", record_of(large_softmax, failed, 5)); /* the seeds that survive are no fair sample */
+    keep("large",
+         record_of(large_softmax, failed, 5)); /* the seeds that survive are no fair sample */
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.held, OA_HELD_UNJUDGED);
     oa_judged_free(&j);
@@ -329,14 +344,15 @@ static json_t *with_accuracy(const double *loss, double first, double step)
         json_object_set_new(json_array_get(list, i), "scores",
                             json_pack("{s:f}", "accuracy", first + step * (double)((i * i) % 5)));
     json_object_set_new(record, "metric", json_string("accuracy"));
-    json_object_set_new(
-        record, "measures",
-        json_pack("[{s:s, s:s, s:i, s:b}]", "name", "accuracy", "unit", "%", "decimals", 2, "higher_is_better", 1));
+    json_object_set_new(record, "measures",
+                        json_pack("[{s:s, s:s, s:i, s:b}]", "name", "accuracy", "unit", "%",
+                                  "decimals", 2, "higher_is_better", 1));
     return record;
 }
 
-/* Of scores that are better when they are higher, the difference that is shown keeps its direction. */
-static void directions_between_contests(void **state)
+/* Of scores that are better when they are higher, the difference that is shown keeps its direction.
+ */
+static void directions_between_comparisons(void **state)
 {
     struct oa_experiment e;
     struct oa_judged j;
@@ -358,7 +374,10 @@ static void one_that_fails_decides(void **state)
     (void)state;
     keep("contest", record_of(small_softmax, small_random, 5));
     assert_int_equal(
-        read_claim(&e, "random worse than softmax, random better than dense, random better than floor", ""), OA_OK);
+        read_claim(&e,
+                   "random worse than softmax, random better than dense, random better than floor",
+                   ""),
+        OA_OK);
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.held, OA_HELD_FAILS);
     assert_int_equal(oa_judged_count(&j, OA_HELD_HOLDS), 1);
@@ -378,7 +397,8 @@ static void add_rounds(json_t *record, size_t entry, const double *seconds, int 
     json_t *list = json_array();
     for (int i = 0; i < rounds; i++)
         json_array_append_new(list, json_real(seconds[i]));
-    json_object_set_new(json_array_get(json_object_get(record, "entries"), entry), "step_seconds", list);
+    json_object_set_new(json_array_get(json_object_get(record, "entries"), entry), "step_seconds",
+                        list);
 }
 
 static json_t *timed(int rounds)
@@ -397,10 +417,10 @@ static void speeds_by_rounds(void **state)
         const char *prediction, *says;
         enum oa_held held;
         double value, low, high;
-    } cases[] = { { "softmax faster than random", "faster", OA_HELD_HOLDS, 1.4398913214170228, 1.4200913242009132,
-                    1.4669960635887587 },
-                  { "random faster than softmax", "slower", OA_HELD_FAILS, 0.69449685898230307, 0.68166508746701648,
-                    0.70418006430868163 },
+    } cases[] = { { "softmax faster than random", "faster", OA_HELD_HOLDS, 1.4398913214170228,
+                    1.4200913242009132, 1.4669960635887587 },
+                  { "random faster than softmax", "slower", OA_HELD_FAILS, 0.69449685898230307,
+                    0.68166508746701648, 0.70418006430868163 },
                   { "dense faster than softmax", "not resolved", OA_HELD_OPEN, NAN, NAN, NAN },
                   { "softmax faster than dense", "not resolved", OA_HELD_OPEN, NAN, NAN, NAN },
                   { "floor faster than softmax", "not timed", OA_HELD_UNJUDGED, NAN, NAN, NAN } };
@@ -430,7 +450,8 @@ static void speeds_need_rounds(void **state)
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
-    assert_int_equal(read_claim(&e, "softmax faster than random, softmax faster than dense", ""), OA_OK);
+    assert_int_equal(read_claim(&e, "softmax faster than random, softmax faster than dense", ""),
+                     OA_OK);
     keep("contest", timed(5));
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.findings[0].speed.n, 0);
@@ -442,14 +463,18 @@ static void speeds_need_rounds(void **state)
 
 /* ---- rankings ---- */
 
-/* The contest with other verdicts: of random and of dense against softmax, of random against dense. */
+/* The comparison with other verdicts: of random and of dense against softmax, of random against
+ * dense. */
 static json_t *ranked(const char *random, const char *dense, const char *pair)
 {
-    json_t *record = record_of(small_softmax, small_random, 5), *entries = json_object_get(record, "entries");
+    json_t *record = record_of(small_softmax, small_random, 5),
+           *entries = json_object_get(record, "entries");
     json_object_set_new(json_object_get(json_array_get(entries, 1), "statistics"), "baseline",
                         answer(random, 0.1, 0.1));
-    json_object_set_new(json_object_get(json_array_get(entries, 2), "statistics"), "baseline", answer(dense, 0.1, 0.1));
-    json_object_set_new(json_array_get(json_object_get(record, "pairs"), 0), "verdict", json_string(pair));
+    json_object_set_new(json_object_get(json_array_get(entries, 2), "statistics"), "baseline",
+                        answer(dense, 0.1, 0.1));
+    json_object_set_new(json_array_get(json_object_get(record, "pairs"), 0), "verdict",
+                        json_string(pair));
     return record;
 }
 
@@ -480,7 +505,11 @@ static void rankings(void **state)
           "another order",
           OA_HELD_FAILS,
           { 1, 1, 1 } },
-        { { "worse", "better", "worse" }, { "worse", "as good", "worse" }, "not resolved", OA_HELD_OPEN, { 2, 0, 1 } },
+        { { "worse", "better", "worse" },
+          { "worse", "as good", "worse" },
+          "not resolved",
+          OA_HELD_OPEN,
+          { 2, 0, 1 } },
         { { "not resolved", "better", "worse" },
           { "not resolved", "better", "worse" },
           "not resolved",
@@ -509,14 +538,17 @@ static void rankings(void **state)
     oa_experiment_free(&e);
 }
 
-/* Before both contests have ended there is nothing to rank, and a ranking is no member of the family of differences. */
+/* Before both comparisons have ended there is nothing to rank, and a ranking is no member of the
+ * family of differences. */
 static void rankings_wait(void **state)
 {
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
     assert_int_equal(
-        read_claim(&e, "ranking @ small same as ranking @ large, random @ small worse than random @ large", VARIANTS),
+        read_claim(
+            &e, "ranking @ small same as ranking @ large, random @ small worse than random @ large",
+            VARIANTS),
         OA_OK);
     keep("small", record_of(small_softmax, small_random, 5));
     assert_int_equal(system("rm -f " FOLDER "/large.json"), 0);
@@ -549,42 +581,57 @@ static void wrong_predictions_are_refused(void **state)
     static const struct {
         const char *predicts, *more, *says;
     } cases[] = {
-        { "linear better than softmax", "", "\"linear\" takes no part in the contest: compare.attentions does not" },
+        { "linear better than softmax", "",
+          "\"linear\" takes no part in the comparison: compare.attentions does not" },
         { "random beats softmax", "", "\"random beats softmax\" is no prediction" },
         { "random @ small better than softmax", VARIANTS, "one side names a variant" },
-        { "random @ tiny better than softmax @ small", VARIANTS, "there is no variant named \"tiny\"" },
-        { "random @ contest better than softmax @ contest", "", "there is no variant named \"contest\"" },
+        { "random @ tiny better than softmax @ small", VARIANTS,
+          "there is no variant named \"tiny\"" },
+        { "random @ comparison better than softmax @ comparison", "",
+          "there is no variant named \"comparison\"" },
         { "random better than random", "", "\"random\" is on both sides" },
         { "random as good as floor", "", "against the floor there are better than and worse than" },
         { "nothing better than softmax", "", "nothing" },
-        { "softmax @ small faster than softmax @ large", VARIANTS, "name the same variant on both sides" },
+        { "softmax @ small faster than softmax @ large", VARIANTS,
+          "name the same variant on both sides" },
         { "ranking same as ranking", "", "write ranking @ ONE same as ranking @ ANOTHER" },
         { "ranking @ small same as ranking @ small", VARIANTS, "\"ranking\" is on both sides" },
         { "ranking @ small better than ranking @ large", VARIANTS, "write ranking @ ONE" },
         { "ranking @ small same as softmax @ large", VARIANTS, "write ranking @ ONE" },
         { "softmax @ small same as softmax @ large", VARIANTS, "write ranking @ ONE" },
-        { "random worse than softmax, random worse than softmax", "", "\"random worse than softmax\" says what" },
-        { "random worse than softmax, softmax better than random", "", "says what \"random worse than softmax\" says" },
+        { "random worse than softmax, random worse than softmax", "",
+          "\"random worse than softmax\" says what" },
+        { "random worse than softmax, softmax better than random", "",
+          "says what \"random worse than softmax\" says" },
         { "random worse than softmax, random better than softmax", "", "cannot both hold" },
         { "random as good as softmax, softmax as good as random", "", "says what" },
         { "random as good as softmax, softmax better than random", "", "cannot both hold" },
-        { "random at least as good as softmax, softmax better than random", "", "cannot both hold" },
+        { "random at least as good as softmax, softmax better than random", "",
+          "cannot both hold" },
         { "random faster than softmax, softmax faster than random", "", "cannot both hold" },
-        { "random worse than softmax, random @ small better than softmax @ small", VARIANTS, "cannot both hold" },
-        { "random @ small worse than softmax @ small, random worse than softmax", VARIANTS, "says what" },
-        { "random @ small worse than random @ large, random @ large better than random @ small", VARIANTS,
+        { "random worse than softmax, random @ small better than softmax @ small", VARIANTS,
+          "cannot both hold" },
+        { "random @ small worse than softmax @ small, random worse than softmax", VARIANTS,
           "says what" },
-        { "ranking @ small same as ranking @ large, ranking @ large same as ranking @ small", VARIANTS, "says what" },
+        { "random @ small worse than random @ large, random @ large better than random @ small",
+          VARIANTS, "says what" },
+        { "ranking @ small same as ranking @ large, ranking @ large same as ranking @ small",
+          VARIANTS, "says what" },
         { "random worse than softmax", "  proof: none\n",
-          "the section claim has no member \"proof\"; there are title, question, source, scale, published, data, "
+          "the section claim has no member \"proof\"; there are title, question, source, scale, "
+          "published, data, "
           "predicts, "
           "variants, axis" },
-        { "random worse than softmax", "  variants: [{name: a, set: {model.widht: 3}}]\n", ":9: unknown option" },
-        { "random worse than softmax", "  variants: [{name: a/b, set: {model.width: 32}}]\n", "needs a name" },
-        { "random worse than softmax", "  variants: [{name: a, set: {model.width: 32}}, {name: a, set: {}}]\n",
+        { "random worse than softmax", "  variants: [{name: a, set: {model.widht: 3}}]\n",
+          ":9: unknown option" },
+        { "random worse than softmax", "  variants: [{name: a/b, set: {model.width: 32}}]\n",
+          "needs a name" },
+        { "random worse than softmax",
+          "  variants: [{name: a, set: {model.width: 32}}, {name: a, set: {}}]\n",
           "two variants are named a" },
         { "random @ a worse than random @ b",
-          "  variants: [{name: a, set: {compare.margin: 0.1}}, {name: b, set: {model.width: 32}}]\n",
+          "  variants: [{name: a, set: {compare.margin: 0.1}}, {name: b, set: {model.width: "
+          "32}}]\n",
           "one compare.margin" },
         { "random @ a worse than random @ b, softmax @ b better than softmax @ c",
           "  variants: [{name: a, set: {model.width: 32}}, {name: b, set: {model.width: 64}}, "
@@ -594,17 +641,20 @@ static void wrong_predictions_are_refused(void **state)
           "  variants: [{name: a, set: {model.width: 32}}, {name: b, set: {model.width: 64}}, "
           "{name: c, set: {compare.margin: 0.1}}, {name: d, set: {compare.margin: 0.1}}]\n",
           "one compare.margin" },
-        { "random as good as softmax", "  variants: [{name: a, set: {compare.margin: 0}}]\n", "needs compare.margin" },
+        { "random as good as softmax", "  variants: [{name: a, set: {compare.margin: 0}}]\n",
+          "needs compare.margin" },
         { "random worse than softmax", STARTING("from: c", ""),
           ":9: variant b starts from \"c\", and no variant before" },
         { "random worse than softmax", STARTING("from: b", ""),
           "variant b starts from \"b\", and no variant before it" },
         { "random worse than softmax", STARTING("from: a", "train.init: there"),
           "b starts from a: it cannot have train" },
-        { "random worse than softmax", STARTING("from: a", "compare.attentions: [softmax, random, linear]"),
+        { "random worse than softmax",
+          STARTING("from: a", "compare.attentions: [softmax, random, linear]"),
           "variant b starts from a, in which \"linear\" takes no part" },
         { "random worse than softmax",
-          "  variants: [{name: a, set: {compare.floor: no}}, {name: b, from: a, set: {model.width: 32}}]\n",
+          "  variants: [{name: a, set: {compare.floor: no}}, {name: b, from: a, set: {model.width: "
+          "32}}]\n",
           "variant b starts from a, which has no floor to start from" },
     };
     struct oa_experiment e;
@@ -620,12 +670,14 @@ static void predictions_beside_each_other(void **state)
 {
     struct oa_experiment e;
     (void)state;
-    assert_int_equal(read_claim(&e,
-                                "random worse than softmax, dense   worse   than softmax, random faster than softmax, "
-                                "softmax @ small better than random @ large, softmax @ large better than random @ "
-                                "small, dense at least as good as random, dense better than random",
-                                VARIANTS),
-                     OA_OK);
+    assert_int_equal(
+        read_claim(
+            &e,
+            "random worse than softmax, dense   worse   than softmax, random faster than softmax, "
+            "softmax @ small better than random @ large, softmax @ large better than random @ "
+            "small, dense at least as good as random, dense better than random",
+            VARIANTS),
+        OA_OK);
     assert_int_equal(e.prediction_count, 7);
     oa_experiment_free(&e);
 }
@@ -648,15 +700,19 @@ static void changes_after_the_declaration_are_refused(void **state)
     e.variants[0].options.compare_ranks = 2;       /* what makes the runs */
     e.variants[0].options.cluster_patience = 30;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
-    change(FOLDER "/declared.json", "", "variants", /* as it was, and by a version that had it otherwise */
-           json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s}}", "contest", "compare.seeds", "5", "compare.baseline",
-                     "softmax", "compare.margin", "0.05", "compare.attentions", "softmax\nrandom\ndense", "data.train",
-                     "absent/text.txt", "cluster.patience", "90"));
+    change(FOLDER "/declared.json", "",
+           "variants", /* as it was, and by a version that had it otherwise */
+           json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s}}", "contest", "compare.seeds", "5",
+                     "compare.baseline", "softmax", "compare.margin", "0.05", "compare.attentions",
+                     "softmax\nrandom\ndense", "data.train", "absent/text.txt", "cluster.patience",
+                     "90"));
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     e.variants[0].options.compare_margin = 0.2;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "compare.margin of the contest was declared as 0.05 before the runs, and now it is "
-                              "0.2");
+    expect_error(
+        OA_ARGUMENT,
+        "compare.margin of the comparison was declared as 0.05 before the runs, and now it is "
+        "0.2");
     oa_experiment_free(&e);
     assert_int_equal(read_claim(&e, "random better than softmax", ""), OA_OK);
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
@@ -665,12 +721,15 @@ static void changes_after_the_declaration_are_refused(void **state)
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
     snprintf(e.variants[0].options.compare_attentions, OA_OPTION_TEXT, "random\nsoftmax");
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "compare.attentions of the contest was declared as softmax, random, dense before the "
-                              "runs, and now it is random, softmax");
+    expect_error(
+        OA_ARGUMENT,
+        "compare.attentions of the comparison was declared as softmax, random, dense before the "
+        "runs, and now it is random, softmax");
     oa_experiment_free(&e);
 }
 
-/* What starts from what is declared, too; and nothing but that is there where nothing starts from anything. */
+/* What starts from what is declared, too; and nothing but that is there where nothing starts from
+ * anything. */
 static void what_starts_from_what_is_declared(void **state)
 {
     struct oa_experiment e;
@@ -683,11 +742,12 @@ static void what_starts_from_what_is_declared(void **state)
     assert_int_equal(system("rm -f " FOLDER "/declared.json"), 0);
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     assert_int_equal(oa_file_read(context, FOLDER "/declared.json", &text, &length), OA_OK);
-    assert_int_equal(strstr(text, "\"train.init\":\"the contest a\"") != NULL, 1);
+    assert_int_equal(strstr(text, "\"train.init\":\"the comparison a\"") != NULL, 1);
     oa_free(text);
     e.variants[1].from = -1;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "train.init of the contest b was declared as the contest a before the runs, and now it "
+    expect_error(OA_ARGUMENT, "train.init of the comparison b was declared as the comparison a "
+                              "before the runs, and now it "
                               "is its default");
     assert_int_equal(system("rm " FOLDER "/declared.json"), 0);
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
@@ -704,7 +764,8 @@ static void missing_data_are_said(void **state)
     (void)state;
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
     assert_int_equal(oa_variant_options(context, &e, &e.variants[0], "/there", &o), OA_IO);
-    expect_error(OA_IO, "/there/absent/text.txt does not exist. It needs Some text: from somewhere (licence: free)");
+    expect_error(OA_IO, "/there/absent/text.txt does not exist. It needs Some text: from somewhere "
+                        "(licence: free)");
     snprintf(e.variants[0].options.data_train, 64, "one.txt,%s", "two.txt");
     assert_int_equal(oa_directory_make(context, FOLDER), OA_OK);
     assert_int_equal(oa_file_write(context, FOLDER "/one.txt", "1", 1), OA_OK);
@@ -716,23 +777,26 @@ static void missing_data_are_said(void **state)
     oa_experiment_free(&e);
 }
 
-/* ---- when is a contest at its end ---- */
+/* ---- when is a comparison at its end ---- */
 
-static void complete_contests(void **state)
+static void complete_comparisons(void **state)
 {
     static const struct {
         const char *record;
         long seeds, most;
         bool complete;
-    } cases[] = { { "{\"seeds\": 5, \"until_resolved\": null}", 5, 30, true },
-                  { "{\"seeds\": 4, \"until_resolved\": null}", 5, 30, false },
-                  { "{\"seeds\": 7, \"until_resolved\": {\"ending\": \"resolved\"}}", 5, 30, true },
-                  { "{\"seeds\": 9, \"until_resolved\": {\"ending\": \"seeds used up\"}}", 5, 30, false },
-                  { "{\"seeds\": 9, \"until_resolved\": {\"ending\": \"seeds used up\"}}", 5, 9, true },
-                  { "{\"seeds\": 9, \"until_resolved\": {\"ending\": \"budget used up\"}}", 5, 9, false } };
+    } cases[] = {
+        { "{\"seeds\": 5, \"until_resolved\": null}", 5, 30, true },
+        { "{\"seeds\": 4, \"until_resolved\": null}", 5, 30, false },
+        { "{\"seeds\": 7, \"until_resolved\": {\"ending\": \"resolved\"}}", 5, 30, true },
+        { "{\"seeds\": 9, \"until_resolved\": {\"ending\": \"seeds used up\"}}", 5, 30, false },
+        { "{\"seeds\": 9, \"until_resolved\": {\"ending\": \"seeds used up\"}}", 5, 9, true },
+        { "{\"seeds\": 9, \"until_resolved\": {\"ending\": \"budget used up\"}}", 5, 9, false }
+    };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct oa_options o = { .compare_seeds = cases[i].seeds, .compare_most_seeds = cases[i].most };
+        struct oa_options o = { .compare_seeds = cases[i].seeds,
+                                .compare_most_seeds = cases[i].most };
         json_t *record = json_loads(cases[i].record, 0, NULL);
         assert_int_equal(oa_record_complete(record, &o), cases[i].complete);
         json_decref(record);
@@ -753,16 +817,21 @@ static void pages_say_it(void **state)
     struct oa_judged j;
     struct oa_text text;
     (void)state;
-    assert_int_equal(read_claim(&e, "random worse than softmax, random @ small worse than random @ large", VARIANTS),
-                     OA_OK);
+    assert_int_equal(
+        read_claim(&e, "random worse than softmax, random @ small worse than random @ large",
+                   VARIANTS),
+        OA_OK);
     keep("small", record_of(small_softmax, small_random, 5));
     keep("large", record_of(large_softmax, large_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
-    has(&text, "| A \\<claim\\> \\| with marks (`evidence-test`) | holds here | 2 hold of 2 | 2 of 2 | 80.0 s |");
-    has(&text, "| random worse than softmax | small | +0.2000 ±0.0300 nats a token | worse, p 0.020 | holds here |");
-    has(&text, "| random @ small worse than random @ large | small, large | +0.1160 ±0.0286 nats a token | worse, p "
+    has(&text, "| A \\<claim\\> \\| with marks (`evidence-test`) | holds here | 2 hold of 2 | 2 of "
+               "2 | 80.0 s |");
+    has(&text, "| random worse than softmax | small | +0.2000 ±0.0300 nats a token | worse, p "
+               "0.020 | holds here |");
+    has(&text, "| random @ small worse than random @ large | small, large | +0.1160 ±0.0286 nats a "
+               "token | worse, p "
                "0.00035 | holds here |");
     has(&text, "Data: Some text; from somewhere; licence: free.");
     has(&text, "`small`: model.width = 32; `large`: model.width = 64");
@@ -794,9 +863,9 @@ static void what_was_not_run_is_said(void **state)
     assert_null(strstr(text.s, ".svg"));
     assert_false(oa_evidence_intervals(&j, &text));
     json_t *root = oa_evidence_json(&j, 1);
-    assert_string_equal(
-        json_string_value(json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "verdict")),
-        "not run");
+    assert_string_equal(json_string_value(json_object_get(
+                            json_array_get(json_object_get(root, "experiments"), 0), "verdict")),
+                        "not run");
     json_decref(root);
     oa_text_free(&text);
     oa_judged_free(&j);
@@ -810,27 +879,33 @@ static void pages_say_speeds_and_orders(void **state)
     struct oa_text text;
     (void)state;
     assert_int_equal(
-        read_claim(&e, "softmax @ small faster than random @ small, ranking @ small same as ranking @ large", VARIANTS),
+        read_claim(
+            &e,
+            "softmax @ small faster than random @ small, ranking @ small same as ranking @ large",
+            VARIANTS),
         OA_OK);
     keep("small", timed(7));
     keep("large", ranked("better", "as good", "worse"));
     assert_int_equal(judge(&e, &j), OA_OK);
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
-    has(&text,
-        "| softmax @ small faster than random @ small | small | 1.44 times as fast (1.42 to 1.47) | faster | holds "
-        "here |");
-    has(&text,
-        "| ranking @ small same as ranking @ large | small, large | pairs: 2 alike, 1 opposed, 0 not told in both | "
-        "another order | fails here |");
+    has(&text, "| softmax @ small faster than random @ small | small | 1.44 times as fast (1.42 to "
+               "1.47) | faster | holds "
+               "here |");
+    has(&text, "| ranking @ small same as ranking @ large | small, large | pairs: 2 alike, 1 "
+               "opposed, 0 not told in both | "
+               "another order | fails here |");
     assert_null(strstr(text.s, "](charts/evidence-test.svg)")); /* no differences to draw */
     json_t *root = oa_evidence_json(&j, 1);
-    const json_t *list = json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "predictions");
+    const json_t *list =
+        json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "predictions");
     const json_t *first = json_array_get(json_object_get(json_array_get(list, 0), "findings"), 0);
     const json_t *second = json_array_get(json_object_get(json_array_get(list, 1), "findings"), 0);
-    near(json_number_value(json_object_get(json_object_get(first, "speed"), "low")), 1.4200913242009132);
+    near(json_number_value(json_object_get(json_object_get(first, "speed"), "low")),
+         1.4200913242009132);
     assert_string_equal(json_string_value(json_object_get(first, "found")), "faster");
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(second, "pairs"), "opposed")), 1);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(second, "pairs"), "opposed")), 1);
     assert_null(json_object_get(second, "speed"));
     json_decref(root);
     oa_text_free(&text);
@@ -838,38 +913,44 @@ static void pages_say_speeds_and_orders(void **state)
     oa_experiment_free(&e);
 }
 
-/* Where contests are about different things, it is said which about which; and what starts from what. */
+/* Where comparisons are about different things, it is said which about which; and what starts from
+ * what. */
 static void pages_say_what_starts_from_what(void **state)
 {
     struct oa_experiment e;
     struct oa_judged j;
     struct oa_text text;
     (void)state;
-    assert_int_equal(read_claim(&e, "random @ b worse than softmax @ b, softmax @ b better than softmax @ c",
-                                "  variants: [{name: a, set: {data.task: mlm, compare.margin: 0.3}}, "
-                                "{name: b, from: a, set: {}}, {name: c, set: {}}]\n"),
-                     OA_OK); /* what is compared with no other may have a margin of its own */
+    assert_int_equal(
+        read_claim(&e, "random @ b worse than softmax @ b, softmax @ b better than softmax @ c",
+                   "  variants: [{name: a, set: {data.task: mlm, compare.margin: 0.3}}, "
+                   "{name: b, from: a, set: {}}, {name: c, set: {}}]\n"),
+        OA_OK); /* what is compared with no other may have a margin of its own */
     keep("a", record_of(small_softmax, small_random, 5));
     json_t *accuracy = record_of(large_softmax, large_random, 5);
     json_object_set_new(accuracy, "metric", json_string("accuracy"));
-    json_object_set_new(
-        accuracy, "measures",
-        json_pack("[{s:s, s:s, s:b, s:i}]", "name", "accuracy", "unit", "%", "higher_is_better", 1, "decimals", 2));
+    json_object_set_new(accuracy, "measures",
+                        json_pack("[{s:s, s:s, s:b, s:i}]", "name", "accuracy", "unit", "%",
+                                  "higher_is_better", 1, "decimals", 2));
     keep("b", accuracy);
     assert_int_equal(judge(&e, &j), OA_OK);
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
-    has(&text, "Contests: `a`: data.task = mlm, compare.margin = 0.3; `b`: runs start from those of `a`; `c`: .");
-    has(&text,
-        "Scores: `a`: loss, differences in nats a token, less is better; `b`: accuracy, differences in % points, "
-        "more is better; ± is half of a 95 % interval over the seeds; of a difference, of the interval at the "
-        "corrected "
-        "level of its verdict.\n");
+    has(&text, "Comparisons: `a`: data.task = mlm, compare.margin = 0.3; `b`: runs start from "
+               "those of `a`; `c`: .");
+    has(&text, "Scores: `a`: loss, differences in nats a token, less is better; `b`: accuracy, "
+               "differences in % points, "
+               "more is better; ± is half of a 95 % interval over the seeds; of a difference, of "
+               "the interval at the "
+               "corrected "
+               "level of its verdict.\n");
     oa_text_free(&text);
     json_t *root = oa_evidence_json(&j, 1),
-           *contests = json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "contests");
-    assert_true(json_is_null(json_object_get(json_array_get(contests, 0), "from")));
-    assert_string_equal(json_string_value(json_object_get(json_array_get(contests, 1), "from")), "a");
+           *comparisons = json_object_get(json_array_get(json_object_get(root, "experiments"), 0),
+                                          "comparisons");
+    assert_true(json_is_null(json_object_get(json_array_get(comparisons, 0), "from")));
+    assert_string_equal(json_string_value(json_object_get(json_array_get(comparisons, 1), "from")),
+                        "a");
     json_decref(root);
     oa_judged_free(&j);
     oa_experiment_free(&e);
@@ -890,7 +971,8 @@ static void edited_records_are_refused(void **state)
     oa_experiment_free(&e);
 }
 
-/* Declarations once had no digests of the data, and records did not say their declaration: of these the dates tell. */
+/* Declarations once had no digests of the data, and records did not say their declaration: of these
+ * the dates tell. */
 static void records_of_older_versions(void **state)
 {
     struct oa_experiment e;
@@ -900,8 +982,10 @@ static void records_of_older_versions(void **state)
     keep("contest", record_of(small_softmax, small_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
     oa_judged_free(&j);
-    change(FOLDER "/contest.json", "declared", "machine", json_pack("{s:s}", "date", "2026-11-20T05:45:18Z"));
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_FORMAT); /* the declaration is of this version */
+    change(FOLDER "/contest.json", "declared", "machine",
+           json_pack("{s:s}", "date", "2026-11-20T05:45:18Z"));
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j),
+                     OA_FORMAT); /* the declaration is of this version */
     expect_error(OA_FORMAT, "contest.json was not made under the declared.json beside it");
     oa_judged_free(&j);
     change(FOLDER "/declared.json", "data", "date", json_string("2026-11-20"));
@@ -914,7 +998,8 @@ static void records_of_older_versions(void **state)
     oa_experiment_free(&e);
 }
 
-/* Options are held against those that were declared, whatever folder the files are in, but for those that are tuned. */
+/* Options are held against those that were declared, whatever folder the files are in, but for
+ * those that are tuned. */
 static void records_are_of_the_declared_options(void **state)
 {
     struct oa_experiment e;
@@ -941,21 +1026,21 @@ static void records_are_of_the_declared_options(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *record, *value = json_loads(cases[i].value, JSON_DECODE_ANY, NULL);
         assert_int_equal(oa_sealed_read(context, FOLDER "/a.json", "", &record), OA_OK);
-        json_object_set_new(json_object_get(json_object_get(record, "options"), cases[i].section), cases[i].name,
-                            value);
+        json_object_set_new(json_object_get(json_object_get(record, "options"), cases[i].section),
+                            cases[i].name, value);
         assert_int_equal(oa_sealed_write(context, FOLDER "/a.json", record), OA_OK);
         json_decref(record);
         if (oa_judge(context, &e, FOLDER, &j) != cases[i].code)
             fail_msg("case %zu", i);
         if (cases[i].code != OA_OK)
-            expect_error(OA_FORMAT, "a.json is of a contest with another");
+            expect_error(OA_FORMAT, "a.json is of a comparison with another");
         oa_judged_free(&j);
     }
     oa_experiment_free(&e);
 }
 
-/* Of the records that are kept, some were made before intervals belonged to verdicts; none of them may contradict one:
- * with plain 95 % intervals four "not resolved" ones excluded 0. */
+/* Of the records that are kept, some were made before intervals belonged to verdicts; none of them
+ * may contradict one: with plain 95 % intervals four "not resolved" ones excluded 0. */
 static void intervals_of_records(void **state)
 {
     static const char *const names[] = { "masked", "mrpc", "sst2", "stsb-alone", "stsb" };
@@ -963,14 +1048,16 @@ static void intervals_of_records(void **state)
     (void)state;
     for (size_t f = 0; f < sizeof names / sizeof *names; f++) {
         char file[512];
-        snprintf(file, sizeof file, SOURCE_DIR "/experiments/records/pretraining/%s.json", names[f]);
+        snprintf(file, sizeof file, SOURCE_DIR "/experiments/records/pretraining/%s.json",
+                 names[f]);
         json_t *record = json_load_file(file, 0, NULL);
         assert_non_null(record);
         int count = (int)json_array_size(json_object_get(record, "entries"));
         for (int a = 0; a < count; a++)
             for (int b = 0; b < count; b++) {
                 struct oa_against x = oa_record_against(record, a, b);
-                bool excludes = fabs(x.difference.mean) > x.half, open = x.verdict == OA_AGAINST_UNRESOLVED;
+                bool excludes = fabs(x.difference.mean) > x.half,
+                     open = x.verdict == OA_AGAINST_UNRESOLVED;
                 if (open || x.verdict == OA_AGAINST_BETTER || x.verdict == OA_AGAINST_WORSE) {
                     assert_true(excludes == !open);
                     judged++;
@@ -987,11 +1074,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_and_relations),
-        cmocka_unit_test_setup_teardown(within_a_contest, open_all, close_all),
+        cmocka_unit_test_setup_teardown(within_a_comparison, open_all, close_all),
         cmocka_unit_test_setup_teardown(without_an_effect_nothing_is_equal, open_all, close_all),
-        cmocka_unit_test_setup_teardown(between_contests, open_all, close_all),
+        cmocka_unit_test_setup_teardown(between_comparisons, open_all, close_all),
         cmocka_unit_test_setup_teardown(seeds_are_paired, open_all, close_all),
-        cmocka_unit_test_setup_teardown(directions_between_contests, open_all, close_all),
+        cmocka_unit_test_setup_teardown(directions_between_comparisons, open_all, close_all),
         cmocka_unit_test_setup_teardown(one_that_fails_decides, open_all, close_all),
         cmocka_unit_test_setup_teardown(speeds_by_rounds, open_all, close_all),
         cmocka_unit_test_setup_teardown(speeds_need_rounds, open_all, close_all),
@@ -999,12 +1086,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(rankings_wait, open_all, close_all),
         cmocka_unit_test_setup_teardown(wrong_predictions_are_refused, open_all, close_all),
         cmocka_unit_test_setup_teardown(predictions_beside_each_other, open_all, close_all),
-        cmocka_unit_test_setup_teardown(changes_after_the_declaration_are_refused, open_all, close_all),
+        cmocka_unit_test_setup_teardown(changes_after_the_declaration_are_refused, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(what_starts_from_what_is_declared, open_all, close_all),
         cmocka_unit_test_setup_teardown(pages_say_what_starts_from_what, open_all, close_all),
         cmocka_unit_test_setup_teardown(missing_data_are_said, open_all, close_all),
         cmocka_unit_test(intervals_of_records),
-        cmocka_unit_test(complete_contests),
+        cmocka_unit_test(complete_comparisons),
         cmocka_unit_test_setup_teardown(pages_say_it, open_all, close_all),
         cmocka_unit_test_setup_teardown(pages_say_speeds_and_orders, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_was_not_run_is_said, open_all, close_all),

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batches of examples: every row once an epoch, those of like lengths together, in an order that depends on the seed
- * alone. */
+ * Batches of examples: every row once an epoch, those of like lengths together, in an order that
+ * depends on the seed alone. */
 #include "examples_setup.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- batches --------------------------------------------------------------------------------------------------- */
+/* ---- batches
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 enum { PAIRS = 500 };
 
@@ -15,8 +17,8 @@ static void write_pairs(const char *path)
 {
     FILE *f = fopen(path, "w");
     for (unsigned i = 0; i < PAIRS; i++)
-        fprintf(f, "%03u%.*s\t%03u%.*s\n", i, (int)(i * 7919 % 17), "abcdefghijklmnopqrstu", i, (int)(i * 104729 % 13),
-                "abcdefghijklmnopqrstu");
+        fprintf(f, "%03u%.*s\t%03u%.*s\n", i, (int)(i * 7919 % 17), "abcdefghijklmnopqrstu", i,
+                (int)(i * 104729 % 13), "abcdefghijklmnopqrstu");
     fclose(f);
 }
 
@@ -29,7 +31,8 @@ static int row_number(const int32_t *ids)
     return (ids[0] - '0') * 100 + (ids[1] - '0') * 10 + ids[2] - '0';
 }
 
-/* All that a batch says of row r is right: padding, the shift by one, the two sides. Gives the row. */
+/* All that a batch says of row r is right: padding, the shift by one, the two sides. Gives the row.
+ */
 static int check_row(const struct oa_examples *e, const struct oa_batch *b, int r)
 {
     const int32_t *source = b->source + r * b->source_length, *input = b->input + r * b->length;
@@ -40,7 +43,8 @@ static int check_row(const struct oa_examples *e, const struct oa_batch *b, int 
     assert_int_equal(m, e->target.start[row + 1] - e->target.start[row] - 1);
     assert_memory_equal(source, e->source.ids + e->source.start[row], (size_t)n * sizeof *source);
     assert_memory_equal(input, e->target.ids + e->target.start[row], (size_t)m * sizeof *input);
-    assert_memory_equal(target, e->target.ids + e->target.start[row] + 1, (size_t)m * sizeof *input);
+    assert_memory_equal(target, e->target.ids + e->target.start[row] + 1,
+                        (size_t)m * sizeof *input);
     for (int t = n; t < b->source_length; t++)
         assert_int_equal(source[t], 0);
     for (int t = m; t < b->length; t++)
@@ -71,14 +75,17 @@ static long check_epoch(struct oa_example_batches *b, const struct oa_examples *
             targets += batch.lengths[r];
             read += batch.lengths[r] + batch.source_lengths[r];
             most = batch.lengths[r] > most ? batch.lengths[r] : most;
-            most_source = batch.source_lengths[r] > most_source ? batch.source_lengths[r] : most_source;
+            most_source =
+                batch.source_lengths[r] > most_source ? batch.source_lengths[r] : most_source;
         }
         assert_true(amount.targets == (double)targets && amount.tokens == (double)read);
         assert_true(batch.length == most && batch.source_length == most_source);
         if (how->tokens)
-            assert_true(batch.rows * most <= how->tokens && batch.rows * most_source <= how->tokens);
+            assert_true(batch.rows * most <= how->tokens &&
+                        batch.rows * most_source <= how->tokens);
         else
-            assert_true(batch.rows == how->rows || rows + batch.rows == PAIRS || batch.rows == PAIRS % how->rows);
+            assert_true(batch.rows == how->rows || rows + batch.rows == PAIRS ||
+                        batch.rows == PAIRS % how->rows);
         rows += batch.rows;
         places += (long)batch.rows * (batch.length + batch.source_length);
         tokens += read;
@@ -88,8 +95,8 @@ static long check_epoch(struct oa_example_batches *b, const struct oa_examples *
 }
 
 /* What plans are made of is what an epoch of so many batches has. */
-static void check_mean(struct oa_example_batches *b, const struct oa_examples *e, struct oa_example_batching how,
-                       long batches)
+static void check_mean(struct oa_example_batches *b, const struct oa_examples *e,
+                       struct oa_example_batching how, long batches)
 {
     struct oa_example_mean mean;
     struct oa_amount one;
@@ -117,15 +124,19 @@ static void check_training(const struct oa_examples *e, struct oa_example_batchi
     check_mean(b, e, how, first);
     if (!how.tokens)
         assert_int_equal(first, (PAIRS + how.rows - 1) / how.rows);
-    /* A fresh one that begins later, and another cut into steps and micro-batches, give the same. */
+    /* A fresh one that begins later, and another cut into steps and micro-batches, give the same.
+     */
     for (long number = first + second + third - 1; number > 0; number -= 7) {
         struct oa_batch x, y;
         int32_t ids[64];
-        assert_int_equal(oa_example_batches_kind.random(b, (uint64_t)(number / 4) + 1, 4, number % 4, &x), OA_OK);
+        assert_int_equal(
+            oa_example_batches_kind.random(b, (uint64_t)(number / 4) + 1, 4, number % 4, &x),
+            OA_OK);
         memcpy(ids, x.source, (size_t)oa_min(64, x.rows * x.source_length) * sizeof *ids);
         assert_int_equal(oa_example_batches_kind.random(a, (uint64_t)number + 1, 1, 0, &y), OA_OK);
         assert_true(x.rows == y.rows && x.length == y.length && x.source_length == y.source_length);
-        assert_memory_equal(ids, y.source, (size_t)oa_min(64, x.rows * x.source_length) * sizeof *ids);
+        assert_memory_equal(ids, y.source,
+                            (size_t)oa_min(64, x.rows * x.source_length) * sizeof *ids);
     }
     struct oa_amount four, one, sum = { 0, 0 };
     oa_example_batches_kind.amount(a, 3, 4, &four);
@@ -154,7 +165,8 @@ static void test_training_batches(void **state)
     struct oa_example_batches *b;
     struct oa_example_batching how = { .tokens = 19 };
     assert_int_equal(oa_example_batches_open(context, &e, &how, &b), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "train.batch_tokens is 19, but one of the training examples has 20 tokens");
+    expect_error(OA_ARGUMENT,
+                 "train.batch_tokens is 19, but one of the training examples has 20 tokens");
     how = (struct oa_example_batching){ .rows = 0 };
     assert_int_equal(oa_example_batches_open(context, &e, &how, &b), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "a batch of 0 rows is empty");
@@ -174,9 +186,11 @@ static void test_order(void **state)
     bool other = false;
     write_pairs("ex.sum.tsv");
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &translation, &t, &tok, &e), OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 4, .seed = 1 }, &a),
+    assert_int_equal(oa_example_batches_open(
+                         context, &e, &(struct oa_example_batching){ .rows = 4, .seed = 1 }, &a),
                      OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 4, .seed = 2 }, &b),
+    assert_int_equal(oa_example_batches_open(
+                         context, &e, &(struct oa_example_batching){ .rows = 4, .seed = 2 }, &b),
                      OA_OK);
     assert_true(oa_example_batches_padding(a, 0) < 0.1);
     for (int i = 0; i < 125; i++) {
@@ -227,12 +241,16 @@ static void test_epochs_differ(void **state)
         fprintf(f, "%03uab\t%03u\n", i, i);
     fclose(f);
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &translation, &t, &tok, &e), OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 4 }, &b), OA_OK);
+    assert_int_equal(
+        oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 4 }, &b),
+        OA_OK);
     long first = company(b, &e, 0), second = company(b, &e, 1), third = company(b, &e, 2);
     assert_true(first != second && second != third && first != third);
     oa_example_batches_kind.close(b);
     struct oa_batch x; /* sources of 6 tokens, targets of 4: a budget of 24 is 4 rows */
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .tokens = 24 }, &b), OA_OK);
+    assert_int_equal(
+        oa_example_batches_open(context, &e, &(struct oa_example_batching){ .tokens = 24 }, &b),
+        OA_OK);
     assert_int_equal(oa_example_batches_kind.random(b, 1, 1, 0, &x), OA_OK);
     assert_true(x.rows == 4 && x.source_length == 6 && x.length == 4);
     assert_true(oa_example_batches_padding(b, 0) == 0);
@@ -252,7 +270,9 @@ static void test_back_and_forth(void **state)
     struct oa_batch x;
     write_pairs("ex.sum.tsv");
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &translation, &t, &tok, &e), OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 1 }, &b), OA_OK);
+    assert_int_equal(
+        oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 1 }, &b),
+        OA_OK);
     assert_int_equal(oa_example_batches_kind.cover(b, tok, 0, &cover), OA_OK);
     assert_int_equal(cover.batches, PAIRS);
     int length = 0, source = 0, changes = 0;
@@ -281,7 +301,9 @@ static void test_cover(void **state)
     struct oa_batch x;
     write_pairs("ex.sum.tsv");
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &translation, &t, &tok, &e), OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .tokens = 128 }, &b), OA_OK);
+    assert_int_equal(
+        oa_example_batches_open(context, &e, &(struct oa_example_batching){ .tokens = 128 }, &b),
+        OA_OK);
     assert_int_equal(oa_example_batches_kind.cover(b, tok, 0, &whole), OA_OK);
     bool seen[PAIRS] = { false };
     uint64_t targets = 0, rows = 0;
@@ -327,10 +349,13 @@ static void test_encoder_batches(void **state)
     struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]" };
     write_text("ex.tsv", "2.5\tab\tc\n-1\tabc\tdef\n");
     assert_int_equal(encode("ex.tsv", OA_ANSWER_NUMBER, &layout, &t, &tok, &e), OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 8 }, &own), OA_OK);
+    assert_int_equal(
+        oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 8 }, &own),
+        OA_OK);
     assert_int_equal(oa_batches_wrap(context, &oa_example_batches_kind, own, &b), OA_OK);
     assert_int_equal(oa_batches_random(b, 5, 1, 0, &x), OA_OK);
-    assert_true(x.rows == 2 && x.length == 9 && !x.target && !x.source && x.source_length == 0 && !x.label && !x.words);
+    assert_true(x.rows == 2 && x.length == 9 && !x.target && !x.source && x.source_length == 0 &&
+                !x.label && !x.words);
     static const int32_t segments[] = { 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1 };
     assert_memory_equal(x.segments, segments, sizeof segments);
     assert_true(x.lengths[0] == 6 && x.lengths[1] == 9);
@@ -343,7 +368,8 @@ static void test_encoder_batches(void **state)
     close_all(&t, tok, &e);
 }
 
-/* Which of the orders of `rows` digits it is, from 0: the digits before it count those that are smaller and come later.
+/* Which of the orders of `rows` digits it is, from 0: the digits before it count those that are
+ * smaller and come later.
  */
 static int number_of_order(const int *order, int rows)
 {
@@ -357,9 +383,11 @@ static int number_of_order(const int *order, int rows)
     return number;
 }
 
-/* Orders of three and of four rows of one length over many epochs, one row a batch or all in one: chi-squared over all
- * of them. limit: its 0.999 point (scipy 1.17) with one degree of freedom less than there are orders. */
-static void check_all_orders(const char *file, int rows, int orders, long rows_a_batch, double limit)
+/* Orders of three and of four rows of one length over many epochs, one row a batch or all in one:
+ * chi-squared over all of them. limit: its 0.999 point (scipy 1.17) with one degree of freedom less
+ * than there are orders. */
+static void check_all_orders(const char *file, int rows, int orders, long rows_a_batch,
+                             double limit)
 {
     struct oa_example_texts t;
     struct oa_tokenizer *tok;
@@ -368,13 +396,15 @@ static void check_all_orders(const char *file, int rows, int orders, long rows_a
     const struct oa_example_batching how = { .rows = rows_a_batch, .seed = 17 };
     int seen[24] = { 0 }, epochs = tries(12000);
     double chi = 0;
-    assert_int_equal(encode(file, OA_ANSWER_NUMBER, &(struct oa_example_layout){ .source_end = "<s>" }, &t, &tok, &e),
+    assert_int_equal(encode(file, OA_ANSWER_NUMBER,
+                            &(struct oa_example_layout){ .source_end = "<s>" }, &t, &tok, &e),
                      OA_OK);
     assert_int_equal(oa_example_batches_open(context, &e, &how, &b), OA_OK);
     for (long epoch = 0, step = 1; epoch < epochs; epoch++) {
         int order[4], n = 0;
         for (struct oa_batch batch; n < rows; step++) {
-            assert_int_equal(oa_example_batches_kind.random(b, (uint64_t)step, 1, 0, &batch), OA_OK);
+            assert_int_equal(oa_example_batches_kind.random(b, (uint64_t)step, 1, 0, &batch),
+                             OA_OK);
             for (int r = 0; r < batch.rows; r++)
                 order[n++] = (int)batch.value[r];
         }

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* ---- special tokens and words ---------------------------------------------------------------------------------- */
+/* ---- special tokens and words
+ * ---------------------------------------------------------------------------------- */
 
 static void assert_words(struct oa_tokenizer *tok, const char *text, const char *words)
 {
@@ -13,7 +14,8 @@ static void assert_words(struct oa_tokenizer *tok, const char *text, const char 
     oa_ids_init(&ids, context);
     oa_ids_init(&numbers, context);
     oa_text_init(&printed, context);
-    assert_int_equal(oa_tokenizer_encode_text(tok, "text", text, strlen(text), &ids, &numbers), OA_OK);
+    assert_int_equal(oa_tokenizer_encode_text(tok, "text", text, strlen(text), &ids, &numbers),
+                     OA_OK);
     assert_int_equal(ids.count, numbers.count);
     for (size_t i = 0; i < ids.count; i++) {
         size_t n;
@@ -39,7 +41,8 @@ static void test_words(void **state)
     assert_words(tok, " \n a é", " :0|\n:0| :0|a:0| :1|é:1|");
     oa_tokenizer_close(tok);
     oa_text_add(&bpe, "low lower low", 13);
-    assert_int_equal(oa_tokenizer_open_texts(context, "bpe:258", &bpe, NULL, &tok), OA_OK); /* lo, low */
+    assert_int_equal(oa_tokenizer_open_texts(context, "bpe:258", &bpe, NULL, &tok),
+                     OA_OK); /* lo, low */
     assert_words(tok, "lower low's", "low:0|e:0|r:0| :1|low:1|':2|s:2|");
     oa_tokenizer_close(tok);
     assert_int_equal(oa_tokenizer_open_texts(context, "byte", &text, NULL, &tok), OA_OK);
@@ -54,7 +57,8 @@ static void test_words(void **state)
 
 static const char *const specs[] = { "char", "byte", "bpe:300", "ex.json" };
 
-/* The text "[CLS]" stays text, in every kind, also after saving and loading; as a token it is found by the layout. */
+/* The text "[CLS]" stays text, in every kind, also after saving and loading; as a token it is found
+ * by the layout. */
 static void test_special_tokens(void **state)
 {
     (void)state;
@@ -64,7 +68,9 @@ static void test_special_tokens(void **state)
         struct oa_tokenizer *tok, *again;
         struct oa_examples e, f;
         struct oa_text back;
-        struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
+        struct oa_example_layout layout = { .source_begin = "[CLS]",
+                                            .source_end = "[SEP]",
+                                            .words = true };
         int32_t mask;
         oa_text_init(&back, context);
         assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, NULL, &t), OA_OK);
@@ -92,7 +98,8 @@ static void test_special_tokens(void **state)
         assert_int_equal(oa_examples_encode(again, &t, &t.train, &layout, &f), OA_OK);
         assert_int_equal(oa_tokenizer_size(again), oa_tokenizer_size(tok));
         assert_memory_equal(e.source.ids, f.source.ids, e.source.start[2] * sizeof *e.source.ids);
-        assert_memory_equal(e.source.words, f.source.words, e.source.start[2] * sizeof *e.source.ids);
+        assert_memory_equal(e.source.words, f.source.words,
+                            e.source.start[2] * sizeof *e.source.ids);
         oa_text_free(&back);
         oa_examples_close(&e);
         oa_examples_close(&f);
@@ -102,7 +109,8 @@ static void test_special_tokens(void **state)
     }
 }
 
-/* What a model reads of a text alone is what it learnt from a row with that text: ids, words, and where a pair parts.
+/* What a model reads of a text alone is what it learnt from a row with that text: ids, words, and
+ * where a pair parts.
  */
 static void test_a_text_alone_is_that_of_a_row(void **state)
 {
@@ -114,7 +122,9 @@ static void test_a_text_alone_is_that_of_a_row(void **state)
         struct oa_example_texts t;
         struct oa_tokenizer *tok;
         struct oa_examples rows, one;
-        struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
+        struct oa_example_layout layout = { .source_begin = "[CLS]",
+                                            .source_end = "[SEP]",
+                                            .words = true };
         assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, NULL, &t), OA_OK);
         assert_int_equal(oa_example_texts_tokenizer(context, &t, specs[i], &tok), OA_OK);
         assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &rows), OA_OK);
@@ -126,7 +136,8 @@ static void test_a_text_alone_is_that_of_a_row(void **state)
             assert_int_equal(oa_source_encode(tok, &layout, "here", given, 2, &one), OA_OK);
             assert_int_equal(one.source.start[1], n);
             assert_memory_equal(one.source.ids, rows.source.ids + from, n * sizeof *one.source.ids);
-            assert_memory_equal(one.source.words, rows.source.words + from, n * sizeof *one.source.words);
+            assert_memory_equal(one.source.words, rows.source.words + from,
+                                n * sizeof *one.source.words);
             assert_int_equal(one.split[0], rows.split[r]);
             oa_examples_close(&one);
         }
@@ -144,7 +155,8 @@ static void test_special_ids(void **state)
     struct oa_ids ids;
     int32_t end;
     oa_ids_init(&ids, context);
-    assert_int_equal(oa_tokenizer_open_texts(context, "ids:9", &(struct oa_text){ .s = "" }, NULL, &tok), OA_OK);
+    assert_int_equal(
+        oa_tokenizer_open_texts(context, "ids:9", &(struct oa_text){ .s = "" }, NULL, &tok), OA_OK);
     assert_int_equal(oa_tokenizer_add_special(tok, "</s>", &end), OA_OK);
     assert_int_equal(end, 9);
     assert_int_equal(oa_tokenizer_encode_text(tok, "here", "8 </s>", 6, &ids, NULL), OA_FORMAT);
@@ -158,14 +170,17 @@ static void test_special_ids(void **state)
     oa_tokenizer_close(again);
 }
 
-/* ---- rows of ids ----------------------------------------------------------------------------------------------- */
+/* ---- rows of ids
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void assert_sequence(const struct oa_id_lists *s, size_t i, const char *text)
 {
     struct oa_text printed;
     oa_text_init(&printed, context);
     for (size_t k = s->start[i]; k < s->start[i + 1]; k++)
-        oa_text_printf(&printed, s->ids[k] < 256 ? "%c" : "<%d>", s->ids[k] < 256 ? s->ids[k] : s->ids[k] - 256);
+        oa_text_printf(&printed, s->ids[k] < 256 ? "%c" : "<%d>",
+                       s->ids[k] < 256 ? s->ids[k] : s->ids[k] - 256);
     assert_string_equal(printed.s, text);
     oa_text_free(&printed);
 }
@@ -176,7 +191,9 @@ static void test_pairs_and_cuts(void **state)
     struct oa_example_texts t;
     struct oa_tokenizer *tok;
     struct oa_examples e;
-    struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .source_limit = 10 };
+    struct oa_example_layout layout = { .source_begin = "[CLS]",
+                                        .source_end = "[SEP]",
+                                        .source_limit = 10 };
     write_text("ex.tsv", "1\tabcdefgh\txy\n0\tabc\tvwxyz12\n0\tabcdefg\tvwxyz12\n1\tab\tcd\n");
     assert_int_equal(encode("ex.tsv", OA_ANSWER_CLASS, &layout, &t, &tok, &e), OA_OK);
     assert_sequence(&e.source, 0, "<0>abcde<1>xy<1>");
@@ -191,7 +208,9 @@ static void test_pairs_and_cuts(void **state)
     close_all(&t, tok, &e);
     layout.refuse_long = true;
     assert_int_equal(encode("ex.tsv", OA_ANSWER_CLASS, &layout, &t, &tok, &e), OA_SHAPE);
-    expect_error(OA_SHAPE, "ex.tsv, line 1: the text has 13 tokens, special ones among them, and the model reads 10");
+    expect_error(
+        OA_SHAPE,
+        "ex.tsv, line 1: the text has 13 tokens, special ones among them, and the model reads 10");
     close_all(&t, tok, &e);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Examples: every form of file and what is refused of it, labels, held-out rows and rows on two sides. */
+ * Examples: every form of file and what is refused of it, labels, held-out rows and rows on two
+ * sides. */
 #include "examples_setup.h"
 
 #include <stdlib.h>
 #include <zlib.h>
 
-/* ---- parallel files -------------------------------------------------------------------------------------------- */
+/* ---- parallel files
+ * -------------------------------------------------------------------------------------------- */
 
 static void test_parallel(void **state)
 {
@@ -15,7 +17,8 @@ static void test_parallel(void **state)
     write_text("ex.en", "a dog\na cat\nnothing\n \t\nthree\n");
     write_text("ex.more.de", "\xef\xbb\xbfvier\n");
     write_text("ex.more.en", "four\n");
-    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de,ex.en, ex.more.de ,ex.more.en", NULL, "ex.de,ex.en", &t),
+    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de,ex.en, ex.more.de ,ex.more.en", NULL,
+                                "ex.de,ex.en", &t),
                      OA_OK);
     assert_int_equal(t.train.count, 4);
     assert_cell(&t.train, 0, 0, "ein Hund");
@@ -27,7 +30,8 @@ static void test_parallel(void **state)
     assert_int_equal(t.train.left_out, 2);
     assert_int_equal(t.train.left_out_line[0], 3);
     assert_int_equal(t.train.left_out_line[1], 4);
-    expect_notice("training examples: 2 of 6 were left out because a text of theirs is empty (lines 3, 4)");
+    expect_notice(
+        "training examples: 2 of 6 were left out because a text of theirs is empty (lines 3, 4)");
     expect_notice("training examples: 1 line ended with CR LF");
     struct oa_text place;
     oa_text_init(&place, context);
@@ -40,8 +44,8 @@ static void test_parallel(void **state)
     assert_int_equal(t.test.kept_empty, 2);
     assert_cell(&t.test, 2, 0, "");
     assert_int_equal(t.test_overlap.rows, 3);
-    expect_notice(
-        "warning: of the 5 test examples 3 have a source that is among the training examples, 3 with the same target");
+    expect_notice("warning: of the 5 test examples 3 have a source that is among the training "
+                  "examples, 3 with the same target");
     oa_example_texts_close(&t);
 }
 
@@ -57,18 +61,21 @@ static void test_parallel_refused(void **state)
     write_text("ex.none", "");
     write_text("ex.mark", "\xef\xbb\xbf");
     write_text("ex.blank", "\n \n");
-    refused(
-        OA_ANSWER_TEXT, NULL, "ex.de,ex.en", NULL, OA_FORMAT,
-        "ex.de has 2 lines and ex.en has 3: line n of one belongs to line n of the other, and ex.de ends after line 2");
+    refused(OA_ANSWER_TEXT, NULL, "ex.de,ex.en", NULL, OA_FORMAT,
+            "ex.de has 2 lines and ex.en has 3: line n of one belongs to line n of the other, and "
+            "ex.de ends after line 2");
     refused(OA_ANSWER_TEXT, NULL, "ex.en,ex.de", NULL, OA_FORMAT, "and ex.de ends after line 2");
     refused(OA_ANSWER_TEXT, NULL, "ex.de", NULL, OA_ARGUMENT, "ex.de has no partner");
     refused(OA_ANSWER_TEXT, NULL, "ex.de,ex.tsv", NULL, OA_ARGUMENT, "ex.de has no partner");
-    refused(OA_ANSWER_TEXT, NULL, "ex.latin,ex.de", NULL, OA_FORMAT, "ex.latin, line 2: byte 0xFC is not UTF-8");
+    refused(OA_ANSWER_TEXT, NULL, "ex.latin,ex.de", NULL, OA_FORMAT,
+            "ex.latin, line 2: byte 0xFC is not UTF-8");
     refused(OA_ANSWER_TEXT, NULL, "ex.utf16,ex.de", NULL, OA_FORMAT, "UTF-16");
-    refused(OA_ANSWER_TEXT, NULL, "ex.zero,ex.de", NULL, OA_FORMAT, "ex.zero, line 2: there is a byte 0");
+    refused(OA_ANSWER_TEXT, NULL, "ex.zero,ex.de", NULL, OA_FORMAT,
+            "ex.zero, line 2: there is a byte 0");
     refused(OA_ANSWER_TEXT, NULL, "ex.de,ex.none", NULL, OA_FORMAT, "ex.none is empty");
     refused(OA_ANSWER_TEXT, NULL, "ex.mark,ex.de", NULL, OA_FORMAT, "ex.mark is empty");
-    refused(OA_ANSWER_TEXT, NULL, "ex.de,ex.blank", NULL, OA_FORMAT, "there is no training example with a text in it");
+    refused(OA_ANSWER_TEXT, NULL, "ex.de,ex.blank", NULL, OA_FORMAT,
+            "there is no training example with a text in it");
     refused(OA_ANSWER_TEXT, NULL, "ex.nowhere,ex.de", NULL, OA_IO, "ex.nowhere");
     refused(OA_ANSWER_TEXT, NULL, "ex.de,,ex.de", NULL, OA_ARGUMENT, "no partner");
     refused(OA_ANSWER_TEXT, NULL, " ", NULL, OA_ARGUMENT, "data.train names no file");
@@ -87,8 +94,10 @@ static void test_gzip_and_digest(void **state)
     gzputs(z, "eins\nzwei\n");
     gzclose(z);
     assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de,ex.en", NULL, NULL, &plain), OA_OK);
-    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de.gz,ex.en", NULL, NULL, &packed), OA_OK);
-    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.two.de,ex.two.en", NULL, NULL, &other), OA_OK);
+    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de.gz,ex.en", NULL, NULL, &packed),
+                     OA_OK);
+    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.two.de,ex.two.en", NULL, NULL, &other),
+                     OA_OK);
     assert_string_equal(plain.train.digest.hex, packed.train.digest.hex);
     assert_string_not_equal(plain.train.digest.hex, other.train.digest.hex);
     oa_example_texts_close(&plain);
@@ -96,7 +105,9 @@ static void test_gzip_and_digest(void **state)
     oa_example_texts_close(&other);
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------------- */
+/* ---- tables
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void test_layouts(void **state)
 {
@@ -112,18 +123,24 @@ static void test_layouts(void **state)
     assert_row(OA_ANSWER_CLASS, "polarity, utterance", "ex.named", 0, CELLS("up", "fine"));
     write_text("ex.cola", "gj04\t1\t\tThey ran.\ngj04\t0\t*\tRan they.\n"); /* CoLA */
     assert_row(OA_ANSWER_CLASS, NULL, "ex.cola", 1, CELLS("0", "Ran they."));
-    write_text("ex.mrpc",
-               "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n1\t7\t8\tA b\tB a\r\n0\t9\t6\tC\tD\r\n");
+    write_text("ex.mrpc", "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n1\t7\t8\tA "
+                          "b\tB a\r\n0\t9\t6\tC\tD\r\n");
     assert_row(OA_ANSWER_CLASS, NULL, "ex.mrpc", 0, CELLS("1", "A b", "B a"));
-    write_text("ex.rte", "index\tsentence1\tsentence2\tlabel\n0\tp\th\tentailment\n1\tq\ti\tnot_entailment\n");
+    write_text(
+        "ex.rte",
+        "index\tsentence1\tsentence2\tlabel\n0\tp\th\tentailment\n1\tq\ti\tnot_entailment\n");
     assert_row(OA_ANSWER_CLASS, NULL, "ex.rte", 1, CELLS("not_entailment", "q", "i"));
-    write_text("ex.sts", "main\tMSRvid\t2012test\t0001\t5.000\tA plane\tAn air plane\n"
-                         "main\tMSRvid\t2012test\t0004\t3.8\tA man\tMen\tlicence\tmore\n"); /* STS benchmark */
+    write_text(
+        "ex.sts",
+        "main\tMSRvid\t2012test\t0001\t5.000\tA plane\tAn air plane\n"
+        "main\tMSRvid\t2012test\t0004\t3.8\tA man\tMen\tlicence\tmore\n"); /* STS benchmark */
     assert_row(OA_ANSWER_NUMBER, NULL, "ex.sts", 1, CELLS("3.8", "A man", "Men"));
     write_text("ex.imdb", "label\tid\trating\ttext\n0\t0\t3\tso so\n1\t1\t9\tfine\n");
     assert_row(OA_ANSWER_CLASS, NULL, "ex.imdb", 1, CELLS("1", "fine"));
     assert_row(OA_ANSWER_NUMBER, "rating,text", "ex.imdb", 0, CELLS("3", "so so"));
-    write_text("ex.csv", "\"3\",\"Wall St., up\",\"a \"\"b\"\"\r\nc\"\r\n\"4\",\"x\",plain\r\n"); /* AG's News */
+    write_text(
+        "ex.csv",
+        "\"3\",\"Wall St., up\",\"a \"\"b\"\"\r\nc\"\r\n\"4\",\"x\",plain\r\n"); /* AG's News */
     assert_row(OA_ANSWER_CLASS, NULL, "ex.csv", 0, CELLS("3", "Wall St., up", "a \"b\"\nc"));
     assert_row(OA_ANSWER_CLASS, "1,2+3", "ex.csv", 1, CELLS("4", "x plain"));
     write_text("ex.sum.tsv", "hello\thi\n"); /* DialogSum */
@@ -136,14 +153,16 @@ static void test_references(void **state)
     struct oa_example_texts t;
     write_text("ex.sum.tsv", "hello\thi\n");
     write_text("ex.sum4.tsv", "hello\thi\they\tho\n");
-    write_text("ex.sum.jsonl",
-               "{\"dialogue\": \"hello\", \"summary1\": \"hi\", \"topic\": \"t\", \"summary2\": \"ho\"}\n");
-    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.sum.tsv", NULL, "ex.sum4.tsv", &t), OA_OK);
+    write_text("ex.sum.jsonl", "{\"dialogue\": \"hello\", \"summary1\": \"hi\", \"topic\": \"t\", "
+                               "\"summary2\": \"ho\"}\n");
+    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.sum.tsv", NULL, "ex.sum4.tsv", &t),
+                     OA_OK);
     assert_int_equal(oa_rows_cells(&t.test, 0), 4);
     assert_cell(&t.test, 0, 3, "ho");
     assert_int_equal(t.test_overlap.rows, 1); /* by the first target */
     oa_example_texts_close(&t);
-    refused(OA_ANSWER_TEXT, NULL, "ex.sum4.tsv", NULL, OA_ARGUMENT, "do not tell source and target apart");
+    refused(OA_ANSWER_TEXT, NULL, "ex.sum4.tsv", NULL, OA_ARGUMENT,
+            "do not tell source and target apart");
     assert_row(OA_ANSWER_TEXT, NULL, "ex.sum.jsonl", 0, CELLS("hello", "hi", "ho"));
 }
 
@@ -151,27 +170,35 @@ static void test_tables_refused(void **state)
 {
     (void)state;
     write_text("ex.tsv", "1\tgood\n0\tbad\tfilm\n");
-    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT, "ex.tsv, line 2: 3 columns, but line 1 has 2");
+    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT,
+            "ex.tsv, line 2: 3 columns, but line 1 has 2");
     assert_row(OA_ANSWER_CLASS, "1,2", "ex.tsv", 1, CELLS("0", "bad"));
     write_text("ex.tsv", "1\tgood\n0\n");
-    refused(OA_ANSWER_CLASS, "1,2", "ex.tsv", NULL, OA_FORMAT, "ex.tsv, line 2: 1 column, but what is read needs 2");
+    refused(OA_ANSWER_CLASS, "1,2", "ex.tsv", NULL, OA_FORMAT,
+            "ex.tsv, line 2: 1 column, but what is read needs 2");
     write_text("ex.tsv", "label\ttext\n1\ta\n0\tb\n");
     refused(OA_ANSWER_CLASS, "label,txt", "ex.tsv", NULL, OA_ARGUMENT,
             "data.columns names \"txt\", but ex.tsv has, in line 1, \"label\", \"text\"");
-    refused(OA_ANSWER_CLASS, "1,5", "ex.tsv", NULL, OA_ARGUMENT, "column 5, but ex.tsv has 2 columns");
+    refused(OA_ANSWER_CLASS, "1,5", "ex.tsv", NULL, OA_ARGUMENT,
+            "column 5, but ex.tsv has 2 columns");
     refused(OA_ANSWER_CLASS, "0,1", "ex.tsv", NULL, OA_ARGUMENT, "column 0");
-    refused(OA_ANSWER_CLASS, "1", "ex.tsv", NULL, OA_ARGUMENT, "data.columns has 1 column; it says label,text");
-    refused(OA_ANSWER_CLASS, "1,1", "ex.tsv", NULL, OA_ARGUMENT, "names \"1\", a column of ex.tsv that it has already");
+    refused(OA_ANSWER_CLASS, "1", "ex.tsv", NULL, OA_ARGUMENT,
+            "data.columns has 1 column; it says label,text");
+    refused(OA_ANSWER_CLASS, "1,1", "ex.tsv", NULL, OA_ARGUMENT,
+            "names \"1\", a column of ex.tsv that it has already");
     refused(OA_ANSWER_CLASS, "label,text+2", "ex.tsv", NULL, OA_ARGUMENT, "names \"2\", a column");
-    refused(OA_ANSWER_CLASS, "label,text,text", "ex.tsv", NULL, OA_ARGUMENT, "names \"text\", a column");
+    refused(OA_ANSWER_CLASS, "label,text,text", "ex.tsv", NULL, OA_ARGUMENT,
+            "names \"text\", a column");
     write_text("ex.tsv", "1\ta\tb\tc\n0\tb\tc\td\n");
     refused(OA_ANSWER_CLASS, "1,2,3,4", "ex.tsv", NULL, OA_ARGUMENT, "data.columns has 4 columns");
     write_text("ex.tsv", "a\tb\tc\td\te\n");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_ARGUMENT, "say which are read");
     write_text("ex.csv", "1,\"a\nb\n");
-    refused(OA_ANSWER_CLASS, NULL, "ex.csv", NULL, OA_FORMAT, "ex.csv: the quote in line 1 is not closed");
+    refused(OA_ANSWER_CLASS, NULL, "ex.csv", NULL, OA_FORMAT,
+            "ex.csv: the quote in line 1 is not closed");
     write_text("ex.csv", "1,a\n2,\"a\" b\n");
-    refused(OA_ANSWER_CLASS, NULL, "ex.csv", NULL, OA_FORMAT, "ex.csv, line 2: text behind a closing quote");
+    refused(OA_ANSWER_CLASS, NULL, "ex.csv", NULL, OA_FORMAT,
+            "ex.csv, line 2: text behind a closing quote");
     write_text("ex.tsv", "\t\n0\ta\n\n1\t \n0\tb");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT, "the same label");
 }
@@ -184,7 +211,8 @@ static void test_columns_of_one_name(void **state)
     assert_row(OA_ANSWER_CLASS, "label,text,text", "ex.tsv", 0, CELLS("1", "a", "b"));
     assert_row(OA_ANSWER_CLASS, "label,text+text", "ex.tsv", 1, CELLS("0", "c d"));
     assert_row(OA_ANSWER_CLASS, "1,3", "ex.tsv", 1, CELLS("0", "d"));
-    refused(OA_ANSWER_CLASS, "label,text", "ex.tsv", NULL, OA_ARGUMENT, "ex.tsv has more columns \"text\" in line 1");
+    refused(OA_ANSWER_CLASS, "label,text", "ex.tsv", NULL, OA_ARGUMENT,
+            "ex.tsv has more columns \"text\" in line 1");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_ARGUMENT, "or the numbers of the columns");
     assert_row(OA_ANSWER_CLASS, "label,note", "ex.tsv", 1, CELLS("0", "y"));
     write_text("ex.jsonl", "{\"label\": 1, \"Text\": \"a\", \"text\": \"b\"}\n"
@@ -197,17 +225,20 @@ static void test_layout_is_told(void **state)
 {
     (void)state;
     struct oa_example_texts t;
-    write_text("ex.tsv", "klass\tphrase\n1\ta\n0\tb\n1\ta\n0\tb\n1\ta\n0\tb\n1\ta\n0\tb\n1\ta\n0\tb\n");
+    write_text("ex.tsv",
+               "klass\tphrase\n1\ta\n0\tb\n1\ta\n0\tb\n1\ta\n0\tb\n1\ta\n0\tb\n1\ta\n0\tb\n");
     assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, NULL, &t), OA_OK);
     expect_notice("ex.tsv: columns 1,2 of 2 are label,text, line 1 is an example");
     expect_notice("ex.tsv: 3 classes, \"0\", \"1\", \"klass\"\n");
-    expect_notice("ex.tsv: the label \"klass\" is in line 1 alone, and is a class; if line 1 has names");
+    expect_notice(
+        "ex.tsv: the label \"klass\" is in line 1 alone, and is a class; if line 1 has names");
     oa_example_texts_close(&t);
     assert_int_equal(open_texts(OA_ANSWER_CLASS, "klass,phrase", "ex.tsv", NULL, NULL, &t), OA_OK);
     expect_notice("ex.tsv: columns 1,2 of 2 are label,text, line 1 has their names");
     assert_null(strstr(notices, "alone"));
     oa_example_texts_close(&t);
-    write_text("ex.tsv", "1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n");
+    write_text("ex.tsv",
+               "1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n1\ta\n2\tb\n");
     assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, NULL, &t), OA_OK);
     assert_null(strstr(notices, "alone"));
     oa_example_texts_close(&t);
@@ -216,31 +247,38 @@ static void test_layout_is_told(void **state)
 static void test_json(void **state)
 {
     (void)state;
-    write_text("ex.jsonl",
-               "{\"id\": 1, \"text\": \"a\\tb\", \"label\": true}\n\n{\"text\": \"c\", \"label\": false, \"id\": 2}\n");
+    write_text("ex.jsonl", "{\"id\": 1, \"text\": \"a\\tb\", \"label\": true}\n\n{\"text\": \"c\", "
+                           "\"label\": false, \"id\": 2}\n");
     assert_row(OA_ANSWER_CLASS, NULL, "ex.jsonl", 1, CELLS("false", "c"));
     assert_row(OA_ANSWER_CLASS, "id,text", "ex.jsonl", 0, CELLS("1", "a\tb"));
-    write_text("ex.jsonl", "{\"source\": \"a\", \"target\": [\"x\", \"y\"]}\n{\"source\": \"b\", \"target\": \"z\"}\n");
+    write_text("ex.jsonl", "{\"source\": \"a\", \"target\": [\"x\", \"y\"]}\n{\"source\": \"b\", "
+                           "\"target\": \"z\"}\n");
     assert_row(OA_ANSWER_TEXT, NULL, "ex.jsonl", 0, CELLS("a", "x", "y"));
-    refused(OA_ANSWER_TEXT, "target,source", "ex.jsonl", NULL, OA_FORMAT, "neither a text nor a number");
+    refused(OA_ANSWER_TEXT, "target,source", "ex.jsonl", NULL, OA_FORMAT,
+            "neither a text nor a number");
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": 2.5}\n");
     assert_row(OA_ANSWER_TEXT, "target,source", "ex.jsonl", 0, CELLS("2.5", "a"));
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"b\"}\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "ex.jsonl, line 2: there is no key \"target\"");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
+            "ex.jsonl, line 2: there is no key \"target\"");
     refused(OA_ANSWER_TEXT, "1,2", "ex.jsonl", NULL, OA_ARGUMENT, "data.columns names \"1\"");
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": []}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "the list is empty");
     write_text("ex.jsonl", "{\"source\": {}, \"target\": \"a\"}\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "neither a text nor a number at the key \"source\"");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
+            "neither a text nor a number at the key \"source\"");
     write_text("ex.jsonl", "{\"source\": \"a\"\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "ex.jsonl, line 1: no JSON object by itself");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
+            "ex.jsonl, line 1: no JSON object by itself");
     write_text("ex.jsonl", "[\n{\"source\": \"a\", \"target\": \"b\"}\n]\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
             "a file has one a line; jq -c '.[]' makes lines of a list");
     write_text("ex.jsonl", "{\"source\": 12345678901234567890, \"target\": \"b\"}\n");
-    assert_row(OA_ANSWER_TEXT, NULL, "ex.jsonl", 0, CELLS("12345678901234567890", "b")); /* as Python's str has it */
+    assert_row(OA_ANSWER_TEXT, NULL, "ex.jsonl", 0,
+               CELLS("12345678901234567890", "b")); /* as Python's str has it */
     write_text("ex.jsonl", "[1]\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "at byte 1 an object {\"key\": value, …} was expected");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
+            "at byte 1 an object {\"key\": value, …} was expected");
     write_text("ex.jsonl", "{\"a\": 1, \"b\": 2}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_ARGUMENT, "the 2 keys \"a\", \"b\"");
 }
@@ -273,9 +311,11 @@ static void test_pictures(void **state)
     oa_example_texts_close(&t);
     static uint8_t many[1025 * 3073]; /* so many in colour, or the other way round in grey */
     write_bytes("ex.bin", many, sizeof many);
-    refused(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, OA_FORMAT, "3073 pictures in grey as well as 1025 in colour");
+    refused(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, OA_FORMAT,
+            "3073 pictures in grey as well as 1025 in colour");
     write_bytes("ex.bin", bytes, 1026);
-    refused(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, OA_FORMAT, "1026 bytes are not a whole number of pictures");
+    refused(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, OA_FORMAT,
+            "1026 bytes are not a whole number of pictures");
     refused(OA_ANSWER_TEXT, NULL, "ex.bin", NULL, OA_ARGUMENT, "they are for classification");
 }
 
@@ -288,7 +328,8 @@ static void assert_patches(const struct oa_examples *e, size_t row, const uint8_
         assert_int_equal(pixels[k], 0);
     for (int y = 0; y < 32; y++)
         for (int x = 0; x < 32; x++)
-            assert_int_equal(pixels[(1 + y / 4 * 8 + x / 4) * 16 + y % 4 * 4 + x % 4], picture[y * 32 + x]);
+            assert_int_equal(pixels[(1 + y / 4 * 8 + x / 4) * 16 + y % 4 * 4 + x % 4],
+                             picture[y * 32 + x]);
 }
 
 static void check_patch_batch(const struct oa_examples *e, const uint8_t *bytes)
@@ -333,7 +374,9 @@ static void test_patches(void **state)
         expect_error(OA_ARGUMENT, "P one of 2, 4, 8, 16, 32");
     }
     assert_int_equal(oa_example_texts_tokenizer(context, &t, "patch:4", &tok), OA_OK);
-    struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
+    struct oa_example_layout layout = { .source_begin = "[CLS]",
+                                        .source_end = "[SEP]",
+                                        .words = true };
     assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &e), OA_OK);
     assert_int_equal(e.patch, 16);
     for (size_t row = 0; row < 3; row++) {
@@ -349,18 +392,21 @@ static void test_patches(void **state)
     assert_int_equal(oa_tokenizer_patch(read), 4);
     struct oa_given_text text = { "abc", 3 };
     assert_int_equal(oa_source_encode(read, &layout, "here, line 2", &text, 1, &e), OA_FORMAT);
-    expect_error(OA_FORMAT, "here, line 2: a picture has 32 x 32 pixels of a byte, and this has 3 bytes");
+    expect_error(OA_FORMAT,
+                 "here, line 2: a picture has 32 x 32 pixels of a byte, and this has 3 bytes");
     oa_tokenizer_close(read);
     oa_tokenizer_close(tok);
     oa_example_texts_close(&t);
     write_text("ex.tsv", "x\tone\ny\ttwo\n");
     assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, NULL, &t), OA_OK);
     assert_int_equal(oa_example_texts_tokenizer(context, &t, "patch:4", &tok), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "the tokenizer \"patch:4\" is for pictures (*.bin), and the examples are texts");
+    expect_error(OA_ARGUMENT,
+                 "the tokenizer \"patch:4\" is for pictures (*.bin), and the examples are texts");
     oa_example_texts_close(&t);
 }
 
-/* By Pillow 13.0.0's Image.convert("L"): red 76, green 150, blue 29, white 255, (10, 200, 99) 132. */
+/* By Pillow 13.0.0's Image.convert("L"): red 76, green 150, blue 29, white 255, (10, 200, 99) 132.
+ */
 static void test_colours(void **state)
 {
     (void)state;
@@ -386,13 +432,18 @@ static void test_colours(void **state)
     oa_example_texts_close(&t);
 }
 
-/* ---- dialogues ------------------------------------------------------------------------------------------------- */
+/* ---- dialogues
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error open_dialogues(const char *train, double fraction, struct oa_example_texts *out)
+static enum oa_error open_dialogues(const char *train, double fraction,
+                                    struct oa_example_texts *out)
 {
-    struct oa_example_request r = {
-        .train = train, .answer = OA_ANSWER_TEXT, .valid_fraction = fraction, .split_seed = 3, .dialogues = true
-    };
+    struct oa_example_request r = { .train = train,
+                                    .answer = OA_ANSWER_TEXT,
+                                    .valid_fraction = fraction,
+                                    .split_seed = 3,
+                                    .dialogues = true };
     notices[0] = 0;
     return oa_example_texts_open(context, &r, out);
 }
@@ -401,8 +452,8 @@ static void test_dialogues(void **state)
 {
     (void)state;
     struct oa_example_texts t;
-    write_text("ex.txt",
-               "Hello . __eou__ Hi ! __eou__ Bye . __eou__\nalone\n\none __eou__  two\t1\t3 4\n __eou__ a__eou__b\n");
+    write_text("ex.txt", "Hello . __eou__ Hi ! __eou__ Bye . __eou__\nalone\n\none __eou__  "
+                         "two\t1\t3 4\n __eou__ a__eou__b\n");
     assert_int_equal(open_dialogues("ex.txt", 0, &t), OA_OK);
     assert_int_equal(t.train.count, 4);
     static const char *const wanted[][2] = {
@@ -445,7 +496,8 @@ static void test_dialogues(void **state)
     expect_error(OA_FORMAT, "ex.txt, line 1: byte 0xF1 is not UTF-8");
 }
 
-/* Turns of one dialogue are all on one side: of 40 with 5 turns each ten are held out, with all of their four answers.
+/* Turns of one dialogue are all on one side: of 40 with 5 turns each ten are held out, with all of
+ * their four answers.
  */
 static void test_dialogues_stay_whole(void **state)
 {
@@ -454,8 +506,9 @@ static void test_dialogues_stay_whole(void **state)
     static char text[40 * 64];
     size_t n = 0;
     for (int i = 0; i < 40; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "a%d __eou__ b%d __eou__ c%d __eou__ d%d __eou__ e%d\n", i, i,
-                              i, i, i);
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "a%d __eou__ b%d __eou__ c%d __eou__ d%d __eou__ e%d\n", i, i, i, i,
+                              i);
     write_text("ex.txt", text);
     assert_int_equal(open_dialogues("ex.txt", 0.25, &t), OA_OK);
     assert_int_equal(t.train.count, 120);
@@ -475,13 +528,17 @@ static void test_end_is_kept(void **state)
     write_text("ex.txt", "one two three __eou__ four\n");
     assert_int_equal(open_dialogues("ex.txt", 0, &t), OA_OK);
     assert_int_equal(oa_example_texts_tokenizer(context, &t, "byte", &tok), OA_OK);
-    struct oa_example_layout layout = {
-        .source_end = "</s>", .target_end = "</s>", .source_limit = 8, .words = true, .keep_end = true
-    };
+    struct oa_example_layout layout = { .source_end = "</s>",
+                                        .target_end = "</s>",
+                                        .source_limit = 8,
+                                        .words = true,
+                                        .keep_end = true };
     assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &e), OA_OK);
     assert_int_equal(e.source.start[1], 8);
     assert_int_equal(e.source.cut, 1);
-    static const int32_t words[] = { 0, 1, 1, 1, 1, 1, 1, 2 }; /* a blank is of the word behind it */
+    static const int32_t words[] = {
+        0, 1, 1, 1, 1, 1, 1, 2
+    }; /* a blank is of the word behind it */
     for (int i = 0; i < 7; i++) {
         assert_int_equal(e.source.ids[i], "o three"[i]);
         assert_int_equal(e.source.words[i], words[i]);
@@ -492,7 +549,9 @@ static void test_end_is_kept(void **state)
     oa_example_texts_close(&t);
 }
 
-/* ---- labels ---------------------------------------------------------------------------------------------------- */
+/* ---- labels
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void assert_classes(const char *file, const char *const *names)
 {
@@ -516,9 +575,11 @@ static void test_classes(void **state)
     write_text("ex.tsv", "10\ta\n9\tb\nx\tc\n");
     assert_classes("ex.tsv", CELLS("10", "9", "x"));
     write_text("ex.valid.tsv", "polarity\tutterance\n");
-    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", OA_FORMAT, "if line 1 has names, data.columns gives them");
+    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", OA_FORMAT,
+            "if line 1 has names, data.columns gives them");
     write_text("ex.tsv", "1\ta\n\tb\n");
-    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT, "ex.tsv, line 2: the label \"\" is empty");
+    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT,
+            "ex.tsv, line 2: the label \"\" is empty");
     write_text("ex.tsv", "0.5\ta\nnan\tb\n");
     refused(OA_ANSWER_NUMBER, NULL, "ex.tsv", NULL, OA_FORMAT,
             "ex.tsv, line 2: the label \"nan\" is not a finite number");
@@ -535,10 +596,13 @@ static void test_classes(void **state)
     for (int i = 0; i < 150; i++)
         fprintf(f, "text %d\t%d\n", i, i & 1);
     fclose(f);
-    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT, "150 different labels: is another column the label?");
+    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT,
+            "150 different labels: is another column the label?");
 }
 
-/* ---- sides ----------------------------------------------------------------------------------------------------- */
+/* ---- sides
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void write_numbered(const char *path, int count)
 {
@@ -552,7 +616,9 @@ static void test_hold_out(void **state)
 {
     (void)state;
     struct oa_example_texts a, b, c;
-    struct oa_example_request r = { .train = "ex.tsv", .valid = "", .answer = OA_ANSWER_CLASS, .valid_fraction = 0.25 };
+    struct oa_example_request r = {
+        .train = "ex.tsv", .valid = "", .answer = OA_ANSWER_CLASS, .valid_fraction = 0.25
+    };
     write_numbered("ex.tsv", 101);
     assert_int_equal(oa_example_texts_open(context, &r, &a), OA_OK);
     assert_int_equal(oa_example_texts_open(context, &r, &b), OA_OK);
@@ -575,7 +641,8 @@ static void test_hold_out(void **state)
             snprintf(text, sizeof text, "text %zu", line - 1);
             assert_cell(sides[s], i, 1, text);
         }
-    assert_true(a.valid.place[0].line < 26); /* not the end of the file, which may be sorted by label */
+    assert_true(a.valid.place[0].line <
+                26); /* not the end of the file, which may be sorted by label */
     oa_example_texts_close(&a);
     oa_example_texts_close(&b);
     oa_example_texts_close(&c);
@@ -597,8 +664,8 @@ static void test_overlap(void **state)
     assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", NULL, &t), OA_OK);
     assert_int_equal(t.valid_overlap.rows, 2);
     assert_int_equal(t.valid_overlap.sources, 3);
-    expect_notice(
-        "of the 4 validation examples 3 have a text that is among the training examples, 2 with the same label");
+    expect_notice("of the 4 validation examples 3 have a text that is among the training examples, "
+                  "2 with the same label");
     oa_example_texts_close(&t);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Explanations: every mechanism is in the list, every option in force and every refused mode is said, the numbers are
- * those of the layer, and the JSON is JSON. */
+ * Explanations: every mechanism is in the list, every option in force and every refused mode is
+ * said, the numbers are those of the layer, and the JSON is JSON. */
 #include "testing.h"
 
 #include "attention/attention.h"
@@ -27,7 +27,8 @@ static int close_context(void **state)
     return 0;
 }
 
-typedef enum oa_error explanation(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out);
+typedef enum oa_error explanation(oa_context *c, const char *spec, const struct oa_options *o,
+                                  struct oa_text *out);
 
 static struct oa_text explained(const char *spec, explanation *explain)
 {
@@ -64,10 +65,14 @@ static void each_stack_is_explained(void **state)
     (void)state;
     const char *text = "cross: linear & encoder: raganato";
     assert_says(text, "pattern(start):1 | softmax & cross: linear\n");
-    assert_says(text, "\nencoder: the self-attention of the encoder, bidirectional\n\npattern:1 | ");
-    assert_says(text, "\ncross: the cross-attention: queries of the decoder, keys of the encoder\n\nlinear\n");
+    assert_says(text,
+                "\nencoder: the self-attention of the encoder, bidirectional\n\npattern:1 | ");
+    assert_says(
+        text,
+        "\ncross: the cross-attention: queries of the decoder, keys of the encoder\n\nlinear\n");
     assert_says(text, "many keys as queries\n");
-    assert_says("decoder: linear", "\ndecoder: the self-attention of the decoder, causal\n\nlinear\n");
+    assert_says("decoder: linear",
+                "\ndecoder: the self-attention of the decoder, causal\n\nlinear\n");
     assert_says("decoder: linear", "                causal\n");
     struct oa_text out = explained("decoder: softmax", oa_attention_explain);
     assert_int_equal(strncmp(out.s, "softmax\n\ndecoder:", 17), 0);
@@ -75,23 +80,28 @@ static void each_stack_is_explained(void **state)
     assert_null(strstr(out.s, "cross "));
     oa_text_free(&out);
     oa_text_init(&out, context);
-    assert_int_equal(oa_attention_explain(context, "decoder: raganato", &options, &out), OA_ARGUMENT);
+    assert_int_equal(oa_attention_explain(context, "decoder: raganato", &options, &out),
+                     OA_ARGUMENT);
     oa_clear_error(context);
-    assert_int_equal(oa_attention_explain_json(context, "encoder: raganato & x", &options, &out), OA_ARGUMENT);
+    assert_int_equal(oa_attention_explain_json(context, "encoder: raganato & x", &options, &out),
+                     OA_ARGUMENT);
     oa_clear_error(context);
     oa_text_free(&out);
 }
 
-/* The costs are those of the mode: a causal map has half the pairs, and the cross-attention of softmax all of them. */
+/* The costs are those of the mode: a causal map has half the pairs, and the cross-attention of
+ * softmax all of them. */
 static void each_stack_has_its_cost(void **state)
 {
     (void)state;
-    struct oa_text text = explained("encoder: softmax & decoder: softmax & cross: softmax", oa_attention_explain_json);
+    struct oa_text text = explained("encoder: softmax & decoder: softmax & cross: softmax",
+                                    oa_attention_explain_json);
     json_t *root = json_loads(text.s, 0, NULL), *all = json_object_get(root, "stacks");
     double flops[3];
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = { "encoder", "decoder", "cross" };
-        json_t *layer = json_array_get(json_object_get(json_object_get(all, names[i]), "layers"), 0);
+        json_t *layer =
+            json_array_get(json_object_get(json_object_get(all, names[i]), "layers"), 0);
         flops[i] = json_number_value(json_object_get(layer, "flops"));
         assert_true(flops[i] > 0);
         assert_int_equal(json_is_null(json_object_get(layer, "decoding")), i != 1);
@@ -124,8 +134,10 @@ static void words_and_numbers(void **state)
     assert_says("softmax", "65536 trainable, none frozen");
     assert_says("orthogonal", "32768 trainable, 32768 frozen (made again from the seed)");
     assert_says("orthogonal", "defaults      qk=haar, tie=no");
-    assert_says("random(frozen, init=normal)", "options       frozen=yes, init=normal\n    defaults      sigma=auto\n");
-    assert_says("local(window=8)", "options       window=8\n    defaults      dilation=1, qk=learned");
+    assert_says("random(frozen, init=normal)",
+                "options       frozen=yes, init=normal\n    defaults      sigma=auto\n");
+    assert_says("local(window=8)",
+                "options       window=8\n    defaults      dilation=1, qk=learned");
     assert_says("orthogonal(qk=slice)", "query.weight [128, 128] frozen");
     assert_says("random + softmax", "tensors       value.weight [128, 128], mix.theta [4, 2]\n");
     assert_says("dense", "elsewhere     Long Range Arena");
@@ -138,14 +150,15 @@ static void words_and_numbers(void **state)
     assert_says("mix(softmax, random, alpha=fixed, weights=1/2)", "weights=1/2");
 }
 
-/* The engines of softmax do 2 FLOPs a multiply-add, 5 an element of the softmax, and again 2.5 times that and the
- * products of the projections twice in the backward pass. */
+/* The engines of softmax do 2 FLOPs a multiply-add, 5 an element of the softmax, and again 2.5
+ * times that and the products of the projections twice in the backward pass. */
 static void cost_is_what_runs(void **state)
 {
     (void)state;
     double n = 64, d = 128, pairs = n * (n + 1) / 2, projections = 4 * 2 * n * d * d;
     struct oa_text text = explained("softmax", oa_attention_explain_json);
-    json_t *root = json_loads(text.s, 0, NULL), *layer = json_array_get(json_object_get(root, "layers"), 0);
+    json_t *root = json_loads(text.s, 0, NULL),
+           *layer = json_array_get(json_object_get(root, "layers"), 0);
     double flops = json_number_value(json_object_get(layer, "flops"));
     double training = json_number_value(json_object_get(layer, "training_flops"));
     assert_true(fabs(flops - projections - pairs * (4 * d + 5 * 4)) <= 0.01 * flops);
@@ -156,16 +169,21 @@ static void cost_is_what_runs(void **state)
     oa_text_free(&text);
 }
 
-/* Keys and values grow with the text, a recurrence does not, and what is not causal keeps nothing. */
+/* Keys and values grow with the text, a recurrence does not, and what is not causal keeps nothing.
+ */
 static void states_have_their_size(void **state)
 {
     (void)state;
-    assert_says("softmax", "decoding      keeps 16384 numbers after 64 tokens (64 KiB in f32), 8192 after 32");
+    assert_says("softmax",
+                "decoding      keeps 16384 numbers after 64 tokens (64 KiB in f32), 8192 after 32");
     assert_says("random", "keeps 8192 numbers after 64 tokens (32 KiB in f32), 4096 after 32");
-    assert_says("polysketch(sketch=4)", "keeps 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
-    assert_says("lightconv(width=8)", "bidirectional lightconv(width=8): a convolution that is not causal");
+    assert_says("polysketch(sketch=4)",
+                "keeps 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
+    assert_says("lightconv(width=8)",
+                "bidirectional lightconv(width=8): a convolution that is not causal");
     struct oa_text text = explained("linformer", oa_attention_explain_json);
-    json_t *root = json_loads(text.s, 0, NULL), *layer = json_array_get(json_object_get(root, "layers"), 0);
+    json_t *root = json_loads(text.s, 0, NULL),
+           *layer = json_array_get(json_object_get(root, "layers"), 0);
     assert_true(json_is_null(json_object_get(layer, "decoding")));
     json_decref(root);
     oa_text_free(&text);
@@ -184,9 +202,11 @@ static void mistakes_are_told(void **state)
         snprintf(heading, sizeof heading, "\n### %s\n", m->name);
         assert_non_null(strstr(page.s, heading));
         assert_non_null(strstr(page.s, m->citation));
-        if (!m->mistakes && strcmp(m->name, "gaussian") != 0 && strcmp(m->name, "block-sparse") != 0)
+        if (!m->mistakes && strcmp(m->name, "gaussian") != 0 &&
+            strcmp(m->name, "block-sparse") != 0)
             fail_msg("what do others get wrong with %s? add .mistakes, or its name here", m->name);
-        for (const char *s = m->mistakes; s && *s; s += strcspn(s, "\n") + (s[strcspn(s, "\n")] == '\n'))
+        for (const char *s = m->mistakes; s && *s;
+             s += strcspn(s, "\n") + (s[strcspn(s, "\n")] == '\n'))
             if (s[strcspn(s, "\n") - 1] != '.')
                 fail_msg("%s: a mistake is not a sentence: %s", m->name, s);
     }
@@ -201,7 +221,9 @@ static void mistakes_are_errors(void **state)
     oa_text_init(&out, context);
     assert_int_equal(oa_attention_explain(context, "sofmax", &options, &out), OA_ARGUMENT);
     oa_clear_error(context);
-    assert_int_equal(oa_attention_explain_json(context, "orthogonal(qk=block):3 | softmax", &options, &out), OA_OK);
+    assert_int_equal(
+        oa_attention_explain_json(context, "orthogonal(qk=block):3 | softmax", &options, &out),
+        OA_OK);
     options.model_width = 130;
     assert_int_equal(oa_attention_explain(context, "softmax", &options, &out), OA_SHAPE);
     oa_clear_error(context);
@@ -221,9 +243,10 @@ static json_t *parsed(const struct oa_text *text)
 static void forms_in_json(void **state)
 {
     (void)state;
-    struct oa_text list,
-        text = explained("random + orthogonal ; local(window=3):1 | softmax", oa_attention_explain_json);
-    json_t *root = parsed(&text), *layers = json_object_get(root, "layers"), *first = json_array_get(layers, 0);
+    struct oa_text list, text = explained("random + orthogonal ; local(window=3):1 | softmax",
+                                          oa_attention_explain_json);
+    json_t *root = parsed(&text), *layers = json_object_get(root, "layers"),
+           *first = json_array_get(layers, 0);
     assert_int_equal(json_array_size(layers), 2);
     json_t *group = json_array_get(json_object_get(first, "groups"), 0);
     assert_string_equal(json_string_value(json_object_get(group, "spec")), "random + orthogonal");

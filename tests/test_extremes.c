@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers at the ends of what a double holds, through everything that the report writes numbers with: no buffer runs
- * over, no label misstates its number, and no chart holds what a browser cannot read. */
+ * Numbers at the ends of what a double holds, through everything that the report writes numbers
+ * with: no buffer runs over, no label misstates its number, and no chart holds what a browser
+ * cannot read. */
 #include "testing.h"
 
 #include "print/svg.h"
 #include "report/report.h"
-#include "synthetic_contest.h"
+#include "synthetic_comparison.h"
 
 #include <float.h>
 #include <math.h>
@@ -62,7 +63,8 @@ static void check(const struct guarded *g, const char *what, double x)
             fail_msg("%s of %g wrote behind its buffer", what, x);
     if (!memchr(g->text, 0, OA_NUMBER))
         fail_msg("%s of %g has no end", what, x);
-    if (strstr(g->text, "nan") || strstr(g->text, "inf") || strstr(g->text, "-0.0") || strcmp(g->text, "-0") == 0)
+    if (strstr(g->text, "nan") || strstr(g->text, "inf") || strstr(g->text, "-0.0") ||
+        strcmp(g->text, "-0") == 0)
         fail_msg("%s of %g is \"%s\"", what, x, g->text);
 }
 
@@ -84,12 +86,16 @@ static char *fixed_four(char *out, double x)
 static const struct {
     const char *name;
     char *(*write)(char *, double);
-    bool reads_back; /* plain decimals, perhaps with a sign: what is written is the number to 3 digits */
+    bool reads_back; /* plain decimals, perhaps with a sign: what is written is the number to 3
+                        digits */
     double decimals; /* what is smaller may be written as 0 */
 } writers[] = {
-    { "oa_number", three_digits, true, 0 },           { "oa_number_signed", signed_four, true, 1e-4 },
-    { "oa_number_fixed", fixed_four, true, 1e-4 },    { "oa_number_si", oa_number_si, false, 0 },
-    { "oa_number_bytes", oa_number_bytes, false, 0 }, { "oa_number_seconds", oa_number_seconds, false, 0 },
+    { "oa_number", three_digits, true, 0 },
+    { "oa_number_signed", signed_four, true, 1e-4 },
+    { "oa_number_fixed", fixed_four, true, 1e-4 },
+    { "oa_number_si", oa_number_si, false, 0 },
+    { "oa_number_bytes", oa_number_bytes, false, 0 },
+    { "oa_number_seconds", oa_number_seconds, false, 0 },
 };
 
 static double read_back(const char *text)
@@ -112,7 +118,8 @@ static void numbers_at_the_ends(void **state)
             double x = values[i];
             if (!isfinite(x))
                 assert_string_equal(g.text, "–");
-            else if (writers[w].reads_back && !(fabs(read_back(g.text) - x) <= 0.006 * fabs(x) + writers[w].decimals))
+            else if (writers[w].reads_back &&
+                     !(fabs(read_back(g.text) - x) <= 0.006 * fabs(x) + writers[w].decimals))
                 fail_msg("%s of %g is \"%s\"", writers[w].name, x, g.text);
         }
 }
@@ -128,7 +135,8 @@ static double label_value(const char *label)
     return unit ? x * pow(1000, (double)(unit - units + 1)) : x;
 }
 
-/* Every tick of the axis is inside it, has a label of its own, and the label says where the tick is. */
+/* Every tick of the axis is inside it, has a label of its own, and the label says where the tick
+ * is. */
 static void check_axis(const struct oa_axis *a, int about)
 {
     double ticks[OA_TICKS];
@@ -141,7 +149,8 @@ static void check_axis(const struct oa_axis *a, int about)
         prepare(&g);
         oa_axis_label(a, ticks, n, i, g.text);
         check(&g, "oa_axis_label", ticks[i]);
-        double at = oa_axis_at(a, ticks[i]), step = n > 1 && !a->log ? fabs(ticks[1] - ticks[0]) : 0;
+        double at = oa_axis_at(a, ticks[i]),
+               step = n > 1 && !a->log ? fabs(ticks[1] - ticks[0]) : 0;
         if (!(at >= a->from - 1 && at <= a->to + 1))
             fail_msg("the tick %g of [%g, %g] stands at %g", ticks[i], a->low, a->high, at);
         if (!(fabs(label_value(g.text) - ticks[i]) <= 0.05 * step + 1e-9 * fabs(ticks[i]) + 1e-290))
@@ -210,7 +219,8 @@ static void check_drawing(const char *svg, double x, double y)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (strstr(svg, never[i]))
             fail_msg("the chart of %g and %g holds %.40s", x, y, strstr(svg, never[i]));
-    for (const char *at = svg; *at; at += strcspn(at, "0123456789") ? strcspn(at, "0123456789") : 1) {
+    for (const char *at = svg; *at;
+         at += strcspn(at, "0123456789") ? strcspn(at, "0123456789") : 1) {
         size_t digits = strspn(at, "0123456789");
         if (digits > 16)
             fail_msg("the chart of %g and %g holds a number of %zu digits", x, y, digits);
@@ -220,7 +230,8 @@ static void check_drawing(const char *svg, double x, double y)
     }
 }
 
-/* By the tables of DejaVu Sans: of 2048 units an em of 12 px digits have 1303, M 1767 and the other units less. */
+/* By the tables of DejaVu Sans: of 2048 units an em of 12 px digits have 1303, M 1767 and the other
+ * units less. */
 static double label_width(const char *label, size_t letters)
 {
     double units = 0;
@@ -232,7 +243,8 @@ static double label_width(const char *label, size_t letters)
     return 12 * units / 2048;
 }
 
-/* The labels below an axis, which stand around their ticks, end within the picture. Returns how many there are. */
+/* The labels below an axis, which stand around their ticks, end within the picture. Returns how
+ * many there are. */
 static int check_edges(const char *svg)
 {
     static const char start[] = "<text class=\"tick\" x=\"", middle[] = "text-anchor=\"middle\">";
@@ -244,7 +256,8 @@ static int check_edges(const char *svg)
         const char *text = strncmp(at, start, sizeof start - 1) == 0 ? strchr(at, '>') + 1 : NULL;
         if (!text || strncmp(text - (sizeof middle - 1), middle, sizeof middle - 1) != 0)
             continue;
-        double x = strtod(at + sizeof start - 1, NULL), half = label_width(text, strcspn(text, "<")) / 2;
+        double x = strtod(at + sizeof start - 1, NULL),
+               half = label_width(text, strcspn(text, "<")) / 2;
         if (x - half < 0 || x + half > width)
             fail_msg("%.*s at %g leaves a picture of %g", (int)strcspn(text, "<"), text, x, width);
         count++;
@@ -252,7 +265,8 @@ static int check_edges(const char *svg)
     return count;
 }
 
-/* A tick may stand right at the end of its axis, as 1000000 does where that is the largest value. */
+/* A tick may stand right at the end of its axis, as 1000000 does where that is the largest value.
+ */
 static void labels_at_the_edge(void **state)
 {
     (void)state;
@@ -262,10 +276,13 @@ static void labels_at_the_edge(void **state)
         struct oa_series series = { .name = "a", .x = x, .y = y, .count = 2 };
         struct oa_text t;
         oa_text_init(&t, c);
-        oa_svg_lines(
-            &(struct oa_line_chart){
-                .title = "", .x_label = "x", .y_label = "y", .series = &series, .count = 1, .width = 360 },
-            &t);
+        oa_svg_lines(&(struct oa_line_chart){ .title = "",
+                                              .x_label = "x",
+                                              .y_label = "y",
+                                              .series = &series,
+                                              .count = 1,
+                                              .width = 360 },
+                     &t);
         assert_true(check_edges(t.s) >= 2);
         oa_text_free(&t);
     }
@@ -281,7 +298,8 @@ static void charts_at_the_ends(void **state)
             for (int log = 0; log < 2; log++) {
                 double x[3] = { 1, 2, values[i] }, y[3] = { 1, values[i], values[j] };
                 struct oa_series series = { .name = "a", .x = x, .y = y, .count = 3, .dots = true };
-                struct oa_point points[2] = { { "a", 1, values[j], values[i], values[i], values[j], 0, true },
+                struct oa_point points[2] = { { "a", 1, values[j], values[i], values[i], values[j],
+                                                0, true },
                                               { "b", values[j], NAN, NAN, 2, NAN, 1, true } };
                 struct oa_span spans[2] = { { "a", NULL, "worse", values[i], values[j], 0 },
                                             { "b", NULL, NULL, 1, NAN, 1 } };
@@ -295,12 +313,17 @@ static void charts_at_the_ends(void **state)
                                                       .series = &series,
                                                       .count = 1 },
                              &t);
-                oa_svg_points(
-                    &(struct oa_point_chart){
-                        .title = "", .x_label = "x", .y_label = "y", .x_log = log, .points = points, .count = 2 },
+                oa_svg_points(&(struct oa_point_chart){ .title = "",
+                                                        .x_label = "x",
+                                                        .y_label = "y",
+                                                        .x_log = log,
+                                                        .points = points,
+                                                        .count = 2 },
+                              &t);
+                oa_svg_intervals(
+                    &(struct oa_interval_chart){
+                        .title = "", .x_label = "x", .spans = spans, .count = 2 },
                     &t);
-                oa_svg_intervals(&(struct oa_interval_chart){ .title = "", .x_label = "x", .spans = spans, .count = 2 },
-                                 &t);
                 check_drawing(t.s, values[i], values[j]);
                 check_edges(t.s);
                 oa_text_free(&t);
@@ -308,19 +331,20 @@ static void charts_at_the_ends(void **state)
     oa_close(c);
 }
 
-/* A contest in which one attention's losses are `x`: every form of the report is written. */
+/* A comparison in which one attention's losses are `x`: every form of the report is written. */
 static void reports_at_the_ends(void **state)
 {
     (void)state;
     for (int i = 0; i < VALUES; i++) {
         oa_context *c = oa_open(NULL);
-        struct oa_contest k;
+        struct oa_comparison k;
         struct oa_summary s;
         struct oa_text t;
-        make_contest(c, six_attentions, 3, 3, &k);
+        make_comparison(c, six_attentions, 3, 3, &k);
         for (int r = 0; r < 3; r++) {
             struct oa_run *run = &k.entries[1].runs[r];
-            run->valid_loss = run->seconds = run->seconds_per_step = run->peak_memory = run->flops = values[i];
+            run->valid_loss = run->seconds = run->seconds_per_step = run->peak_memory = run->flops =
+                values[i];
             run->curve[run->points - 1].valid_loss = run->curve[5].train_loss = values[i];
         }
         assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
@@ -330,7 +354,8 @@ static void reports_at_the_ends(void **state)
         oa_report_json(&k, &s, &t);
         for (const char *line = t.s; *line; line += strcspn(line, "\n") + 1)
             if (strspn(line, " ") < 2 && strcspn(line, "\n") > 4000)
-                fail_msg("losses of %g make a line of %zu characters", values[i], strcspn(line, "\n"));
+                fail_msg("losses of %g make a line of %zu characters", values[i],
+                         strcspn(line, "\n"));
         assert_null(strstr(t.s, "nan"));
         assert_null(strstr(t.s, " inf"));
         oa_text_cut(&t, 0);
@@ -341,7 +366,7 @@ static void reports_at_the_ends(void **state)
         assert_int_equal(oa_status(c), OA_OK);
         oa_text_free(&t);
         oa_summary_free(&s);
-        oa_contest_free(&k);
+        oa_comparison_free(&k);
         oa_close(c);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files and safetensors: what is written comes back; what fails leaves the old file; what is damaged is refused. */
+ * Files and safetensors: what is written comes back; what fails leaves the old file; what is
+ * damaged is refused. */
 #include "setups.h"
 
 #include "base/base.h"
@@ -53,7 +54,9 @@ static void put(const char *path, const void *data, size_t length)
     fclose(f);
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------- */
+/* ---- files
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void written_files_come_back(void **state)
 {
@@ -122,7 +125,8 @@ static void folders_are_made(void **state)
     expect_error(OA_IO, "cannot make the folder");
 }
 
-/* ---- writing that fails -------------------------------------------------------------------------------------- */
+/* ---- writing that fails
+ * -------------------------------------------------------------------------------------- */
 
 static void a_full_disk_is_reported(void **state)
 {
@@ -130,7 +134,8 @@ static void a_full_disk_is_reported(void **state)
     if (access("/dev/full", W_OK) != 0)
         skip();
     assert_int_equal(oa_file_write(context, "/dev/full", "12345", 5), OA_IO);
-    expect_error(OA_IO, "cannot write /dev/full: No space left on device after 0 bytes, with 5 more");
+    expect_error(OA_IO,
+                 "cannot write /dev/full: No space left on device after 0 bytes, with 5 more");
     assert_int_equal(oa_file_append(context, "/dev/full", "12345", 5), OA_IO);
     expect_error(OA_IO, "free some space");
 }
@@ -174,7 +179,8 @@ static void devices_are_not_replaced(void **state)
     assert_true(S_ISCHR(about.st_mode));
 }
 
-/* ---- safetensors --------------------------------------------------------------------------------------------- */
+/* ---- safetensors
+ * --------------------------------------------------------------------------------------------- */
 
 static float matrix[6] = { 1, -2, 3.5f, 4, 5, -6 };
 static const uint16_t halves[3] = { 0x3f80, 0xc000, 0x4040 };
@@ -235,7 +241,8 @@ static void tensors_of_a_file_that_is_cut_later_stay(void **state)
     assert_int_equal(truncate("t.safetensors", 0), 0);
     for (int i = 0; i < ARRAYS; i++)
         if (arrays[i].bytes)
-            assert_memory_equal(oa_tensors_find(f, arrays[i].name)->data, arrays[i].data, arrays[i].bytes);
+            assert_memory_equal(oa_tensors_find(f, arrays[i].name)->data, arrays[i].data,
+                                arrays[i].bytes);
     oa_tensors_close(f);
 }
 
@@ -253,7 +260,8 @@ static void reading_ends_at_a_stop(void **state)
     oa_stop(context, SIGTERM);
     assert_int_equal(oa_file_read(context, "long", &read, &length), OA_INTERRUPTED);
     expect_error(OA_INTERRUPTED, "stopped by signal 15 while reading long");
-    assert_int_equal(oa_json_parse(context, "long", text, long_enough, NULL, &root), OA_INTERRUPTED);
+    assert_int_equal(oa_json_parse(context, "long", text, long_enough, NULL, &root),
+                     OA_INTERRUPTED);
     expect_error(OA_INTERRUPTED, "stopped by signal 15 while reading long");
     assert_int_equal(oa_json_read(context, "short", NULL, &root), OA_OK);
     json_decref(root);
@@ -283,7 +291,8 @@ static void headers_are_those_of_the_reference(void **state)
 {
     (void)state;
     static const char expected[] =
-        "{\"__metadata__\":{\"format\":\"pt\"},\"b.l\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
+        "{\"__metadata__\":{\"format\":\"pt\"},\"b.l\":{\"dtype\":\"I64\",\"shape\":[],\"data_"
+        "offsets\":[0,8]},"
         "\"a.d\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[8,16]},"
         "\"a.w\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[16,40]},"
         "\"u\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[40,43]}}";
@@ -295,7 +304,9 @@ static void headers_are_those_of_the_reference(void **state)
     };
     char *file;
     size_t length;
-    assert_int_equal(oa_tensors_write(context, "t", given, 4, (const char *const[]){ "format", "pt", NULL }), OA_OK);
+    assert_int_equal(
+        oa_tensors_write(context, "t", given, 4, (const char *const[]){ "format", "pt", NULL }),
+        OA_OK);
     assert_int_equal(oa_file_read(context, "t", &file, &length), OA_OK);
     assert_memory_equal(file + 8, expected, strlen(expected));
     assert_int_equal(length % 8, 43 % 8);
@@ -363,7 +374,7 @@ static enum oa_error open_header(const char *json, size_t data)
     return e;
 }
 
-#define TENSOR(name, shape, begin, end)                                                                                \
+#define TENSOR(name, shape, begin, end)                                                            \
     "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
 static void broken_headers_are_refused(void **state)
@@ -377,13 +388,18 @@ static void broken_headers_are_refused(void **state)
     } cases[] = {
         { "{" TENSOR("a", "[2]", 0, 8) "}", 8, OA_OK, "" },
         { "{" TENSOR("b", "[1]", 4, 8) "," TENSOR("a", "[1]", 0, 4) "}  ", 8, OA_OK, "" },
-        { "{" TENSOR("a", "[2]", 0, 8) "}", 7, OA_FORMAT, "t: tensor a lies at bytes 0 to 8, but the file has 7" },
-        { "{" TENSOR("a", "[2]", 0, 8) "}", 9, OA_FORMAT, "t: the tensors end at byte 8, but the file has 9" },
-        { "{" TENSOR("a", "[2]", 4, 12) "}", 12, OA_FORMAT, "a begins at byte 4, but nothing covers byte 0" },
+        { "{" TENSOR("a", "[2]", 0, 8) "}", 7, OA_FORMAT,
+          "t: tensor a lies at bytes 0 to 8, but the file has 7" },
+        { "{" TENSOR("a", "[2]", 0, 8) "}", 9, OA_FORMAT,
+          "t: the tensors end at byte 8, but the file has 9" },
+        { "{" TENSOR("a", "[2]", 4, 12) "}", 12, OA_FORMAT,
+          "a begins at byte 4, but nothing covers byte 0" },
         { "{" TENSOR("a", "[2]", 0, 8) "," TENSOR("b", "[2]", 4, 12) "}", 12, OA_FORMAT,
           "one before it ends at byte 8" },
-        { "{" TENSOR("a", "[1]", 0, 4) "," TENSOR("a", "[1]", 4, 8) "}", 8, OA_FORMAT, "duplicate" },
-        { "{" TENSOR("a", "[3]", 0, 8) "}", 8, OA_FORMAT, "a has 8 bytes, but its type and shape need 12" },
+        { "{" TENSOR("a", "[1]", 0, 4) "," TENSOR("a", "[1]", 4, 8) "}", 8, OA_FORMAT,
+          "duplicate" },
+        { "{" TENSOR("a", "[3]", 0, 8) "}", 8, OA_FORMAT,
+          "a has 8 bytes, but its type and shape need 12" },
         { "{" TENSOR("a", "[-2]", 0, 8) "}", 8, OA_FORMAT, "side 0 of tensor a" },
         { "{" TENSOR("a", "[2.0]", 0, 8) "}", 8, OA_FORMAT, "side 0 of tensor a" },
         { "{" TENSOR("a", "[4611686018427387904,4]", 0, 0) "}", 0, OA_FORMAT, "too large" },
@@ -393,8 +409,10 @@ static void broken_headers_are_refused(void **state)
         { "{\"a\":{\"dtype\":\"F16\",\"shape\":[4],\"data_offsets\":[0,8]}}", 8, OA_UNSUPPORTED,
           "tensor a has the type F16" },
         { "{\"a\":{\"shape\":[4],\"data_offsets\":[0,8]}}", 8, OA_FORMAT, "tensor a has no dtype" },
-        { "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, OA_FORMAT, "tensor a has no shape" },
-        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, OA_FORMAT, "no pair of data_offsets" },
+        { "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, OA_FORMAT,
+          "tensor a has no shape" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, OA_FORMAT,
+          "no pair of data_offsets" },
         { "{\"a\":3}", 0, OA_FORMAT, "not described by a JSON object" },
         { "{\"__metadata__\":{\"a\":1}}", 0, OA_FORMAT, "the metadata \"a\" is not a text" },
         { "{\"__metadata__\":[]}", 0, OA_FORMAT, "__metadata__ is not a JSON object" },
@@ -485,8 +503,10 @@ static void pipes_are_read(void **state)
 static void digests_are_sha256(void **state)
 {
     (void)state;
-    assert_string_equal(oa_digest_of("abc", 3).hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    assert_string_equal(oa_digest_of("", 0).hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_string_equal(oa_digest_of("abc", 3).hex,
+                        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_string_equal(oa_digest_of("", 0).hex,
+                        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     struct oa_array parts[] = { { .data = "a", .bytes = 1 }, { .data = "bc", .bytes = 2 } };
     assert_string_equal(oa_digest_of_arrays(parts, 2).hex, oa_digest_of("abc", 3).hex);
 }

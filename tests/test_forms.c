@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole models of every form: losses, outputs and gradients against those that PyTorch made in float64
- * (tests/golden-tasks); that padding says nothing; what their files keep; what is refused. */
+ * Whole models of every form: losses, outputs and gradients against those that PyTorch made in
+ * float64 (tests/golden-tasks); that padding says nothing; what their files keep; what is refused.
+ */
 #include "testing.h"
 
 #include "model/model.h"
@@ -10,8 +11,9 @@
 
 #define GOLDEN SOURCE_DIR "/tests/golden-tasks/"
 
-static const char *const cases[] = { "translation", "translation-post", "pairs",         "classes-mean", "classes-last",
-                                     "number",      "masked",           "language-post", "patches" };
+static const char *const cases[] = { "translation",  "translation-post", "pairs",
+                                     "classes-mean", "classes-last",     "number",
+                                     "masked",       "language-post",    "patches" };
 enum { CASES = sizeof cases / sizeof *cases, MOST = 64 };
 
 struct golden {
@@ -103,7 +105,8 @@ static void read_options(struct golden *g)
     g->form.patch = patch ? strtol(patch, NULL, 10) : 0;
 }
 
-/* Every trained tensor of the model is in the file, with its shape; what is frozen the model makes itself. */
+/* Every trained tensor of the model is in the file, with its shape; what is frozen the model makes
+ * itself. */
 static void read_weights(struct golden *g)
 {
     int trained = 0;
@@ -115,8 +118,8 @@ static void read_weights(struct golden *g)
             continue;
         if (!a || a->dim[0] != p->dim[0] || (long)(a->bytes / sizeof(double)) != p->count)
             fail_msg("%s: %s is not in the file as the model has it", g->name, p->name);
-        void *host =
-            oa_view_open(&v, g->device, p->value, (size_t)p->count * g->device->numbers.real_size, OA_VIEW_WRITE);
+        void *host = oa_view_open(&v, g->device, p->value,
+                                  (size_t)p->count * g->device->numbers.real_size, OA_VIEW_WRITE);
         for (long k = 0; k < p->count; k++)
             oa_real_set(g->device, host, k, oa_array_value(a, (size_t)k));
         oa_view_close(&v);
@@ -181,7 +184,8 @@ static const struct oa_array *expected(const struct golden *g, const char *kind,
     return oa_tensors_find(g->file, whole);
 }
 
-static void assert_near(const struct golden *g, const char *what, double got, double want, double tolerance)
+static void assert_near(const struct golden *g, const char *what, double got, double want,
+                        double tolerance)
 {
     if (!(fabs(got - want) <= tolerance * (1 + fabs(want))))
         fail_msg("%s: %s is %.17g, PyTorch has %.17g", g->name, what, got, want);
@@ -196,9 +200,11 @@ static void check_gradients(const struct golden *g, double tolerance)
             continue;
         const struct oa_array *want = expected(g, "gradient", p->name);
         const void *host =
-            oa_view_open(&v, g->device, p->gradient, (size_t)p->count * g->device->numbers.real_size, OA_VIEW_READ);
+            oa_view_open(&v, g->device, p->gradient,
+                         (size_t)p->count * g->device->numbers.real_size, OA_VIEW_READ);
         for (long k = 0; k < p->count; k++)
-            assert_near(g, p->name, oa_real_get(g->device, host, k), oa_array_value(want, (size_t)k), tolerance);
+            assert_near(g, p->name, oa_real_get(g->device, host, k),
+                        oa_array_value(want, (size_t)k), tolerance);
         oa_view_close(&v);
     }
 }
@@ -219,7 +225,8 @@ static void check_golden(const char *name, enum oa_precision p, double tolerance
 {
     static struct golden g;
     open_golden(&g, name, p, 2);
-    assert_near(&g, "the loss", loss(&g, false), oa_array_value(expected(&g, "expected", "loss"), 0), tolerance);
+    assert_near(&g, "the loss", loss(&g, false),
+                oa_array_value(expected(&g, "expected", "loss"), 0), tolerance);
     assert_near(&g, "the training loss", training_step(&g),
                 oa_array_value(expected(&g, "expected", "training_loss"), 0), tolerance);
     check_gradients(&g, tolerance);
@@ -248,8 +255,10 @@ static void change_padding(struct golden *g)
 {
     for (int b = 0; b < g->batch.rows; b++) {
         for (int i = g->batch.lengths[b]; i < g->batch.length; i++)
-            g->ids[0][b * g->batch.length + i] = (g->ids[0][b * g->batch.length + i] + 3) % (int32_t)g->form.vocabulary;
-        for (int i = g->batch.source ? g->batch.source_lengths[b] : 0; i < g->batch.source_length; i++)
+            g->ids[0][b * g->batch.length + i] =
+                (g->ids[0][b * g->batch.length + i] + 3) % (int32_t)g->form.vocabulary;
+        for (int i = g->batch.source ? g->batch.source_lengths[b] : 0; i < g->batch.source_length;
+             i++)
             g->ids[4][b * g->batch.source_length + i] ^= 1;
     }
 }
@@ -257,14 +266,16 @@ static void change_padding(struct golden *g)
 static void read_gradients(const struct golden *g, void *out)
 {
     const struct oa_store *s = &g->model->store;
-    g->device->ops->download(g->device, (size_t)s->updated * g->device->numbers.real_size, s->gradients, out);
+    g->device->ops->download(g->device, (size_t)s->updated * g->device->numbers.real_size,
+                             s->gradients, out);
 }
 
 /* Bits: of the loss and of all gradients. */
 static void padding_says_nothing(void **state)
 {
     static struct golden g;
-    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32, OA_PRECISION_BF16 };
+    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32,
+                                                    OA_PRECISION_BF16 };
     (void)state;
     for (int i = 0; i < CASES * 3; i++) {
         open_golden(&g, cases[i / 3], precisions[i % 3], 1 + i % 2);
@@ -287,8 +298,10 @@ static void padding_says_nothing(void **state)
 static void check_words(const char *name, const char *attention)
 {
     static struct golden g;
-    static const int32_t words[2][21] = { { 0, 0, 1, 1, 2, 2, 3, 0, 1, 1, 2, 3, 3, 4, 0, 0, 1, 1, 1, 2, 2 },
-                                          { 0, 1, 1, 1, 2, 3, 3, 0, 0, 0, 1, 2, 2, 3, 0, 0, 1, 1, 1, 2, 2 } };
+    static const int32_t words[2][21] = {
+        { 0, 0, 1, 1, 2, 2, 3, 0, 1, 1, 2, 3, 3, 4, 0, 0, 1, 1, 1, 2, 2 },
+        { 0, 1, 1, 1, 2, 3, 3, 0, 0, 0, 1, 2, 2, 3, 0, 0, 1, 1, 1, 2, 2 }
+    };
     double sum[2];
     open_golden(&g, name, OA_PRECISION_F64, 1);
     struct oa_options o = g.options;
@@ -316,8 +329,10 @@ static void words_reach_the_encoder(void **state)
 
 /* ---- plans ---- */
 
-/* A step on the plan device, which is given shapes, takes the memory of a real one in which every token is a target. */
-static size_t memory_of(struct golden *g, struct oa_device *d, struct oa_model *m, const struct oa_batch *b)
+/* A step on the plan device, which is given shapes, takes the memory of a real one in which every
+ * token is a target. */
+static size_t memory_of(struct golden *g, struct oa_device *d, struct oa_model *m,
+                        const struct oa_batch *b)
 {
     oa_tape t;
     oa_tape_init(&t, d);
@@ -347,7 +362,8 @@ static void plans_know_the_memory(void **state)
         g.batch.lengths = g.batch.source_lengths = NULL;
         oa_device_open(g.c, OA_PRECISION_F32, true, &plan);
         oa_model_open(plan, &g.options, &g.form, true, &m);
-        size_t planned = memory_of(&g, plan, m, &shape), taken = memory_of(&g, g.device, g.model, &g.batch);
+        size_t planned = memory_of(&g, plan, m, &shape),
+               taken = memory_of(&g, g.device, g.model, &g.batch);
         if (g.device->ops->shared) /* elsewhere what is lent is copied */
             assert_int_equal(planned, taken);
         oa_model_close(m);
@@ -394,7 +410,8 @@ static void check_file(struct golden *g)
     oa_model_close(again);
     form.segments = !form.segments; /* another model, if there is one */
     if (oa_check_form(g->c, &form, &options) == OA_OK)
-        assert_int_not_equal(oa_model_open_saved(g->device, model, &options, &form, tokenizer, &again), OA_OK);
+        assert_int_not_equal(
+            oa_model_open_saved(g->device, model, &options, &form, tokenizer, &again), OA_OK);
     oa_clear_error(g->c);
     oa_tokenizer_close(tokenizer);
     remove(model);
@@ -448,12 +465,17 @@ static void configurations_are_checked(void **state)
 {
     static const char path[] = "test_forms.json";
     static const char *const wrong[][2] = {
-        { "{\"architecture\": \"decodr\", \"vocabulary\": 5, \"options\": {}}", "\"encoder-decoder\"" },
-        { "{\"architecture\": \"encoder\", \"output\": \"token\", \"vocabulary\": 5, \"options\": {}}", "\"number\"" },
-        { "{\"architecture\": \"encoder\", \"output\": \"classes\", \"classes\": 2.5, \"vocabulary\": 5, \"options\": "
+        { "{\"architecture\": \"decodr\", \"vocabulary\": 5, \"options\": {}}",
+          "\"encoder-decoder\"" },
+        { "{\"architecture\": \"encoder\", \"output\": \"token\", \"vocabulary\": 5, \"options\": "
+          "{}}",
+          "\"number\"" },
+        { "{\"architecture\": \"encoder\", \"output\": \"classes\", \"classes\": 2.5, "
+          "\"vocabulary\": 5, \"options\": "
           "{}}",
           "\"classes\"" },
-        { "{\"architecture\": \"encoder\", \"segments\": 1, \"vocabulary\": 5, \"options\": {}}", "\"segments\"" },
+        { "{\"architecture\": \"encoder\", \"segments\": 1, \"vocabulary\": 5, \"options\": {}}",
+          "\"segments\"" },
         { "{\"architecture\": \"encoder\", \"vocabulary\": 0, \"options\": {}}", "\"vocabulary\"" },
         { "{\"architecture\": \"encoder\", \"vocabulary\": 5}", "\"options\"" },
     };
@@ -476,8 +498,8 @@ static void configurations_are_checked(void **state)
 
 /* ---- refusals ---- */
 
-static void check_refusal(oa_context *c, const struct oa_model_form *f, const char *key, const char *value,
-                          const char *part)
+static void check_refusal(oa_context *c, const struct oa_model_form *f, const char *key,
+                          const char *value, const char *part)
 {
     struct oa_options o;
     const char *sentence;
@@ -494,8 +516,9 @@ static void check_refusal(oa_context *c, const struct oa_model_form *f, const ch
 static void options_without_meaning_are_refused(void **state)
 {
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
-    struct oa_model_form lm = oa_language_model_form(5),
-                         classes = { .encoder = true, .output = OA_OUTPUT_CLASSES, .vocabulary = 5, .classes = 2 };
+    struct oa_model_form lm = oa_language_model_form(5), classes = {
+        .encoder = true, .output = OA_OUTPUT_CLASSES, .vocabulary = 5, .classes = 2
+    };
     struct oa_model_form number = classes, both = lm, causal = classes, single = classes;
     number.output = OA_OUTPUT_NUMBER;
     both.encoder = true;
@@ -556,7 +579,8 @@ static void texts_are_scored_by_language_models(void **state)
     (void)state;
     for (int i = 0; i < CASES; i++) {
         open_golden(&g, cases[i], OA_PRECISION_F64, 1);
-        bool language = strcmp(cases[i], "language-post") == 0, tokens = g.form.decoder && !g.form.classes;
+        bool language = strcmp(cases[i], "language-post") == 0,
+             tokens = g.form.decoder && !g.form.classes;
         assert_int_equal(oa_model_score(&g.tape, g.model, ids, 3, nats) == OA_OK, language);
         oa_clear_error(g.c);
         assert_int_equal(oa_decoding_open(g.model, &d) == OA_OK, tokens);
@@ -572,10 +596,12 @@ static void first_values_follow_the_options(void **state)
     static struct golden g;
     (void)state;
     open_golden(&g, "language-post", OA_PRECISION_F64, 1);
-    assert_true(fabs(oa_store_find(&g.model->store, "decoder.layers.1.ffn.out.weight")->scale - sqrt(1.0 / 12)) <
+    assert_true(fabs(oa_store_find(&g.model->store, "decoder.layers.1.ffn.out.weight")->scale -
+                     sqrt(1.0 / 12)) < 1e-15);
+    assert_true(fabs(oa_store_find(&g.model->store, "embedding.weight")->scale - sqrt(1.0 / 8)) <
                 1e-15);
-    assert_true(fabs(oa_store_find(&g.model->store, "embedding.weight")->scale - sqrt(1.0 / 8)) < 1e-15);
-    assert_true(fabs(oa_store_find(&g.model->store, "position.weight")->scale - sqrt(1.0 / 8)) < 1e-15);
+    assert_true(fabs(oa_store_find(&g.model->store, "position.weight")->scale - sqrt(1.0 / 8)) <
+                1e-15);
     close_golden(&g);
 }
 

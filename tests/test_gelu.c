@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GELU by look-up: of every number that bf16 has, the bits of the version that computes. That this is right is for
- * test_kernels. It is used where there is AMX, and needs AVX512_BF16 alone.
+ * GELU by look-up: of every number that bf16 has, the bits of the version that computes. That this
+ * is right is for test_kernels. It is used where there is AMX, and needs AVX512_BF16 alone.
  */
 #include "testing.h"
 
@@ -54,14 +54,16 @@ static void need_bf16(const struct fixture *f)
     assert_ptr_not_equal(f->computed.gelu_gradient, f->looked_up.gelu_gradient);
 }
 
-/* What is no number may be any that is none: which one depends on the order in which a compiler has factors. */
+/* What is no number may be any that is none: which one depends on the order in which a compiler has
+ * factors. */
 static void assert_same(const struct fixture *f)
 {
     for (int i = 0; i < NUMBERS; i++) {
         uint16_t computed = f->out[0][i], looked_up = f->out[1][i];
         bool nan = isnan(oa_bf16_to_float(computed)) && isnan(oa_bf16_to_float(looked_up));
         if (computed != looked_up && !nan)
-            fail_msg("number %d of 0x%04x: 0x%04x is looked up, 0x%04x computed", i, f->x[i], looked_up, computed);
+            fail_msg("number %d of 0x%04x: 0x%04x is looked up, 0x%04x computed", i, f->x[i],
+                     looked_up, computed);
     }
 }
 
@@ -77,7 +79,8 @@ static void test_values(void **state)
 /* Gradients of both signs, that round up and down, and that make denormals, infinities and NaN. */
 static void test_gradients(void **state)
 {
-    static const float gradients[GRADIENTS] = { 1, -0.77f, 3.1e-39f, -1.7e38f, 0, (float)INFINITY, (float)NAN };
+    static const float gradients[GRADIENTS] = { 1, -0.77f,          3.1e-39f,  -1.7e38f,
+                                                0, (float)INFINITY, (float)NAN };
     struct fixture *f = *state;
     need_bf16(f);
     for (int g = 0; g < GRADIENTS; g++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random projections: orthonormal to the last digits, Haar in law, the same on any number of threads, and refused where
- * a kind does not exist. */
+ * Random projections: orthonormal to the last digits, Haar in law, the same on any number of
+ * threads, and refused where a kind does not exist. */
 #include "testing.h"
 
 #include "attention/attention.h"
@@ -28,7 +28,8 @@ static int close_contexts(void **state)
     return 0;
 }
 
-static double *draw(oa_context *c, const char *kind, long d, long heads, long width, const char *name)
+static double *draw(oa_context *c, const char *kind, long d, long heads, long width,
+                    const char *name)
 {
     struct oa_projection_shape p = {
         .kind = oa_projection_of(kind), .d = d, .heads = heads, .width = width, .layer_heads = heads
@@ -66,13 +67,16 @@ static const char *const orthonormal_kinds[] = { "haar", "gram-schmidt", "slice"
                                                  "hd3",  "block",        "givens", "permutation" };
 #define KINDS (sizeof orthonormal_kinds / sizeof orthonormal_kinds[0])
 
-/* ---- orthonormal ------------------------------------------------------------------------------------------------- */
+/* ---- orthonormal
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void columns_are_orthonormal(void **state)
 {
     (void)state;
-    static const long shapes[][3] = { { 8, 2, 4 },    { 12, 3, 4 }, { 15, 5, 3 },  { 96, 2, 48 }, { 128, 4, 32 },
-                                      { 150, 3, 50 }, { 7, 1, 7 },  { 64, 1, 64 }, { 1, 1, 1 } };
+    static const long shapes[][3] = { { 8, 2, 4 },   { 12, 3, 4 },   { 15, 5, 3 },
+                                      { 96, 2, 48 }, { 128, 4, 32 }, { 150, 3, 50 },
+                                      { 7, 1, 7 },   { 64, 1, 64 },  { 1, 1, 1 } };
     for (size_t k = 0; k < KINDS; k++) {
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
             long d = shapes[s][0], heads = shapes[s][1], width = shapes[s][2];
@@ -104,7 +108,8 @@ static void qr_agrees_with_gram_schmidt(void **state)
     static const long shapes[][2] = { { 5, 5 }, { 40, 7 }, { 97, 33 }, { 130, 66 }, { 768, 64 } };
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         long d = shapes[s][0], k = shapes[s][1];
-        double *q = draw(context, "haar", d, 1, k, "same"), *m = draw(context, "gram-schmidt", d, 1, k, "same");
+        double *q = draw(context, "haar", d, 1, k, "same"),
+               *m = draw(context, "gram-schmidt", d, 1, k, "same");
         for (long i = 0; i < d * k; i++)
             assert_true(fabs(q[i] - m[i]) <= 1e-10);
         free(q);
@@ -123,10 +128,12 @@ static void qr_of_what_has_no_full_rank(void **state)
     free(work);
 }
 
-/* Heads that are slices of one matrix keep the norm: Σ_h |x U_h|² = |x|²; independent heads do not. */
+/* Heads that are slices of one matrix keep the norm: Σ_h |x U_h|² = |x|²; independent heads do not.
+ */
 static double heads_norm(const char *kind, long d, long heads)
 {
-    double *u = draw(context, kind, d, heads, d / heads, "parseval"), *x = calloc((size_t)d, sizeof *x), sum = 0;
+    double *u = draw(context, kind, d, heads, d / heads, "parseval"),
+           *x = calloc((size_t)d, sizeof *x), sum = 0;
     assert_non_null(x);
     for (long i = 0; i < d; i++)
         x[i] = oa_random_normal(oa_stream_named(3, "x"), (uint64_t)i);
@@ -150,16 +157,20 @@ static void slices_of_groups_are_one_matrix(void **state)
 {
     (void)state;
     double *whole = draw(context, "slice", 24, 4, 6, "groups"), part[24 * 12];
-    struct oa_projection_shape p = { OA_PROJECTION_SLICE, 24, 2, 6, .first_head = 2, .layer_heads = 4 };
-    assert_int_equal(oa_generate_projection(context, &p, oa_stream_named(7, "groups"), part), OA_OK);
+    struct oa_projection_shape p = { OA_PROJECTION_SLICE, 24, 2, 6, .first_head = 2,
+                                     .layer_heads = 4 };
+    assert_int_equal(oa_generate_projection(context, &p, oa_stream_named(7, "groups"), part),
+                     OA_OK);
     assert_memory_equal(part, whole + 24 * 12, sizeof part);
     free(whole);
 }
 
-/* ---- laws ---------------------------------------------------------------------------------------------------------
+/* ---- laws
+ * ---------------------------------------------------------------------------------------------------------
  */
 
-/* Without the sign correction E[Q_11] is −0.2026 at d = 16. 10⁴ draws: the standard error is 1/√(16·10⁴) = 0.0025. */
+/* Without the sign correction E[Q_11] is −0.2026 at d = 16. 10⁴ draws: the standard error is
+ * 1/√(16·10⁴) = 0.0025. */
 static void first_entry_has_mean_zero(void **state)
 {
     (void)state;
@@ -170,7 +181,8 @@ static void first_entry_has_mean_zero(void **state)
         squares += u[h * D] * u[h * D];
     }
     assert_true(fabs(sum / DRAWS) < 5 / sqrt((double)D * DRAWS));
-    assert_true(fabs(squares / DRAWS - 1.0 / D) < 5 * sqrt(2.0 * (D - 1) / (D * D * (D + 2.0)) / DRAWS));
+    assert_true(fabs(squares / DRAWS - 1.0 / D) <
+                5 * sqrt(2.0 * (D - 1) / (D * D * (D + 2.0)) / DRAWS));
     free(u);
     double square[3] = { 0 }, work[2000];
     assert_true(oa_qr_work(3, 3) <= sizeof work / sizeof *work);
@@ -187,8 +199,10 @@ static void first_entry_has_mean_zero(void **state)
         assert_true(fabs(square[j] / 4000) < 5 / sqrt(3.0 * 4000));
 }
 
-/* |xU|²/|x|² ~ Beta(k/2, (d − k)/2): mean k/d, variance 2k(d − k)/(d²(d + 2)). The Gaussian control has 2k/d². */
-static void squared_length(const char *kind, long d, long k, long draws, double *mean, double *variance)
+/* |xU|²/|x|² ~ Beta(k/2, (d − k)/2): mean k/d, variance 2k(d − k)/(d²(d + 2)). The Gaussian control
+ * has 2k/d². */
+static void squared_length(const char *kind, long d, long k, long draws, double *mean,
+                           double *variance)
 {
     double *u = draw(context, kind, d, draws, k, "beta"), sum = 0, squares = 0;
     for (long h = 0; h < draws; h++) {
@@ -224,7 +238,8 @@ static void lengths_follow_the_beta_law(void **state)
     assert_true(fabs(variance * D * D / (2.0 * K) - 1) < 5 * sqrt(6.0 / DRAWS));
 }
 
-/* ---- repeatable, and different where it must be -------------------------------------------------------------------
+/* ---- repeatable, and different where it must be
+ * -------------------------------------------------------------------
  */
 
 static void bits_do_not_depend_on_threads(void **state)
@@ -233,7 +248,8 @@ static void bits_do_not_depend_on_threads(void **state)
     static const char *const all[] = { "haar", "gram-schmidt", "gaussian", "slice",      "srht",
                                        "hd3",  "block",        "givens",   "permutation" };
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
-        double *a = draw(context, all[k], 96, 3, 32, "threads"), *b = draw(one_thread, all[k], 96, 3, 32, "threads");
+        double *a = draw(context, all[k], 96, 3, 32, "threads"),
+               *b = draw(one_thread, all[k], 96, 3, 32, "threads");
         double *other = draw(context, all[k], 96, 3, 32, "other layer");
         assert_memory_equal(a, b, 96 * 96 * sizeof *a);
         assert_memory_not_equal(a, other, 96 * 32 * sizeof *a);
@@ -251,12 +267,14 @@ static void large_matrices_are_orthonormal(void **state)
     for (int i = 0; i < 2; i++) {
         double begin = oa_clock(), *u = draw(context, kinds[i], 768, 12, 64, "large");
         print_message("%s, 768×768 for 12 heads: %.3f s\n", kinds[i], oa_clock() - begin);
-        assert_true(defect(u, 768, 0, i == 0 ? 64 : 96) <= 1e-12); /* the heads of a slice are of one matrix */
+        assert_true(defect(u, 768, 0, i == 0 ? 64 : 96) <=
+                    1e-12); /* the heads of a slice are of one matrix */
         free(u);
     }
 }
 
-/* ---- refused --------------------------------------------------------------------------------------------------------
+/* ---- refused
+ * --------------------------------------------------------------------------------------------------------
  */
 
 static void assert_refused(const struct oa_projection_shape *p, const char *part)
@@ -285,11 +303,16 @@ static void impossible_shapes_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_orthonormal),       cmocka_unit_test(gaussian_is_the_control),
-        cmocka_unit_test(qr_agrees_with_gram_schmidt),   cmocka_unit_test(qr_of_what_has_no_full_rank),
-        cmocka_unit_test(slices_keep_the_norm),          cmocka_unit_test(slices_of_groups_are_one_matrix),
-        cmocka_unit_test(first_entry_has_mean_zero),     cmocka_unit_test(lengths_follow_the_beta_law),
-        cmocka_unit_test(bits_do_not_depend_on_threads), cmocka_unit_test(large_matrices_are_orthonormal),
+        cmocka_unit_test(columns_are_orthonormal),
+        cmocka_unit_test(gaussian_is_the_control),
+        cmocka_unit_test(qr_agrees_with_gram_schmidt),
+        cmocka_unit_test(qr_of_what_has_no_full_rank),
+        cmocka_unit_test(slices_keep_the_norm),
+        cmocka_unit_test(slices_of_groups_are_one_matrix),
+        cmocka_unit_test(first_entry_has_mean_zero),
+        cmocka_unit_test(lengths_follow_the_beta_law),
+        cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(large_matrices_are_orthonormal),
         cmocka_unit_test(impossible_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every reference vector of tests/golden and tests/golden-relative through oa_attend: outputs, gradients and maps, in
- * f64, f32 and bf16; and its spec and alias through the parser. */
+ * Every reference vector of tests/golden and tests/golden-relative through oa_attend: outputs,
+ * gradients and maps, in f64, f32 and bf16; and its spec and alias through the parser. */
 #include "testing.h"
 
 #include "attention/attention.h"
@@ -15,17 +15,20 @@
 static const struct folder {
     const char *path;
     int cases, steps;
-} folders[] = { { SOURCE_DIR "/tests/golden", 144, 62 }, { SOURCE_DIR "/tests/golden-relative", 40, 19 } };
+} folders[] = { { SOURCE_DIR "/tests/golden", 144, 62 },
+                { SOURCE_DIR "/tests/golden-relative", 40, 19 } };
 
 struct precision {
     const char *name;
     double tolerance; /* of every tensor by itself, relative to its own size */
 };
-static const struct precision f64 = { "f64", 1e-11 }, f32 = { "f32", 2e-5 }, bf16 = { "bf16", 3e-2 };
+static const struct precision f64 = { "f64", 1e-11 }, f32 = { "f32", 2e-5 },
+                              bf16 = { "bf16", 3e-2 };
 
-/* bf16 rounds activations to 8 bits. Features of both signs make denominators that nearly cancel, which multiplies the
- * rounding; a sketch is rounded and then raised to the fourth power; logits and log features beyond 88 are off by 0.2;
- * the size of a cosformer query with one positive channel cancels; gradients of a few numbers are sums that cancel. */
+/* bf16 rounds activations to 8 bits. Features of both signs make denominators that nearly cancel,
+ * which multiplies the rounding; a sketch is rounded and then raised to the fourth power; logits
+ * and log features beyond 88 are off by 0.2; the size of a cosformer query with one positive
+ * channel cancels; gradients of a few numbers are sums that cancel. */
 static const struct {
     const char *file, *tensor;
     double tolerance;
@@ -83,7 +86,9 @@ static void assert_ok(enum oa_error e, const char *what)
         fail_msg("%s: %s", what, sentence);
 }
 
-/* ---- comparison ------------------------------------------------------------------------------------------------- */
+/* ---- comparison
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static double norm(const struct oa_array *a, const struct oa_array *b)
 {
@@ -117,8 +122,9 @@ static double allowed(const char *file, const struct precision *p, const char *t
     return p->tolerance;
 }
 
-/* What an error is relative to: the tensor itself. A gradient that is 0 in theory (of key.bias: a softmax does not see
- * a shift) is a rounding in the reference too, and is held against the largest gradient. */
+/* What an error is relative to: the tensor itself. A gradient that is 0 in theory (of key.bias: a
+ * softmax does not see a shift) is a rounding in the reference too, and is held against the largest
+ * gradient. */
 static double size_of(const struct oa_array *want, double largest)
 {
     double size = norm(want, NULL);
@@ -136,19 +142,23 @@ static void compare(const char *file, const struct precision *p, const struct oa
         if (strncmp(want->name, "expect.", 7) != 0)
             continue;
         const struct oa_array *got = oa_tensors_find(out, want->name + 7);
-        if (!got || got->dims != want->dims || memcmp(got->dim, want->dim, (size_t)want->dims * sizeof *want->dim))
+        if (!got || got->dims != want->dims ||
+            memcmp(got->dim, want->dim, (size_t)want->dims * sizeof *want->dim))
             fail_msg("%s in %s: %s is missing or has another shape", file, p->name, want->name + 7);
         double tolerance = allowed(file, p, want->name + 7);
         double error = norm(got, want) == 0 ? 0 : norm(got, want) / size_of(want, largest);
         *worst = fmax(*worst, error);
         if (!(error <= tolerance))
-            fail_msg("%s in %s: %s is off by %.3g; %.3g is allowed", file, p->name, want->name + 7, error, tolerance);
+            fail_msg("%s in %s: %s is off by %.3g; %.3g is allowed", file, p->name, want->name + 7,
+                     error, tolerance);
         expected++;
     }
     assert_int_equal(oa_tensors_count(out), expected);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------ */
+/* ---- cases
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void check_language(const char *file, const struct oa_tensors *in)
 {
@@ -165,15 +175,18 @@ static void check_language(const char *file, const struct oa_tensors *in)
     }
 }
 
-/* Is there a path from token to token? Causal layers, and cross-attention that is not fitted to all queries. */
+/* Is there a path from token to token? Causal layers, and cross-attention that is not fitted to all
+ * queries. */
 static bool goes_by_steps(const struct oa_tensors *in)
 {
     const char *spec = oa_tensors_metadata(in, "spec");
     bool fitted = strstr(spec, "favor++") || strstr(spec, "derf");
-    return strcmp(oa_tensors_metadata(in, "causal"), "true") == 0 || (oa_tensors_find(in, "memory") && !fitted);
+    return strcmp(oa_tensors_metadata(in, "causal"), "true") == 0 ||
+           (oa_tensors_find(in, "memory") && !fitted);
 }
 
-static bool run_case(const struct folder *f, const char *file, const struct precision *p, bool steps, double *worst)
+static bool run_case(const struct folder *f, const char *file, const struct precision *p,
+                     bool steps, double *worst)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s", f->path, file);
@@ -268,7 +281,7 @@ static int close_context(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(in_f64), cmocka_unit_test(in_f32), cmocka_unit_test(in_bf16),
-                                        cmocka_unit_test(by_steps) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_f64), cmocka_unit_test(in_f32),
+                                        cmocka_unit_test(in_bf16), cmocka_unit_test(by_steps) };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

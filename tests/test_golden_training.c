@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every reference training of tests/golden-training by the function behind `orthant train`, in f64, f32 and bf16:
- * losses, gradient norms and learning rates of each step as the log has them, the validation loss, and every trained
- * tensor. Some again with other words for the same attention: aliases, and supports that see all of the context. */
+ * Every reference training of tests/golden-training by the function behind `orthant train`, in f64,
+ * f32 and bf16: losses, gradient norms and learning rates of each step as the log has them, the
+ * validation loss, and every trained tensor. Some again with other words for the same attention:
+ * aliases, and supports that see all of the context. */
 #include "testing.h"
 
 #include "base/base.h"
@@ -14,9 +15,10 @@
 #define GOLDEN SOURCE_DIR "/tests/golden-training"
 #define TEXT GOLDEN "/text.txt"
 
-static const char *const names[] = { "adafactor-cosine", "adafactor-rotary", "adamw-cosine", "adamw-decay",
-                                     "adamw-dropout",    "adamw-rotary",     "linear",       "orthogonal",
-                                     "performer",        "random-softmax",   "sgd-dropout",  "sgd-linear" };
+static const char *const names[] = { "adafactor-cosine", "adafactor-rotary", "adamw-cosine",
+                                     "adamw-decay",      "adamw-dropout",    "adamw-rotary",
+                                     "linear",           "orthogonal",       "performer",
+                                     "random-softmax",   "sgd-dropout",      "sgd-linear" };
 enum { CASES = sizeof names / sizeof *names };
 
 struct precision {
@@ -24,7 +26,8 @@ struct precision {
     double loss, rate, norm, tensor; /* what may differ: see tests/golden-training/README.md */
     int threads;
 };
-static const struct precision f64 = { "f64", 1e-9, 1e-8, 1e-8, 1e-7, 2 }, f32 = { "f32", 1e-5, 1e-8, 1e-4, 1e-3, 1 },
+static const struct precision f64 = { "f64", 1e-9, 1e-8, 1e-8, 1e-7, 2 },
+                              f32 = { "f32", 1e-5, 1e-8, 1e-4, 1e-3, 1 },
                               bf16 = { "bf16", 6e-3, 1e-8, 0.15, 0.5, 2 };
 
 struct training {
@@ -41,7 +44,8 @@ static void assert_ok(const struct training *t, enum oa_error e)
     const char *sentence;
     oa_last_error(t->c, &sentence);
     if (e != OA_OK)
-        fail_msg("%s in %s, %s: %s", t->name, t->p->name, t->attention ? t->attention : "as it is", sentence);
+        fail_msg("%s in %s, %s: %s", t->name, t->p->name, t->attention ? t->attention : "as it is",
+                 sentence);
 }
 
 /* ---- numbers ---- */
@@ -54,11 +58,12 @@ static const struct oa_array *expected(const struct training *t, const char *nam
     return a;
 }
 
-static void assert_near(const struct training *t, double got, double want, double tolerance, const char *what,
-                        long step)
+static void assert_near(const struct training *t, double got, double want, double tolerance,
+                        const char *what, long step)
 {
     if (!(fabs(got - want) <= tolerance * fabs(want)))
-        fail_msg("%s in %s: %s of step %ld is %.17g, expected %.17g", t->name, t->p->name, what, step, got, want);
+        fail_msg("%s in %s: %s of step %ld is %.17g, expected %.17g", t->name, t->p->name, what,
+                 step, got, want);
 }
 
 static double number(const struct training *t, json_t *line, const char *key)
@@ -95,7 +100,8 @@ static void check_options(const struct training *t, const oa_config *config)
         const char *value = oa_tensors_metadata(t->expected, key);
         if (!value)
             continue;
-        assert_ok(t, oa_config_get(config, key, &(struct oa_output){ .sink = take, .argument = got }));
+        assert_ok(t,
+                  oa_config_get(config, key, &(struct oa_output){ .sink = take, .argument = got }));
         got[strcspn(got, "\n")] = '\0';
         if (!same_value(got, value))
             fail_msg("%s: %s is \"%s\", but was \"%s\"", t->name, key, got, value);
@@ -128,9 +134,12 @@ static void check_line(const struct training *t, json_t *line, long step, int *c
     size_t i = (size_t)step - 1;
     double norm = number(t, line, "gradient_norm");
     assert_true(number(t, line, "step") == (double)step);
-    assert_near(t, number(t, line, "loss"), oa_array_value(expected(t, "loss"), i), t->p->loss, "loss", step);
-    assert_near(t, norm, oa_array_value(expected(t, "gradient_norm"), i), t->p->norm, "gradient norm", step);
-    assert_near(t, number(t, line, "lr"), oa_array_value(expected(t, "learning_rate"), i), t->p->rate, "rate", step);
+    assert_near(t, number(t, line, "loss"), oa_array_value(expected(t, "loss"), i), t->p->loss,
+                "loss", step);
+    assert_near(t, norm, oa_array_value(expected(t, "gradient_norm"), i), t->p->norm,
+                "gradient norm", step);
+    assert_near(t, number(t, line, "lr"), oa_array_value(expected(t, "learning_rate"), i),
+                t->p->rate, "rate", step);
     *clipped += atof(clip) > 0 && norm > atof(clip);
 }
 
@@ -146,7 +155,8 @@ static void check_log(const struct training *t, const struct oa_scores *scores)
         assert_non_null(line);
         check_line(t, line, step, &clipped);
         if (step == loss->dim[0])
-            assert_near(t, number(t, line, "valid_loss"), valid, t->p->loss, "validation loss in the log", step);
+            assert_near(t, number(t, line, "valid_loss"), valid, t->p->loss,
+                        "validation loss in the log", step);
         json_decref(line);
     }
     assert_null(json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL));
@@ -174,8 +184,10 @@ static bool of_the_model(const char *name)
     return strncmp(name, "moved.", 6) != 0;
 }
 
-/* How far a tensor is off, as a share of its way. Without a gradient there is no way, and nothing to compare. */
-static double error_of(const struct training *t, const struct oa_array *got, const struct oa_array *want)
+/* How far a tensor is off, as a share of its way. Without a gradient there is no way, and nothing
+ * to compare. */
+static double error_of(const struct training *t, const struct oa_array *got,
+                       const struct oa_array *want)
 {
     char name[200];
     snprintf(name, sizeof name, "moved.%s", want->name);
@@ -186,11 +198,12 @@ static double error_of(const struct training *t, const struct oa_array *got, con
 }
 
 /* Returns the number of elements. */
-static long check_tensor(const struct training *t, const struct oa_tensors *model, const struct oa_array *want,
-                         double *worst)
+static long check_tensor(const struct training *t, const struct oa_tensors *model,
+                         const struct oa_array *want, double *worst)
 {
     const struct oa_array *got = oa_tensors_find(model, want->name);
-    if (!got || got->dims != want->dims || memcmp(got->dim, want->dim, (size_t)want->dims * sizeof *want->dim) != 0)
+    if (!got || got->dims != want->dims ||
+        memcmp(got->dim, want->dim, (size_t)want->dims * sizeof *want->dim) != 0)
         fail_msg("%s in %s: %s is missing or has another shape", t->name, t->p->name, want->name);
     double error = error_of(t, got, want);
     if (!(error <= t->p->tensor))
@@ -215,9 +228,11 @@ static void check_tensors(const struct training *t, double *worst)
 
 /* ---- cases ---- */
 
-static void run_case(const char *name, const char *attention, const struct precision *p, double *worst)
+static void run_case(const char *name, const char *attention, const struct precision *p,
+                     double *worst)
 {
-    struct training t = { oa_open(&(struct oa_settings){ .threads = p->threads }), name, attention, .p = p };
+    struct training t = { oa_open(&(struct oa_settings){ .threads = p->threads }), name, attention,
+                          .p = p };
     struct oa_scores scores;
     char path[400];
     assert_int_equal(system("rm -rf test_golden_training"), 0);
@@ -252,8 +267,9 @@ static void in_f32(void **state)
     run_all(&f32);
 }
 
-/* bf16 rounds activations to 8 bits: the losses follow, the tensors go the same way roughly. In exchange the check that
- * values in bf16 are made again after every step is here: a run that forgot it would stand still. */
+/* bf16 rounds activations to 8 bits: the losses follow, the tensors go the same way roughly. In
+ * exchange the check that values in bf16 are made again after every step is here: a run that forgot
+ * it would stand still. */
 static void in_bf16(void **state)
 {
     (void)state;
@@ -263,7 +279,8 @@ static void in_bf16(void **state)
 static void in_other_words(void **state)
 {
     (void)state;
-    static const char *const cases[] = { "adamw-dropout", "adamw-rotary", "adafactor-rotary" }; /* of softmax */
+    static const char *const cases[] = { "adamw-dropout", "adamw-rotary",
+                                         "adafactor-rotary" }; /* of softmax */
     static const char *const all[] = {
         "local(window=32)",        "block-local(size=32)",          "block-sparse(block=32)",
         "bigbird(block=32)",       "longformer(window=32, shared)", "sparse(stride=32)",
@@ -275,7 +292,8 @@ static void in_other_words(void **state)
             run_case(cases[i], all[k], &f64, &worst);
     run_case("orthogonal", "softmax(qk=haar) ; softmax(qk=haar, tie)", &f64, &worst);
     run_case("random-softmax", "mix(random, softmax, alpha=softmax) ; fixed-random", &f64, &worst);
-    run_case("linear", "linear(map=elu) ; performer(kernel=favor+, draw=orthogonal, ensemble=haar)", &f64, &worst);
+    run_case("linear", "linear(map=elu) ; performer(kernel=favor+, draw=orthogonal, ensemble=haar)",
+             &f64, &worst);
 }
 
 /* The text is the one that the replica read. */
@@ -301,8 +319,9 @@ static void the_text_is_the_same(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_text_is_the_same), cmocka_unit_test(in_f64),
-                                        cmocka_unit_test(in_f32), cmocka_unit_test(in_bf16),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_text_is_the_same),
+                                        cmocka_unit_test(in_f64), cmocka_unit_test(in_f32),
+                                        cmocka_unit_test(in_bf16),
                                         cmocka_unit_test(in_other_words) };
     threads_only("in_bf16"); /* on two threads, as in f64; in f32 there is one */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The guarded device against the CPU, bit for bit: layers forward and backward, decoding by steps, training with
- * checkpoint and resume, generation, scores. And the guard itself: what it is there for ends the program. */
+ * The guarded device against the CPU, bit for bit: layers forward and backward, decoding by steps,
+ * training with checkpoint and resume, generation, scores. And the guard itself: what it is there
+ * for ends the program. */
 #include "testing.h"
 
 #include "base/beside.h"
@@ -80,8 +81,8 @@ static bool compare(const struct oa_setup *setup)
         out[d] = numbers_of(context[d], setup, &bytes[d]);
     if (!out[CPU] != !out[GUARDED] || bytes[CPU] != bytes[GUARDED] ||
         (out[CPU] && memcmp(out[CPU], out[GUARDED], bytes[CPU]) != 0))
-        fail_msg("%s (mode %d, precision %d) is another on the guarded device", setup->spec, (int)setup->mode,
-                 (int)setup->precision);
+        fail_msg("%s (mode %d, precision %d) is another on the guarded device", setup->spec,
+                 (int)setup->mode, (int)setup->precision);
     bool ran = out[CPU];
     for (int d = 0; d < DEVICES; d++)
         free(out[d]);
@@ -91,9 +92,11 @@ static bool compare(const struct oa_setup *setup)
 static void layers_have_the_same_bits(void **state)
 {
     (void)state;
-    const struct oa_setup setups[] = { { .precision = OA_PRECISION_F64, .padding = true, .bias = true, .batch = 3 },
-                                       { .precision = OA_PRECISION_F32, .rotary = true },
-                                       { .precision = OA_PRECISION_BF16, .dropout = 0.2, .queries = 7 } };
+    const struct oa_setup setups[] = {
+        { .precision = OA_PRECISION_F64, .padding = true, .bias = true, .batch = 3 },
+        { .precision = OA_PRECISION_F32, .rotary = true },
+        { .precision = OA_PRECISION_BF16, .dropout = 0.2, .queries = 7 }
+    };
     struct oa_proof all = { .context = context[CPU], .quick = true };
     long ran = 0;
     assert_int_equal(oa_proof_collect(&all), OA_OK);
@@ -111,7 +114,8 @@ static void layers_have_the_same_bits(void **state)
     oa_proof_free(&all);
 }
 
-/* What is opened for work side by side, the jobs of a contest, computes where its parent does. */
+/* What is opened for work side by side, the jobs of a comparison, computes where its parent does.
+ */
 static void work_beside_is_on_the_same_device(void **state)
 {
     (void)state;
@@ -124,7 +128,8 @@ static void work_beside_is_on_the_same_device(void **state)
         assert_int_equal(oa_device_open(beside, OA_PRECISION_F32, false, &opened), OA_OK);
         assert_ptr_equal(opened->ops, d == GUARDED ? &oa_device_guarded : &oa_device_cpu);
         oa_device_close(opened);
-        double *out = numbers_of(context[CPU], &setup, &bytes), *out_beside = numbers_of(beside, &setup, &bytes_beside);
+        double *out = numbers_of(context[CPU], &setup, &bytes),
+               *out_beside = numbers_of(beside, &setup, &bytes_beside);
         assert_true(bytes > 0 && bytes == bytes_beside);
         assert_memory_equal(out, out_beside, bytes);
         free(out);
@@ -176,21 +181,23 @@ static void make_text(void)
 
 static oa_config *options(int device, const char *precision, const char *steps)
 {
-    const char *const set[][2] = { { "data.train", "test_guarded.txt" },
-                                   { "model.layers", "2" },
-                                   { "model.width", "32" },
-                                   { "model.heads", "4" },
-                                   { "model.context", "24" },
-                                   { "model.dropout", "0.1" },
-                                   { "model.attention",
-                                     "performer(kernel=favor++):2 | bigbird(block=4):2 ; random + softmax" },
-                                   { "train.batch", "3" },
-                                   { "train.warmup", "1" },
-                                   { "train.eval_every", "2" },
-                                   { "train.eval_tokens", "200" },
-                                   { "train.final_tokens", "200" },
-                                   { "train.checkpoint_every", "2" },
-                                   { "generate.tokens", "40" } };
+    const char *const set[][2] = {
+        { "data.train", "test_guarded.txt" },
+        { "model.layers", "2" },
+        { "model.width", "32" },
+        { "model.heads", "4" },
+        { "model.context", "24" },
+        { "model.dropout", "0.1" },
+        { "model.attention",
+          "performer(kernel=favor++):2 | bigbird(block=4):2 ; random + softmax" },
+        { "train.batch", "3" },
+        { "train.warmup", "1" },
+        { "train.eval_every", "2" },
+        { "train.eval_tokens", "200" },
+        { "train.final_tokens", "200" },
+        { "train.checkpoint_every", "2" },
+        { "generate.tokens", "40" }
+    };
     oa_config *config = oa_config_new(context[device]);
     for (size_t i = 0; i < sizeof set / sizeof *set; i++)
         assert_int_equal(oa_config_set(config, set[i][0], set[i][1]), OA_OK);
@@ -230,12 +237,14 @@ static void generate(int device, const oa_config *config, struct told *out)
 {
     const struct oa_output sink = { .sink = tell, .argument = out };
     *out = (struct told){ .length = 0 };
-    assert_int_equal(
-        oa_generate(config, folder[device], &(struct oa_generate_request){ .prompt = "7 times", .length = 7 }, &sink),
-        OA_OK);
+    assert_int_equal(oa_generate(config, folder[device],
+                                 &(struct oa_generate_request){ .prompt = "7 times", .length = 7 },
+                                 &sink),
+                     OA_OK);
 }
 
-static void train(int device, const char *precision, const char *steps, int resume, struct oa_scores *scores)
+static void train(int device, const char *precision, const char *steps, int resume,
+                  struct oa_scores *scores)
 {
     oa_config *config = options(device, precision, steps);
     assert_int_equal(oa_train(config, folder[device], resume, scores, NULL), OA_OK);
@@ -353,8 +362,10 @@ static void trespassers_are_caught(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trespassers_are_caught),    cmocka_unit_test(work_beside_is_on_the_same_device),
-        cmocka_unit_test(layers_have_the_same_bits), cmocka_unit_test(long_layers_have_the_same_bits),
+        cmocka_unit_test(trespassers_are_caught),
+        cmocka_unit_test(work_beside_is_on_the_same_device),
+        cmocka_unit_test(layers_have_the_same_bits),
+        cmocka_unit_test(long_layers_have_the_same_bits),
         cmocka_unit_test(models_have_the_same_bits),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);

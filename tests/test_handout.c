@@ -39,7 +39,8 @@ static void open_little(struct little_model *m, oa_context *c, struct oa_cluster
     assert_int_equal(oa_store_allocate(&m->store, 1, true), OA_OK);
     oa_tape_init(&m->tape, m->d);
     m->x = oa_alloc(c, (size_t)(ROWS * WIDE) * sizeof *m->x);
-    assert_int_equal(oa_tree_sum_open(m->d, cluster, 4, m->store.gradients, m->store.live, 0, &m->sum), OA_OK);
+    assert_int_equal(
+        oa_tree_sum_open(m->d, cluster, 4, m->store.gradients, m->store.live, 0, &m->sum), OA_OK);
     assert_int_equal(oa_handout_open(&m->store, &m->sum, &m->handout), OA_OK);
 }
 
@@ -67,7 +68,8 @@ static enum oa_error little_leaf(void *argument, long leaf)
         y = oa_linear(&m->tape, y, m->w[i], NULL);
     if (m->twice)
         y = oa_linear(&m->tape, y, m->w[0], NULL);
-    oa_linear_loss_op(&m->tape, y, m->w[1], NULL, &(struct oa_targets){ .id = m->target, .scale = 1 });
+    oa_linear_loss_op(&m->tape, y, m->w[1], NULL,
+                      &(struct oa_targets){ .id = m->target, .scale = 1 });
     oa_handout_backward(&m->handout, &m->tape);
     return oa_status(m->d->context);
 }
@@ -78,7 +80,8 @@ static void little_sums(struct little_model *m, float *out)
     for (int pass = 0; pass < BACKWARDS; pass++) {
         m->twice = pass == BACKWARDS - 1;
         assert_int_equal(oa_tree_sum_make(&m->sum, little_leaf, m), OA_OK);
-        memcpy(out + pass * m->store.live, m->store.gradients, (size_t)m->store.live * sizeof(float));
+        memcpy(out + pass * m->store.live, m->store.gradients,
+               (size_t)m->store.live * sizeof(float));
     }
 }
 
@@ -93,7 +96,8 @@ static void *handout_body(void *argument)
     double began = oa_clock();
     little_sums(&m, mine);
     r->result = m.sum.hidden > 0 && m.sum.hidden < oa_clock() - began;
-    r->e = memcmp(mine, expected, (size_t)(BACKWARDS * m.store.live) * sizeof *mine) ? OA_INTERNAL : OA_OK;
+    r->e = memcmp(mine, expected, (size_t)(BACKWARDS * m.store.live) * sizeof *mine) ? OA_INTERNAL
+                                                                                     : OA_OK;
     free(mine);
     close_little(&m);
     return NULL;
@@ -120,8 +124,8 @@ static void test_gradients_beside_the_backward_pass(void **state)
     oa_close(c);
 }
 
-/* One rank whose other half nobody is: what it hands out when. A bucket may go after the last node that uses a matrix
- * in it, and not before. */
+/* One rank whose other half nobody is: what it hands out when. A bucket may go after the last node
+ * that uses a matrix in it, and not before. */
 static void *order_body(void *argument)
 {
     struct rank *r = argument;
@@ -185,9 +189,14 @@ static void test_a_witness_sees_every_address(void **state)
     assert_int_equal(s.offset[0], 64);
     assert_true(d->ops->sum_squares(d, 16, watched + 16) == 64);
     assert_int_equal(s.count, 2);
-    struct oa_adafactor a = {
-        .rows = 1, .cols = 16, .lr = 1e-3, .decay = 0.5, .w = before, .g = watched, .v = after, .update = watched + 8
-    };
+    struct oa_adafactor a = { .rows = 1,
+                              .cols = 16,
+                              .lr = 1e-3,
+                              .decay = 0.5,
+                              .w = before,
+                              .g = watched,
+                              .v = after,
+                              .update = watched + 8 };
     d->ops->adafactor(d, &a);
     assert_int_equal(s.count, 4);
     assert_int_equal(s.offset[2] + s.offset[3], 32);

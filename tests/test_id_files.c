@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of token ids: the three forms byte by byte, what is refused and with which place, and the tokenizer of ids. */
+ * Files of token ids: the three forms byte by byte, what is refused and with which place, and the
+ * tokenizer of ids. */
 #include "testing.h"
 
 #include "data/data.h"
@@ -16,7 +17,8 @@ static void write_file(const char *path, const void *bytes, size_t count)
 }
 
 /* The header of llm.c: 256 little-endian numbers of 32 bits, then the ids. */
-static void write_llm(const char *path, uint32_t magic, uint32_t version, uint32_t told, const void *ids, size_t bytes)
+static void write_llm(const char *path, uint32_t magic, uint32_t version, uint32_t told,
+                      const void *ids, size_t bytes)
 {
     uint8_t file[1024 + 64] = { 0 };
     uint32_t head[3] = { magic, version, told };
@@ -76,12 +78,14 @@ static void test_three_forms(void **state)
     assert_ids(&corpus.valid, raw_ids + 2, 2);
     assert_int_equal(corpus.train.characters, 0);
     oa_corpus_close(&corpus);
-    assert_int_equal(read("ids:50257", "test_ids_gpt2.bin", "test_ids_raw.bin", 0.5, &corpus, &size), OA_OK);
+    assert_int_equal(
+        read("ids:50257", "test_ids_gpt2.bin", "test_ids_raw.bin", 0.5, &corpus, &size), OA_OK);
     assert_int_equal(size, 50257);
     assert_ids(&corpus.train, raw_ids, 4);
     assert_ids(&corpus.valid, raw_ids, 4);
     oa_corpus_close(&corpus);
-    assert_int_equal(read("ids", "test_ids_llama.bin, test_ids_llama.bin", NULL, 0, &corpus, &size), OA_OK);
+    assert_int_equal(read("ids", "test_ids_llama.bin, test_ids_llama.bin", NULL, 0, &corpus, &size),
+                     OA_OK);
     assert_ids(&corpus.train, (int32_t[]){ 128255, 7, 1, 128255, 7, 1 }, 6);
     oa_corpus_close(&corpus);
 }
@@ -105,7 +109,8 @@ static void test_what_is_refused(void **state)
     read("ids", "test_ids_tasks.bin", NULL, 0, &corpus, &size);
     refused(OA_UNSUPPORTED, "evaluation file of llm.c");
     read("ids:50001", "test_ids_raw.bin", NULL, 0, &corpus, &size);
-    refused(OA_FORMAT, "test_ids_raw.bin: token 3 is id 50001, but the tokenizer has the ids 0 … 50000");
+    refused(OA_FORMAT,
+            "test_ids_raw.bin: token 3 is id 50001, but the tokenizer has the ids 0 … 50000");
     read("byte", "test_ids_raw.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT, "token 0 is id 35615");
     read("char", "test_ids_raw.bin", NULL, 0, &corpus, &size);
@@ -146,9 +151,11 @@ static void test_ids_as_text(void **state)
     oa_ids_free(&ids);
     oa_text_free(&text);
     oa_tokenizer_close(tok);
-    static const char wrong[] = "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":"
-                                "{\"type\":\"WordLevel\",\"vocab\":{\"0\":0,\"one\":1},\"unk_token\":\"0\"}}";
-    assert_int_not_equal(oa_tokenizer_parse(context, "wrong", wrong, sizeof wrong - 1, &tok), OA_OK);
+    static const char wrong[] =
+        "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":"
+        "{\"type\":\"WordLevel\",\"vocab\":{\"0\":0,\"one\":1},\"unk_token\":\"0\"}}";
+    assert_int_not_equal(oa_tokenizer_parse(context, "wrong", wrong, sizeof wrong - 1, &tok),
+                         OA_OK);
     refused(OA_UNSUPPORTED, "the word \"one\" is not supported");
 }
 

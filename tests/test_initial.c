@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * First values from a trained run (train.init), tensor by tensor and bit by bit: what is taken is what stands in the
- * other run's model.safetensors, what is not taken is what a run without it begins with. And that runs go on, that
- * threads make no difference, what is refused, and that it helps. */
+ * First values from a trained run (train.init), tensor by tensor and bit by bit: what is taken is
+ * what stands in the other run's model.safetensors, what is not taken is what a run without it
+ * begins with. And that runs go on, that threads make no difference, what is refused, and that it
+ * helps. */
 #include "setups.h"
 
 #include "train/train.h"
@@ -13,7 +14,8 @@ static char *own;
 
 static void write_pairs(const char *path, int count, int kind)
 {
-    static const char *const things[] = { "fox", "dog", "cat" }, *const how[] = { "quick", "slow", "lazy", "tired" };
+    static const char *const things[] = { "fox", "dog", "cat" }, *const how[] = { "quick", "slow",
+                                                                                  "lazy", "tired" };
     FILE *f = fopen(path, "w");
     for (int i = 0; i < count; i++) {
         int k = i * 7919 + 13, a = (k >> 2) % 3, b = (k >> 4) % 4;
@@ -81,18 +83,21 @@ static void watch(void *argument, int level, const char *line)
 }
 
 /* stop_at: progress line at which a stop is asked for; 0: never. */
-static enum oa_error try_train(const struct oa_options *o, const char *folder, int threads, bool resume, int stop_at,
-                               struct oa_run *run)
+static enum oa_error try_train(const struct oa_options *o, const char *folder, int threads,
+                               bool resume, int stop_at, struct oa_run *run)
 {
     struct oa_workload w = { 0 };
     seen = (struct watching){ .stop_at = stop_at };
     stop = 0;
     *run = (struct oa_run){ 0 };
-    oa_context *c =
-        oa_open(&(struct oa_settings){ .threads = threads, .log = watch, .log_argument = &seen, .stop = &stop });
-    struct oa_train_request r = {
-        .options = o, .workload = &w, .folder = folder, .resume = resume, .keep = true, .title = "test"
-    };
+    oa_context *c = oa_open(&(struct oa_settings){
+        .threads = threads, .log = watch, .log_argument = &seen, .stop = &stop });
+    struct oa_train_request r = { .options = o,
+                                  .workload = &w,
+                                  .folder = folder,
+                                  .resume = resume,
+                                  .keep = true,
+                                  .title = "test" };
     enum oa_error e = oa_workload_open(c, o, &w);
     if (e == OA_OK)
         e = oa_train_run(c, &r, run);
@@ -114,7 +119,8 @@ static double train(const struct oa_options *o, const char *folder)
     return loss;
 }
 
-static void expect_refusal(const struct oa_options *o, const char *folder, bool resume, const char *part)
+static void expect_refusal(const struct oa_options *o, const char *folder, bool resume,
+                           const char *part)
 {
     struct oa_run run;
     assert_int_not_equal(try_train(o, folder, 1, resume, 0, &run), OA_OK);
@@ -155,13 +161,14 @@ static void close_models(struct models *m)
 }
 
 /* Rows first … last − 1 of the tensor of the run, from row `at` of `other` on. */
-static void same_rows(const struct oa_array *a, long first, long last, const struct oa_array *other, long at)
+static void same_rows(const struct oa_array *a, long first, long last, const struct oa_array *other,
+                      long at)
 {
     size_t row = a->bytes / (size_t)a->dim[0];
     assert_true(other->bytes / (size_t)other->dim[0] == row);
     assert_true(last <= a->dim[0] && at + last - first <= other->dim[0]);
-    if (memcmp((const char *)a->data + (size_t)first * row, (const char *)other->data + (size_t)at * row,
-               (size_t)(last - first) * row) != 0)
+    if (memcmp((const char *)a->data + (size_t)first * row,
+               (const char *)other->data + (size_t)at * row, (size_t)(last - first) * row) != 0)
         fail_msg("%s: rows %ld to %ld differ", a->name, first, last - 1);
 }
 
@@ -170,7 +177,8 @@ static bool same_shape(const struct oa_array *a, const struct oa_array *b)
     return a->dims == b->dims && memcmp(a->dim, b->dim, (size_t)a->dims * sizeof *a->dim) == 0;
 }
 
-/* Names that begin with one of `new` (ended by NULL) are as in a fresh run, all others as where it started. */
+/* Names that begin with one of `new` (ended by NULL) are as in a fresh run, all others as where it
+ * started. */
 static int all_taken_but(const struct models *m, const char *const *new)
 {
     int fresh = 0;
@@ -183,7 +191,8 @@ static int all_taken_but(const struct models *m, const char *const *new)
         assert_non_null(b);
         assert_true(same_shape(a, b));
         if (memcmp(a->data, b->data, a->bytes) != 0)
-            fail_msg("%s is not that of the %s", a->name, is_new ? "fresh run" : "run it started from");
+            fail_msg("%s is not that of the %s", a->name,
+                     is_new ? "fresh run" : "run it started from");
         fresh += is_new;
     }
     return fresh;
@@ -233,7 +242,8 @@ static void a_masked_model_becomes_a_classifier(void **state)
     assert_int_equal(oa_tensors_count(m.now), oa_tensors_count(m.from) + 2);
     close_models(&m);
     shell("cmp masked/tokenizer.json now/tokenizer.json");
-    in_list("{\"tensor\":\"classifier.weight\",\"because\":\"notthere\"},{\"tensor\":\"classifier.bias\","
+    in_list("{\"tensor\":\"classifier.weight\",\"because\":\"notthere\"},{\"tensor\":\"classifier."
+            "bias\","
             "\"because\":\"notthere\"}]");
     in_list("{\"tensor\":\"embedding.weight\"},{\"tensor\":\"position.weight\"},");
     in_list("\"from\":\"masked\",\"model\":\"sha256:");
@@ -247,12 +257,13 @@ static void a_masked_model_becomes_a_classifier(void **state)
     again();
 }
 
-/* Its classifier goes with it where there are as many classes, whatever they are called, and by its file too; without
- * classes all else does. */
+/* Its classifier goes with it where there are as many classes, whatever they are called, and by its
+ * file too; without classes all else does. */
 static void a_classifier_becomes_another(void **state)
 {
     (void)state;
-    static const char *const nothing[] = { NULL }, *const tokens[] = { "embedding.", NULL }; /* <mask> is new */
+    static const char *const nothing[] = { NULL }, *const tokens[] = { "embedding.",
+                                                                       NULL }; /* <mask> is new */
     struct oa_options o = options("classify", 12);
     set_option(&o, "data.tokenizer", "byte");
     train(&o, "classes");
@@ -319,7 +330,8 @@ static void spans_become_a_translation(void **state)
     again();
 }
 
-/* An encoder from a masked model, with its positions under their longer name, and for the embedding of the source. */
+/* An encoder from a masked model, with its positions under their longer name, and for the embedding
+ * of the source. */
 static void a_masked_model_becomes_half_of_a_translation(void **state)
 {
     (void)state;
@@ -328,14 +340,18 @@ static void a_masked_model_becomes_half_of_a_translation(void **state)
     begin_both(&o, "masked");
     struct models m = open_models("masked", "fresh", "now");
     const struct oa_array *embedding = oa_tensors_find(m.from, "embedding.weight");
-    same_rows(oa_tensors_find(m.now, "source_embedding.weight"), 0, embedding->dim[0], embedding, 0);
+    same_rows(oa_tensors_find(m.now, "source_embedding.weight"), 0, embedding->dim[0], embedding,
+              0);
     same_rows(oa_tensors_find(m.now, "embedding.weight"), 0, embedding->dim[0], embedding, 0);
-    same_rows(oa_tensors_find(m.now, "encoder.position.weight"), 0, 24, oa_tensors_find(m.from, "position.weight"), 0);
+    same_rows(oa_tensors_find(m.now, "encoder.position.weight"), 0, 24,
+              oa_tensors_find(m.from, "position.weight"), 0);
     for (int i = 0; i < oa_tensors_count(m.now); i++) {
         const struct oa_array *a = oa_tensors_at(m.now, i);
-        bool encoder = strncmp(a->name, "encoder.layers", 14) == 0, decoder = strncmp(a->name, "decoder.", 8) == 0;
+        bool encoder = strncmp(a->name, "encoder.layers", 14) == 0,
+             decoder = strncmp(a->name, "decoder.", 8) == 0;
         if (encoder || decoder)
-            assert_memory_equal(a->data, oa_tensors_find(encoder ? m.from : m.fresh, a->name)->data, a->bytes);
+            assert_memory_equal(a->data, oa_tensors_find(encoder ? m.from : m.fresh, a->name)->data,
+                                a->bytes);
     }
     close_models(&m);
     in_list("{\"tensor\":\"encoder.position.weight\",\"from\":\"position.weight\"}");
@@ -344,18 +360,21 @@ static void a_masked_model_becomes_half_of_a_translation(void **state)
     struct oa_options p = options("classify", 0);
     begin_both(&p, "spans");
     m = open_models("spans", "fresh", "now");
-    same_rows(oa_tensors_find(m.now, "position.weight"), 0, 24, oa_tensors_find(m.from, "encoder.position.weight"), 0);
+    same_rows(oa_tensors_find(m.now, "position.weight"), 0, 24,
+              oa_tensors_find(m.from, "encoder.position.weight"), 0);
     assert_memory_equal(oa_tensors_find(m.now, "encoder.norm.weight")->data,
                         oa_tensors_find(m.from, "encoder.norm.weight")->data, 64);
     close_models(&m);
     again();
 }
 
-/* Special tokens that another tokenizer, with the same pieces, has at other places: rows follow their token. */
+/* Special tokens that another tokenizer, with the same pieces, has at other places: rows follow
+ * their token. */
 static void rows_follow_their_tokens(void **state)
 {
     (void)state;
-    struct oa_options o = options("translate", 0); /* adds </s> before <s>, spans the other way round */
+    struct oa_options o =
+        options("translate", 0); /* adds </s> before <s>, spans the other way round */
     set_option(&o, "data.tokenizer", "char.json");
     shell("mkdir -p plain");
     struct oa_options l = options("lm", 0);
@@ -381,7 +400,8 @@ static void rows_follow_their_tokens(void **state)
     close_models(&m);
     again();
 
-    assert_int_equal(oa_tokenizer_load(c, "char.json", &a), OA_OK); /* as many tokens, two of them exchanged */
+    assert_int_equal(oa_tokenizer_load(c, "char.json", &a),
+                     OA_OK); /* as many tokens, two of them exchanged */
     assert_int_equal(oa_tokenizer_add_special(a, "<s>", &start), OA_OK);
     assert_int_equal(oa_tokenizer_add_special(a, "</s>", &end), OA_OK);
     assert_int_equal(oa_tokenizer_save(c, a, "exchanged.json"), OA_OK);
@@ -407,8 +427,8 @@ static void rows_follow_their_tokens(void **state)
 
 static const char chains[] = "softmax(qk=permutation) ; softmax(qk=haar)";
 
-/* Matrices that another seed would draw otherwise, one of them kept as a transform, are those of the run it starts
- * from; they are read back, and can be started from again. */
+/* Matrices that another seed would draw otherwise, one of them kept as a transform, are those of
+ * the run it starts from; they are read back, and can be started from again. */
 static void frozen_projections_are_taken(void **state)
 {
     (void)state;
@@ -434,7 +454,8 @@ static void frozen_projections_are_taken(void **state)
     assert_int_equal(try_train(&o, "third", 1, false, 0, &run), OA_OK);
     m = open_models("frozen", "fresh", "third");
     assert_int_equal(all_taken_but(&m, nothing), 0);
-    assert_int_equal(oa_tensors_count(m.now), oa_tensors_count(m.from)); /* whatever train.save_frozen says */
+    assert_int_equal(oa_tensors_count(m.now),
+                     oa_tensors_count(m.from)); /* whatever train.save_frozen says */
     close_models(&m);
     oa_context *c = oa_open(NULL);
     struct oa_device *d;
@@ -443,8 +464,10 @@ static void frozen_projections_are_taken(void **state)
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
     assert_int_equal(oa_tokenizer_load(c, "third/tokenizer.json", &tok), OA_OK);
     struct oa_model_form form = oa_language_model_form(oa_tokenizer_size(tok));
-    assert_int_equal(oa_model_open_saved(d, "third/model.safetensors", &o, &form, tok, &model), OA_OK);
-    struct oa_parameter *p = oa_store_find(&model->store, "decoder.layers.0.attention.query.transform");
+    assert_int_equal(oa_model_open_saved(d, "third/model.safetensors", &o, &form, tok, &model),
+                     OA_OK);
+    struct oa_parameter *p =
+        oa_store_find(&model->store, "decoder.layers.0.attention.query.transform");
     assert_non_null(p);
     assert_true(p->seed == 1);
     oa_model_close(model);
@@ -462,7 +485,8 @@ static void frozen_projections_are_taken(void **state)
     again();
 }
 
-/* A learned matrix of the same name and shape is no random orthonormal one, nor one of another rule. */
+/* A learned matrix of the same name and shape is no random orthonormal one, nor one of another
+ * rule. */
 static void frozen_ones_are_not_learned_ones(void **state)
 {
     (void)state;
@@ -506,7 +530,8 @@ static void precisions(void **state)
     train(&o, "now");
     struct models m = open_models("language", "wide", "now");
     for (int i = 0; i < oa_tensors_count(m.now); i++) {
-        const struct oa_array *a = oa_tensors_at(m.now, i), *wide = oa_tensors_find(m.fresh, a->name),
+        const struct oa_array *a = oa_tensors_at(m.now, i),
+                              *wide = oa_tensors_find(m.fresh, a->name),
                               *b = oa_tensors_find(m.from, a->name);
         assert_int_equal(wide->type, OA_F64);
         assert_memory_equal(a->data, b->data, a->bytes);
@@ -520,8 +545,8 @@ static void precisions(void **state)
 
 /* ---- going on ---- */
 
-/* With frozen matrices of another seed, dropout and features that are drawn again: stopped at many places, with
- * another number of threads each time. */
+/* With frozen matrices of another seed, dropout and features that are drawn again: stopped at many
+ * places, with another number of threads each time. */
 static void goes_on_with_the_same_bits(void **state)
 {
     (void)state;
@@ -546,7 +571,9 @@ static void goes_on_with_the_same_bits(void **state)
             fail_msg("%s", seen.error);
         assert_true(sittings > 1);
         shell("cmp whole/model.safetensors parts/model.safetensors");
-        shell("rm -f parts/model.safetensors parts/checkpoint-000000030.safetensors"); /* a kill after step 28 */
+        shell(
+            "rm -f parts/model.safetensors parts/checkpoint-000000030.safetensors"); /* a kill after
+                                                                                        step 28 */
         assert_int_equal(try_train(&o, "parts", 2, true, 0, &run), OA_OK);
         oa_run_free(&run);
         shell("cmp whole/model.safetensors parts/model.safetensors");
@@ -567,16 +594,20 @@ static void another_start_is_another_run(void **state)
     train(&o, "now");
     set_option(&o, "train.init", "frozen");
     o.train_steps = 8;
-    expect_refusal(&o, "now", true, "now was begun with another model to start from (train.init): SHA-256 ");
+    expect_refusal(&o, "now", true,
+                   "now was begun with another model to start from (train.init): SHA-256 ");
     set_option(&o, "train.init", "");
-    expect_refusal(&o, "now", true, "now was begun with train.init, and now none is given: a run goes on as it began");
+    expect_refusal(
+        &o, "now", true,
+        "now was begun with train.init, and now none is given: a run goes on as it began");
     set_option(&o, "train.init", "gone");
     expect_refusal(&o, "now", true, "train.init = gone: there is no such run");
     struct oa_options plain = options("lm", 4);
     train(&plain, "fresh");
     set_option(&plain, "train.init", "language");
     plain.train_steps = 8;
-    expect_refusal(&plain, "fresh", true, "fresh was begun without train.init, and now one is given");
+    expect_refusal(&plain, "fresh", true,
+                   "fresh was begun without train.init, and now one is given");
     again();
 }
 
@@ -593,7 +624,8 @@ static void refusals(void **state)
     shell("cp -r masked half && rm half/model.safetensors");
     set_option(&o, "train.init", "half");
     expect_refusal(&o, "now", false, "the run has not ended, there is no half/model.safetensors");
-    shell("cp masked/model.safetensors half/ && printf X | dd of=half/model.safetensors bs=1 seek=9000 conv=notrunc "
+    shell("cp masked/model.safetensors half/ && printf X | dd of=half/model.safetensors bs=1 "
+          "seek=9000 conv=notrunc "
           "status=none");
     expect_refusal(&o, "now", false, "half/model.safetensors");
     shell("cp masked/model.safetensors half/ && cp language/tokenizer.json half/");
@@ -601,15 +633,16 @@ static void refusals(void **state)
     set_option(&o, "train.init", "masked");
     set_option(&o, "data.tokenizer", "bpe:260");
     expect_refusal(&o, "now", false,
-                   "train.init = masked: its tokenizer is not that of data.tokenizer = bpe:260, so its embeddings");
+                   "train.init = masked: its tokenizer is not that of data.tokenizer = bpe:260, so "
+                   "its embeddings");
     set_option(&o, "data.tokenizer", "byte");
     expect_refusal(&o, "now", false, "leave data.tokenizer out");
     set_option(&o, "data.tokenizer", "char");
     o.model_width = 32;
-    expect_refusal(
-        &o, "now", false,
-        "none of its tensors fits this model: it has model.width = 16, model.layers = 2, model.heads = 2, and "
-        "here they are 32, 2, 2; give the options model.* of that run");
+    expect_refusal(&o, "now", false,
+                   "none of its tensors fits this model: it has model.width = 16, model.layers = "
+                   "2, model.heads = 2, and "
+                   "here they are 32, 2, 2; give the options model.* of that run");
     assert_int_not_equal(access("now", F_OK), 0);
     shell("rm -rf half");
 }
@@ -624,7 +657,8 @@ static void the_same_tokenizer_may_be_named(void **state)
     train(&o, "now");
     set_option(&o, "data.tokenizer", "masked/tokenizer.json");
     train(&o, "fresh");
-    shell("cmp now/tokenizer.json fresh/tokenizer.json && cmp now/tokenizer.json masked/tokenizer.json");
+    shell("cmp now/tokenizer.json fresh/tokenizer.json && cmp now/tokenizer.json "
+          "masked/tokenizer.json");
     again();
 }
 

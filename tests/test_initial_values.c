@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model starts from: the documented deviation of every random tensor, the limits of uniform ones, ones and zeros
- * where they belong, tables of positions in closed form; and that no two random tensors of a model, nor of two seeds,
- * have anything to do with each other. */
+ * What a model starts from: the documented deviation of every random tensor, the limits of uniform
+ * ones, ones and zeros where they belong, tables of positions in closed form; and that no two
+ * random tensors of a model, nor of two seeds, have anything to do with each other. */
 #include "setups.h"
 
 #include "model/model.h"
@@ -29,7 +29,8 @@ static struct oa_model *open_model(const char *attention, const char *position, 
     o.model_ffn = FFN;
     o.model_bias = true;
     o.train_seed = seed;
-    if (oa_model_open(device, &o, (struct oa_model_form[]){ oa_language_model_form(VOCABULARY) }, false, &m) != OA_OK) {
+    if (oa_model_open(device, &o, (struct oa_model_form[]){ oa_language_model_form(VOCABULARY) },
+                      false, &m) != OA_OK) {
         const char *sentence;
         oa_last_error(context, &sentence);
         fail_msg("%s: %s", attention, sentence);
@@ -48,7 +49,8 @@ static const double *values(const struct oa_model *m, const char *name, long *co
 
 /* ---- spread ---- */
 
-/* Of all layers: `limit` > 0: uniform in ±limit, else normal. The deviation of n values is known to 1/√(2n). */
+/* Of all layers: `limit` > 0: uniform in ±limit, else normal. The deviation of n values is known to
+ * 1/√(2n). */
 struct law {
     const char *attention, *name; /* %d: the layer */
     double deviation, limit;
@@ -67,8 +69,8 @@ static void assert_law(const struct law *law, double limit, double deviation)
     for (int layer = 0; layer < (strchr(law->name, '%') ? LAYERS : 1); layer++) {
         char name[160];
         const char *mark = strchr(law->name, '%');
-        snprintf(name, sizeof name, "%.*s%d%s", mark ? (int)(mark - law->name) : 0, law->name, layer,
-                 mark ? mark + 2 : "");
+        snprintf(name, sizeof name, "%.*s%d%s", mark ? (int)(mark - law->name) : 0, law->name,
+                 layer, mark ? mark + 2 : "");
         const double *x = values(m, mark ? name : law->name, &count);
         for (long i = 0; i < count; i++, n++) {
             sum += x[i];
@@ -78,11 +80,13 @@ static void assert_law(const struct law *law, double limit, double deviation)
     }
     double got = sqrt(squares / (double)n), mean = sum / (double)n / deviation * sqrt((double)n);
     if (!(fabs(got / deviation - 1) < 5 / sqrt(2 * (double)n)) || !(fabs(mean) < 5))
-        fail_msg("%s of %s: deviation %.5g, expected %.5g (%ld values, mean %.2g deviations off)", law->name,
-                 law->attention, got, deviation, n, mean);
-    bool uniform = most <= limit && most > limit * (1 - 20 / (double)n), normal = most > 2 * deviation;
+        fail_msg("%s of %s: deviation %.5g, expected %.5g (%ld values, mean %.2g deviations off)",
+                 law->name, law->attention, got, deviation, n, mean);
+    bool uniform = most <= limit && most > limit * (1 - 20 / (double)n),
+         normal = most > 2 * deviation;
     if (limit > 0 ? !uniform : !normal)
-        fail_msg("%s of %s: the largest is %.5g, %.5g is the limit", law->name, law->attention, most, limit);
+        fail_msg("%s of %s: the largest is %.5g, %.5g is the limit", law->name, law->attention,
+                 most, limit);
     oa_model_close(m);
 }
 
@@ -116,15 +120,18 @@ static void test_normal_tensors(void **state)
         assert_law(&laws[i], 0, laws[i].deviation);
 }
 
-/* Glorot's limits (of a uniform law the deviation is limit/√3). Fans: of the Random Synthesizer, [length, heads,
- * length]; of light convolutions, filters [heads, 1, width] as a convolution counts them. */
+/* Glorot's limits (of a uniform law the deviation is limit/√3). Fans: of the Random Synthesizer,
+ * [length, heads, length]; of light convolutions, filters [heads, 1, width] as a convolution counts
+ * them. */
 static void test_uniform_tensors(void **state)
 {
     (void)state;
     const struct law laws[] = {
-        { "random", ATTENTION "random.logits", .limit = sqrt(6.0 / (HEADS * LENGTH + LENGTH * LENGTH)) },
+        { "random", ATTENTION "random.logits",
+          .limit = sqrt(6.0 / (HEADS * LENGTH + LENGTH * LENGTH)) },
         { "random(init=uniform, sigma=0.3)", ATTENTION "random.logits", .limit = 0.3 },
-        { "fixed-random", ATTENTION "random.logits", .limit = sqrt(6.0 / (HEADS * LENGTH + LENGTH * LENGTH)) },
+        { "fixed-random", ATTENTION "random.logits",
+          .limit = sqrt(6.0 / (HEADS * LENGTH + LENGTH * LENGTH)) },
         { "factorized-random", ATTENTION "random.left", .limit = glorot(LENGTH, 8) },
         { "factorized-random", ATTENTION "random.right", .limit = glorot(LENGTH, 8) },
         { "dense", ATTENTION "dense.hidden.weight", .limit = glorot(HEAD, HEAD) },
@@ -135,7 +142,8 @@ static void test_uniform_tensors(void **state)
         { "mixer", ATTENTION "mixer.in.weight", .limit = glorot(WIDTH / 2, LENGTH) },
         { "mixer", ATTENTION "mixer.out.weight", .limit = glorot(WIDTH / 2, LENGTH) },
         { "lightconv(width=19)", ATTENTION "conv.kernel", .limit = glorot(19, HEADS * 19) },
-        { "dynamicconv(width=19)", ATTENTION "conv.filter.weight", .limit = glorot(WIDTH, HEADS * 19) },
+        { "dynamicconv(width=19)", ATTENTION "conv.filter.weight",
+          .limit = glorot(WIDTH, HEADS * 19) },
     };
     for (size_t i = 0; i < sizeof laws / sizeof *laws; i++)
         assert_law(&laws[i], laws[i].limit, laws[i].limit / sqrt(3));
@@ -146,11 +154,13 @@ static void test_uniform_tensors(void **state)
 static void test_norms_and_biases(void **state)
 {
     (void)state;
-    struct oa_model *m = open_model("mix(softmax, random) ; softmax(temperature, diagonal)", "learned", 1);
+    struct oa_model *m =
+        open_model("mix(softmax, random) ; softmax(temperature, diagonal)", "learned", 1);
     int ones = 0, zeros = 0;
     for (int k = 0; k < m->store.count; k++) {
         const struct oa_parameter *p = m->store.parameter[k];
-        bool one = strstr(p->name, "norm.weight") || strstr(p->name, "temperature") || strstr(p->name, "diagonal");
+        bool one = strstr(p->name, "norm.weight") || strstr(p->name, "temperature") ||
+                   strstr(p->name, "diagonal");
         bool zero = strstr(p->name, "bias") || strstr(p->name, "theta");
         for (long i = 0; i < p->count && (one || zero); i++)
             assert_true(((const double *)p->value)[i] == (one ? 1 : 0));
@@ -162,7 +172,8 @@ static void test_norms_and_biases(void **state)
     oa_model_close(m);
 }
 
-/* Vaswani et al. 2017, section 3.5, times 0.02·√2, which makes the mean square that of an embedding. */
+/* Vaswani et al. 2017, section 3.5, times 0.02·√2, which makes the mean square that of an
+ * embedding. */
 static void test_sinusoids(void **state)
 {
     (void)state;
@@ -231,12 +242,14 @@ static bool copies(const struct oa_parameter *a, const struct oa_parameter *b)
            strcmp(global + strlen("global."), b->name + (global - a->name)) == 0;
 }
 
-static void assert_unrelated(const char *attention, const struct oa_parameter *a, const struct oa_parameter *b)
+static void assert_unrelated(const char *attention, const struct oa_parameter *a,
+                             const struct oa_parameter *b)
 {
     if (copies(a, b) || copies(b, a))
         assert_memory_equal(a->value, b->value, (size_t)a->count * sizeof(double));
     else if (drawn(a) && drawn(b) && !(fabs(relation(a, b)) < 6))
-        fail_msg("%s: %s and %s are related: %.1f deviations", attention, a->name, b->name, relation(a, b));
+        fail_msg("%s: %s and %s are related: %.1f deviations", attention, a->name, b->name,
+                 relation(a, b));
 }
 
 static const char *attention_of(int i)
@@ -260,7 +273,8 @@ static void test_nothing_is_drawn_twice(void **state)
     (void)state;
     for (int i = 0; attention_of(i); i++) {
         const char *text = attention_of(i);
-        struct oa_model *m = open_model(text, "learned", 1), *other = open_model(text, "learned", 2);
+        struct oa_model *m = open_model(text, "learned", 1),
+                        *other = open_model(text, "learned", 2);
         int count = 0;
         for (int a = 0; a < m->store.count; a++) {
             count += drawn(m->store.parameter[a]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * inspect: numbers of maps against closed forms, and the maps of models against what their layers gave. */
+ * inspect: numbers of maps against closed forms, and the maps of models against what their layers
+ * gave. */
 #include "testing.h"
 
 #include "api/word_links.h"
@@ -49,7 +50,8 @@ static struct oa_head_facts measured(const double *map, bool causal)
 
 static void numbers_are_the_closed_forms(void **state)
 {
-    double uniform[N * N], identity[N * N] = { 0 }, causal[N * N] = { 0 }, nothing[N * N] = { 0 }, most = 0;
+    double uniform[N * N], identity[N * N] = { 0 }, causal[N * N] = { 0 }, nothing[N * N] = { 0 },
+                                        most = 0;
     (void)state;
     for (long i = 0; i < N * N; i++) {
         uniform[i] = 1.0 / N;
@@ -81,8 +83,10 @@ static void numbers_are_the_closed_forms(void **state)
 static void a_wide_map_with_an_empty_row(void **state)
 {
     enum { T = 3, S = 5 };
-    static const double map[T * S] = { 0.5, 0.5, 0, 0, 0, /* */ 0, 0, 0, 0, 0, /* */ 0, 0, 0.25, 0, 0.75 };
-    static const double other[T * S] = { 0, 0.25, 0.75, 0, 0, /* */ 0, 0, 0, 0, 0, /* */ 0, 0, 0.5, 0.5, 0 };
+    static const double map[T * S] = { 0.5, 0.5, 0,       0, 0,    /* */ 0, 0,   0,
+                                       0,   0,   /* */ 0, 0, 0.25, 0,       0.75 };
+    static const double other[T * S] = { 0, 0.25, 0.75,    0, 0,   /* */ 0, 0, 0,
+                                         0, 0,    /* */ 0, 0, 0.5, 0.5,     0 };
     static const long visible[T] = { 5, 5, 5 };
     const struct oa_head_map m = { map, T, S, visible };
     struct oa_head_facts f = { 0 };
@@ -95,7 +99,8 @@ static void a_wide_map_with_an_empty_row(void **state)
     for (long i = 0; i < T * S; i++)
         uniform[i] = 1.0 / S;
     assert_near(oa_head_covered(&m, uniform), (0.4 + 0 + 0.4) / 3, 1e-15);
-    assert_near(oa_head_covered(&m, other), (0.25 + 1 + 0.25) / 3, 1e-15); /* both rows are empty: 1 */
+    assert_near(oa_head_covered(&m, other), (0.25 + 1 + 0.25) / 3,
+                1e-15); /* both rows are empty: 1 */
 }
 
 /* ---- alignments ---- */
@@ -103,7 +108,9 @@ static void a_wide_map_with_an_empty_row(void **state)
 static void words_are_linked_by_their_tokens(void **state)
 {
     (void)state;
-    double weight[] = { 0.5, 0.3, 0, 0.2, 0, 0, 0.3, 0, 0, 0.7, 0, 0, 0, 1, 0, 0.4, 0.1, 0.1, 0.5, 0 };
+    double weight[] = {
+        0.5, 0.3, 0, 0.2, 0, 0, 0.3, 0, 0, 0.7, 0, 0, 0, 1, 0, 0.4, 0.1, 0.1, 0.5, 0
+    };
     const struct oa_alignment a = { context, 4, 5, weight };
     const int32_t targets[] = { 0, 0, -1, 2 }, sources[] = { 0, 1, 1, -1, 2 };
     int32_t link[3] = { 9, 9, 9 };
@@ -129,8 +136,10 @@ static void words_are_those_of_the_line(void **state)
 {
     (void)state;
     static const char *const specs[] = { "char", "byte", "bpe:300", "word:30" };
-    static const char odd[] = " over the  lazy dog, and\tthe\nend. over the lazy dog, and the end. ";
-    static const char even[] = " over the lazy dog, and the end. over the lazy dog, and the end."; /* all words twice */
+    static const char odd[] =
+        " over the  lazy dog, and\tthe\nend. over the lazy dog, and the end. ";
+    static const char even[] =
+        " over the lazy dog, and the end. over the lazy dog, and the end."; /* all words twice */
     for (size_t k = 0; k < 4; k++) {
         const char *text = k < 3 ? odd : even;
         struct oa_tokenizer *tok;
@@ -141,12 +150,14 @@ static void words_are_those_of_the_line(void **state)
         assert_int_equal(oa_tokenizer_open(context, specs[k], "words-test.txt", NULL, &tok), OA_OK);
         oa_ids_init(&ids, context);
         assert_int_equal(oa_tokenizer_encode(tok, text, strlen(text), &ids), OA_OK);
-        assert_int_equal(oa_count_words(tok, ids.id, ids.count, -1, word), words_before(text, strlen(text)));
+        assert_int_equal(oa_count_words(tok, ids.id, ids.count, -1, word),
+                         words_before(text, strlen(text)));
         for (size_t i = 0; i < ids.count; i++, at += length) {
             const char *bytes = oa_tokenizer_bytes(tok, ids.id[i], &length);
             assert_memory_equal(bytes, text + at, length);
             blank = strspn(bytes, " \t\n");
-            assert_int_equal(word[i], blank >= length ? -1 : words_before(text, at + blank + 1) - 1);
+            assert_int_equal(word[i],
+                             blank >= length ? -1 : words_before(text, at + blank + 1) - 1);
         }
         oa_ids_free(&ids);
         oa_tokenizer_close(tok);
@@ -242,7 +253,8 @@ struct subject {
     struct oa_inspection what;
 };
 
-static void inspect_tokens(struct subject *s, const struct oa_options *o, const struct oa_model_form *f, long length)
+static void inspect_tokens(struct subject *s, const struct oa_options *o,
+                           const struct oa_model_form *f, long length)
 {
     static const int32_t ids[] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3 };
     struct oa_sequences in = { .rows = 1, .length = length, .ids = ids },
@@ -250,7 +262,8 @@ static void inspect_tokens(struct subject *s, const struct oa_options *o, const 
     assert_int_equal(oa_device_open(context, OA_PRECISION_F32, false, &s->device), OA_OK);
     assert_int_equal(oa_model_open(s->device, o, f, false, &s->model), OA_OK);
     oa_tape_init(&s->tape, s->device);
-    assert_int_equal(oa_inspect_model(&s->tape, s->model, &in, f->encoder ? &source : NULL, &s->what), OA_OK);
+    assert_int_equal(
+        oa_inspect_model(&s->tape, s->model, &in, f->encoder ? &source : NULL, &s->what), OA_OK);
 }
 
 static void inspect(struct subject *s, const struct oa_options *o, const struct oa_model_form *f)
@@ -329,7 +342,8 @@ static void stacks_and_cross_attention_are_seen(void **state)
     close_subject(&s);
 }
 
-/* A single token: every pattern that looks at it covers all, and so does the uniform average, which comes last. */
+/* A single token: every pattern that looks at it covers all, and so does the uniform average, which
+ * comes last. */
 static void of_equal_ones_the_first_is_named(void **state)
 {
     struct subject s = { 0 };
@@ -354,13 +368,15 @@ static void what_is_covered_is_replaced(void **state)
     for (int l = 0; l < 2; l++)
         for (long h = 0; h < 4; h++) {
             struct oa_head_facts *head = &s.what.layer[l].head[h];
-            snprintf(head->nearest, sizeof head->nearest, "%s", h % 2 ? "pattern(previous)" : "pattern(current)");
+            snprintf(head->nearest, sizeof head->nearest, "%s",
+                     h % 2 ? "pattern(previous)" : "pattern(current)");
             head->covered = l == 0 && h > 0 ? OA_REPLACEABLE : 0.79;
         }
     assert_true(oa_inspection_suggestion(&s.what, &text));
     assert_string_equal(text.s, "softmax:1 | pattern(previous):2 | pattern(current):1 ; softmax");
     assert_int_equal(oa_spec_check(context, text.s), OA_OK);
-    s.what.layer[0].head[1].covered = s.what.layer[0].head[2].covered = s.what.layer[0].head[3].covered = 0;
+    s.what.layer[0].head[1].covered = s.what.layer[0].head[2].covered =
+        s.what.layer[0].head[3].covered = 0;
     assert_false(oa_inspection_suggestion(&s.what, &text));
     oa_text_free(&text);
     close_subject(&s);
@@ -387,7 +403,8 @@ static void colours_rise_evenly(void **state)
 /* RFC 4648, section 10. */
 static void base64_is_that_of_the_rfc(void **state)
 {
-    static const char *const want[] = { "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy" };
+    static const char *const want[] = { "",         "Zg==",     "Zm8=",    "Zm9v",
+                                        "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy" };
     (void)state;
     for (size_t n = 0; n <= 6; n++) {
         struct oa_text t;
@@ -423,13 +440,18 @@ static void open_translator(struct translator *x, const char *attention, int see
     o.train_seed = seed;
     oa_ids_init(&x->source, context);
     oa_ids_init(&x->written, context);
-    assert_int_equal(oa_file_write(context, "words-test.txt", source_text, strlen(source_text)), OA_OK);
-    assert_int_equal(oa_tokenizer_open(context, "char", "words-test.txt", NULL, &x->t.tokenizer), OA_OK);
+    assert_int_equal(oa_file_write(context, "words-test.txt", source_text, strlen(source_text)),
+                     OA_OK);
+    assert_int_equal(oa_tokenizer_open(context, "char", "words-test.txt", NULL, &x->t.tokenizer),
+                     OA_OK);
     assert_int_equal(oa_tokenizer_add_special(x->t.tokenizer, "<s>", &x->begin), OA_OK);
     assert_int_equal(oa_tokenizer_add_special(x->t.tokenizer, "</s>", &end), OA_OK);
-    assert_int_equal(oa_tokenizer_encode(x->t.tokenizer, source_text, strlen(source_text), &x->source), OA_OK);
+    assert_int_equal(
+        oa_tokenizer_encode(x->t.tokenizer, source_text, strlen(source_text), &x->source), OA_OK);
     assert_int_equal(oa_ids_add(&x->source, end), OA_OK);
-    assert_int_equal(oa_tokenizer_encode(x->t.tokenizer, written_text, strlen(written_text), &x->written), OA_OK);
+    assert_int_equal(
+        oa_tokenizer_encode(x->t.tokenizer, written_text, strlen(written_text), &x->written),
+        OA_OK);
     assert_int_equal(oa_device_open(context, OA_PRECISION_F32, false, &x->t.device), OA_OK);
     assert_int_equal(oa_model_open(x->t.device, &o, &f, false, &x->t.model), OA_OK);
     oa_tape_init(&x->t.tape, x->t.device);
@@ -474,7 +496,8 @@ static int other_links(struct translator *x, double looked[WRITTEN][SOURCE])
 }
 
 /* Σ_h softmax(logits_h) / H, which is what `random`, frozen, looks at whatever it reads. */
-static void read_map(const struct oa_tensors *file, const char *name, double looked[WRITTEN][SOURCE])
+static void read_map(const struct oa_tensors *file, const char *name,
+                     double looked[WRITTEN][SOURCE])
 {
     const struct oa_array *logits = oa_tensors_find(file, name);
     memset(looked, 0, WRITTEN * sizeof *looked);
@@ -497,7 +520,8 @@ static void links_are_those_of_a_known_map(void **state)
         struct oa_tensors *file;
         double looked[WRITTEN][SOURCE];
         open_translator(&x, "cross: random(frozen)", seed);
-        assert_int_equal(oa_model_save(x.t.model, x.t.tokenizer, "words-test.safetensors", true), OA_OK);
+        assert_int_equal(oa_model_save(x.t.model, x.t.tokenizer, "words-test.safetensors", true),
+                         OA_OK);
         assert_int_equal(oa_tensors_open(context, "words-test.safetensors", &file), OA_OK);
         read_map(file, "decoder.layers.1.cross_attention.random.logits", looked);
         assert_int_equal(other_links(&x, looked), 0);
@@ -512,10 +536,12 @@ static void links_are_those_of_a_known_map(void **state)
 /* The map of the second of three layers when the decoder reads these tokens. */
 static void inspect_map(struct translator *x, const int32_t *read, double looked[WRITTEN][SOURCE])
 {
-    const struct oa_sequences in = source_of(x), out = { .rows = 1, .length = WRITTEN, .ids = read };
+    const struct oa_sequences in = source_of(x),
+                              out = { .rows = 1, .length = WRITTEN, .ids = read };
     struct oa_inspection what;
     assert_int_equal(oa_inspect_model(&x->t.tape, x->t.model, &out, &in, &what), OA_OK);
-    const struct oa_layer_view *v = &what.layer[6]; /* encoder 3, decoder: self, cross, self, cross */
+    const struct oa_layer_view *v =
+        &what.layer[6]; /* encoder 3, decoder: self, cross, self, cross */
     assert_true(v->layer->shape.cross && v->number == 1);
     memset(looked, 0, WRITTEN * sizeof *looked);
     for (long i = 0; i < HEADS * WRITTEN * SOURCE; i++)
@@ -547,12 +573,18 @@ static void links_are_of_the_row_that_wrote(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_linked_by_their_tokens),    cmocka_unit_test(words_are_those_of_the_line),
-        cmocka_unit_test(links_are_those_of_a_known_map),      cmocka_unit_test(links_are_of_the_row_that_wrote),
-        cmocka_unit_test(numbers_are_the_closed_forms),        cmocka_unit_test(a_wide_map_with_an_empty_row),
-        cmocka_unit_test(fixed_maps_cover_themselves),         cmocka_unit_test(maps_give_what_layers_gave),
-        cmocka_unit_test(stacks_and_cross_attention_are_seen), cmocka_unit_test(of_equal_ones_the_first_is_named),
-        cmocka_unit_test(what_is_covered_is_replaced),         cmocka_unit_test(colours_rise_evenly),
+        cmocka_unit_test(words_are_linked_by_their_tokens),
+        cmocka_unit_test(words_are_those_of_the_line),
+        cmocka_unit_test(links_are_those_of_a_known_map),
+        cmocka_unit_test(links_are_of_the_row_that_wrote),
+        cmocka_unit_test(numbers_are_the_closed_forms),
+        cmocka_unit_test(a_wide_map_with_an_empty_row),
+        cmocka_unit_test(fixed_maps_cover_themselves),
+        cmocka_unit_test(maps_give_what_layers_gave),
+        cmocka_unit_test(stacks_and_cross_attention_are_seen),
+        cmocka_unit_test(of_equal_ones_the_first_is_named),
+        cmocka_unit_test(what_is_covered_is_replaced),
+        cmocka_unit_test(colours_rise_evenly),
         cmocka_unit_test(base64_is_that_of_the_rfc),
     };
     threads_only("maps_*");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stop that is asked for in the middle of a validation: noticed at once, the step before it is saved, and going on
- * gives the weights and the log of a run that was never stopped. */
+ * A stop that is asked for in the middle of a validation: noticed at once, the step before it is
+ * saved, and going on gives the weights and the log of a run that was never stopped. */
 #include "setups.h"
 
 #include "train/train.h"
@@ -61,11 +61,15 @@ static struct outcome train(const char *folder, int which, bool resume)
     struct watch w = { .which = which };
     struct oa_options o = options();
     struct oa_workload work;
-    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1, .log = look, .log_argument = &w, .stop = &w.stop });
+    oa_context *c = oa_open(
+        &(struct oa_settings){ .threads = 1, .log = look, .log_argument = &w, .stop = &w.stop });
     assert_int_equal(oa_workload_open(c, &o, &work), OA_OK);
-    struct oa_train_request r = {
-        .options = &o, .workload = &work, .folder = folder, .resume = resume, .keep = true, .title = "test"
-    };
+    struct oa_train_request r = { .options = &o,
+                                  .workload = &work,
+                                  .folder = folder,
+                                  .resume = resume,
+                                  .keep = true,
+                                  .title = "test" };
     out.error = oa_train_run(c, &r, &out.run);
     const char *why;
     oa_last_error(c, &why);
@@ -123,11 +127,13 @@ static void assert_same_curve(const struct oa_run *a, const struct oa_run *b)
         const struct oa_curve_point *p = &a->curve[i], *q = &b->curve[i];
         assert_int_equal(p->step, q->step);
         assert_true(p->train_loss == q->train_loss);
-        assert_memory_equal(&p->valid_loss, &q->valid_loss, sizeof p->valid_loss); /* NaN where there is none */
+        assert_memory_equal(&p->valid_loss, &q->valid_loss,
+                            sizeof p->valid_loss); /* NaN where there is none */
     }
 }
 
-/* Validations are made at steps 3 and 6, the last. The second sitting is stopped in the same validation once more. */
+/* Validations are made at steps 3 and 6, the last. The second sitting is stopped in the same
+ * validation once more. */
 static void stopped_in(int validation, const char *sentence)
 {
     struct outcome whole, first, again, rest;
@@ -172,7 +178,8 @@ static void test_eval_is_stopped(void **state)
     const char *why;
     remove_folder("test_interrupt_whole");
     struct outcome whole = train("test_interrupt_whole", 0, false);
-    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1, .log = look, .log_argument = &w, .stop = &w.stop });
+    oa_context *c = oa_open(
+        &(struct oa_settings){ .threads = 1, .log = look, .log_argument = &w, .stop = &w.stop });
     assert_int_equal(oa_eval(c, "test_interrupt_whole", NULL, NULL, &scores, NULL), OA_INTERRUPTED);
     oa_last_error(c, &why);
     assert_string_equal(why, "stopped by signal 2 before the whole text was read");

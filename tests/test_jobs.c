@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs side by side: the same files for any number of jobs and threads, after a stop, and beside runs that fail. */
-#include "contest/contest.h"
+ * Runs side by side: the same files for any number of jobs and threads, after a stop, and beside
+ * runs that fail. */
+#include "compare/comparison.h"
 #include "setups.h"
 
 #include "base/beside.h"
-#include "contest/jobs.h"
+#include "compare/jobs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,9 +37,10 @@ static struct oa_options options(void)
     return o;
 }
 
-/* ---- contests ---- */
+/* ---- comparisons ---- */
 
-/* Everything that is logged comes from the caller's thread; a stop is asked for when `enough` runs are said to be done.
+/* Everything that is logged comes from the caller's thread; a stop is asked for when `enough` runs
+ * are said to be done.
  */
 struct listener {
     pthread_t thread;
@@ -53,9 +55,11 @@ static void listen(void *argument, int level, const char *line)
     struct listener *l = argument;
     long done, all;
     assert_true(pthread_equal(pthread_self(), l->thread));
-    if (level == 0 && !strstr(line, "word for word")) /* the text says one sentence again and again */
+    if (level == 0 &&
+        !strstr(line, "word for word")) /* the text says one sentence again and again */
         snprintf(l->notice, sizeof l->notice, "%.500s", line);
-    bool alone = strstr(line, ": step ") != NULL; /* a run that has nobody beside it speaks for itself */
+    bool alone =
+        strstr(line, ": step ") != NULL; /* a run that has nobody beside it speaks for itself */
     if (level != 1 || sscanf(line, "%ld of %ld runs", &done, &all) != 2 || alone)
         return;
     l->progress++;
@@ -66,37 +70,41 @@ static void listen(void *argument, int level, const char *line)
 static oa_context *open_context(int threads, struct listener *l)
 {
     l->thread = pthread_self();
-    return oa_open(
-        &(struct oa_settings){ .threads = threads, .log = listen, .log_argument = l, .stop = &l->stop, .isa = "ref" });
+    return oa_open(&(struct oa_settings){
+        .threads = threads, .log = listen, .log_argument = l, .stop = &l->stop, .isa = "ref" });
 }
 
-static enum oa_error contest(const struct oa_options *o, int threads, const char *folder, struct listener *l,
-                             char sentence[512])
+static enum oa_error comparison(const struct oa_options *o, int threads, const char *folder,
+                                struct listener *l, char sentence[512])
 {
     static const char *const attentions[] = { "softmax", "random" };
-    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = 2, .folder = folder };
-    struct oa_contest k;
+    struct oa_comparison_request r = {
+        .options = o, .attentions = attentions, .count = 2, .folder = folder
+    };
+    struct oa_comparison k;
     const char *why;
     oa_context *c = open_context(threads, l);
-    enum oa_error e = oa_contest_run(c, &r, &k);
+    enum oa_error e = oa_comparison_run(c, &r, &k);
     oa_last_error(c, &why);
     if (sentence)
         snprintf(sentence, 512, "%.500s", why);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
     return e;
 }
 
-/* Times and machines differ, and the seals over them, and `also`, "" or "NAME|"; nothing else does. */
+/* Times and machines differ, and the seals over them, and `also`, "" or "NAME|"; nothing else does.
+ */
 static void assert_same_folders(const char *a, const char *b, const char *also)
 {
-    shell("rm -rf test_jobs_x test_jobs_y; cp -r %s test_jobs_x; cp -r %s test_jobs_y; rm -f test_jobs_?/speed.json", a,
-          b);
-    shell(
-        "for f in $(find test_jobs_x test_jobs_y -name '*.json*'); do sed -i -E "
-        "'s/\"(%s(processor_)?seconds|seconds_per_step|tokens_per_second|machine|seal)\": ?(\"[^\"]*\"|[0-9.e+-]+)//g; "
-        "s/(\\[[0-9]+),[0-9.e-]+,/\\1,/g' $f; done",
-        also);
+    shell("rm -rf test_jobs_x test_jobs_y; cp -r %s test_jobs_x; cp -r %s test_jobs_y; rm -f "
+          "test_jobs_?/speed.json",
+          a, b);
+    shell("for f in $(find test_jobs_x test_jobs_y -name '*.json*'); do sed -i -E "
+          "'s/\"(%s(processor_)?seconds|seconds_per_step|tokens_per_second|machine|seal)\": "
+          "?(\"[^\"]*\"|[0-9.e+-]+)//g; "
+          "s/(\\[[0-9]+),[0-9.e-]+,/\\1,/g' $f; done",
+          also);
     shell("diff -r test_jobs_x test_jobs_y && rm -rf test_jobs_x test_jobs_y");
 }
 
@@ -116,7 +124,7 @@ static void same_bits(void **state)
         o.compare_jobs = ways[i][0];
         snprintf(folder, sizeof folder, "test_jobs_%d_%d", ways[i][0], ways[i][1]);
         shell("rm -rf %s", folder);
-        assert_int_equal(contest(&o, ways[i][1], folder, &l, NULL), OA_OK);
+        assert_int_equal(comparison(&o, ways[i][1], folder, &l, NULL), OA_OK);
         assert_string_equal(l.notice, "");
         assert_true((l.progress > 0) == (ways[i][0] > 1));
         if (i > 0 && !sanitized())
@@ -128,7 +136,8 @@ static void same_bits(void **state)
     shell("grep -q ', ref, 3 threads' test_jobs_1_3/runs/attention-01/seed-1/result.json");
 }
 
-/* Three of five threads have two, two and one of them. The last may come late, and find all runs taken. */
+/* Three of five threads have two, two and one of them. The last may come late, and find all runs
+ * taken. */
 static void threads_are_shared_out(void **state)
 {
     (void)state;
@@ -137,8 +146,9 @@ static void threads_are_shared_out(void **state)
     for (int attempt = 0;; attempt++) {
         struct listener l = { 0 };
         shell("rm -rf test_jobs_shares");
-        assert_int_equal(contest(&o, 5, "test_jobs_shares", &l, NULL), OA_OK);
-        shell("! cat test_jobs_shares/runs/*/*/result.json | grep -o '[0-9]* of [0-9]* threads' | grep -vx '[12] of 5 "
+        assert_int_equal(comparison(&o, 5, "test_jobs_shares", &l, NULL), OA_OK);
+        shell("! cat test_jobs_shares/runs/*/*/result.json | grep -o '[0-9]* of [0-9]* threads' | "
+              "grep -vx '[12] of 5 "
               "threads'");
         if (succeeds("cat test_jobs_shares/runs/*/*/result.json | grep -q '2 of 5 threads' && "
                      "cat test_jobs_shares/runs/*/*/result.json | grep -q '1 of 5 threads'"))
@@ -154,13 +164,15 @@ static bool stopped_amid(struct oa_options *o, char sentence[512])
     struct listener l = { .enough = 1 };
     shell("rm -rf test_jobs_parts");
     o->compare_jobs = 3;
-    enum oa_error e = contest(o, 3, "test_jobs_parts", &l, sentence);
+    enum oa_error e = comparison(o, 3, "test_jobs_parts", &l, sentence);
     assert_true(e == OA_INTERRUPTED || e == OA_OK);
-    return e == OA_INTERRUPTED && succeeds("ls test_jobs_parts/runs/*/*/checkpoint-*.safetensors >/dev/null && "
-                                           "ls test_jobs_parts/runs/*/*/result.json >/dev/null");
+    return e == OA_INTERRUPTED &&
+           succeeds("ls test_jobs_parts/runs/*/*/checkpoint-*.safetensors >/dev/null && "
+                    "ls test_jobs_parts/runs/*/*/result.json >/dev/null");
 }
 
-/* Stopped when a run has ended and others have begun; then gone on with by another number of jobs. */
+/* Stopped when a run has ended and others have begun; then gone on with by another number of jobs.
+ */
 static void same_bits_after_a_stop(void **state)
 {
     (void)state;
@@ -172,10 +184,11 @@ static void same_bits_after_a_stop(void **state)
     assert_non_null(strstr(sentence, "stopped by signal 2 after step "));
     o.compare_jobs = 1;
     shell("rm -rf test_jobs_whole");
-    assert_int_equal(contest(&o, 1, "test_jobs_whole", &whole, NULL), OA_OK);
+    assert_int_equal(comparison(&o, 1, "test_jobs_whole", &whole, NULL), OA_OK);
     o.compare_jobs = 2;
-    assert_int_equal(contest(&o, 2, "test_jobs_parts", &rest, NULL), OA_OK);
-    assert_string_equal(strrchr(rest.notice, ';') ? "" : rest.notice, ""); /* only "going on from step …; …" */
+    assert_int_equal(comparison(&o, 2, "test_jobs_parts", &rest, NULL), OA_OK);
+    assert_string_equal(strrchr(rest.notice, ';') ? "" : rest.notice,
+                        ""); /* only "going on from step …; …" */
     /* a run that was stopped when all its steps were done needs less memory for what is left */
     assert_same_folders("test_jobs_whole", "test_jobs_parts", "peak_memory|");
     shell("rm -rf test_jobs_whole test_jobs_parts");
@@ -189,7 +202,7 @@ static void one_at_a_time_by_the_clock(void **state)
     o.compare_equal = OA_EQUAL_TIME;
     o.compare_jobs = 2;
     shell("rm -rf test_jobs_clock");
-    assert_int_equal(contest(&o, 2, "test_jobs_clock", &l, NULL), OA_OK);
+    assert_int_equal(comparison(&o, 2, "test_jobs_clock", &l, NULL), OA_OK);
     assert_string_equal(l.notice, "compare.jobs is 2, and times are budgets: one run at a time");
     assert_int_equal(l.progress, 0);
     shell("! grep -r 'of 2 threads' test_jobs_clock/runs");
@@ -203,8 +216,10 @@ static void more_jobs_than_threads(void **state)
     struct listener l = { 0 };
     o.compare_jobs = 5;
     shell("rm -rf test_jobs_many");
-    assert_int_equal(contest(&o, 2, "test_jobs_many", &l, NULL), OA_OK);
-    assert_string_equal(l.notice, "compare.jobs is 5, and there are 2 threads: 2 runs at a time; --threads gives more");
+    assert_int_equal(comparison(&o, 2, "test_jobs_many", &l, NULL), OA_OK);
+    assert_string_equal(
+        l.notice,
+        "compare.jobs is 5, and there are 2 threads: 2 runs at a time; --threads gives more");
     shell("rm -rf test_jobs_many");
 }
 
@@ -214,7 +229,8 @@ enum { ORDERS = 6 };
 
 struct outcomes {
     struct oa_run runs[ORDERS];
-    int ended[ORDERS], count, fail_at; /* the callback fails at that one, counted from 1; 0: never */
+    int ended[ORDERS], count,
+        fail_at; /* the callback fails at that one, counted from 1; 0: never */
     oa_context *c;
 };
 
@@ -242,9 +258,11 @@ static void give_orders(oa_context *c, const struct oa_options *o, struct given 
     shell("rm -rf test_jobs_orders");
     for (int i = 0; i < ORDERS; i++) {
         struct oa_run_order *order = &g->orders[i];
-        *order = (struct oa_run_order){
-            .options = *o, .workload = &g->workload, .title = "test", .number = i + 1, .count = ORDERS
-        };
+        *order = (struct oa_run_order){ .options = *o,
+                                        .workload = &g->workload,
+                                        .title = "test",
+                                        .number = i + 1,
+                                        .count = ORDERS };
         order->options.train_seed = i + 1;
         snprintf(order->folder, sizeof order->folder, "test_jobs_orders/%d", i);
     }
@@ -252,9 +270,12 @@ static void give_orders(oa_context *c, const struct oa_options *o, struct given 
 
 static enum oa_error carry_out(oa_context *c, struct given *g, struct outcomes *out, int jobs)
 {
-    struct oa_jobs j = {
-        .orders = g->orders, .count = ORDERS, .place = &g->place, .overall = &g->overall, .ended = note, .argument = out
-    };
+    struct oa_jobs j = { .orders = g->orders,
+                         .count = ORDERS,
+                         .place = &g->place,
+                         .overall = &g->overall,
+                         .ended = note,
+                         .argument = out };
     out->c = c;
     return oa_jobs_carry_out(c, &j, jobs);
 }
@@ -266,8 +287,8 @@ static void take_back(struct given *g, struct outcomes *out)
     oa_workload_close(&g->workload);
 }
 
-/* What is left is to what was made in this call as their times are: runs that were there took none of it, longer runs
- * count more, and what is done of runs at hand counts. */
+/* What is left is to what was made in this call as their times are: runs that were there took none
+ * of it, longer runs count more, and what is done of runs at hand counts. */
 static void time_left_of_all_runs(void **state)
 {
     (void)state;
@@ -319,8 +340,8 @@ static void same_bits_beside_one_that_diverges(void **state)
     oa_close(c);
 }
 
-/* Order 1 cannot be carried out: its sentence is the result, the other at work saves, and no further one begins.
- * Whether the other had begun to work. */
+/* Order 1 cannot be carried out: its sentence is the result, the other at work saves, and no
+ * further one begins. Whether the other had begun to work. */
 static bool error_meets_another(void)
 {
     static struct given g;
@@ -331,7 +352,8 @@ static bool error_meets_another(void)
     o.train_steps = 20000;
     oa_context *c = open_context(2, &l);
     give_orders(c, &o, &g);
-    shell("mkdir -p test_jobs_orders; : >test_jobs_orders/1"); /* a file where its folder should be */
+    shell(
+        "mkdir -p test_jobs_orders; : >test_jobs_orders/1"); /* a file where its folder should be */
     assert_int_equal(carry_out(c, &g, &out, 2), OA_IO);
     oa_last_error(c, &why);
     assert_non_null(strstr(why, "test_jobs_orders/1"));
@@ -436,11 +458,13 @@ static void how_many(void **state)
         double work;
         int jobs;
     } steps[] = {
-        /* a second thread has enough to do from twice 10 GFLOP a step on, a third from three times on */
-        { 2, 0, 2 },     { 2, 10e9, 2 },      { 2, 20e9 - 1, 2 }, { 2, 20e9, 1 },  { 3, 20e9 - 1, 3 },
-        { 3, 20e9, 1 },  { 4, 20e9, 2 },      { 4, 30e9 - 1, 2 }, { 4, 30e9, 1 },  { 16, 20e9 - 1, 16 },
-        { 16, 20e9, 8 }, { 16, 30e9 - 1, 8 }, { 16, 30e9, 5 },    { 16, 80e9, 2 }, { 16, 90e9 - 1, 2 },
-        { 16, 90e9, 1 }, { 16, 160e9, 1 },    { 1, 160e9, 1 },
+        /* a second thread has enough to do from twice 10 GFLOP a step on, a third from three times
+           on */
+        { 2, 0, 2 },        { 2, 10e9, 2 },       { 2, 20e9 - 1, 2 },  { 2, 20e9, 1 },
+        { 3, 20e9 - 1, 3 }, { 3, 20e9, 1 },       { 4, 20e9, 2 },      { 4, 30e9 - 1, 2 },
+        { 4, 30e9, 1 },     { 16, 20e9 - 1, 16 }, { 16, 20e9, 8 },     { 16, 30e9 - 1, 8 },
+        { 16, 30e9, 5 },    { 16, 80e9, 2 },      { 16, 90e9 - 1, 2 }, { 16, 90e9, 1 },
+        { 16, 160e9, 1 },   { 1, 160e9, 1 },
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         assert_int_equal(oa_jobs_fastest(steps[i].threads, steps[i].work), steps[i].jobs);
@@ -469,6 +493,7 @@ int main(void)
         cmocka_unit_test(how_many),
     };
     threads_only("same_bits*");
-    memory_without("threads_are_shared_out"); /* contests again, until one is seen to have shares of all sizes */
+    memory_without("threads_are_shared_out"); /* comparisons again, until one is seen to have shares
+                                                 of all sizes */
     return cmocka_run_group_tests(tests, make_text, NULL);
 }

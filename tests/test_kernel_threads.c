@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only state a kernel has is that of matrix products: on several threads, each worker with its own, they give the
- * bits they give on one. A test of its own, because the thread sanitizer has nothing to see in test_kernels.
+ * The only state a kernel has is that of matrix products: on several threads, each worker with its
+ * own, they give the bits they give on one. A test of its own, because the thread sanitizer has
+ * nothing to see in test_kernels.
  */
 #include "testing.h"
 
@@ -18,10 +19,13 @@ static void run_job(void *argument, long item, const struct oa_worker *worker)
 {
     struct jobs *j = argument;
     long m = SIDE - item % 5, n = SIDE - item % 7, k = SIDE - item % 3;
-    struct oa_gemm g = { .m = m, .n = n, .k = k, .lda = SIDE, .ldb = SIDE, .ldc = SIDE, .real_out = true };
+    struct oa_gemm g = {
+        .m = m, .n = n, .k = k, .lda = SIDE, .ldb = SIDE, .ldc = SIDE, .real_out = true
+    };
     const char *a = (const char *)j->operands;
     for (int repeat = 0; repeat < 20; repeat++)
-        j->table.gemm(j->state[worker->index], &g, a, a + SIDE * j->table.act_size, j->out + item * SIDE * SIDE);
+        j->table.gemm(j->state[worker->index], &g, a, a + SIDE * j->table.act_size,
+                      j->out + item * SIDE * SIDE);
 }
 
 static void threads_give_the_same_bits(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every version of every kernel against the f64 one (kernel_cases.h says what may differ), over awkward sizes, strides
- * and numbers. `test_kernels --bench` prints how fast they are instead.
+ * Every version of every kernel against the f64 one (kernel_cases.h says what may differ), over
+ * awkward sizes, strides and numbers. `test_kernels --bench` prints how fast they are instead.
  */
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
@@ -15,9 +15,14 @@
 
 static const long lengths[] = { 97, 127, 128, 129, 191, 255, 256, 257, 511, 1021, 1025, 2051 };
 static const long heights[] = { 1, 2, 3, 4, 5, 7, 8, 17 };
-enum { LENGTHS = sizeof lengths / sizeof *lengths, HEIGHTS = sizeof heights / sizeof *heights, SMALL = 67 };
+enum {
+    LENGTHS = sizeof lengths / sizeof *lengths,
+    HEIGHTS = sizeof heights / sizeof *heights,
+    SMALL = 67
+};
 
-/* m, n, k: below, at and above the tiles (4 … 12 by 4 … 32) and blocks (128, 240, 256) of our own products. */
+/* m, n, k: below, at and above the tiles (4 … 12 by 4 … 32) and blocks (128, 240, 256) of our own
+ * products. */
 static const long products[][3] = {
     { 1, 1, 1 },    { 1, 7, 3 },     { 5, 1, 9 },     { 3, 5, 7 },     { 4, 8, 16 },
     { 7, 9, 0 },    { 12, 32, 5 },   { 13, 33, 17 },  { 16, 16, 16 },  { 17, 15, 31 },
@@ -46,7 +51,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void demand(struct fixture *f, enum oa_error e, const struct kernel_problem *p, const char *version)
+static void demand(struct fixture *f, enum oa_error e, const struct kernel_problem *p,
+                   const char *version)
 {
     const char *sentence;
     if (e == OA_OK)
@@ -55,16 +61,19 @@ static void demand(struct fixture *f, enum oa_error e, const struct kernel_probl
     fail_msg("%s %s: %s", p->what->name, version, sentence);
 }
 
-static void check(struct fixture *f, const struct kernel_answer *a, const struct kernel_version *v, bool in_place)
+static void check(struct fixture *f, const struct kernel_answer *a, const struct kernel_version *v,
+                  bool in_place)
 {
     double worst;
     char where[OA_CASE_TEXT];
     const struct kernel_problem *p = &a->problem;
     demand(f, oa_kernel_judge(f->context, a, &v->table, in_place, &worst, where), p, v->name);
     if (worst > 1)
-        fail_msg("%s %s %s, rows %ld, columns %ld, depth %ld, variant %d, %s%s: %g times the bound; %s", p->what->name,
-                 oa_precision_name(a->precision), v->name, p->rows, p->cols, p->depth, p->variant,
-                 p->awkward ? "awkward" : "plain", in_place ? ", in place" : "", worst, where);
+        fail_msg(
+            "%s %s %s, rows %ld, columns %ld, depth %ld, variant %d, %s%s: %g times the bound; %s",
+            p->what->name, oa_precision_name(a->precision), v->name, p->rows, p->cols, p->depth,
+            p->variant, p->awkward ? "awkward" : "plain", in_place ? ", in place" : "", worst,
+            where);
 }
 
 /* By all versions that have a function of their own for it. */
@@ -93,7 +102,8 @@ static void check_products(struct fixture *f, const struct kernel_case *c)
     struct kernel_problem p;
     for (int i = 0; i < PRODUCTS; i++)
         for (int variant = 0; variant < c->variants; variant++) {
-            oa_kernel_problem(&p, c, products[i][0], products[i][1], products[i][2], variant, i % 3 != 0);
+            oa_kernel_problem(&p, c, products[i][0], products[i][1], products[i][2], variant,
+                              i % 3 != 0);
             check_problem(f, &p);
         }
 }
@@ -153,7 +163,8 @@ static void check_loss_in_place(const struct oa_kernels *k)
     _Alignas(64) static float logits[N], apart[N], both[N];
     for (long n = 1; n < N; n += 37) {
         for (long i = 0; i < n; i++)
-            both[i] = logits[i] = (float)oa_random_normal((struct oa_stream){ 1, 2 }, (uint64_t)i) * 5;
+            both[i] = logits[i] =
+                (float)oa_random_normal((struct oa_stream){ 1, 2 }, (uint64_t)i) * 5;
         double a = k->cross_entropy(n, logits, n / 3, 0.1, 0.5, apart);
         double b = k->cross_entropy(n, both, n / 3, 0.1, 0.5, both);
         assert_true(a == b);
@@ -168,7 +179,8 @@ static void check_tiles(const struct oa_kernels *k)
     float s[N], whole[N], m = -INFINITY, z = 0, rescale, all_m = -INFINITY, all_z = 0;
     const int32_t low = 0, high[] = { TILE, N };
     for (long i = 0; i < N; i++) /* growing, so that every tile has a new maximum */
-        s[i] = whole[i] = (float)i * 0.3f + (float)oa_random_normal((struct oa_stream){ 1, 2 }, (uint64_t)i);
+        s[i] = whole[i] =
+            (float)i * 0.3f + (float)oa_random_normal((struct oa_stream){ 1, 2 }, (uint64_t)i);
     k->softmax_tile(1, N, 1, &low, &high[1], whole, N, &all_m, &all_z, &rescale);
     for (long t = 0; t < N; t += TILE) {
         k->softmax_tile(1, TILE, 1, &low, &high[0], s + t, TILE, &m, &z, &rescale);
@@ -195,7 +207,11 @@ static void test_properties(void **state)
 
 /* ---- rows apart ---- */
 
-enum { APART_ROWS = 17, APART_COLS = 301, APART_DEPTH = 70 }; /* no multiples of what is in registers, or of a block */
+enum {
+    APART_ROWS = 17,
+    APART_COLS = 301,
+    APART_DEPTH = 70
+}; /* no multiples of what is in registers, or of a block */
 
 static double element(const struct oa_kernels *k, const void *c, bool real_out, long i)
 {
@@ -218,11 +234,13 @@ static void fill_operand(const struct oa_kernels *k, void *x, long n, uint64_t s
 }
 
 /* Rows of one product, and each by itself, with sums that were there before. */
-static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb, bool accumulate, int ahead)
+static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb, bool accumulate,
+                        int ahead)
 {
     static _Alignas(64) char a[APART_ROWS * APART_DEPTH * 8], b[APART_COLS * APART_DEPTH * 8],
         whole[APART_ROWS * APART_COLS * 8], alone[APART_ROWS * APART_COLS * 8];
-    struct oa_gemm_state *s = open_on(context, k, ahead & 1), *single = open_on(context, k, ahead & 2);
+    struct oa_gemm_state *s = open_on(context, k, ahead & 1),
+                         *single = open_on(context, k, ahead & 2);
     struct oa_gemm g = { .m = APART_ROWS,
                          .n = APART_COLS,
                          .k = APART_DEPTH,
@@ -244,7 +262,8 @@ static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb
         k->gemm(s, &g, a, b, whole);
         g.m = 1;
         for (long i = 0; i < APART_ROWS; i++)
-            k->gemm(single, &g, a + (size_t)(i * g.lda) * k->act_size, b, alone + (size_t)(i * g.ldc) * size);
+            k->gemm(single, &g, a + (size_t)(i * g.lda) * k->act_size, b,
+                    alone + (size_t)(i * g.ldc) * size);
     }
     assert_memory_equal(whole, alone, APART_ROWS * APART_COLS * size);
     for (long i = 0; i < APART_ROWS * APART_COLS; i++)
@@ -284,7 +303,8 @@ static void test_levels(void **state)
             assert_true(k.isa <= (enum oa_isa)isa && k.isa <= oa_cpu_isa(cpu));
             if (isa == OA_ISA_REF || p == OA_PRECISION_F64)
                 assert_string_equal(k.gemm_name, "ref");
-            assert_true(k.query_block > 0 && k.key_block > 0 && k.row_block > 0 && k.gemm_block > 0);
+            assert_true(k.query_block > 0 && k.key_block > 0 && k.row_block > 0 &&
+                        k.gemm_block > 0);
         }
 }
 
@@ -299,7 +319,8 @@ static void relu_off_by_little(long n, const void *x, void *y)
 static void relu_too_far(long n, const void *x, void *y)
 {
     for (long i = 0; i <= n; i++)
-        ((float *)y)[i] = ((const float *)x)[i] > 0 || isnan(((const float *)x)[i]) ? ((const float *)x)[i] : 0;
+        ((float *)y)[i] =
+            ((const float *)x)[i] > 0 || isnan(((const float *)x)[i]) ? ((const float *)x)[i] : 0;
 }
 
 static void relu_short(long n, const void *x, void *y)
@@ -311,7 +332,8 @@ static void test_broken_kernels(void **state)
 {
     struct fixture *f = *state;
     struct oa_kernels k;
-    void (*const broken[])(long, const void *, void *) = { relu_off_by_little, relu_too_far, relu_short };
+    void (*const broken[])(long, const void *, void *) = { relu_off_by_little, relu_too_far,
+                                                           relu_short };
     const struct kernel_case *c = oa_kernel_case(0);
     for (int i = 1; strcmp(c->name, "relu") != 0; i++)
         c = oa_kernel_case(i);
@@ -361,7 +383,8 @@ static void test_peak_states(void **state)
     }
 }
 
-/* A microsecond a round, and every try of a number of rounds is held up for a second but one, or none. */
+/* A microsecond a round, and every try of a number of rounds is held up for a second but one, or
+ * none. */
 struct held_up {
     long rounds;
     int tries, free;
@@ -385,8 +408,9 @@ static void test_what_is_held_up_is_not_long_enough(void **state)
     }
 }
 
-/* Products with their loads are never faster than those without; but that is no machine's word on a busy day: what the
- * processor's neighbours do may halve either rate. A loop that counts four times what it does is beyond that. */
+/* Products with their loads are never faster than those without; but that is no machine's word on a
+ * busy day: what the processor's neighbours do may halve either rate. A loop that counts four times
+ * what it does is beyond that. */
 static bool loads_cost(oa_context *c, struct oa_peak *p)
 {
     oa_kernels_peak(c, p);
@@ -414,7 +438,9 @@ enum { SIDE = 64 };
 static double time_product(oa_context *c)
 {
     static float a[SIDE * SIDE], b[SIDE * SIDE], product[SIDE * SIDE];
-    struct oa_gemm g = { .m = SIDE, .n = SIDE, .k = SIDE, .lda = SIDE, .ldb = SIDE, .ldc = SIDE, .real_out = true };
+    struct oa_gemm g = {
+        .m = SIDE, .n = SIDE, .k = SIDE, .lda = SIDE, .ldb = SIDE, .ldc = SIDE, .real_out = true
+    };
     struct oa_kernels k;
     oa_kernels_init(&k, OA_PRECISION_F32, oa_cpu_isa(oa_context_cpu(c)), oa_context_cpu(c));
     struct oa_gemm_state *s = k.gemm_open(c, OA_PRECISION_F32);
@@ -434,8 +460,9 @@ struct seen_product {
     double ns, rate; /* of the fastest version */
 };
 
-static void see_product(void *argument, const char *kernel, const char *precision, const char *version, double ns,
-                        double rate, const char *unit, double speedup, double worst_error)
+static void see_product(void *argument, const char *kernel, const char *precision,
+                        const char *version, double ns, double rate, const char *unit,
+                        double speedup, double worst_error)
 {
     struct seen_product *seen = argument;
     (void)version, (void)unit, (void)speedup, (void)worst_error;
@@ -470,8 +497,9 @@ static void test_copies_past_the_caches(void **state)
 #ifdef __x86_64__
     static _Alignas(64) char from[4096 + COPY_AHEAD], to[4096 + 64];
     const struct oa_cpu *cpu = oa_context_cpu(((struct fixture *)*state)->context);
-    void (*const copies[])(const char *, char *, size_t) = { cpu->avx2 ? oa_copy_past_caches_avx2 : NULL,
-                                                             cpu->avx512 ? oa_copy_past_caches_avx512 : NULL };
+    void (*const copies[])(const char *, char *,
+                           size_t) = { cpu->avx2 ? oa_copy_past_caches_avx2 : NULL,
+                                       cpu->avx512 ? oa_copy_past_caches_avx512 : NULL };
     for (size_t i = 0; i < sizeof from; i++)
         from[i] = (char)(i * 7 + i / 256);
     for (int i = 0; i < 2; i++) {
@@ -488,14 +516,15 @@ static void test_copies_past_the_caches(void **state)
 #endif
 }
 
-/* The bench and the peak against a product that is timed here; a busy machine may triple either. No product is faster
- * than the peak. */
+/* The bench and the peak against a product that is timed here; a busy machine may triple either. No
+ * product is faster than the peak. */
 static void test_rates_are_those_of_a_product(void **state)
 {
     struct oa_peak p;
     struct seen_product seen = { .ns = INFINITY };
     (void)state;
-    oa_context *c = oa_open(&(struct oa_settings){ .threads = 2, .stop = (volatile int *)&seen.stop });
+    oa_context *c =
+        oa_open(&(struct oa_settings){ .threads = 2, .stop = (volatile int *)&seen.stop });
     oa_kernels_bench(c, see_product, &seen);
     double ns = time_product(c);
     assert_true(seen.ns > ns / 10 && seen.ns < ns * 10);
@@ -524,7 +553,8 @@ static void test_peaks_of_one_thread(void **state)
 }
 
 #ifdef __x86_64__
-/* In whatever way: every word once. Words of a row that is missed, or read twice, would be missed in the sum. */
+/* In whatever way: every word once. Words of a row that is missed, or read twice, would be missed
+ * in the sum. */
 static void test_reading(void **state)
 {
     static const struct oa_read_way ways[] = { { 1, 0 }, { 1, 4096 }, { 4, 0 }, { 4, 8192 } };
@@ -545,12 +575,13 @@ static void test_reading(void **state)
 
 /* ---- the bench ---- */
 
-static void print_row(void *argument, const char *kernel, const char *precision, const char *version, double ns,
-                      double rate, const char *unit, double speedup, double worst_error)
+static void print_row(void *argument, const char *kernel, const char *precision,
+                      const char *version, double ns, double rate, const char *unit, double speedup,
+                      double worst_error)
 {
     (void)argument;
-    printf("%-22s %-5s %-32s %9.3f %9.1f %-8s %7.1f %8.3f\n", kernel, precision, version, ns, rate, unit, speedup,
-           worst_error);
+    printf("%-22s %-5s %-32s %9.3f %9.1f %-8s %7.1f %8.3f\n", kernel, precision, version, ns, rate,
+           unit, speedup, worst_error);
 }
 
 static int bench(void)
@@ -560,9 +591,11 @@ static int bench(void)
     oa_kernels_peak(c, &peak);
     const struct oa_peak_rate *rates[] = { &peak.f32, &peak.bf16, &peak.loads, &peak.copy };
     for (int i = 0; i < 4; i++)
-        printf("%7.1f one core (median %.1f), %7.1f all (%.1f): %s\n", rates[i]->one, rates[i]->one_median,
-               rates[i]->all, rates[i]->all_median, rates[i]->how ? rates[i]->how : "-");
-    printf("%-22s %-5s %-32s %9s %9s %-8s %7s %8s\n", "kernel", "", "version", "ns", "rate", "", "x ref", "error");
+        printf("%7.1f one core (median %.1f), %7.1f all (%.1f): %s\n", rates[i]->one,
+               rates[i]->one_median, rates[i]->all, rates[i]->all_median,
+               rates[i]->how ? rates[i]->how : "-");
+    printf("%-22s %-5s %-32s %9s %9s %-8s %7s %8s\n", "kernel", "", "version", "ns", "rate", "",
+           "x ref", "error");
     oa_kernels_bench(c, print_row, NULL);
     const char *sentence;
     enum oa_error e = oa_last_error(c, &sentence);

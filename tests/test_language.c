@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The attention language: canonical forms, what is refused and how, heads of groups, and any bytes at all. */
+ * The attention language: canonical forms, what is refused and how, heads of groups, and any bytes
+ * at all. */
 #include "testing.h"
 
 #include "attention/attention.h"
@@ -51,7 +52,8 @@ static const struct {
     { "mix(random,softmax,alpha=softmax)", "random + softmax" },
     { "mix(random, softmax, sum)", "mix(random, softmax, alpha=sum)" },
     { "mix(alpha=sigmoid, softmax, random)", "mix(softmax, random, alpha=sigmoid)" },
-    { "mix(random,softmax,alpha=fixed,weights= 0.30 / 7e-1)", "mix(random, softmax, alpha=fixed, weights=0.3/0.7)" },
+    { "mix(random,softmax,alpha=fixed,weights= 0.30 / 7e-1)",
+      "mix(random, softmax, alpha=fixed, weights=0.3/0.7)" },
     { "fixed-random", "random(frozen)" },
     { "fixed-random(init=normal, sigma=1)", "random(frozen, init=normal, sigma=1)" },
     { "fixed-random(frozen)", "random(frozen)" },
@@ -63,7 +65,8 @@ static const struct {
     { "linear(power)", "linear(map=power)" },
     { "linear(power, degree=2)", "linear(map=power)" },
     { "linear(degree=3,map=power)", "linear(map=power, degree=3)" },
-    { "linear(diagonal, temperature, jl, tie, srht)", "linear(qk=srht, tie, scale=jl, temperature, diagonal)" },
+    { "linear(diagonal, temperature, jl, tie, srht)",
+      "linear(qk=srht, tie, scale=jl, temperature, diagonal)" },
     { "softmax(qk=learned)", "softmax" },
     { "orthogonal(qk=haar)", "orthogonal" },
     { "orthogonal(qk=learned)", "orthogonal(qk=learned)" },
@@ -75,14 +78,16 @@ static const struct {
     { "random(sigma=0.50,init=uniform)", "random(init=uniform, sigma=0.5)" },
     { "softmax:1 | dense:2", "softmax:1 | dense:2" },
     { "local(window=3) | linear", "local(window=3) | linear" },
-    { "raganato", "pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | pattern(right):1 | "
-                  "pattern(end):1 | pattern(start):1 | softmax" },
+    { "raganato",
+      "pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | pattern(right):1 | "
+      "pattern(end):1 | pattern(start):1 | softmax" },
     { "softmax(distance=64,relative=t5,tie)", "softmax(tie, relative=t5, distance=64)" },
     { "softmax(t5, buckets=32, distance=128)", "softmax(relative=t5)" },
     { "softmax(share=layers, t5)", "softmax(share=layers, relative=t5)" },
     { "mix(random, softmax, alibi)", "mix(random, softmax, relative=alibi)" },
-    { "softmax ; raganato", "softmax ; pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
-                            "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax" },
+    { "softmax ; raganato",
+      "softmax ; pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
+      "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax" },
 };
 
 static void canonical_forms(void **state)
@@ -94,7 +99,8 @@ static void canonical_forms(void **state)
     }
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------------- */
+/* ---- what is refused
+ * ------------------------------------------------------------------------------------------- */
 
 /* The sentence names the character and contains every one of `parts`, which are separated by ~. */
 static void assert_sentence(const char *text, int character, const char *parts)
@@ -128,8 +134,11 @@ static const struct {
     const char *parts;
 } refusals[] = {
     { "", 1, "the text ends here~a mechanism is expected~Valid here: softmax, orthogonal" },
-    { "sofmax", 1, "found \"sofmax\"~did you mean softmax?~Valid here: softmax, orthogonal, dense~\n  sofmax\n  ^" },
-    { "random + sofmax", 10, "did you mean softmax?~that can be mixed~\n  random + sofmax\n           ^" },
+    { "sofmax", 1,
+      "found \"sofmax\"~did you mean softmax?~Valid here: softmax, orthogonal, dense~\n  sofmax\n  "
+      "^" },
+    { "random + sofmax", 10,
+      "did you mean softmax?~that can be mixed~\n  random + sofmax\n           ^" },
     { "random + linear", 10, "found \"linear\" where a mechanism that can be mixed is expected" },
     { "linear + random", 1, "that can be mixed" },
     { "local + softmax", 1, "that can be mixed" },
@@ -146,9 +155,11 @@ static const struct {
     { "softmax(tie", 12, "the options of softmax are not closed" },
     { "softmax(tie temperature)", 13, "where \",\" or \")\" is expected" },
     { "softmax(tie,)", 13, "found \")\"" },
-    { "softmax(temprature)", 9, "softmax has no option \"temprature\"; did you mean temperature?~share=none|layers" },
+    { "softmax(temprature)", 9,
+      "softmax has no option \"temprature\"; did you mean temperature?~share=none|layers" },
     { "softmax(window=3)", 9, "softmax has no option \"window\"~Valid here: qk=learned|haar" },
-    { "softmax(qk=har)", 12, "qk has no value \"har\"; did you mean haar?~learned|haar|gram-schmidt" },
+    { "softmax(qk=har)", 12,
+      "qk has no value \"har\"; did you mean haar?~learned|haar|gram-schmidt" },
     { "softmax(tie=1)", 13, "tie is a flag and takes no value" },
     { "softmax(tie, tie)", 14, "tie is given twice" },
     { "softmax(haar, qk=srht)", 15, "qk is given twice" },
@@ -179,7 +190,8 @@ static const struct {
     { "mix(softmax, random, dense, alpha=sigmoid)", 1, "exactly two components; there are 3" },
     { "mix(softmax, random, alpha=fixed)", 1, "alpha=fixed needs weights" },
     { "mix(softmax, random, weights=1/2)", 1, "weights belong to alpha=fixed" },
-    { "mix(softmax, random, alpha=fixed, weights=1/2/3)", 1, "there are 3 weights for 2 components" },
+    { "mix(softmax, random, alpha=fixed, weights=1/2/3)", 1,
+      "there are 3 weights for 2 components" },
     { "mix(softmax, random, alpha=fixed, weights=1//3)", 43, "numbers with / between them" },
     { "mix(softmax, random, alpha=fixed, weights=1 2)", 43, "numbers with / between them" },
     { "mix(softmax, randon)", 14, "mix has no option \"randon\"; did you mean random?" },
@@ -201,41 +213,54 @@ static void refused_with_reasons(void **state)
         assert_refused(refusals[i].text, refusals[i].character, refusals[i].parts);
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------------- */
+/* ---- stacks
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-enum { E = OA_STACK(OA_STACK_ENCODER), D = OA_STACK(OA_STACK_DECODER), C = OA_STACK(OA_STACK_CROSS) };
+enum {
+    E = OA_STACK(OA_STACK_ENCODER),
+    D = OA_STACK(OA_STACK_DECODER),
+    C = OA_STACK(OA_STACK_CROSS)
+};
 
-#define PATTERNS                                                                                                       \
-    "pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | pattern(right):1 | pattern(end):1 | "       \
+#define PATTERNS                                                                                   \
+    "pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | pattern(right):1 | "    \
+    "pattern(end):1 | "                                                                            \
     "pattern(start):1 | softmax"
 
 static const struct {
     unsigned has;
-    const char *text, *canonical, *encoder, *decoder, *cross; /* NULL: the model has no such stack */
+    const char *text, *canonical, *encoder, *decoder,
+        *cross; /* NULL: the model has no such stack */
 } stacks[] = {
     { E | D | C, "encoder:raganato&cross:softmax&decoder:random+softmax",
-      "encoder: " PATTERNS " & decoder: random + softmax", PATTERNS, "random + softmax", "softmax" },
-    { E | D | C, "cross: linear & encoder: local ; softmax", "encoder: local ; softmax & cross: linear",
-      "local ; softmax", "softmax", "linear" },
-    { E | D | C, " decoder : local ( window = 64 ) : 1 | softmax", "decoder: local(window=64):1 | softmax", "softmax",
-      "local(window=64):1 | softmax", "softmax" },
+      "encoder: " PATTERNS " & decoder: random + softmax", PATTERNS, "random + softmax",
+      "softmax" },
+    { E | D | C, "cross: linear & encoder: local ; softmax",
+      "encoder: local ; softmax & cross: linear", "local ; softmax", "softmax", "linear" },
+    { E | D | C, " decoder : local ( window = 64 ) : 1 | softmax",
+      "decoder: local(window=64):1 | softmax", "softmax", "local(window=64):1 | softmax",
+      "softmax" },
     { E | D | C, "random", "random", "random", "random", "softmax" },
-    { E | D | C, "softmax:7 | linear:1", "softmax:7 | linear:1", "softmax:7 | linear:1", "softmax:7 | linear:1",
+    { E | D | C, "softmax:7 | linear:1", "softmax:7 | linear:1", "softmax:7 | linear:1",
+      "softmax:7 | linear:1", "softmax" },
+    { E | D | C, "decoder: softmax & encoder: softmax(qk=learned)", "softmax", "softmax", "softmax",
       "softmax" },
-    { E | D | C, "decoder: softmax & encoder: softmax(qk=learned)", "softmax", "softmax", "softmax", "softmax" },
-    { E | D | C, "encoder: random & decoder: random", "encoder: random & decoder: random", "random", "random",
+    { E | D | C, "encoder: random & decoder: random", "encoder: random & decoder: random", "random",
+      "random", "softmax" },
+    { E | D | C, "encoder: linformer & cross: linformer", "encoder: linformer & cross: linformer",
+      "linformer", "softmax", "linformer" },
+    { E | D | C, "decoder: softmax(relative=t5, buckets=7)",
+      "decoder: softmax(relative=t5, buckets=7)", "softmax", "softmax(relative=t5, buckets=7)",
       "softmax" },
-    { E | D | C, "encoder: linformer & cross: linformer", "encoder: linformer & cross: linformer", "linformer",
-      "softmax", "linformer" },
-    { E | D | C, "decoder: softmax(relative=t5, buckets=7)", "decoder: softmax(relative=t5, buckets=7)", "softmax",
-      "softmax(relative=t5, buckets=7)", "softmax" },
-    { E | D | C, "decoder: lightconv(width=4)", "decoder: lightconv(width=4)", "softmax", "lightconv(width=4)",
-      "softmax" },
+    { E | D | C, "decoder: lightconv(width=4)", "decoder: lightconv(width=4)", "softmax",
+      "lightconv(width=4)", "softmax" },
     { D, "decoder: softmax", "softmax", NULL, "softmax", NULL },
     { D, "decoder: local ; random", "local ; random", NULL, "local ; random", NULL },
     { D, "local ; random", "local ; random", NULL, "local ; random", NULL },
     { E, "raganato", PATTERNS, PATTERNS, NULL, NULL },
-    { E, "encoder: raganato ; linformer", PATTERNS " ; linformer", PATTERNS " ; linformer", NULL, NULL },
+    { E, "encoder: raganato ; linformer", PATTERNS " ; linformer", PATTERNS " ; linformer", NULL,
+      NULL },
     { C, "linear", "linear", NULL, NULL, "linear" },
 };
 
@@ -285,14 +310,16 @@ static void labels_are_known(void **state)
     (void)state;
     struct oa_stack_specs all;
     struct oa_spec one;
-    assert_int_equal(oa_stacks_parse(context, "cross: softmax & decoder: local", E | D | C, &all), OA_OK);
+    assert_int_equal(oa_stacks_parse(context, "cross: softmax & decoder: local", E | D | C, &all),
+                     OA_OK);
     assert_int_equal(all.named, D | C);
     assert_int_equal(all.has, E | D | C);
     oa_stacks_free(&all);
     assert_int_equal(oa_stacks_parse(context, "softmax", D, &all), OA_OK);
     assert_int_equal(all.named, 0);
     oa_stacks_free(&all);
-    assert_int_equal(oa_stack_parse(context, "decoder: linear ; local", OA_STACK_DECODER, &one), OA_OK);
+    assert_int_equal(oa_stack_parse(context, "decoder: linear ; local", OA_STACK_DECODER, &one),
+                     OA_OK);
     assert_layers(&one, "linear ; local");
     oa_spec_free(&one);
     assert_string_equal(oa_stack_name(OA_STACK_ENCODER), "encoder");
@@ -307,49 +334,54 @@ static const struct {
     const char *parts;
     enum oa_error code;
 } stack_refusals[] = {
-    { D, "encoder: softmax", 1, "this model has no encoder; its stacks are: decoder~\n  encoder: softmax\n  ^",
-      OA_ARGUMENT },
-    { D, "decoder: softmax & cross: linear", 20, "this model has no cross-attention; its stacks are: decoder",
-      OA_ARGUMENT },
+    { D, "encoder: softmax", 1,
+      "this model has no encoder; its stacks are: decoder~\n  encoder: softmax\n  ^", OA_ARGUMENT },
+    { D, "decoder: softmax & cross: linear", 20,
+      "this model has no cross-attention; its stacks are: decoder", OA_ARGUMENT },
     { E, "decoder: softmax", 1, "this model has no decoder; its stacks are: encoder", OA_ARGUMENT },
-    { E | D | C, "encodr: softmax", 1, "found \"encodr\"~did you mean encoder?~Valid here: encoder, decoder, cross",
-      OA_ARGUMENT },
+    { E | D | C, "encodr: softmax", 1,
+      "found \"encodr\"~did you mean encoder?~Valid here: encoder, decoder, cross", OA_ARGUMENT },
     { D, "decodr: softmax", 1, "did you mean decoder?~Valid here: decoder", OA_ARGUMENT },
-    { E | D | C, "encoder: local & decodr: softmax", 18, "found \"decodr\" where the label~did you mean decoder?",
-      OA_ARGUMENT },
-    { E | D | C, "encoder: local & softmax", 18, "found \"softmax\" where the label of a stack and \":\" are expected",
-      OA_ARGUMENT },
+    { E | D | C, "encoder: local & decodr: softmax", 18,
+      "found \"decodr\" where the label~did you mean decoder?", OA_ARGUMENT },
+    { E | D | C, "encoder: local & softmax", 18,
+      "found \"softmax\" where the label of a stack and \":\" are expected", OA_ARGUMENT },
     { E | D | C, "encoder: local & decoder", 18,
       "found \"decoder\" where the label of a stack and \":\" are expected. Valid", OA_ARGUMENT },
     { E | D | C, "encoder: local &", 17, "the text ends here where the label", OA_ARGUMENT },
-    { E | D | C, "softmax & decoder: local", 9, "\"&\" stands between stacks, and the first has no label",
-      OA_ARGUMENT },
+    { E | D | C, "softmax & decoder: local", 9,
+      "\"&\" stands between stacks, and the first has no label", OA_ARGUMENT },
     { E | D | C, "encoder: local & encoder: softmax", 18, "encoder is given twice", OA_ARGUMENT },
-    { E | D | C, "encoder: & decoder: local", 10, "found \"&\" where a mechanism is expected", OA_ARGUMENT },
-    { E | D | C, "encoder:", 9, "the text ends here where a mechanism is expected", OA_ARGUMENT },
-    { E | D | C, "encoder: softmax )", 18, "found \")\" where the text should end or go on with ( : + | ; or &",
+    { E | D | C, "encoder: & decoder: local", 10, "found \"&\" where a mechanism is expected",
       OA_ARGUMENT },
+    { E | D | C, "encoder:", 9, "the text ends here where a mechanism is expected", OA_ARGUMENT },
+    { E | D | C, "encoder: softmax )", 18,
+      "found \")\" where the text should end or go on with ( : + | ; or &", OA_ARGUMENT },
     { E | D | C, "encoder: sofmax & cross: linear", 10, "did you mean softmax?", OA_ARGUMENT },
     { E | D | C, "cross: linear ; local(windw=3)", 23, "did you mean window?", OA_ARGUMENT },
-    { E | D | C, "encoder: softmax ; decoder: local", 20, "found \"decoder\" where a mechanism is expected",
-      OA_ARGUMENT },
+    { E | D | C, "encoder: softmax ; decoder: local", 20,
+      "found \"decoder\" where a mechanism is expected", OA_ARGUMENT },
     { D, "softmax ; linformer", 11, "linformer has no causal form", OA_UNSUPPORTED },
-    { E | D | C, "encoder: linformer & decoder: linformer", 31, "linformer has no causal form", OA_UNSUPPORTED },
-    { E | D | C, "decoder: softmax | pattern(next)", 20, "look ahead and have no causal form", OA_UNSUPPORTED },
+    { E | D | C, "encoder: linformer & decoder: linformer", 31, "linformer has no causal form",
+      OA_UNSUPPORTED },
+    { E | D | C, "decoder: softmax | pattern(next)", 20, "look ahead and have no causal form",
+      OA_UNSUPPORTED },
     { E | D | C, "decoder: softmax ; pattern(unit=word)", 20, "no causal form", OA_UNSUPPORTED },
-    { E | D | C, "decoder: raganato", 10, "no causal form~decoder: raganato\n           ^", OA_UNSUPPORTED },
+    { E | D | C, "decoder: raganato", 10, "no causal form~decoder: raganato\n           ^",
+      OA_UNSUPPORTED },
     { E | D | C, "cross: local", 8, "local is for self-attention only", OA_UNSUPPORTED },
-    { E | D | C, "cross: softmax ; block-sparse", 18, "is for self-attention only", OA_UNSUPPORTED },
-    { E | D | C, "cross: softmax(relative=t5)", 8, "softmax: relative positions are for self-attention only",
+    { E | D | C, "cross: softmax ; block-sparse", 18, "is for self-attention only",
       OA_UNSUPPORTED },
-    { E | D | C, "cross: mix(random, softmax, relative=alibi)", 8, "relative positions are for self-attention only",
-      OA_UNSUPPORTED },
-    { E | D | C, "encoder: softmax(relative=t5, buckets=7)", 10, "their number must be even; take 6 or 8",
-      OA_UNSUPPORTED },
-    { E | D | C, "encoder: softmax(relative=t5, buckets=8, distance=2)", 10, "take a distance of at least 3, or fewer",
-      OA_UNSUPPORTED },
-    { E | D | C, "decoder: softmax(relative=t5, buckets=7, distance=3)", 10, "distance=3: the first 3 of 7 buckets",
-      OA_UNSUPPORTED },
+    { E | D | C, "cross: softmax(relative=t5)", 8,
+      "softmax: relative positions are for self-attention only", OA_UNSUPPORTED },
+    { E | D | C, "cross: mix(random, softmax, relative=alibi)", 8,
+      "relative positions are for self-attention only", OA_UNSUPPORTED },
+    { E | D | C, "encoder: softmax(relative=t5, buckets=7)", 10,
+      "their number must be even; take 6 or 8", OA_UNSUPPORTED },
+    { E | D | C, "encoder: softmax(relative=t5, buckets=8, distance=2)", 10,
+      "take a distance of at least 3, or fewer", OA_UNSUPPORTED },
+    { E | D | C, "decoder: softmax(relative=t5, buckets=7, distance=3)", 10,
+      "distance=3: the first 3 of 7 buckets", OA_UNSUPPORTED },
     { E | D | C, "encoder: lightconv(width=4)", 10, "must be odd", OA_UNSUPPORTED },
     { E, "lightconv(width=4)", 1, "must be odd", OA_UNSUPPORTED },
 };
@@ -359,16 +391,19 @@ static void stacks_are_refused_with_reasons(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof stack_refusals / sizeof stack_refusals[0]; i++) {
         struct oa_stack_specs all;
-        enum oa_error e = oa_stacks_parse(context, stack_refusals[i].text, stack_refusals[i].has, &all);
+        enum oa_error e =
+            oa_stacks_parse(context, stack_refusals[i].text, stack_refusals[i].has, &all);
         oa_stacks_free(&all);
-        assert_sentence(stack_refusals[i].text, stack_refusals[i].character, stack_refusals[i].parts);
+        assert_sentence(stack_refusals[i].text, stack_refusals[i].character,
+                        stack_refusals[i].parts);
         assert_int_equal(e, stack_refusals[i].code);
     }
     assert_refused("decoder: softmax", 1, "name the stacks of a model~leave the label out");
     assert_refused("softmax & local", 9, "where the text should end or go on with ( : + | or ;");
 }
 
-/* A long text is shown around the place; the caret stays under it, also behind letters of several bytes. */
+/* A long text is shown around the place; the caret stays under it, also behind letters of several
+ * bytes. */
 static void carets_of_long_texts(void **state)
 {
     (void)state;
@@ -384,7 +419,8 @@ static void carets_of_long_texts(void **state)
     const char *line = strchr(sentence, '\n') + 1, *caret = strchr(line, '\n') + 1;
     assert_int_equal(strncmp(line, "  … ", 6), 0);
     assert_string_equal(strstr(line, "häar") ? "shown" : "hidden", "shown");
-    assert_int_equal((int)strcspn(caret, "^"), (int)(strstr(line, "häar") - line) - 2); /* … has three bytes */
+    assert_int_equal((int)strcspn(caret, "^"),
+                     (int)(strstr(line, "häar") - line) - 2); /* … has three bytes */
     oa_clear_error(context);
 }
 
@@ -407,7 +443,9 @@ static void too_much_is_refused(void **state)
     free(text);
 }
 
-/* ---- heads ----------------------------------------------------------------------------------------------------- */
+/* ---- heads
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error heads_of(const char *text, int heads, int *count)
 {
@@ -447,7 +485,9 @@ static void heads_are_shared(void **state)
     assert_heads_refused("softmax:3 | dense:2", 4, "make 5");
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* A choice is its whole word: not one that begins like it, nor a part of it. */
 static void choices_are_whole_words(void **state)
@@ -470,7 +510,10 @@ static void values_and_defaults(void **state)
     struct oa_spec spec;
     double weights[4];
     assert_int_equal(
-        oa_spec_parse(context, "local(dilation=3) | mix(random, dense(hidden=7), fixed, weights=1/-2)", &spec), OA_OK);
+        oa_spec_parse(context,
+                      "local(dilation=3) | mix(random, dense(hidden=7), fixed, weights=1/-2)",
+                      &spec),
+        OA_OK);
     const struct oa_atom *local = &spec.layer[0].group[0].atom, *mix = &spec.layer[0].group[1].atom;
     assert_int_equal(oa_atom_int(local, "window", -1), 128);
     assert_int_equal(oa_atom_int(local, "dilation", -1), 3);
@@ -484,7 +527,9 @@ static void values_and_defaults(void **state)
     oa_spec_free(&spec);
 }
 
-/* ---- any bytes ------------------------------------------------------------------------------------------------- */
+/* ---- any bytes
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static const char *const pieces[] = { "softmax", "random",  "mix",   "raganato", "fixed-random",
                                       "pattern", "linear",  "dense", "(",        ")",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library as programs use it: attention layers against the reference vectors of an independent implementation, and
- * a trained model that is opened, scored and stepped.
+ * The library as programs use it: attention layers against the reference vectors of an independent
+ * implementation, and a trained model that is opened, scored and stepped.
  */
 #include "testing.h"
 
@@ -43,8 +43,9 @@ static double *read_reals(const struct oa_tensors *f, const char *name, double *
     return out;
 }
 
-/* A layer of a program knows no word numbers, is shaped by its form alone (head widths, no statistics from a file), and
- * has its fast transforms as signs, not as the matrices of these files. */
+/* A layer of a program knows no word numbers, is shaped by its form alone (head widths, no
+ * statistics from a file), and has its fast transforms as signs, not as the matrices of these
+ * files. */
 static bool fits(oa_attention *a, const struct oa_tensors *f)
 {
     struct oa_weights w;
@@ -52,7 +53,8 @@ static bool fits(oa_attention *a, const struct oa_tensors *f)
         return false;
     for (int i = 0; oa_attention_weights(a, i, &w); i++) {
         const struct oa_array *stored = oa_tensors_find(f, w.name);
-        if (!stored || stored->dims != w.dims || memcmp(stored->dim, w.dim, (size_t)w.dims * sizeof *w.dim) != 0)
+        if (!stored || stored->dims != w.dims ||
+            memcmp(stored->dim, w.dim, (size_t)w.dims * sizeof *w.dim) != 0)
             return false;
     }
     return true;
@@ -68,7 +70,8 @@ static double distance(const double *a, const double *b, long n, double tiny)
     return sqrt(apart) / (sqrt(size) + tiny);
 }
 
-static void expect_near(const struct oa_tensors *f, const char *file, const char *name, const double *found)
+static void expect_near(const struct oa_tensors *f, const char *file, const char *name,
+                        const double *found)
 {
     static double expected[MOST];
     char full[200];
@@ -77,7 +80,8 @@ static void expect_near(const struct oa_tensors *f, const char *file, const char
     if (!a)
         return;
     read_reals(f, full, expected);
-    double apart = distance(found, expected, (long)(a->bytes / sizeof(double)), name[0] == 'g' ? 1e-3 : 1e-12);
+    double apart =
+        distance(found, expected, (long)(a->bytes / sizeof(double)), name[0] == 'g' ? 1e-3 : 1e-12);
     if (!(apart <= 1e-9))
         fail_msg("%s: %s differs by %g", file, name, apart);
 }
@@ -114,15 +118,18 @@ static void run_vector(oa_attention *a, const struct oa_tensors *f, const char *
     in.lengths = lengths ? lengths->data : NULL;
     read_weights(a, f);
     assert_int_equal(oa_attention_forward(a, &in, y), OA_OK);
-    assert_int_equal(oa_attention_backward(a, read_reals(f, "dy", dy), dx, in.memory ? dmemory : NULL), OA_OK);
+    assert_int_equal(
+        oa_attention_backward(a, read_reals(f, "dy", dy), dx, in.memory ? dmemory : NULL), OA_OK);
     expect_near(f, file, "y", y);
     expect_near(f, file, "grad.x", dx);
     expect_near(f, file, "grad.memory", dmemory);
     expect_gradients(a, f, file);
 }
 
-/* A layer whose tables are as long as those of the file: their length is not said there. NULL: there is none. */
-static oa_attention *open_fitting(oa_context *c, const struct oa_tensors *f, struct oa_attention_form *form)
+/* A layer whose tables are as long as those of the file: their length is not said there. NULL:
+ * there is none. */
+static oa_attention *open_fitting(oa_context *c, const struct oa_tensors *f,
+                                  struct oa_attention_form *form)
 {
     for (long longer = 0; longer < 8; longer++) {
         oa_attention *a = oa_attention_open(c, find_text(f, "spec"), form);
@@ -200,7 +207,9 @@ static void cross_attention_steps(void **state)
     const int32_t length = MEMORY - 1;
     oa_attention *a = oa_attention_open(c, "softmax", &form);
     oa_attention_state *s = oa_attention_state_open(a);
-    struct oa_attention_input in = { .batch = 1, .tokens = TOKENS, .x = x, .memory = memory, .memory_tokens = MEMORY };
+    struct oa_attention_input in = {
+        .batch = 1, .tokens = TOKENS, .x = x, .memory = memory, .memory_tokens = MEMORY
+    };
     in.lengths = &length;
     assert_int_equal(oa_attention_forward(a, &in, whole), OA_OK);
     in.tokens = 1;
@@ -240,7 +249,9 @@ static void misuse_is_refused(void **state)
     expect_refused(c, OA_ARGUMENT, OA_ARGUMENT, "reserved[2] is 7");
     form.reserved[2] = 0;
     oa_attention *a = oa_attention_open(c, "softmax", &form);
-    struct oa_attention_input in = { .batch = 1, .tokens = 4, .x = x, .memory = x, .memory_tokens = 4 };
+    struct oa_attention_input in = {
+        .batch = 1, .tokens = 4, .x = x, .memory = x, .memory_tokens = 4
+    };
     expect_refused(c, oa_attention_forward(a, &in, x), OA_ARGUMENT, "self-attention has no memory");
     in.memory = NULL;
     in.lengths = &beyond;
@@ -251,7 +262,8 @@ static void misuse_is_refused(void **state)
     oa_attention_close(a);
     oa_config *config = oa_config_new(c);
     const struct oa_generate_request request = { .reserved = { [3] = 1 } };
-    expect_refused(c, oa_generate(config, "nowhere", &request, NULL), OA_ARGUMENT, "oa_generate_request");
+    expect_refused(c, oa_generate(config, "nowhere", &request, NULL), OA_ARGUMENT,
+                   "oa_generate_request");
     oa_config_free(config);
     oa_close(c);
 }
@@ -329,7 +341,8 @@ static void ids_and_tokens(void **state)
     }
     assert_string_equal(back, "the cat");
     assert_null(oa_language_model_token(model, (int32_t)shape.vocabulary, &length));
-    expect_refused(context, oa_language_model_encode(model, "the cat", 7, ids, 3, &needed), OA_SHAPE, "room for 3");
+    expect_refused(context, oa_language_model_encode(model, "the cat", 7, ids, 3, &needed),
+                   OA_SHAPE, "room for 3");
     assert_int_equal(needed, 7);
 }
 
@@ -353,23 +366,27 @@ static void scores_are_those_of_the_steps(void **state)
     (void)state;
     oa_language_model_describe(model, &shape);
     assert_int_equal(oa_language_model_score(model, ids, count, nats), OA_OK);
-    oa_language_model_state *s = oa_language_model_state_open(model), *branch = oa_language_model_state_open(model);
+    oa_language_model_state *s = oa_language_model_state_open(model),
+                            *branch = oa_language_model_state_open(model);
     for (size_t i = 0; i + 1 < count; i++) {
         assert_int_equal(oa_language_model_step(s, &ids[i], 1, logits), OA_OK);
         assert_true(fabs(surprise(logits, shape.vocabulary, ids[i + 1]) - nats[i]) < 1e-4);
         if (i == 4)
             assert_int_equal(oa_language_model_state_copy(s, branch), OA_OK);
     }
-    assert_int_equal(oa_language_model_step(branch, &ids[5], count - 6, logits), OA_OK); /* the rest as a chunk */
+    assert_int_equal(oa_language_model_step(branch, &ids[5], count - 6, logits),
+                     OA_OK); /* the rest as a chunk */
     assert_true(fabs(surprise(logits, shape.vocabulary, ids[count - 1]) - nats[count - 2]) < 1e-4);
     oa_language_model_state_reset(s);
     assert_int_equal(oa_language_model_step(s, ids, 1, logits), OA_OK);
     assert_true(fabs(surprise(logits, shape.vocabulary, ids[1]) - nats[0]) < 1e-4);
-    expect_refused(context, oa_language_model_step(s, ids, 24, logits), OA_SHAPE, "the context of 24");
+    expect_refused(context, oa_language_model_step(s, ids, 24, logits), OA_SHAPE,
+                   "the context of 24");
     assert_int_equal(oa_language_model_step(s, ids, 1, NULL), OA_OK);
     ids[0] = (int32_t)shape.vocabulary;
     expect_refused(context, oa_language_model_step(s, ids, 1, NULL), OA_ARGUMENT, "token 0 is");
-    expect_refused(context, oa_language_model_score(model, ids, 2, nats), OA_ARGUMENT, "token 0 is");
+    expect_refused(context, oa_language_model_score(model, ids, 2, nats), OA_ARGUMENT,
+                   "token 0 is");
     oa_language_model_state_close(branch);
     oa_language_model_state_close(s);
 }
@@ -445,5 +462,6 @@ int main(void)
         cmocka_unit_test(a_model_of_ids),
         cmocka_unit_test(what_is_no_model_is_refused),
     };
-    return cmocka_run_group_tests(layers, NULL, NULL) + cmocka_run_group_tests(models, train, clean);
+    return cmocka_run_group_tests(layers, NULL, NULL) +
+           cmocka_run_group_tests(models, train, clean);
 }

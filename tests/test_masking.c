@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hidden parts of a text: how many, which, what stands in their place, whatever the rows of a batch; and that a model
- * finds what it could not know from how often each token comes. */
+ * Hidden parts of a text: how many, which, what stands in their place, whatever the rows of a
+ * batch; and that a model finds what it could not know from how often each token comes. */
 #include "testing.h"
 
 #include "data/masking.h"
@@ -14,7 +14,8 @@ enum { LETTERS = 12, TOKENS = 6000, LENGTH = 42, ROWS = 8 };
 
 static const char text_file[] = "test_masking_text.txt";
 
-/* ---- a text with a strict law: behind each letter comes one of two, so a letter between two others is nearly known */
+/* ---- a text with a strict law: behind each letter comes one of two, so a letter between two
+ * others is nearly known */
 
 static void write_text(void)
 {
@@ -111,7 +112,8 @@ static void counts_follow_from_the_length(void **state)
     assert_int_equal(oa_masked_count(0.15, 1), 1);
 }
 
-/* Places 0 … 39 of 40 are each drawn as often: 6 of 40 in each of N rows; six deviations of a binomial. */
+/* Places 0 … 39 of 40 are each drawn as often: 6 of 40 in each of N rows; six deviations of a
+ * binomial. */
 static void places_are_drawn_alike(void **state)
 {
     enum { N = 20000, PLACES = 40, COUNT = 6 };
@@ -120,7 +122,8 @@ static void places_are_drawn_alike(void **state)
     for (int i = 0; i < N; i++) {
         int32_t place[PLACES];
         bool there[PLACES] = { false };
-        oa_choose_places(oa_stream_child(oa_stream_named(3, "places"), (uint64_t)i), PLACES, COUNT, place);
+        oa_choose_places(oa_stream_child(oa_stream_named(3, "places"), (uint64_t)i), PLACES, COUNT,
+                         place);
         for (int k = 0; k < PLACES; k++) {
             assert_in_range(place[k], 0, PLACES - 1);
             assert_false(there[place[k]]);
@@ -138,7 +141,8 @@ static void places_are_drawn_alike(void **state)
 static void assert_a_crop(const struct bench *b, const struct oa_batch *batch, int row, long n)
 {
     int32_t text[LENGTH];
-    const int32_t *in = batch->input + row * batch->length, *target = batch->target + row * batch->length;
+    const int32_t *in = batch->input + row * batch->length,
+                  *target = batch->target + row * batch->length;
     const struct oa_tokens *from = &b->w.corpus.train;
     assert_int_equal(in[0], oa_tokenizer_find(b->w.tokenizer, "[CLS]"));
     assert_int_equal(in[n + 1], oa_tokenizer_find(b->w.tokenizer, "[SEP]"));
@@ -192,7 +196,8 @@ static void fates_have_their_shares(void **state)
             masked += batch.input[i] == mask;
             kept += batch.input[i] == batch.target[i];
             other += batch.input[i] != mask && batch.input[i] != batch.target[i];
-            assert_true(batch.input[i] == mask || !oa_tokenizer_is_special(b.w.tokenizer, batch.input[i]));
+            assert_true(batch.input[i] == mask ||
+                        !oa_tokenizer_is_special(b.w.tokenizer, batch.input[i]));
         }
     }
     double share_kept = 0.1 + 0.1 / LETTERS, share_other = 0.1 - 0.1 / LETTERS;
@@ -232,7 +237,8 @@ static void masks_depend_on_step_and_row_alone(void **state)
 }
 
 /* All windows one below the other: [windows][length] of input and target. */
-static long read_windows(struct bench *b, uint64_t limit, int32_t *input, int32_t *target, struct oa_cover *cover)
+static long read_windows(struct bench *b, uint64_t limit, int32_t *input, int32_t *target,
+                         struct oa_cover *cover)
 {
     long rows = 0;
     oa_batches_cover(b->valid, b->w.tokenizer, limit, cover);
@@ -316,8 +322,8 @@ static void a_short_window_is_padded(void **state)
 
 /* ---- spans ---- */
 
-/* What random_spans_helper of T5's program says, without its "</s>" behind the target and with a last sentinel: 512
- * tokens are read of 568, 114 written. */
+/* What random_spans_helper of T5's program says, without its "</s>" behind the target and with a
+ * last sentinel: 512 tokens are read of 568, 114 written. */
 static void span_counts_are_those_of_t5(void **state)
 {
     static const struct {
@@ -337,7 +343,8 @@ static void span_counts_are_those_of_t5(void **state)
     assert_int_equal(oa_span_tokens(0.15, 3, 2, 1000), 0);
 }
 
-/* 7 tokens, 3 hidden, in 2 spans: 4 = 1+3, 2+2, 3+1 of text and 3 = 1+2, 2+1 hidden make 6 masks, each as likely. */
+/* 7 tokens, 3 hidden, in 2 spans: 4 = 1+3, 2+2, 3+1 of text and 3 = 1+2, 2+1 hidden make 6 masks,
+ * each as likely. */
 static void spans_are_drawn_alike(void **state)
 {
     enum { N = 12000 };
@@ -370,8 +377,10 @@ static void spans_are_drawn_alike(void **state)
     assert_int_equal(masks, 6);
 }
 
-/* Source and target of a row make its text again: each sentinel stands for what follows it in the target. */
-static long restore(const struct bench *b, const int32_t *source, const int32_t *target, int32_t *text)
+/* Source and target of a row make its text again: each sentinel stands for what follows it in the
+ * target. */
+static long restore(const struct bench *b, const int32_t *source, const int32_t *target,
+                    int32_t *text)
 {
     long n = 0, next = 0, span = 0;
     for (; source[0] != oa_tokenizer_find(b->w.tokenizer, "</s>"); source++) {
@@ -403,7 +412,8 @@ static void spans_make_the_text_again(void **state)
     oa_batches_amount(b.train, 3, 2, &amount);
     oa_batches_random(b.train, 3, 2, 1, &batch);
     assert_ok(b.c);
-    assert_true(batch.source_length == 42 && batch.length == 10 && !batch.lengths && !batch.source_lengths);
+    assert_true(batch.source_length == 42 && batch.length == 10 && !batch.lengths &&
+                !batch.source_lengths);
     assert_true(amount.targets == 2 * ROWS * 10 && amount.tokens == 2 * ROWS * 52);
     for (int r = 0; r < ROWS; r++) {
         const int32_t *in = batch.input + r * 10, *target = batch.target + r * 10;

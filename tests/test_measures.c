@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contests about another measure than the loss, of which more is better: p-values, intervals and equivalence by scipy
- * 1.17.1 (ttest_rel, stats.t), Holm's correction by hand from its definition. Everywhere the loss says the opposite of
- * the score, so that whoever reads the wrong one, or reads the right one the wrong way round, calls the worst the best.
+ * Comparisons about another measure than the loss, of which more is better: p-values, intervals and
+ * equivalence by scipy 1.17.1 (ttest_rel, stats.t), Holm's correction by hand from its definition.
+ * Everywhere the loss says the opposite of the score, so that whoever reads the wrong one, or reads
+ * the right one the wrong way round, calls the worst the best.
  */
 #include "testing.h"
 
-#include "contest/run_result.h"
+#include "compare/run_result.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/variance.h"
@@ -31,7 +32,9 @@ static enum oa_error shape(oa_context *c, const struct oa_options *o, const stru
     return oa_status(c);
 }
 
-static const struct oa_task task = { .name = "made-up", .measures = measures, .metric = "accuracy", .shape = shape };
+static const struct oa_task task = {
+    .name = "made-up", .measures = measures, .metric = "accuracy", .shape = shape
+};
 static const char *const names[MOST] = { "softmax", "more", "beside", "less", "open" };
 static const double accuracy[MOST][SEEDS] = { { 81.25, 80.50, 82.00, 81.75, 80.75, 81.50 },
                                               { 84.00, 83.50, 84.75, 84.25, 83.75, 84.50 },
@@ -41,7 +44,7 @@ static const double accuracy[MOST][SEEDS] = { { 81.25, 80.50, 82.00, 81.75, 80.7
 
 struct made {
     oa_context *c;
-    struct oa_contest contest;
+    struct oa_comparison comparison;
     struct oa_entry entries[MOST];
     struct oa_run runs[MOST][SEEDS];
     struct oa_summary summary;
@@ -66,9 +69,11 @@ static struct oa_run run_with(int seed, double right)
 static void make(struct made *m, int first, int metric)
 {
     *m = (struct made){ .c = oa_open(NULL),
-                        .contest = {
-                            .count = MOST - first, .seeds = SEEDS, .equal = OA_EQUAL_TOKENS, .valid_tokens = 401 } };
-    m->contest.entries = m->entries;
+                        .comparison = { .count = MOST - first,
+                                        .seeds = SEEDS,
+                                        .equal = OA_EQUAL_TOKENS,
+                                        .valid_tokens = 401 } };
+    m->comparison.entries = m->entries;
     for (int i = 0; i < MOST - first; i++) {
         m->entries[i] = (struct oa_entry){ .attention = (char *)(uintptr_t)names[i + first],
                                            .trainable = 100 + i,
@@ -76,28 +81,29 @@ static void make(struct made *m, int first, int metric)
         for (int r = 0; r < SEEDS; r++)
             m->runs[i][r] = run_with(r, accuracy[i + first][r]);
     }
-    assert_int_equal(oa_contest_set_measures(m->c, &m->contest, measures, metric), OA_OK);
+    assert_int_equal(oa_comparison_set_measures(m->c, &m->comparison, measures, metric), OA_OK);
 }
 
 static void judge(struct made *m)
 {
-    assert_int_equal(oa_summary_make(m->c, &m->contest, &m->summary), OA_OK);
+    assert_int_equal(oa_summary_make(m->c, &m->comparison, &m->summary), OA_OK);
 }
 
 static void unmake(struct made *m)
 {
     assert_int_equal(oa_last_error(m->c, NULL), OA_OK);
     oa_summary_free(&m->summary);
-    oa_free(m->contest.measures);
+    oa_free(m->comparison.measures);
     oa_close(m->c);
 }
 
 static struct oa_text text_of(struct made *m,
-                              void (*report)(const struct oa_contest *, const struct oa_summary *, struct oa_text *))
+                              void (*report)(const struct oa_comparison *,
+                                             const struct oa_summary *, struct oa_text *))
 {
     struct oa_text t;
     oa_text_init(&t, m->c);
-    report(&m->contest, &m->summary, &t);
+    report(&m->comparison, &m->summary, &t);
     return t;
 }
 
@@ -126,13 +132,16 @@ static json_t *at(json_t *o, const char *key)
 static void as_scipy(void **state)
 {
     static struct made m;
-    static const double p[] = { 4.13897173492462e-07, 0, 2.9386714545268603e-06, 1.0754062016274306e-06,
-                                0.006032321247076677 };
-    static const double holm[] = { 1.655588693969848e-06, 0, 5.877342909053721e-06, 3.226218604882292e-06,
-                                   0.006032321247076677 };
-    static const double cost[] = { 2.8333333333333335, 0, 2.8333333333333335, 5.916666666666667, 2.5416666666666665 };
-    static const double half[] = { 0.2142151529696929, 0, 0.3177324186733605, 0.5419262341644896, 1.4313996937143945 };
-    static const int order[] = { 1, 4, 0, 2, 3 }; /* of the two that are equal the first comes first */
+    static const double p[] = { 4.13897173492462e-07, 0, 2.9386714545268603e-06,
+                                1.0754062016274306e-06, 0.006032321247076677 };
+    static const double holm[] = { 1.655588693969848e-06, 0, 5.877342909053721e-06,
+                                   3.226218604882292e-06, 0.006032321247076677 };
+    static const double cost[] = { 2.8333333333333335, 0, 2.8333333333333335, 5.916666666666667,
+                                   2.5416666666666665 };
+    static const double half[] = { 0.2142151529696929, 0, 0.3177324186733605, 0.5419262341644896,
+                                   1.4313996937143945 };
+    static const int order[] = { 1, 4, 0, 2,
+                                 3 }; /* of the two that are equal the first comes first */
     (void)state;
     make(&m, 0, ACCURACY);
     judge(&m);
@@ -161,12 +170,13 @@ static void against_a_baseline(void **state)
     static struct made m;
     static const double holm[] = { 0, 1.655588693969848e-06, 1, 1.7046149365534758e-05, 1 };
     static const double equivalence[] = { 0, 1, 0.0002204782972626695, 1, 0.3761625009740779 };
-    static const enum oa_against_verdict verdicts[] = { OA_AGAINST_NONE, OA_AGAINST_BETTER, OA_AGAINST_EQUIVALENT,
-                                                        OA_AGAINST_WORSE, OA_AGAINST_UNRESOLVED };
+    static const enum oa_against_verdict verdicts[] = { OA_AGAINST_NONE, OA_AGAINST_BETTER,
+                                                        OA_AGAINST_EQUIVALENT, OA_AGAINST_WORSE,
+                                                        OA_AGAINST_UNRESOLVED };
     (void)state;
     make(&m, 0, ACCURACY);
-    m.contest.baseline = 1;
-    m.contest.margin = 1;
+    m.comparison.baseline = 1;
+    m.comparison.margin = 1;
     judge(&m);
     for (int i = 0; i < MOST; i++) {
         assert_int_equal(m.summary.entries[i].baseline.verdict, verdicts[i]);
@@ -176,9 +186,11 @@ static void against_a_baseline(void **state)
         near(m.summary.entries[i].baseline.equivalence, equivalence[i]);
     }
     has(m.summary.conclusion,
-        "more is best: every other attention is worse, by 2.5 to 5.9 % points (Holm-corrected p < 0.05). more is "
+        "more is best: every other attention is worse, by 2.5 to 5.9 % points (Holm-corrected p < "
+        "0.05). more is "
         "better "
-        "than the baseline, softmax. beside is equivalent to the baseline, softmax: within 1 % points. less is worse "
+        "than the baseline, softmax. beside is equivalent to the baseline, softmax: within 1 % "
+        "points. less is worse "
         "than "
         "the baseline, softmax. open shows no significant difference to the baseline, softmax.");
     struct oa_text t = text_of(&m, oa_report_markdown);
@@ -193,9 +205,9 @@ static void against_a_baseline(void **state)
     assert_null(strstr(t.s, "ppl"));
     oa_text_free(&t);
     t = text_of(&m, oa_report_html);
-    has(t.s, "−5.92<small>−6.66 … −5.17</small>");              /* to the highest */
-    has(t.s, "−3.08 [−3.63 … −2.54]");                          /* to the baseline, beside its bar */
-    has(t.s, "<b>worse</b>−2.83<small>−3.23 … −2.44</small>");  /* softmax against more */
+    has(t.s, "−5.92<small>−6.66 … −5.17</small>");             /* to the highest */
+    has(t.s, "−3.08 [−3.63 … −2.54]");                         /* to the baseline, beside its bar */
+    has(t.s, "<b>worse</b>−2.83<small>−3.23 … −2.44</small>"); /* softmax against more */
     has(t.s, "<b>better</b>+2.83<small>+2.44 … +3.23</small>"); /* and more against softmax */
     has(t.s, ">84.12<small>± 0.49</small>");
     oa_text_free(&t);
@@ -209,32 +221,41 @@ static void against_a_baseline(void **state)
 static void every_pair(void **state)
 {
     static struct made m;
-    static const double holm[MOST][MOST] = { { 0, 4.138971734924619e-06, 1, 3.97743485195811e-05, 1 },
-                                             { 0, 0, 2.3509371636214883e-05, 9.678655814646876e-06,
-                                               0.024129284988306708 },
-                                             { 0, 0, 0, 0.00020169196908975264, 1 },
-                                             { 0, 0, 0, 0, 0.006443630916165717 } };
+    static const double holm[MOST][MOST] = {
+        { 0, 4.138971734924619e-06, 1, 3.97743485195811e-05, 1 },
+        { 0, 0, 2.3509371636214883e-05, 9.678655814646876e-06, 0.024129284988306708 },
+        { 0, 0, 0, 0.00020169196908975264, 1 },
+        { 0, 0, 0, 0, 0.006443630916165717 }
+    };
     (void)state;
     make(&m, 0, ACCURACY);
     judge(&m);
     for (int i = 0; i < MOST; i++)
         for (int j = i + 1; j < MOST; j++) {
-            const struct oa_against *a = &m.summary.pairs[i * MOST + j], *b = &m.summary.pairs[j * MOST + i];
-            double d = m.summary.entries[i].scores[ACCURACY].mean - m.summary.entries[j].scores[ACCURACY].mean;
+            const struct oa_against *a = &m.summary.pairs[i * MOST + j],
+                                    *b = &m.summary.pairs[j * MOST + i];
+            double d = m.summary.entries[i].scores[ACCURACY].mean -
+                       m.summary.entries[j].scores[ACCURACY].mean;
             bool found = holm[i][j] < 0.05;
             near(a->holm, holm[i][j]);
-            assert_int_equal(a->verdict, !found ? OA_AGAINST_UNRESOLVED : d > 0 ? OA_AGAINST_BETTER : OA_AGAINST_WORSE);
-            assert_int_equal(b->verdict, !found ? OA_AGAINST_UNRESOLVED : d > 0 ? OA_AGAINST_WORSE : OA_AGAINST_BETTER);
+            assert_int_equal(a->verdict, !found  ? OA_AGAINST_UNRESOLVED
+                                         : d > 0 ? OA_AGAINST_BETTER
+                                                 : OA_AGAINST_WORSE);
+            assert_int_equal(b->verdict, !found  ? OA_AGAINST_UNRESOLVED
+                                         : d > 0 ? OA_AGAINST_WORSE
+                                                 : OA_AGAINST_BETTER);
         }
     unmake(&m);
 }
 
-/* "errors" is minus the accuracy and lower is better: whatever is decided, or left open, must be the same. */
+/* "errors" is minus the accuracy and lower is better: whatever is decided, or left open, must be
+ * the same. */
 static void same_standing(const struct oa_standing *a, const struct oa_standing *b)
 {
     assert_int_equal(a->verdict, b->verdict);
     assert_int_equal(a->baseline.verdict, b->baseline.verdict);
-    assert_true(a->difference.mean == b->difference.mean && a->difference.half == b->difference.half);
+    assert_true(a->difference.mean == b->difference.mean &&
+                a->difference.half == b->difference.half);
     assert_true(a->p == b->p || isnan(a->p));
     assert_true(a->holm == b->holm || isnan(a->holm));
     assert_int_equal(a->seeds_needed, b->seeds_needed);
@@ -249,23 +270,24 @@ static void mirrored(int first, bool any_looks, int baseline)
     double scratch[SEEDS];
     make(&up, first, ACCURACY);
     make(&down, first, ERRORS);
-    up.contest.any_looks = down.contest.any_looks = any_looks;
-    up.contest.baseline = down.contest.baseline = baseline;
-    up.contest.margin = down.contest.margin = any_looks || baseline ? 0.5 : 0;
+    up.comparison.any_looks = down.comparison.any_looks = any_looks;
+    up.comparison.baseline = down.comparison.baseline = baseline;
+    up.comparison.margin = down.comparison.margin = any_looks || baseline ? 0.5 : 0;
     judge(&up);
     judge(&down);
     assert_int_equal(up.summary.reference, down.summary.reference);
-    for (int i = 0; i < up.contest.count; i++) {
+    for (int i = 0; i < up.comparison.count; i++) {
         assert_int_equal(up.summary.order[i], down.summary.order[i]);
         same_standing(&up.summary.entries[i], &down.summary.entries[i]);
-        assert_int_equal(oa_question_open(&up.contest, &up.summary, i),
-                         oa_question_open(&down.contest, &down.summary, i));
-        int n = oa_trajectory(&up.contest, &up.summary, i, scratch, looks[0]);
-        assert_int_equal(n, oa_trajectory(&down.contest, &down.summary, i, scratch, looks[1]));
+        assert_int_equal(oa_question_open(&up.comparison, &up.summary, i),
+                         oa_question_open(&down.comparison, &down.summary, i));
+        int n = oa_trajectory(&up.comparison, &up.summary, i, scratch, looks[0]);
+        assert_int_equal(n, oa_trajectory(&down.comparison, &down.summary, i, scratch, looks[1]));
         for (int s = 0; s < n; s++)
-            assert_true(looks[0][s].mean == looks[1][s].mean && looks[0][s].half == looks[1][s].half);
+            assert_true(looks[0][s].mean == looks[1][s].mean &&
+                        looks[0][s].half == looks[1][s].half);
     }
-    for (int i = 0; i < up.contest.count * up.contest.count; i++)
+    for (int i = 0; i < up.comparison.count * up.comparison.count; i++)
         assert_int_equal(up.summary.pairs[i].verdict, down.summary.pairs[i].verdict);
     unmake(&up);
     unmake(&down);
@@ -310,7 +332,8 @@ static void fronts(void **state)
     unmake(&m);
 }
 
-/* As often right with every seed, and not the same models: there is no luck to test by, and none is first. */
+/* As often right with every seed, and not the same models: there is no luck to test by, and none is
+ * first. */
 static void nobody_alone_is_first(void **state)
 {
     static struct made m;
@@ -321,9 +344,10 @@ static void nobody_alone_is_first(void **state)
         m.runs[1][r] = run_with(r, 87.5);
         m.runs[1][r].valid_loss += 0.01;
     }
-    m.contest.until.ending = OA_ENDING_RESOLVED;
+    m.comparison.until.ending = OA_ENDING_RESOLVED;
     judge(&m);
-    assert_int_equal(m.summary.entries[0].verdict, OA_VERDICT_UNJUDGED); /* the same score, the same verdict */
+    assert_int_equal(m.summary.entries[0].verdict,
+                     OA_VERDICT_UNJUDGED); /* the same score, the same verdict */
     assert_int_equal(m.summary.entries[1].verdict, OA_VERDICT_UNJUDGED);
     has(m.summary.conclusion, "less and open share the highest accuracy. open cannot be judged");
     has(m.summary.conclusion, "No other question is open after 6 seeds.");
@@ -338,15 +362,17 @@ static void what_is_open(void **state)
     judge(&m);
     assert_string_equal(names[m.summary.reference + 2], "open");
     assert_int_equal(m.summary.entries[2].verdict, OA_VERDICT_LOWEST);
-    has(m.summary.conclusion, "open has the highest accuracy, but beside shows no significant difference to it at the "
-                              "level of 5 % with 6 seeds");
+    has(m.summary.conclusion,
+        "open has the highest accuracy, but beside shows no significant difference to it at the "
+        "level of 5 % with 6 seeds");
     has(m.summary.conclusion, "less is worse, by 3.4 % points");
     struct oa_text t = text_of(&m, oa_report_html);
     has(t.s, ">highest accuracy</span>");
     has(t.s, "worse  ← difference in % points");
     has(t.s, "Differences of accuracy to the highest");
     has(t.s, "The row’s accuracy minus the column’s, seed by seed: above 0 the row is better.");
-    has(t.s, "higher is better. A difference is what an attention got minus what the other got, so above 0 is better.");
+    has(t.s, "higher is better. A difference is what an attention got minus what the other got, so "
+             "above 0 is better.");
     has(t.s, "↗ better");
     has(t.s, "↖ better");
     has(t.s, ">accuracy, %<");
@@ -383,14 +409,15 @@ static void the_floor(void **state)
     unmake(&m);
 }
 
-/* As many right answers with every seed are not the same model, unless the losses are the same as well. */
+/* As many right answers with every seed are not the same model, unless the losses are the same as
+ * well. */
 static void as_many_right_answers(void **state)
 {
     static struct made m;
     (void)state;
     for (int same = 0; same < 2; same++) {
         make(&m, 0, ACCURACY);
-        m.contest.baseline = 1;
+        m.comparison.baseline = 1;
         for (int r = 0; r < SEEDS; r++) {
             m.runs[2][r].scores[ACCURACY] = m.runs[0][r].scores[ACCURACY];
             m.runs[2][r].valid_loss = m.runs[0][r].valid_loss + (same ? 0 : 1e-9);
@@ -433,25 +460,28 @@ static void spread(void **state)
     struct oa_variances x;
     (void)state;
     make(&m, 3, ACCURACY); /* less, open */
-    struct oa_vary *v = &m.contest.vary;
+    struct oa_vary *v = &m.comparison.vary;
     v->values = 3;
     v->varied[OA_CHANCE_ORDER] = true;
     v->runs = oa_alloc(m.c, sizeof(struct oa_varied) * 2 * OA_CHANCES * 3);
     for (int i = 0; i < 2; i++)
         for (int s = 0; s < 3; s++)
-            oa_varied_of(v, i, OA_CHANCE_ORDER)[s] = (struct oa_varied){ (uint64_t)s, accuracy[3][s] };
+            oa_varied_of(v, i, OA_CHANCE_ORDER)[s] =
+                (struct oa_varied){ (uint64_t)s, accuracy[3][s] };
     judge(&m);
-    assert_true(oa_variances_of(&m.contest, 1, &x));
+    assert_true(oa_variances_of(&m.comparison, 1, &x));
     near(x.source[OA_CHANCE_ORDER].sd, oa_deviation(accuracy[3], 3));
     near(x.together.sd, oa_deviation(accuracy[4], SEEDS));
     struct oa_text t = text_of(&m, oa_report_json);
-    struct oa_contest again;
-    json_t *root = json_loads(t.s, 0, NULL), *entry = json_array_get(at(at(root, "vary"), "entries"), 0);
-    assert_true(json_number_value(json_array_get(at(at(entry, "scores"), "order"), 1)) == accuracy[3][1]);
+    struct oa_comparison again;
+    json_t *root = json_loads(t.s, 0, NULL),
+           *entry = json_array_get(at(at(root, "vary"), "entries"), 0);
+    assert_true(json_number_value(json_array_get(at(at(entry, "scores"), "order"), 1)) ==
+                accuracy[3][1]);
     json_decref(root);
-    assert_int_equal(oa_contest_from_json(m.c, t.s, &again), OA_OK);
+    assert_int_equal(oa_comparison_from_json(m.c, t.s, &again), OA_OK);
     assert_true(oa_varied_of(&again.vary, 1, OA_CHANCE_ORDER)[2].score == accuracy[3][2]);
-    oa_contest_free(&again);
+    oa_comparison_free(&again);
     oa_text_free(&t);
     t = text_of(&m, oa_report_html);
     has(t.s, "standard deviation of the accuracy, %");
@@ -465,7 +495,7 @@ static void spread(void **state)
 static void give_more(oa_context *c, struct made *m)
 {
     static struct oa_breakdown parts[MOST][SEEDS][2];
-    for (int i = 0; i < m->contest.count; i++)
+    for (int i = 0; i < m->comparison.count; i++)
         for (int r = 0; r < SEEDS; r++) {
             for (int p = 0; p < 2; p++)
                 parts[i][r][p] = (struct oa_breakdown){
@@ -478,7 +508,8 @@ static void give_more(oa_context *c, struct made *m)
             m->runs[i][r].curve = oa_alloc(c, 2 * sizeof(struct oa_curve_point));
             m->runs[i][r].points = 2;
             for (int p = 0; p < 2; p++) {
-                m->runs[i][r].curve[p] = (struct oa_curve_point){ .step = 5 * p + 5, .train_loss = 1, .valid_loss = 1 };
+                m->runs[i][r].curve[p] =
+                    (struct oa_curve_point){ .step = 5 * p + 5, .train_loss = 1, .valid_loss = 1 };
                 oa_scores_clear(m->runs[i][r].curve[p].scores);
                 m->runs[i][r].curve[p].scores[ACCURACY] = accuracy[i][r] - 10 * (1 - p);
             }
@@ -487,7 +518,7 @@ static void give_more(oa_context *c, struct made *m)
 
 static void take_more(struct made *m)
 {
-    for (int i = 0; i < m->contest.count; i++)
+    for (int i = 0; i < m->comparison.count; i++)
         for (int r = 0; r < SEEDS; r++)
             oa_free(m->runs[i][r].curve);
 }
@@ -497,21 +528,25 @@ static void results(void **state)
     static struct made m, again;
     (void)state;
     make(&m, 0, ACCURACY);
-    m.contest.baseline = 1;
-    m.contest.any_looks = true;
-    m.contest.margin = 1;
+    m.comparison.baseline = 1;
+    m.comparison.any_looks = true;
+    m.comparison.margin = 1;
     give_more(m.c, &m);
     judge(&m);
     struct oa_text first = text_of(&m, oa_report_json);
-    json_t *root = json_loads(first.s, 0, NULL), *entries = at(root, "entries"), *less = json_array_get(entries, 3);
+    json_t *root = json_loads(first.s, 0, NULL), *entries = at(root, "entries"),
+           *less = json_array_get(entries, 3);
     assert_string_equal(json_string_value(at(root, "metric")), "accuracy");
     assert_int_equal(json_array_size(at(root, "measures")), 3);
     json_t *statistics = at(less, "statistics"), *difference = at(statistics, "difference");
     near(json_number_value(at(difference, "mean")), -5.916666666666667);
-    assert_true(json_number_value(at(difference, "low")) < json_number_value(at(difference, "high")));
-    near(json_number_value(at(at(at(statistics, "baseline"), "difference"), "mean")), -3.0833333333333335);
+    assert_true(json_number_value(at(difference, "low")) <
+                json_number_value(at(difference, "high")));
+    near(json_number_value(at(at(at(statistics, "baseline"), "difference"), "mean")),
+         -3.0833333333333335);
     assert_string_equal(json_string_value(at(at(statistics, "baseline"), "verdict")), "worse");
-    near(json_number_value(at(at(at(statistics, "scores"), "accuracy"), "mean")), 78.20833333333333);
+    near(json_number_value(at(at(at(statistics, "scores"), "accuracy"), "mean")),
+         78.20833333333333);
     json_t *means = at(at(less, "trajectory"), "mean");
     near(json_number_value(json_array_get(means, json_array_size(means) - 1)), -3.0833333333333335);
     json_t *pair = json_array_get(at(root, "pairs"), 0); /* softmax against more */
@@ -522,7 +557,7 @@ static void results(void **state)
     assert_true(json_number_value(at(run, "valid_loss")) == 78.25 / 50);
     json_decref(root);
     again = (struct made){ .c = m.c };
-    if (oa_contest_from_json(m.c, first.s, &again.contest) != OA_OK) {
+    if (oa_comparison_from_json(m.c, first.s, &again.comparison) != OA_OK) {
         const char *why;
         oa_last_error(m.c, &why);
         fail_msg("%s", why);
@@ -542,7 +577,7 @@ static void results(void **state)
     oa_text_free(&first);
     oa_text_free(&second);
     oa_summary_free(&again.summary);
-    oa_contest_free(&again.contest);
+    oa_comparison_free(&again.comparison);
     take_more(&m);
     unmake(&m);
 }
@@ -550,15 +585,15 @@ static void results(void **state)
 static void refuse_results(const char *json, const char *sentence)
 {
     oa_context *c = oa_open(NULL);
-    struct oa_contest k;
+    struct oa_comparison k;
     const char *why;
     char text[600];
-    snprintf(
-        text, sizeof text,
-        "{\"schema\": \"orthant.results/1\", \"equal\": \"tokens\", \"seeds\": 1, \"validation\": {\"characters\": 1, "
-        "\"bytes\": 1, \"tokens\": 1, \"used_during_training\": 1}, \"entries\": [], %s}",
-        json);
-    assert_int_equal(oa_contest_from_json(c, text, &k), OA_FORMAT);
+    snprintf(text, sizeof text,
+             "{\"schema\": \"orthant.results/1\", \"equal\": \"tokens\", \"seeds\": 1, "
+             "\"validation\": {\"characters\": 1, "
+             "\"bytes\": 1, \"tokens\": 1, \"used_during_training\": 1}, \"entries\": [], %s}",
+             json);
+    assert_int_equal(oa_comparison_from_json(c, text, &k), OA_FORMAT);
     oa_last_error(c, &why);
     has(why, sentence);
     oa_close(c);
@@ -566,12 +601,14 @@ static void refuse_results(const char *json, const char *sentence)
 
 static void bad_results(void **state)
 {
-    static const char loss[] = "{\"name\": \"loss\", \"title\": \"valid loss\", \"unit\": \"\", \"decimals\": 4, "
-                               "\"higher_is_better\": false}";
+    static const char loss[] =
+        "{\"name\": \"loss\", \"title\": \"valid loss\", \"unit\": \"\", \"decimals\": 4, "
+        "\"higher_is_better\": false}";
     char text[400];
     (void)state;
     refuse_results("\"measures\": []", "measures: expected 1 to 8, found 0");
-    refuse_results("\"measures\": [{\"name\": \"loss\"}]", "measures[0] is not what a contest writes there");
+    refuse_results("\"measures\": [{\"name\": \"loss\"}]",
+                   "measures[0] is not what a comparison writes there");
     snprintf(text, sizeof text, "\"metric\": \"f1\", \"measures\": [%s]", loss);
     refuse_results(text, "metric: expected the name of one of \"measures\", found f1");
 }
@@ -582,16 +619,18 @@ static void the_highest_is_chosen(void **state)
 {
     struct oa_run trials[8];
     struct oa_entry entry = { .attention = (char *)(uintptr_t) "softmax", .trials = trials };
-    struct oa_contest k = { .entries = &entry, .count = 1 };
+    struct oa_comparison k = { .entries = &entry, .count = 1 };
     oa_context *c = oa_open(NULL);
-    static const double right[] = { 50, 60, 70, 72, 90, NAN, 71, 71 }; /* two seeds a cell: 55, 71, none, 71 */
+    static const double right[] = {
+        50, 60, 70, 72, 90, NAN, 71, 71
+    }; /* two seeds a cell: 55, 71, none, 71 */
     (void)state;
     k.tuning.grid.cells = 4;
     k.tuning.seeds = 2;
     for (int i = 0; i < 8; i++)
         trials[i] = run_with(i, right[i]);
     trials[5].valid_loss = 0; /* of no help */
-    assert_int_equal(oa_contest_set_measures(c, &k, measures, ACCURACY), OA_OK);
+    assert_int_equal(oa_comparison_set_measures(c, &k, measures, ACCURACY), OA_OK);
     assert_true(oa_trial_mean(&k, 0, 0, ACCURACY) == 55);
     assert_true(isnan(oa_trial_mean(&k, 0, 2, ACCURACY)));
     assert_int_equal(oa_trial_best(&k, 0), 1);
@@ -654,7 +693,8 @@ static void choosing(void **state)
     assert_int_equal(metric, 0);
     assert_int_equal(oa_metric_choose(c, &task, "f1", &metric), OA_ARGUMENT);
     oa_last_error(c, &why);
-    has(why, "compare.metric: the task made-up has no measure \"f1\"; it has: loss, accuracy, errors");
+    has(why,
+        "compare.metric: the task made-up has no measure \"f1\"; it has: loss, accuracy, errors");
     oa_close(c);
 }
 
@@ -723,16 +763,19 @@ static void fill_result(oa_context *c, const struct oa_options *o, struct oa_run
     r->flops = 1000 * (double)r->steps;
     r->curve = oa_alloc(c, sizeof *r->curve);
     r->points = 1;
-    r->curve[0] = (struct oa_curve_point){ .step = r->steps, .train_loss = 1, .valid_loss = r->valid_loss };
+    r->curve[0] =
+        (struct oa_curve_point){ .step = r->steps, .train_loss = 1, .valid_loss = r->valid_loss };
     memcpy(r->curve[0].scores, r->scores, sizeof r->scores);
     r->details.parts = oa_alloc(c, sizeof *r->details.parts);
-    r->details.parts[r->details.part_count++] = (struct oa_breakdown){ "length", "1 to 8", "accuracy", 70, 120 };
+    r->details.parts[r->details.part_count++] =
+        (struct oa_breakdown){ "length", "1 to 8", "accuracy", 70, 120 };
     r->details.examples = oa_alloc(c, sizeof *r->details.examples);
     r->details.examples[r->details.example_count++] =
         (struct oa_specimen){ 7, NULL, oa_copy_text(c, "ref"), oa_copy_text(c, "o\xff\"") };
 }
 
-static void load(oa_context *c, const struct oa_options *o, const struct oa_task *t, const char *refusal)
+static void load(oa_context *c, const struct oa_options *o, const struct oa_task *t,
+                 const char *refusal)
 {
     json_t *fingerprint = json_object();
     struct oa_run read = { 0 };
@@ -747,7 +790,8 @@ static void load(oa_context *c, const struct oa_options *o, const struct oa_task
     } else {
         if (e != OA_OK)
             fail_msg("%s", why);
-        assert_true(read.scores[ACCURACY] == 75 && read.scores[ERRORS] == -75 && read.valid_loss == 1.5);
+        assert_true(read.scores[ACCURACY] == 75 && read.scores[ERRORS] == -75 &&
+                    read.valid_loss == 1.5);
         assert_true(read.details.part_count == 1 && read.details.parts[0].value == 70 &&
                     read.details.parts[0].n == 120);
         assert_string_equal(read.details.parts[0].by, "length");
@@ -760,11 +804,15 @@ static void load(oa_context *c, const struct oa_options *o, const struct oa_task
     json_decref(fingerprint);
 }
 
-/* A result of before the task had more measures than the loss, and of today; changed ones are refused. */
+/* A result of before the task had more measures than the loss, and of today; changed ones are
+ * refused. */
 static void kept(void **state)
 {
-    static const struct oa_task before = { .name = "made-up", .measures = measures, .metric = "loss", .shape = shape };
-    static const struct oa_measure alone[] = { { "loss", "valid loss", "nats", 4, false }, { .name = NULL } };
+    static const struct oa_task before = {
+        .name = "made-up", .measures = measures, .metric = "loss", .shape = shape
+    };
+    static const struct oa_measure alone[] = { { "loss", "valid loss", "nats", 4, false },
+                                               { .name = NULL } };
     oa_context *c = oa_open(NULL);
     struct oa_options o;
     struct oa_run run;
@@ -779,11 +827,12 @@ static void kept(void **state)
     assert_int_equal(oa_run_save(c, folder, fingerprint, measures, &run), OA_OK);
     load(c, &o, &task, "the last accuracy of the curve is 76 where it must be 75");
     assert_int_equal(oa_run_save(c, folder, fingerprint, alone, &run), OA_OK);
-    load(c, &o, &task, "the result says nothing of accuracy, which the contest is about");
+    load(c, &o, &task, "the result says nothing of accuracy, which the comparison is about");
     struct oa_run old = { 0 };
     bool found;
     assert_int_equal(oa_run_load(c, folder, fingerprint, &o, &before, &old, &found), OA_OK);
-    assert_true(isnan(old.scores[ACCURACY]) && isnan(old.curve[0].scores[ACCURACY]) && old.valid_loss == 1.5);
+    assert_true(isnan(old.scores[ACCURACY]) && isnan(old.curve[0].scores[ACCURACY]) &&
+                old.valid_loss == 1.5);
     oa_run_free(&old);
     oa_run_free(&run);
     json_decref(fingerprint);
@@ -801,7 +850,8 @@ static void parts(void **state)
     make(&m, 0, ACCURACY);
     give_more(m.c, &m);
     judge(&m);
-    struct oa_estimate e = oa_part_estimate(&m.contest, 3, &m.runs[0][0].details.parts[1], scratch);
+    struct oa_estimate e =
+        oa_part_estimate(&m.comparison, 3, &m.runs[0][0].details.parts[1], scratch);
     assert_int_equal(e.n, SEEDS);
     near(e.mean, 78.20833333333333 + 1);
     near(e.half, 0.9874830631149402);
@@ -824,24 +874,26 @@ static void examples(void **state)
     static const char *const outputs[3][5] = { { "a", "a", "b", "x", "b" },
                                                { "a", "c", "b", "y", "a" },
                                                { "c", "d", "b", "z", "c" } };
-    static const long expected[] = { 6, 3, 5, 2 }; /* three outputs with a right one, three, three, two */
+    static const long expected[] = { 6, 3, 5,
+                                     2 }; /* three outputs with a right one, three, three, two */
     struct oa_specimen answers[3][5];
     long rows[OA_EXAMPLES_SHOWN];
     (void)state;
     make(&m, 2, ACCURACY);
     for (int i = 0; i < 3; i++) {
         for (int e = 0; e < 5; e++)
-            answers[i][e] = (struct oa_specimen){ e + 2, (char *)(uintptr_t) "s<1>", (char *)(uintptr_t) "b",
-                                                  (char *)(uintptr_t)outputs[i][e] };
+            answers[i][e] =
+                (struct oa_specimen){ e + 2, (char *)(uintptr_t) "s<1>", (char *)(uintptr_t) "b",
+                                      (char *)(uintptr_t)outputs[i][e] };
         m.runs[i][0].details.examples = answers[i];
         m.runs[i][0].details.example_count = 5;
     }
     judge(&m);
-    assert_int_equal(oa_examples_choose(&m.contest, rows), 4); /* all agree in row 4 */
+    assert_int_equal(oa_examples_choose(&m.comparison, rows), 4); /* all agree in row 4 */
     for (int i = 0; i < 4; i++)
         assert_true(rows[i] == expected[i]);
     m.runs[1][0].details.example_count = 4; /* row 6 is not there in all */
-    assert_int_equal(oa_examples_choose(&m.contest, rows), 3);
+    assert_int_equal(oa_examples_choose(&m.comparison, rows), 3);
     assert_true(rows[0] == 3);
     struct oa_text t = text_of(&m, oa_report_html);
     has(t.s, "<caption>Example 4</caption>");

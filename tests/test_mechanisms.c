@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every mechanism of the registry: the proof that a user can run, with more variants; engines over many tiles and
- * chunks; what must be refused; that plans agree with formulas. */
+ * Every mechanism of the registry: the proof that a user can run, with more variants; engines over
+ * many tiles and chunks; what must be refused; that plans agree with formulas. */
 #include "setups.h"
 
 #include "verify/verify.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With two threads, and with one: loops too short to be shared take a third less processor time there. */
+/* With two threads, and with one: loops too short to be shared take a third less processor time
+ * there. */
 static oa_context *context, *alone;
 
 static int open_contexts(void **state)
@@ -32,8 +33,9 @@ static int close_contexts(void **state)
 static void assert_holds(const struct oa_proof *p)
 {
     for (int i = 0; i < p->failures; i++)
-        print_error("%s, %s, %s: %s: %g, bound %g\n", p->failure[i].spec, p->failure[i].mode, p->failure[i].precision,
-                    p->failure[i].what, p->failure[i].error, p->failure[i].bound);
+        print_error("%s, %s, %s: %s: %g, bound %g\n", p->failure[i].spec, p->failure[i].mode,
+                    p->failure[i].precision, p->failure[i].what, p->failure[i].error,
+                    p->failure[i].bound);
     assert_int_equal(oa_status(p->context), OA_OK);
     assert_int_equal(p->failures, 0);
 }
@@ -48,7 +50,8 @@ static void assert_reasons(const struct oa_proof *p)
         const struct oa_check *f = &p->unjudged[i];
         struct oa_text notes;
         oa_text_init(&notes, context);
-        assert_int_equal(oa_attention_notes(context, f->spec, OA_LANGUAGE_MODEL, &o, &notes), OA_OK);
+        assert_int_equal(oa_attention_notes(context, f->spec, OA_LANGUAGE_MODEL, &o, &notes),
+                         OA_OK);
         assert_true(f->bound >= 1);
         assert_non_null(strstr(f->what, "rounding alone can give"));
         assert_non_null(notes.s);
@@ -67,7 +70,8 @@ struct expected {
     enum share threads, memory;  /* in these forms */
 };
 
-/* A subject over the registry: as many checks as there are, each with a bound that an error can be beyond. */
+/* A subject over the registry: as many checks as there are, each with a bound that an error can be
+ * beyond. */
 static void prove(const struct expected *e)
 {
     struct oa_proof p;
@@ -75,8 +79,8 @@ static void prove(const struct expected *e)
     assert_holds(&p);
     assert_reasons(&p);
     if (p.checks != e->checks[short_form()] || p.unjudgeds != e->unjudged[short_form()])
-        fail_msg("%s: %ld checks, %d not judged; expected %ld and %ld", e->subject, p.checks, p.unjudgeds,
-                 e->checks[short_form()], e->unjudged[short_form()]);
+        fail_msg("%s: %ld checks, %d not judged; expected %ld and %ld", e->subject, p.checks,
+                 p.unjudgeds, e->checks[short_form()], e->unjudged[short_form()]);
     assert_true(p.largest_bound < 1);
     oa_proof_free(&p);
 }
@@ -84,7 +88,8 @@ static void prove(const struct expected *e)
 /* A subject of every mechanism with its defaults alone. */
 static void prove_bare_names(const char *name)
 {
-    static const struct oa_subject *const subjects[] = { &oa_subject_decoding, &oa_subject_oracles, &oa_subject_beams };
+    static const struct oa_subject *const subjects[] = { &oa_subject_decoding, &oa_subject_oracles,
+                                                         &oa_subject_beams };
     struct oa_proof p = { .context = context, .subject = name, .quick = true };
     assert_int_equal(oa_proof_collect(&p), OA_OK);
     for (size_t s = 0; s < sizeof subjects / sizeof *subjects; s++)
@@ -96,9 +101,10 @@ static void prove_bare_names(const char *name)
     oa_proof_free(&p);
 }
 
-/* What a user can prove as well (`orthant verify`). A new mechanism, option or check changes the numbers. In the short
- * forms every attention runs below, in all precisions; subjects that run it in the same way again are left out, and
- * what options of a mechanism do not change is looked at once a mechanism. */
+/* What a user can prove as well (`orthant verify`). A new mechanism, option or check changes the
+ * numbers. In the short forms every attention runs below, in all precisions; subjects that run it
+ * in the same way again are left out, and what options of a mechanism do not change is looked at
+ * once a mechanism. */
 static void what_the_user_can_prove(void **state)
 {
     static const struct expected subjects[] = {
@@ -124,7 +130,9 @@ static void what_the_user_can_prove(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
-        enum share share = only_threads() ? subjects[i].threads : only_memory() ? subjects[i].memory : EVERY_SPEC;
+        enum share share = only_threads()  ? subjects[i].threads
+                           : only_memory() ? subjects[i].memory
+                                           : EVERY_SPEC;
         if (share == EVERY_SPEC)
             prove(&subjects[i]);
         else if (share == BARE_NAMES)
@@ -137,8 +145,8 @@ static void run(struct oa_proof *p, struct oa_case *a)
     oa_proof_run(p, a);
 }
 
-/* Forward and backward and no differences: with biases, turned, of one token; and so long that every engine has several
- * items of work for its threads. */
+/* Forward and backward and no differences: with biases, turned, of one token; and so long that
+ * every engine has several items of work for its threads. */
 static void every_attention_runs(void **state)
 {
     (void)state;
@@ -146,8 +154,18 @@ static void every_attention_runs(void **state)
         { .precision = OA_PRECISION_F64, .bias = true, .padding = true, .batch = 3 },
         { .precision = OA_PRECISION_F64, .rotary = true, .padding = true },
         { .precision = OA_PRECISION_F64, .queries = 1, .keys = 1 },
-        { .precision = OA_PRECISION_F32, .padding = true, .batch = 3, .queries = 70, .keys = 66, .length = 70 },
-        { .precision = OA_PRECISION_BF16, .padding = true, .batch = 3, .queries = 38, .keys = 35, .length = 38 },
+        { .precision = OA_PRECISION_F32,
+          .padding = true,
+          .batch = 3,
+          .queries = 70,
+          .keys = 66,
+          .length = 70 },
+        { .precision = OA_PRECISION_BF16,
+          .padding = true,
+          .batch = 3,
+          .queries = 38,
+          .keys = 35,
+          .length = 38 },
     };
     struct oa_proof p = { .context = context, .subject = "runs", .quick = true };
     if (!only_threads() && !only_memory())
@@ -163,7 +181,8 @@ static void every_attention_runs(void **state)
 
 /* ---- claims ---- */
 
-/* A table with every claim reversed: each is found, but those that a mixture has from its components. */
+/* A table with every claim reversed: each is found, but those that a mixture has from its
+ * components. */
 static void every_false_claim_is_found(void **state)
 {
     (void)state;
@@ -181,18 +200,23 @@ static void every_false_claim_is_found(void **state)
     }
 }
 
-/* A table that ends at N, of a mechanism that does not say so: its parameters tell, and what a longer sequence gives.
+/* A table that ends at N, of a mechanism that does not say so: its parameters tell, and what a
+ * longer sequence gives.
  */
 static void a_table_that_ends_is_found_without_its_claim(void **state)
 {
     (void)state;
-    static oa_property *const properties[] = { oa_attention_is_as_claimed, oa_longer_is_refused_or_the_same };
-    static const char *const found[] = { "bound to N: not claimed, and holds", "more tokens than N" };
+    static oa_property *const properties[] = { oa_attention_is_as_claimed,
+                                               oa_longer_is_refused_or_the_same };
+    static const char *const found[] = { "bound to N: not claimed, and holds",
+                                         "more tokens than N" };
     struct oa_mechanism silent = *oa_mechanism_find("random");
     silent.can &= ~(unsigned)OA_BOUND_LENGTH;
     for (int i = 0; i < 2; i++) {
         for (int said = 0; said < 2; said++) {
-            struct oa_setup setup = { .precision = OA_PRECISION_F64, .queries = 6 + 2 * i, .length = 7 };
+            struct oa_setup setup = { .precision = OA_PRECISION_F64,
+                                      .queries = 6 + 2 * i,
+                                      .length = 7 };
             struct oa_proof p = { .context = context, .subject = "claims" };
             struct oa_case a;
             setup.stand_in = said ? NULL : &silent;
@@ -271,15 +295,18 @@ static void assert_notes(const char *spec, double dropout, const char *precision
 static void options_without_effect_are_announced(void **state)
 {
     (void)state;
-#define IDLE " has no attention weights to drop: model.attention_dropout = 0.9 does nothing there.\n"
-#define SIGNS                                                                                                          \
-    " divides weights of both signs by their sum, which can come near 0: in bf16 rounding alone can then give an "     \
+#define IDLE                                                                                       \
+    " has no attention weights to drop: model.attention_dropout = 0.9 does nothing there.\n"
+#define SIGNS                                                                                      \
+    " divides weights of both signs by their sum, which can come near 0: in bf16 rounding alone "  \
+    "can then give an "                                                                            \
     "error as large as the result; train.precision = f32 is 65,536 times as fine.\n"
     assert_notes("linear", 0, "f32", "");
     assert_notes("softmax", 0.9, "bf16", "");
     assert_notes("random + softmax", 0.9, "bf16", "");
     assert_notes("linear", 0.9, "f32", "linear" IDLE);
-    assert_notes("softmax:1 | pattern:1 | linear:2 ; linear", 0.9, "f32", "pattern" IDLE "linear" IDLE);
+    assert_notes("softmax:1 | pattern:1 | linear:2 ; linear", 0.9, "f32",
+                 "pattern" IDLE "linear" IDLE);
     assert_notes("linear(map=cos)", 0, "f32", "");
     assert_notes("linear(map=cos)", 0, "bf16", "linear(map=cos)" SIGNS);
     assert_notes("performer(kernel=trig):1 | softmax:1", 0.9, "bf16",
@@ -299,7 +326,8 @@ static void open_case(const char *text, enum oa_mode mode, struct oa_setup setup
     assert_int_equal(oa_case_open(context, &setup, a), OA_OK);
 }
 
-/* Forward and backward in any case; judged by loops of one thread, which read and write nothing of the engines. */
+/* Forward and backward in any case; judged by loops of one thread, which read and write nothing of
+ * the engines. */
 static void prove_case(struct oa_proof *p, struct oa_case *a)
 {
     if (only_threads() || only_memory()) {
@@ -315,8 +343,10 @@ static void prove_case(struct oa_proof *p, struct oa_case *a)
 static void too_long_is_refused(void **state)
 {
     (void)state;
-    static const char *const bound[] = { "dense",     "random", "factorized-dense", "factorized-random",
-                                         "linformer", "mixer",  "random + softmax", "softmax:1 | dense:1" };
+    static const char *const bound[] = {
+        "dense",     "random", "factorized-dense", "factorized-random",
+        "linformer", "mixer",  "random + softmax", "softmax:1 | dense:1"
+    };
     for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
         struct oa_case a;
         const char *sentence;
@@ -334,36 +364,38 @@ static void supports_over_many_tiles(void **state)
 {
     (void)state;
     struct oa_proof p = of_cases();
-    static const char *const texts[] = { "softmax",
-                                         "local(window=1)",
-                                         "local(window=5, dilation=7)",
-                                         "local(window=40)",
-                                         "local(window=64)",
-                                         "local(window=3, dilation=64)",
-                                         "local",
-                                         "block-local(size=7)",
-                                         "block-local(size=64)",
-                                         "sparse",
-                                         "sparse(stride=90, heads=split)",
-                                         "sparse(fixed, stride=70, summary=3)",
-                                         "sparse(fixed, stride=50, heads=split)",
-                                         "block-sparse(block=5, from=fixed)",
-                                         "block-sparse(block=9, from=local)",
-                                         "block-sparse(block=4)",
-                                         "longformer(window=5, global=70)",
-                                         "longformer(window=9, global=2, shared)",
-                                         "longformer(window=70)",
-                                         "longformer(window=20, global=0)",
-                                         "bigbird(block=16, random=1)",
-                                         "bigbird(block=7, random=2, window=1, global=1)",
-                                         "softmax(relative=t5)",
-                                         "local(window=40, relative=alibi)",
-                                         "sparse(relative=t5)", /* in pieces, with positions of their own */
-                                         "sparse(fixed, stride=70, summary=3, relative=t5)",
-                                         "longformer(window=5, global=70, relative=t5)",
-                                         "bigbird(block=16, random=1, relative=t5)",
-                                         "polynomial", /* by features when there are so many pairs */
-                                         "polynomial(bias=0.5)" };
+    static const char *const texts[] = {
+        "softmax",
+        "local(window=1)",
+        "local(window=5, dilation=7)",
+        "local(window=40)",
+        "local(window=64)",
+        "local(window=3, dilation=64)",
+        "local",
+        "block-local(size=7)",
+        "block-local(size=64)",
+        "sparse",
+        "sparse(stride=90, heads=split)",
+        "sparse(fixed, stride=70, summary=3)",
+        "sparse(fixed, stride=50, heads=split)",
+        "block-sparse(block=5, from=fixed)",
+        "block-sparse(block=9, from=local)",
+        "block-sparse(block=4)",
+        "longformer(window=5, global=70)",
+        "longformer(window=9, global=2, shared)",
+        "longformer(window=70)",
+        "longformer(window=20, global=0)",
+        "bigbird(block=16, random=1)",
+        "bigbird(block=7, random=2, window=1, global=1)",
+        "softmax(relative=t5)",
+        "local(window=40, relative=alibi)",
+        "sparse(relative=t5)", /* in pieces, with positions of their own */
+        "sparse(fixed, stride=70, summary=3, relative=t5)",
+        "longformer(window=5, global=70, relative=t5)",
+        "bigbird(block=16, random=1, relative=t5)",
+        "polynomial", /* by features when there are so many pairs */
+        "polynomial(bias=0.5)"
+    };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CAUSAL; mode++) {
             struct oa_case a;
@@ -377,16 +409,18 @@ static void supports_over_many_tiles(void **state)
     oa_proof_free(&p);
 }
 
-/* Given logits and folds over many tiles, one map for the batch (no padding) and one for each item; 600 keys are two
- * items of the shared map's backward pass. */
+/* Given logits and folds over many tiles, one map for the batch (no padding) and one for each item;
+ * 600 keys are two items of the shared map's backward pass. */
 static void parts_over_many_tiles(void **state)
 {
     (void)state;
     struct oa_proof p = of_cases();
-    static const char *const texts[] = { "factorized-random(rank=3)", "factorized-dense(a=20)",
-                                         "mix(factorized-random(rank=3), random)",
-                                         "mix(factorized-random(rank=3), random, relative=t5)",
-                                         "mix(factorized-random(rank=3), factorized-dense(b=50), alpha=sigmoid)" };
+    static const char *const texts[] = {
+        "factorized-random(rank=3)", "factorized-dense(a=20)",
+        "mix(factorized-random(rank=3), random)",
+        "mix(factorized-random(rank=3), random, relative=t5)",
+        "mix(factorized-random(rank=3), factorized-dense(b=50), alpha=sigmoid)"
+    };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int variant = 0; variant < 3; variant++) {
             struct oa_case a;
@@ -401,8 +435,8 @@ static void parts_over_many_tiles(void **state)
     oa_proof_free(&p);
 }
 
-/* Several chunks of the engines, with keys whose logarithmic features drift over hundreds: row i must neither lose its
- * keys to a larger one that comes later nor depend on it. */
+/* Several chunks of the engines, with keys whose logarithmic features drift over hundreds: row i
+ * must neither lose its keys to a larger one that comes later nor depend on it. */
 static void long_sequences(void **state)
 {
     (void)state;
@@ -418,7 +452,8 @@ static void long_sequences(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CROSS; mode++) {
             struct oa_case a;
-            struct oa_setup setup = { F64, .padding = true, .queries = 150, .keys = 140, .length = 150 };
+            struct oa_setup setup = { F64, .padding = true, .queries = 150, .keys = 140,
+                                      .length = 150 };
             open_case(texts[i], (enum oa_mode)mode, setup, &a);
             for (long t = 0; t < a.T * a.D; t++)
                 a.x[t] *= 1 + 6 * (double)t / (double)(a.T * a.D);
@@ -433,7 +468,8 @@ static void long_sequences(void **state)
 }
 
 /* ---- frozen projections
- * ----------------------------------------------------------------------------------------------- */
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* The value of a parameter of layer 0 or 1 of a model of two layers. */
 static void frozen_value(const char *text, const char *name, double out[2])
@@ -442,14 +478,17 @@ static void frozen_value(const char *text, const char *name, double out[2])
     struct oa_device *device;
     struct oa_store store;
     struct oa_layer layer[2];
-    struct oa_layer_shape shape = { .width = 8, .heads = 2, .head_width = 4, .value_width = 4, .length = 7 };
+    struct oa_layer_shape shape = {
+        .width = 8, .heads = 2, .head_width = 4, .value_width = 4, .length = 7
+    };
     assert_int_equal(oa_spec_parse(context, text, &spec), OA_OK);
     assert_int_equal(oa_device_open(context, OA_PRECISION_F64, false, &device), OA_OK);
     oa_store_init(&store, device);
     for (int l = 0; l < 2; l++) {
         char prefix[64];
         snprintf(prefix, sizeof prefix, "decoder.layers.%d.attention.", l);
-        assert_int_equal(oa_layer_open(context, &spec, l, &shape, &store, prefix, &layer[l]), OA_OK);
+        assert_int_equal(oa_layer_open(context, &spec, l, &shape, &store, prefix, &layer[l]),
+                         OA_OK);
     }
     assert_int_equal(oa_store_allocate(&store, 1, true), OA_OK);
     for (int l = 0; l < 2; l++) {
@@ -477,9 +516,11 @@ static void bias_names(const char *text, char name[2][NAME])
     struct oa_layer_shape shape = oa_even_shape(8, 2, 7);
     assert_int_equal(oa_spec_parse(context, text, &spec), OA_OK);
     assert_int_equal(oa_rig_open(context, text, OA_PRECISION_F64, true, &r), OA_OK);
-    assert_int_equal(oa_layer_open(context, &spec, 0, &shape, &r.store, "decoder.layers.0.attention.", &r.layer),
-                     OA_OK);
-    enum oa_error e = oa_layer_open(context, &spec, 1, &shape, &r.store, "decoder.layers.1.attention.", &second);
+    assert_int_equal(
+        oa_layer_open(context, &spec, 0, &shape, &r.store, "decoder.layers.0.attention.", &r.layer),
+        OA_OK);
+    enum oa_error e =
+        oa_layer_open(context, &spec, 1, &shape, &r.store, "decoder.layers.1.attention.", &second);
     snprintf(name[0], NAME, "%s", r.layer.group[0].relative->name);
     snprintf(name[1], NAME, "%s", e == OA_OK ? second.group[0].relative->name : "");
     oa_clear_error(context);
@@ -500,7 +541,8 @@ static void layers_share_a_bias(void **state)
     assert_string_equal(name[1], name[0]);
     bias_names("mix(random, softmax, relative=t5, share=layers)", name);
     assert_string_equal(name[1], name[0]);
-    bias_names("softmax(relative=t5, share=layers) ; local(relative=t5, buckets=8, share=layers)", name);
+    bias_names("softmax(relative=t5, share=layers) ; local(relative=t5, buckets=8, share=layers)",
+               name);
     assert_string_equal(name[1], "");
 }
 
@@ -512,12 +554,14 @@ static void layers_share_when_asked(void **state)
     assert_true(value[0] != value[1]);
     frozen_value("orthogonal(share=layers)", "query.weight", value);
     assert_true(value[0] == value[1]);
-    frozen_value("orthogonal(share=layers) ; linear(qk=haar, share=layers)", "query.weight", alternating);
+    frozen_value("orthogonal(share=layers) ; linear(qk=haar, share=layers)", "query.weight",
+                 alternating);
     assert_true(alternating[0] == value[0] && alternating[1] == value[0]);
 }
 
 /* ---- cost
- * ------------------------------------------------------------------------------------------------------------- */
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* The counting device must agree with the formulas, up to elementwise work. */
 static void flops_agree_with_the_plan(void **state)
@@ -568,7 +612,8 @@ static void flops_agree_with_the_plan(void **state)
 }
 
 /* ---- refused
- * ---------------------------------------------------------------------------------------------------------- */
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void assert_refused(struct oa_setup setup, const char *part)
 {
@@ -589,40 +634,63 @@ static void what_cannot_be_right_is_refused(void **state)
                    "look ahead and have no causal form");
     assert_refused((struct oa_setup){ .spec = "pattern(unit=word)", .mode = OA_MODE_CAUSAL },
                    "pattern(unit=word) has no causal form");
-    assert_refused((struct oa_setup){ .spec = "softmax:1 | pattern(end):1", .mode = OA_MODE_CAUSAL }, "no causal form");
-    assert_refused((struct oa_setup){ .spec = "pattern", .mode = OA_MODE_CROSS }, "pattern is for self-attention only");
-    assert_refused((struct oa_setup){ .spec = "local", .mode = OA_MODE_CROSS }, "local is for self-attention only");
-    assert_refused((struct oa_setup){ .spec = "cosformer(length=6)", .mode = OA_MODE_BOTH }, "at least 7");
-    assert_refused((struct oa_setup){ .spec = "polynomial(degree=3)", .mode = OA_MODE_CAUSAL }, "must be even");
-    assert_refused((struct oa_setup){ .spec = "performer(draw=iid, ensemble=givens)", .mode = OA_MODE_CAUSAL },
-                   "draw=iid has none");
-    assert_refused((struct oa_setup){ .spec = "performer(smreg, iid)", .mode = OA_MODE_CAUSAL }, "draw=iid is favor+");
+    assert_refused(
+        (struct oa_setup){ .spec = "softmax:1 | pattern(end):1", .mode = OA_MODE_CAUSAL },
+        "no causal form");
+    assert_refused((struct oa_setup){ .spec = "pattern", .mode = OA_MODE_CROSS },
+                   "pattern is for self-attention only");
+    assert_refused((struct oa_setup){ .spec = "local", .mode = OA_MODE_CROSS },
+                   "local is for self-attention only");
+    assert_refused((struct oa_setup){ .spec = "cosformer(length=6)", .mode = OA_MODE_BOTH },
+                   "at least 7");
+    assert_refused((struct oa_setup){ .spec = "polynomial(degree=3)", .mode = OA_MODE_CAUSAL },
+                   "must be even");
+    assert_refused(
+        (struct oa_setup){ .spec = "performer(draw=iid, ensemble=givens)", .mode = OA_MODE_CAUSAL },
+        "draw=iid has none");
+    assert_refused((struct oa_setup){ .spec = "performer(smreg, iid)", .mode = OA_MODE_CAUSAL },
+                   "draw=iid is favor+");
     assert_refused((struct oa_setup){ .spec = "block-sparse(from=local)", .mode = OA_MODE_CROSS },
                    "give a layout=FILE");
-    assert_refused((struct oa_setup){ .spec = "block-sparse(layout=a, from=local)" }, "give one of them");
+    assert_refused((struct oa_setup){ .spec = "block-sparse(layout=a, from=local)" },
+                   "give one of them");
     assert_refused((struct oa_setup){ .spec = "sparse(summary=2)" }, "summary belongs to fixed");
     assert_refused((struct oa_setup){ .spec = "bigbird(window=2)" }, "give 1 or 3");
-    assert_refused((struct oa_setup){ .spec = "softmax:3", .mode = OA_MODE_BOTH, .heads = 2 }, "2 heads do not fit");
-    assert_refused((struct oa_setup){ .spec = "orthogonal(qk=block)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-                   "does not divide the model width 10");
-    assert_refused((struct oa_setup){ .spec = "dense", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-                   "10 does not divide by 3");
-    assert_refused((struct oa_setup){ .spec = "linformer", .mode = OA_MODE_CAUSAL }, "linformer has no causal form");
-    assert_refused((struct oa_setup){ .spec = "mixer", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-                   "3 heads of 3 channels do not make 10");
-    assert_refused((struct oa_setup){ .spec = "mixer", .mode = OA_MODE_CROSS }, "mixer is for self-attention only");
-    assert_refused((struct oa_setup){ .spec = "lightconv", .mode = OA_MODE_CROSS }, "is for self-attention only");
+    assert_refused((struct oa_setup){ .spec = "softmax:3", .mode = OA_MODE_BOTH, .heads = 2 },
+                   "2 heads do not fit");
+    assert_refused(
+        (struct oa_setup){
+            .spec = "orthogonal(qk=block)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
+        "does not divide the model width 10");
+    assert_refused(
+        (struct oa_setup){ .spec = "dense", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
+        "10 does not divide by 3");
+    assert_refused((struct oa_setup){ .spec = "linformer", .mode = OA_MODE_CAUSAL },
+                   "linformer has no causal form");
+    assert_refused(
+        (struct oa_setup){ .spec = "mixer", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
+        "3 heads of 3 channels do not make 10");
+    assert_refused((struct oa_setup){ .spec = "mixer", .mode = OA_MODE_CROSS },
+                   "mixer is for self-attention only");
+    assert_refused((struct oa_setup){ .spec = "lightconv", .mode = OA_MODE_CROSS },
+                   "is for self-attention only");
     assert_refused((struct oa_setup){ .spec = "dynamicconv(width=4)", .mode = OA_MODE_BOTH },
                    "their number must be odd; take 3 or 5");
     assert_refused((struct oa_setup){ .spec = "factorized-dense(a=2)", .mode = OA_MODE_BOTH },
                    "a = 2 times b = 3 is 6, but must be the longest length N = 7");
     assert_refused((struct oa_setup){ .spec = "factorized-dense(b=99)", .mode = OA_MODE_BOTH },
                    "a = 1 times b = 99 is 99, but must be the longest length N = 7");
-    assert_refused((struct oa_setup){ .spec = "factorized-dense", .mode = OA_MODE_CAUSAL, .width = 10, .heads = 3 },
-                   "10 does not divide by 3");
-    assert_refused((struct oa_setup){ .spec = "orthogonal(qk=slice)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-                   "make 9");
-    assert_refused((struct oa_setup){ .spec = "softmax", .mode = OA_MODE_BOTH, .width = 2, .heads = 3 }, "at least 1");
+    assert_refused(
+        (struct oa_setup){
+            .spec = "factorized-dense", .mode = OA_MODE_CAUSAL, .width = 10, .heads = 3 },
+        "10 does not divide by 3");
+    assert_refused(
+        (struct oa_setup){
+            .spec = "orthogonal(qk=slice)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
+        "make 9");
+    assert_refused(
+        (struct oa_setup){ .spec = "softmax", .mode = OA_MODE_BOTH, .width = 2, .heads = 3 },
+        "at least 1");
     struct oa_layer_shape both = { 8, 2, 4, 4, .length = 7, .causal = true, .cross = true };
     struct oa_spec spec;
     struct oa_layer layer;
@@ -644,28 +712,39 @@ static void the_registry_is_complete(void **state)
         assert_true(!(m->can & OA_CAN_MIX) || (m->part && m->scores));
         assert_true(!(m->can & OA_HAS_WEIGHTS) == !m->weights);
         if (m->can & OA_BOUND_LENGTH && !m->length)
-            fail_msg("%s is bound to N: add .length, which reads N off the stored tables (docs/adding-a-mechanism.md)",
+            fail_msg("%s is bound to N: add .length, which reads N off the stored tables "
+                     "(docs/adding-a-mechanism.md)",
                      m->name);
         if (strcmp(m->name, "mix") == 0)
             continue;
         if (!(m->can & OA_CAN_CROSS))
-            assert_refused((struct oa_setup){ .spec = m->name, .mode = OA_MODE_CROSS }, "self-attention only");
+            assert_refused((struct oa_setup){ .spec = m->name, .mode = OA_MODE_CROSS },
+                           "self-attention only");
         if (!(m->can & OA_CAN_CAUSAL))
-            assert_refused((struct oa_setup){ .spec = m->name, .mode = OA_MODE_CAUSAL }, "no causal form");
+            assert_refused((struct oa_setup){ .spec = m->name, .mode = OA_MODE_CAUSAL },
+                           "no causal form");
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_registry_is_complete),     cmocka_unit_test(what_the_user_can_prove),
-        cmocka_unit_test(every_attention_runs),         cmocka_unit_test(every_false_claim_is_found),
-        cmocka_unit_test(the_false_claim_is_named),     cmocka_unit_test(a_table_that_ends_is_found_without_its_claim),
-        cmocka_unit_test(laws_belong_to_what_is_drawn), cmocka_unit_test(options_without_effect_are_announced),
-        cmocka_unit_test(too_long_is_refused),          cmocka_unit_test(supports_over_many_tiles),
-        cmocka_unit_test(parts_over_many_tiles),        cmocka_unit_test(long_sequences),
-        cmocka_unit_test(layers_share_when_asked),      cmocka_unit_test(layers_share_a_bias),
-        cmocka_unit_test(flops_agree_with_the_plan),    cmocka_unit_test(what_cannot_be_right_is_refused),
+        cmocka_unit_test(the_registry_is_complete),
+        cmocka_unit_test(what_the_user_can_prove),
+        cmocka_unit_test(every_attention_runs),
+        cmocka_unit_test(every_false_claim_is_found),
+        cmocka_unit_test(the_false_claim_is_named),
+        cmocka_unit_test(a_table_that_ends_is_found_without_its_claim),
+        cmocka_unit_test(laws_belong_to_what_is_drawn),
+        cmocka_unit_test(options_without_effect_are_announced),
+        cmocka_unit_test(too_long_is_refused),
+        cmocka_unit_test(supports_over_many_tiles),
+        cmocka_unit_test(parts_over_many_tiles),
+        cmocka_unit_test(long_sequences),
+        cmocka_unit_test(layers_share_when_asked),
+        cmocka_unit_test(layers_share_a_bias),
+        cmocka_unit_test(flops_agree_with_the_plan),
+        cmocka_unit_test(what_cannot_be_right_is_refused),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }

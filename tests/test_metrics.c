@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Metrics against the packages whose numbers they have to be: vectors in tests/metrics, made by make_vectors.py, which
- * says with what versions. */
+ * Metrics against the packages whose numbers they have to be: vectors in tests/metrics, made by
+ * make_vectors.py, which says with what versions. */
 #include "testing.h"
 
 #include "metrics/metrics_parts.h"
@@ -42,7 +42,9 @@ static void near(const char *what, double found, double expected, double bound)
         fail_msg("%s: found %.17g, expected %.17g", what, found, expected);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------- */
+/* ---- texts
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_line line_of(const json_t *string)
 {
@@ -66,7 +68,8 @@ struct corpus {
 static struct corpus corpus_of(const json_t *root)
 {
     struct corpus c;
-    const json_t *system = json_object_get(root, "system"), *reference = json_object_get(root, "reference");
+    const json_t *system = json_object_get(root, "system"),
+                 *reference = json_object_get(root, "reference");
     bool two = json_is_array(json_array_get(system, 0));
     c.system[0] = lines_of(two ? json_array_get(system, 0) : system);
     c.system[1] = lines_of(two ? json_array_get(system, 1) : system);
@@ -93,10 +96,10 @@ static struct oa_metric_options options_of(const json_t *given)
     json_object_foreach((json_t *)given, key, value)
     {
         double x = json_number_value(value);
-#define SET(field, type)                                                                                               \
-    if (strcmp(key, #field) == 0) {                                                                                    \
-        o.field = (type)x;                                                                                             \
-        continue;                                                                                                      \
+#define SET(field, type)                                                                           \
+    if (strcmp(key, #field) == 0) {                                                                \
+        o.field = (type)x;                                                                         \
+        continue;                                                                                  \
     }
         SET(bleu_tokens, enum oa_bleu_tokens)
         SET(bleu_smooth, enum oa_bleu_smooth)
@@ -119,8 +122,9 @@ static struct oa_metric_options options_of(const json_t *given)
     return o;
 }
 
-static struct oa_statistics take(const struct corpus *c, const char *metric, const struct oa_metric_options *o,
-                                 const struct oa_line *system, int references)
+static struct oa_statistics take(const struct corpus *c, const char *metric,
+                                 const struct oa_metric_options *o, const struct oa_line *system,
+                                 int references)
 {
     struct oa_statistics s;
     const struct oa_metric *m = oa_metric_find(metric);
@@ -130,7 +134,8 @@ static struct oa_statistics take(const struct corpus *c, const char *metric, con
     return s;
 }
 
-static void check_lines(const struct oa_statistics *s, const json_t *expected, const char *what, double bound)
+static void check_lines(const struct oa_statistics *s, const json_t *expected, const char *what,
+                        double bound)
 {
     char name[128];
     assert_int_equal(json_array_size(expected), s->count);
@@ -156,7 +161,8 @@ static void check_words(const struct oa_statistics *s, const json_t *c)
     oa_text_init(&text, context);
     oa_metric_title(s->metric, s->options, &text);
     check_text("the name", word(c, "name"), &text);
-    if (s->options->bleu_order == 4) { /* another order is in our signature, and in sacreBLEU's not */
+    if (s->options->bleu_order ==
+        4) { /* another order is in our signature, and in sacreBLEU's not */
         s->metric->signature(s->options, &text);
         check_text("the signature", word(c, "signature"), &text);
     }
@@ -176,7 +182,8 @@ static void test_sacrebleu(void **state)
     json_array_foreach(json_object_get(root, "cases"), i, c)
     {
         struct oa_metric_options o = options_of(json_object_get(c, "options"));
-        struct oa_statistics s = take(&corpus, word(c, "metric"), &o, corpus.system[0], (int)number(c, "references"));
+        struct oa_statistics s =
+            take(&corpus, word(c, "metric"), &o, corpus.system[0], (int)number(c, "references"));
         char what[64];
         snprintf(what, sizeof what, "%s, case %zu", word(c, "metric"), i);
         near(what, oa_statistics_score(&s), number(c, "score"), 1e-12);
@@ -199,12 +206,14 @@ static void check_rouge(const json_t *root)
     {
         struct oa_metric_options o = options_of(json_object_get(c, "options"));
         o.rouge_newline = "<n>";
-        struct oa_statistics s = take(&corpus, word(c, "metric"), &o, corpus.system[0], (int)number(c, "references"));
+        struct oa_statistics s =
+            take(&corpus, word(c, "metric"), &o, corpus.system[0], (int)number(c, "references"));
         double means[3];
         check_lines(&s, json_object_get(c, "lines"), word(c, "metric"), 1e-11);
         oa_rouge_means(&s, means);
         for (size_t k = 0; k < 3; k++)
-            near(word(c, "metric"), means[k], json_number_value(json_array_get(json_object_get(c, "means"), k)), 1e-13);
+            near(word(c, "metric"), means[k],
+                 json_number_value(json_array_get(json_object_get(c, "means"), k)), 1e-13);
         near("F", oa_statistics_score(&s), means[2], 0);
         oa_statistics_free(&s);
     }
@@ -231,7 +240,8 @@ static void test_short_words(void **state)
     struct oa_statistics s;
     oa_metric_defaults(&o);
     o.rouge_stemmer = true;
-    assert_int_equal(oa_statistics_take(context, &oa_rouge1, &o, &hypothesis, &reference, 1, 1, &s), OA_OK);
+    assert_int_equal(oa_statistics_take(context, &oa_rouge1, &o, &hypothesis, &reference, 1, 1, &s),
+                     OA_OK);
     near("ROUGE-1", oa_statistics_score(&s), 0.5, 0);
     oa_statistics_free(&s);
 }
@@ -272,7 +282,8 @@ static void test_stems_of_a_vocabulary(void **state)
     fclose(f);
 }
 
-/* Punctuation and symbols of all of Unicode next to letters, digits, marks and each other, by sacreBLEU. */
+/* Punctuation and symbols of all of Unicode next to letters, digits, marks and each other, by
+ * sacreBLEU. */
 static void test_international_tokens(void **state)
 {
     (void)state;
@@ -288,7 +299,8 @@ static void test_international_tokens(void **state)
         oa_text_init(&found, context);
         assert_true(oa_bleu_words(&o, &a, (struct oa_line){ from, strlen(from) }, &words));
         for (long i = 0; i < words.count; i++)
-            oa_text_printf(&found, "%s%.*s", i ? " " : "", (int)words.word[i].length, words.word[i].s);
+            oa_text_printf(&found, "%s%.*s", i ? " " : "", (int)words.word[i].length,
+                           words.word[i].s);
         check_text(from, json_string_value(tokens), &found);
         oa_text_free(&found);
         oa_arena_reset(&a);
@@ -313,18 +325,21 @@ static void test_python_text(void **state)
     struct oa_words words;
     oa_arena_init(&a, context, false);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        struct oa_line lower = oa_python_lower(&a, (struct oa_line){ pairs[i][0], strlen(pairs[i][0]) });
+        struct oa_line lower =
+            oa_python_lower(&a, (struct oa_line){ pairs[i][0], strlen(pairs[i][0]) });
         if (lower.length != strlen(pairs[i][1]) || memcmp(lower.s, pairs[i][1], lower.length) != 0)
             fail_msg("%s in lower case is %.*s", pairs[i][0], (int)lower.length, lower.s);
     }
     const char *text = " a\x1c\u00a0b\u3000\u200bc \u2029";
-    assert_int_equal(oa_python_rstrip((struct oa_line){ text, strlen(text) }).length, strlen(text) - 4);
+    assert_int_equal(oa_python_rstrip((struct oa_line){ text, strlen(text) }).length,
+                     strlen(text) - 4);
     assert_true(oa_python_split(&a, (struct oa_line){ text, strlen(text) }, &words));
     assert_int_equal(words.count, 3); /* U+200B is no white space */
     oa_arena_free(&a);
 }
 
-/* The closed form of one line: of 4 words 3 are right, of 3 pairs 2, of 2 triples 1, and no run of 4. */
+/* The closed form of one line: of 4 words 3 are right, of 3 pairs 2, of 2 triples 1, and no run
+ * of 4. */
 static void test_bleu_by_hand(void **state)
 {
     (void)state;
@@ -333,13 +348,16 @@ static void test_bleu_by_hand(void **state)
     struct oa_metric_options o;
     struct oa_statistics s;
     oa_metric_defaults(&o);
-    assert_int_equal(oa_statistics_take(context, &oa_bleu, &o, &hypothesis, &reference, 1, 1, &s), OA_OK);
+    assert_int_equal(oa_statistics_take(context, &oa_bleu, &o, &hypothesis, &reference, 1, 1, &s),
+                     OA_OK);
     double precisions = 0.75 * (2.0 / 3) * 0.5 * (1.0 / 2);
     near("BLEU", oa_statistics_score(&s), 100 * exp(1 - 5.0 / 4) * pow(precisions, 0.25), 1e-12);
     oa_statistics_free(&s);
 }
 
-/* ---- resampling -------------------------------------------------------------------------------------------------- */
+/* ---- resampling
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void test_generator(void **state)
 {
@@ -406,8 +424,8 @@ static void check_paired(const struct corpus *corpus, const json_t *c)
     s[1] = take(corpus, word(c, "metric"), &o, corpus->system[1], 2);
     s[2] = take(corpus, word(c, "metric"), &o, third, 2);
     bool bootstrap = strcmp(word(c, "test"), "bs") == 0;
-    assert_int_equal((bootstrap ? oa_paired_bootstrap : oa_paired_randomisation)(context, s, 3,
-                                                                                 (long)number(c, "samples"), 12345, r),
+    assert_int_equal((bootstrap ? oa_paired_bootstrap : oa_paired_randomisation)(
+                         context, s, 3, (long)number(c, "samples"), 12345, r),
                      OA_OK);
     for (size_t k = 0; k < 3; k++) {
         check_resample(word(c, "metric"), &r[k], json_array_get(json_object_get(c, "systems"), k));
@@ -422,7 +440,8 @@ static void test_paired(void **state)
     json_t *root = load("translation.json"), *c;
     struct corpus corpus = corpus_of(root);
     size_t i;
-    json_array_foreach(json_object_get(json_object_get(root, "resampled"), "paired"), i, c) check_paired(&corpus, c);
+    json_array_foreach(json_object_get(json_object_get(root, "resampled"), "paired"), i, c)
+        check_paired(&corpus, c);
     assert_int_equal(i, 14);
     free_corpus(&corpus);
     json_decref(root);
@@ -451,16 +470,19 @@ static void test_threads(void **state)
     json_decref(root);
 }
 
-/* ---- labels and numbers ------------------------------------------------------------------------------------------ */
+/* ---- labels and numbers
+ * ------------------------------------------------------------------------------------------ */
 
-static void check_f1(const struct oa_classes *k, const json_t *c, const char *name, enum oa_average average)
+static void check_f1(const struct oa_classes *k, const json_t *c, const char *name,
+                     enum oa_average average)
 {
     const json_t *expected = json_object_get(json_object_get(c, "average"), name);
     struct oa_f1 f;
     if (!expected)
         return;
     const char *positive = average == OA_AVERAGE_BINARY ? word(c, "positive") : "";
-    assert_int_equal(oa_f1_of(context, k, average, (struct oa_line){ positive, strlen(positive) }, &f), OA_OK);
+    assert_int_equal(
+        oa_f1_of(context, k, average, (struct oa_line){ positive, strlen(positive) }, &f), OA_OK);
     near("precision", f.precision, json_number_value(json_array_get(expected, 0)), 1e-15);
     near("recall", f.recall, json_number_value(json_array_get(expected, 1)), 1e-15);
     near("F1", f.f1, json_number_value(json_array_get(expected, 2)), 1e-15);
@@ -473,10 +495,13 @@ static void test_labels(void **state)
     size_t i;
     json_array_foreach(json_object_get(root, "labels"), i, c)
     {
-        struct oa_line *x = lines_of(json_object_get(c, "hypothesis")), *y = lines_of(json_object_get(c, "reference"));
+        struct oa_line *x = lines_of(json_object_get(c, "hypothesis")),
+                       *y = lines_of(json_object_get(c, "reference"));
         struct oa_classes k;
         bool defined;
-        assert_int_equal(oa_classes_count(context, x, y, (long)json_array_size(json_object_get(c, "reference")), &k),
+        assert_int_equal(oa_classes_count(context, x, y,
+                                          (long)json_array_size(json_object_get(c, "reference")),
+                                          &k),
                          OA_OK);
         near("accuracy", oa_accuracy(&k), number(c, "accuracy"), 0);
         near("MCC", oa_mcc(&k, &defined), number(c, "mcc"), 1e-15);

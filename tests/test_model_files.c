@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A saved model: it is read back to the bit, and refused by name when a tensor is missing, is not the model's, or has
- * another shape. */
+ * A saved model: it is read back to the bit, and refused by name when a tensor is missing, is not
+ * the model's, or has another shape. */
 #include "testing.h"
 
 #include "model/model.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char path[] = "test_model_files.safetensors", altered[] = "test_model_files_altered.safetensors";
+static const char path[] = "test_model_files.safetensors",
+                  altered[] = "test_model_files_altered.safetensors";
 
 struct opened {
     oa_context *c;
@@ -28,9 +29,10 @@ static struct opened open_model(void)
     o.options.model_context = 8;
     assert_int_equal(oa_tokenizer_open(o.c, "byte", NULL, NULL, &o.tokenizer), OA_OK);
     assert_int_equal(oa_device_open(o.c, OA_PRECISION_F32, false, &o.device), OA_OK);
-    assert_int_equal(
-        oa_model_open(o.device, &o.options, (struct oa_model_form[]){ oa_language_model_form(256) }, false, &o.model),
-        OA_OK);
+    assert_int_equal(oa_model_open(o.device, &o.options,
+                                   (struct oa_model_form[]){ oa_language_model_form(256) }, false,
+                                   &o.model),
+                     OA_OK);
     return o;
 }
 
@@ -57,7 +59,8 @@ static void reads_back(void **state)
     o.device->ops->upload(o.device, bytes, values[0], s->values);
     assert_int_equal(oa_model_save(o.model, o.tokenizer, path, false), OA_OK);
     assert_int_equal(oa_model_open_saved(o.device, path, &o.options,
-                                         (struct oa_model_form[]){ oa_language_model_form(256) }, o.tokenizer, &again),
+                                         (struct oa_model_form[]){ oa_language_model_form(256) },
+                                         o.tokenizer, &again),
                      OA_OK);
     o.device->ops->download(o.device, bytes, again->store.values, values[1]);
     assert_memory_equal(values[0], values[1], bytes);
@@ -65,7 +68,8 @@ static void reads_back(void **state)
     close_model(&o);
 }
 
-/* Writes the saved tensors but the `without`-th, and after those as many extra ones; a row fewer of the `cut`-th. */
+/* Writes the saved tensors but the `without`-th, and after those as many extra ones; a row fewer of
+ * the `cut`-th. */
 static void alter(oa_context *c, int without, int extra, int cut)
 {
     static float more[4] = { 1, 2, 3, 4 };
@@ -96,10 +100,11 @@ static void refused(struct opened *o, const char *name)
 {
     const char *why;
     struct oa_model *again;
-    assert_int_not_equal(oa_model_open_saved(o->device, altered, &o->options,
-                                             (struct oa_model_form[]){ oa_language_model_form(256) }, o->tokenizer,
-                                             &again),
-                         OA_OK);
+    assert_int_not_equal(
+        oa_model_open_saved(o->device, altered, &o->options,
+                            (struct oa_model_form[]){ oa_language_model_form(256) }, o->tokenizer,
+                            &again),
+        OA_OK);
     oa_last_error(o->c, &why);
     assert_non_null(strstr(why, name));
     oa_clear_error(o->c);
@@ -129,6 +134,7 @@ static void others_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(reads_back), cmocka_unit_test(others_are_refused) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(reads_back),
+                                        cmocka_unit_test(others_are_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,9 @@
 
 enum { DRAWS = 200000 };
 
-/* Made with Python's integers and floats, and mpmath 1.3 at 200 bits for the logarithm, the sine and the cosine, each
- * rounded to nearest: Philox, the uniforms and the order of products as random.c says. */
+/* Made with Python's integers and floats, and mpmath 1.3 at 200 bits for the logarithm, the sine
+ * and the cosine, each rounded to nearest: Philox, the uniforms and the order of products as
+ * random.c says. */
 static void bits_are_those_of_exact_functions(void **state)
 {
     (void)state;
@@ -62,7 +63,8 @@ static uint64_t hard_turn(struct oa_stream s, uint64_t i)
     return i % 2 ? w : w / part * part + (w >> i % 60) / 256 - ((w >> i % 60) >> 9);
 }
 
-/* The C library's functions of more digits, where it has such; otherwise of as many, wrong by nearly a unit themselves.
+/* The C library's functions of more digits, where it has such; otherwise of as many, wrong by
+ * nearly a unit themselves.
  */
 static void functions_are_nearly_exact(void **state)
 {
@@ -89,7 +91,8 @@ static void ends_of_the_range(void **state)
     lanes_sine_cosine(0, &sine, &cosine);
     assert_true(sine == 0 && cosine == 1);
     lanes_sine_cosine(0x1.921fb54442d18p1, &sine, &cosine);
-    assert_true(sine == 0x1.1a62633145c07p-53 && cosine == -1); /* the double next to π, by mpmath */
+    assert_true(sine == 0x1.1a62633145c07p-53 &&
+                cosine == -1); /* the double next to π, by mpmath */
 }
 
 int main(void)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every number that train, eval, generate, plan and bench print, against something else: a closed form where the model
- * is known (one that knows nothing costs ln V), what follows from the log-odds of the same model, counts of the text,
- * of parameters and of products by hand, the run's own log. */
+ * Every number that train, eval, generate, plan and bench print, against something else: a closed
+ * form where the model is known (one that knows nothing costs ln V), what follows from the log-odds
+ * of the same model, counts of the text, of parameters and of products by hand, the run's own log.
+ */
 #include "printed.h"
 
-static enum oa_error plan_of(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out)
+static enum oa_error plan_of(oa_context *c, const struct oa_options *o, long vocabulary,
+                             struct oa_plan *out)
 {
     struct oa_model_form form = oa_language_model_form(vocabulary);
     struct oa_step_shape shape = oa_language_model_shape(o);
@@ -22,7 +24,8 @@ static size_t text_length;
 /* Words of a few letters, some of which take two or three bytes. */
 static int make_text(void **state)
 {
-    static const char *const letters[] = { "e", "t", "a", "o", "ß", "i", "n", "—", "\n", " ", " ", "é" };
+    static const char *const letters[] = { "e", "t", "a",  "o", "ß", "i",
+                                           "n", "—", "\n", " ", " ", "é" };
     struct oa_stream stream = oa_stream_named(1, "text");
     (void)state;
     for (uint64_t i = 0; i < LETTERS; i++) {
@@ -130,7 +133,8 @@ static void knowing_nothing_costs_ln_v(void **state)
 {
     (void)state;
     oa_context *c = open_context();
-    json_decref(train(c, folder, false, (const char *const[]){ "data.tokenizer", "byte", "train.steps", "1", NULL }));
+    json_decref(train(c, folder, false,
+                      (const char *const[]){ "data.tokenizer", "byte", "train.steps", "1", NULL }));
     forget_everything(c);
     size_t start = validation_start(), targets = text_length - start - 1, letters = 0;
     for (size_t i = start + 1; i < text_length; i++)
@@ -141,15 +145,16 @@ static void knowing_nothing_costs_ln_v(void **state)
     close_to("loss", number_at(scores, "loss"), log(256), 1e-12);
     close_to("perplexity", number_at(scores, "perplexity"), 256, 1e-11);
     close_to("bits a byte", number_at(scores, "bits_per_byte"), 8, 1e-12);
-    close_to("bits a letter", number_at(scores, "bits_per_character"), 8 * (double)targets / (double)letters, 1e-12);
+    close_to("bits a letter", number_at(scores, "bits_per_character"),
+             8 * (double)targets / (double)letters, 1e-12);
     json_decref(scores);
     assert_int_equal(oa_eval(c, folder, NULL, NULL, NULL, &as_text), OA_OK);
     const char *said = printed();
     assert_true(number_after(said, "loss            ") == 5.5452);
     assert_true(number_after(said, "perplexity      ") == 256);
     assert_true(number_after(said, "bits/byte       ") == 8);
-    close_to("bits a letter, as text", number_after(said, "bits/character  "), 8 * (double)targets / (double)letters,
-             1e-4);
+    close_to("bits a letter, as text", number_after(said, "bits/character  "),
+             8 * (double)targets / (double)letters, 1e-4);
     oa_close(c);
 }
 
@@ -179,18 +184,21 @@ static double surprise_of_text(struct oa_trained *t, const int32_t *ids, size_t 
     return sum;
 }
 
-/* What train and eval say of a text of so many ids and letters, of which the first is not predicted. */
+/* What train and eval say of a text of so many ids and letters, of which the first is not
+ * predicted. */
 static void check_scores(json_t *scores, double nats, double targets, double letters, double bytes)
 {
     close_to("loss", number_at(scores, "loss"), nats / targets, 1e-6);
     close_to("perplexity", number_at(scores, "perplexity"), exp(nats / targets), 1e-6);
-    close_to("bits a letter", number_at(scores, "bits_per_character"), nats / log(2) / letters, 1e-6);
+    close_to("bits a letter", number_at(scores, "bits_per_character"), nats / log(2) / letters,
+             1e-6);
     close_to("bits a byte", number_at(scores, "bits_per_byte"), nats / log(2) / bytes, 1e-6);
 }
 
 static void scores_follow_from_the_logits(void **state)
 {
-    static const char *const more[] = { "model.dropout", "0.2", "model.attention", "softmax ; linear", NULL };
+    static const char *const more[] = { "model.dropout", "0.2", "model.attention",
+                                        "softmax ; linear", NULL };
     (void)state;
     oa_context *c = open_context();
     json_t *trained = train(c, folder, false, more);
@@ -199,7 +207,8 @@ static void scores_follow_from_the_logits(void **state)
     size_t start = validation_start(), first = 1;
     oa_ids_init(&ids, c);
     assert_int_equal(oa_trained_open(c, folder, &t), OA_OK);
-    assert_int_equal(oa_tokenizer_encode(t.tokenizer, text + start, text_length - start, &ids), OA_OK);
+    assert_int_equal(oa_tokenizer_encode(t.tokenizer, text + start, text_length - start, &ids),
+                     OA_OK);
     assert_int_equal(ids.count, LETTERS / 10);
     while (!begins_letter(text[start + first]))
         first++;
@@ -279,7 +288,8 @@ static void a_run_counts_right(void **state)
     close_to("seconds", number_at(run, "seconds"), line[STEPS - 1].seconds, 1e-3);
     /* the log has microseconds */
     double median = median_step(line, STEPS);
-    close_to("tokens a second", number_at(run, "tokens_per_second"), a_step / median, 0.01 + 4e-6 / median);
+    close_to("tokens a second", number_at(run, "tokens_per_second"), a_step / median,
+             0.01 + 4e-6 / median);
     oa_config *config = config_of(c, NULL);
     assert_int_equal(oa_plan(config, NULL, 0, &as_json), OA_OK);
     json_t *plan = printed_json(), *row = json_array_get(json_object_get(plan, "attentions"), 0);
@@ -287,18 +297,21 @@ static void a_run_counts_right(void **state)
     assert_int_equal(plan_of(c, &config->options, 11, &counted), OA_OK);
     assert_true(number_at(plan, "vocabulary") == 11 && number_at(plan, "steps") == STEPS);
     assert_true(number_at(plan, "tokens_per_step") == a_step && counted.tokens == a_step);
-    assert_true(number_at(row, "trainable") == counted.trainable && number_at(row, "frozen") == counted.frozen);
+    assert_true(number_at(row, "trainable") == counted.trainable &&
+                number_at(row, "frozen") == counted.frozen);
     assert_true(number_at(row, "flops_per_step") == counted.flops);
     assert_true(number_at(row, "memory_parameters") == counted.memory_parameters);
     close_to("FLOPs", number_at(run, "flops"), STEPS * number_at(row, "flops_per_step"), 1e-12);
-    close_to("all seconds", number_at(row, "seconds"), STEPS * number_at(row, "seconds_per_step"), 1e-12);
+    close_to("all seconds", number_at(row, "seconds"), STEPS * number_at(row, "seconds_per_step"),
+             1e-12);
     /* The time is measured; another program may have had the core for most of either. */
     json_t *time = json_object_get(row, "time");
     assert_string_equal(json_string_value(json_object_get(time, "source")), "measured");
     assert_true(number_at(time, "least") <= number_at(row, "seconds_per_step"));
     assert_true(number_at(time, "most") >= number_at(row, "seconds_per_step"));
     double processor = number_at(run, "processor_seconds") / STEPS;
-    assert_true(number_at(time, "processor") > processor / 20 && number_at(time, "processor") < 20 * processor);
+    assert_true(number_at(time, "processor") > processor / 20 &&
+                number_at(time, "processor") < 20 * processor);
     oa_config_free(config);
     json_decref(plan);
     json_decref(run);
@@ -324,7 +337,8 @@ static void going_on_counts_on(void **state)
     assert_int_equal(read_log(folder, whole), STEPS);
     assert_int_equal(read_log(parts, cut), STEPS);
     for (int i = 0; i < STEPS; i++) {
-        assert_true(cut[i].step == whole[i].step && cut[i].tokens == whole[i].tokens && cut[i].loss == whole[i].loss);
+        assert_true(cut[i].step == whole[i].step && cut[i].tokens == whole[i].tokens &&
+                    cut[i].loss == whole[i].loss);
         assert_true(i == 0 || cut[i].seconds > cut[i - 1].seconds);
     }
     json_decref(one);
@@ -334,8 +348,10 @@ static void going_on_counts_on(void **state)
     oa_close(c);
 }
 
-/* Losses of a model that stands still and always gets the same rows: all that changes is what is dropped. */
-static void losses_of_masks(oa_context *c, const char *dropout, const char *accumulate, double losses[STEPS])
+/* Losses of a model that stands still and always gets the same rows: all that changes is what is
+ * dropped. */
+static void losses_of_masks(oa_context *c, const char *dropout, const char *accumulate,
+                            double losses[STEPS])
 {
     static const char one_row[] = "test_numbers_row.txt";
     struct log_line line[64];
@@ -343,8 +359,9 @@ static void losses_of_masks(oa_context *c, const char *dropout, const char *accu
     fputs("eat a tea", f); /* a row, and the letter after it */
     fclose(f);
     json_decref(train(c, folder, false,
-                      (const char *const[]){ "data.train", one_row, "data.valid_fraction", "0", "train.lr", "0",
-                                             "model.dropout", dropout, "train.accumulate", accumulate, NULL }));
+                      (const char *const[]){ "data.train", one_row, "data.valid_fraction", "0",
+                                             "train.lr", "0", "model.dropout", dropout,
+                                             "train.accumulate", accumulate, NULL }));
     assert_int_equal(read_log(folder, line), STEPS);
     for (int i = 0; i < STEPS; i++)
         losses[i] = line[i].loss;
@@ -375,7 +392,8 @@ static void whole_logits(struct oa_trained *t, const int32_t *ids, long n, doubl
 {
     oa_tape_reset(&t->tape, false, false, (struct oa_stream){ 0 });
     const oa_tensor *h =
-        oa_model_hidden(&t->tape, t->model, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
+        oa_model_hidden(&t->tape, t->model,
+                        &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
     assert_non_null(h);
     const double *x = (const double *)h->data + (n - 1) * h->ld, *w = t->model->embedding->value;
     for (long v = 0; v < t->model->vocabulary; v++) {
@@ -399,8 +417,9 @@ static void greedy_text_is_the_likeliest(void **state)
     (void)state;
     oa_context *c = open_context();
     json_decref(train(c, folder, false, NULL));
-    const char *said = generate(c, (const char *const[]){ "generate.prompt", "ato", "generate.tokens", "5",
-                                                          "generate.temperature", "0", NULL });
+    const char *said =
+        generate(c, (const char *const[]){ "generate.prompt", "ato", "generate.tokens", "5",
+                                           "generate.temperature", "0", NULL });
     struct oa_trained t;
     struct oa_ids ids;
     struct oa_text expected;
@@ -425,7 +444,8 @@ static void greedy_text_is_the_likeliest(void **state)
     oa_close(c);
 }
 
-/* How often each letter follows, over many seeds, within five standard deviations of its probability. */
+/* How often each letter follows, over many seeds, within five standard deviations of its
+ * probability. */
 static void draws_have_the_probabilities(void **state)
 {
     enum { DRAWS = 300 };
@@ -445,12 +465,13 @@ static void draws_have_the_probabilities(void **state)
     for (int i = 0; i < DRAWS; i++) {
         char seed[16];
         snprintf(seed, sizeof seed, "%d", i);
-        const char *said =
-            generate(c, (const char *const[]){ "generate.prompt", "e", "generate.tokens", "1", "generate.temperature",
-                                               "0.5", "generate.seed", seed, NULL });
+        const char *said = generate(
+            c, (const char *const[]){ "generate.prompt", "e", "generate.tokens", "1",
+                                      "generate.temperature", "0.5", "generate.seed", seed, NULL });
         struct oa_ids next;
         oa_ids_init(&next, c);
-        assert_int_equal(oa_tokenizer_encode(t.tokenizer, said + 1, strlen(said) - 2, &next), OA_OK);
+        assert_int_equal(oa_tokenizer_encode(t.tokenizer, said + 1, strlen(said) - 2, &next),
+                         OA_OK);
         assert_int_equal(next.count, 1);
         drawn[next.id[0]]++;
         oa_ids_free(&next);
@@ -463,15 +484,18 @@ static void draws_have_the_probabilities(void **state)
     oa_close(c);
 }
 
-/* A temperature that makes all rows of the embedding equally likely draws only those that stand for a letter. */
+/* A temperature that makes all rows of the embedding equally likely draws only those that stand for
+ * a letter. */
 static void draws_letters_only(void **state)
 {
-    static const char *const wider[] = { "model.vocabulary", "12", NULL }; /* the text has eleven letters */
+    static const char *const wider[] = { "model.vocabulary", "12",
+                                         NULL }; /* the text has eleven letters */
     (void)state;
     oa_context *c = open_context();
     json_decref(train(c, folder, false, wider));
-    const char *said = generate(c, (const char *const[]){ "generate.prompt", "e", "generate.tokens", "200",
-                                                          "generate.temperature", "100", NULL });
+    const char *said =
+        generate(c, (const char *const[]){ "generate.prompt", "e", "generate.tokens", "200",
+                                           "generate.temperature", "100", NULL });
     size_t letters = 0;
     for (const char *at = said; *at; at++)
         letters += begins_letter(*at);
@@ -501,16 +525,19 @@ static struct oa_plan planned(const char *attention, const char *const *more)
 
 static const char *const nothing[] = { NULL };
 enum { V = 256, D = 64, F = 96, N = 32, H = 4, L = 2, B = 16 };
-static const double around = V * D + N * D + L * (2 * D + 2 * D * F) + D; /* what is not attention */
+static const double around =
+    V * D + N * D + L * (2 * D + 2 * D * F) + D; /* what is not attention */
 
 static void parameters_by_hand(void **state)
 {
-    static const char *const bias[] = { "model.bias", "true", NULL }, *const rotary[] = { "model.position", "rotary",
-                                                                                          NULL };
+    static const char *const bias[] = { "model.bias", "true", NULL }, *const rotary[] = {
+        "model.position", "rotary", NULL
+    };
     (void)state;
     assert_true(planned("softmax", nothing).trainable == around + L * 4 * D * D);
     assert_true(planned("softmax", nothing).frozen == 0);
-    assert_true(planned("softmax", bias).trainable == around + L * (4 * D * D + 4 * D + 2 * D + F + D) + D);
+    assert_true(planned("softmax", bias).trainable ==
+                around + L * (4 * D * D + 4 * D + 2 * D + F + D) + D);
     assert_true(planned("softmax", rotary).trainable == around - N * D + L * 4 * D * D);
     assert_true(planned("softmax", rotary).frozen == 2 * N * (D / H / 2));
     assert_true(planned("random", nothing).trainable == around + L * (2 * D * D + H * N * N));
@@ -518,12 +545,13 @@ static void parameters_by_hand(void **state)
     assert_true(planned("orthogonal", nothing).frozen == L * 2 * D * D);
 }
 
-/* Values, gradients and two moments, four bytes each; bf16 has a copy of two bytes more. Each tensor may be filled up
- * to a cache line. */
+/* Values, gradients and two moments, four bytes each; bf16 has a copy of two bytes more. Each
+ * tensor may be filled up to a cache line. */
 static void memory_by_hand(void **state)
 {
-    static const char *const bf16[] = { "train.precision", "bf16", NULL }, *const f64[] = { "train.precision", "f64",
-                                                                                            NULL };
+    static const char *const bf16[] = { "train.precision", "bf16", NULL }, *const f64[] = {
+        "train.precision", "f64", NULL
+    };
     double parameters = around + L * 4 * D * D;
     (void)state;
     double single = planned("softmax", nothing).memory_parameters;
@@ -532,15 +560,18 @@ static void memory_by_hand(void **state)
     close_to("bf16", planned("softmax", bf16).memory_parameters, single + 2 * parameters, 0.03);
 }
 
-/* Products: 2 a multiply-add, three of them a weight and token (forward, and the gradients of both factors). What is
- * left, norms and the like, is a few percent. Pairs of a query and a key that it sees: all that differs between a
- * sequence of 2n and two of n is their number, and so between softmax and a window. */
+/* Products: 2 a multiply-add, three of them a weight and token (forward, and the gradients of both
+ * factors). What is left, norms and the like, is a few percent. Pairs of a query and a key that it
+ * sees: all that differs between a sequence of 2n and two of n is their number, and so between
+ * softmax and a window. */
 static void flops_by_hand(void **state)
 {
-    static const char *const longer[] = { "model.position", "none", "model.context", "64", "train.batch", "8", NULL },
-                             *const shorter[] = { "model.position", "none", NULL },
-                             *const twice[] = { "model.position", "none", "train.accumulate", "2", NULL };
-    double tokens = (double)B * N, weights = V * D + L * (4.0 * D * D + 2.0 * D * F), all = around + L * 4 * D * D;
+    static const char *const
+        longer[] = { "model.position", "none", "model.context", "64", "train.batch", "8", NULL },
+        *const shorter[] = { "model.position", "none", NULL },
+        *const twice[] = { "model.position", "none", "train.accumulate", "2", NULL };
+    double tokens = (double)B * N, weights = V * D + L * (4.0 * D * D + 2.0 * D * F),
+           all = around + L * 4 * D * D;
     (void)state;
     double flops = planned("softmax", shorter).flops, pairs = (double)B * L * H * N * (N + 1) / 2;
     double products = 6 * tokens * weights, widths = (double)D / H * pairs;
@@ -582,13 +613,17 @@ static void bench_has_the_right_units(void **state)
     json_t *root = printed_json();
     for (int i = 0; i < 4; i++) {
         json_t *row = bench_row(root, i / 2, i % 2), *softmax = bench_row(root, 0, i % 2);
-        double length = number_at(row, "length"), batch = number_at(row, "batch"), seconds = number_at(row, "seconds");
+        double length = number_at(row, "length"), batch = number_at(row, "batch"),
+               seconds = number_at(row, "seconds");
         double flops = number_at(row, "flops"), products = 6 * length * batch * 4 * 64 * 64;
         assert_true(length == (double)lengths[i % 2] && batch == 128 / length);
         assert_true(flops > products && flops < 1.5 * products);
-        close_to("share", number_at(row, "of_peak"), flops / seconds / number_at(root, "peak_flops"), 1e-9);
-        close_to("time", number_at(row, "time_of_softmax"), seconds / number_at(softmax, "seconds"), 1e-9);
-        close_to("FLOPs", number_at(row, "flops_of_softmax"), flops / number_at(softmax, "flops"), 1e-9);
+        close_to("share", number_at(row, "of_peak"),
+                 flops / seconds / number_at(root, "peak_flops"), 1e-9);
+        close_to("time", number_at(row, "time_of_softmax"), seconds / number_at(softmax, "seconds"),
+                 1e-9);
+        close_to("FLOPs", number_at(row, "flops_of_softmax"), flops / number_at(softmax, "flops"),
+                 1e-9);
         close_to("memory", number_at(row, "memory_parameters"), 16.0 * 4 * 64 * 64, 0.05);
     }
     /* the peak is measured twice, in FLOP/s and in GFLOP/s; other programs may have had the core */
@@ -598,7 +633,8 @@ static void bench_has_the_right_units(void **state)
     assert_true(gigas > 1.0 / 30 && gigas < 30);
     json_decref(peak);
     json_t *first = json_array_get(json_object_get(root, "attentions"), 0);
-    double growth = number_at(bench_row(root, 0, 1), "seconds") / number_at(bench_row(root, 0, 0), "seconds") * 2;
+    double growth = number_at(bench_row(root, 0, 1), "seconds") /
+                    number_at(bench_row(root, 0, 0), "seconds") * 2;
     close_to("exponent", number_at(first, "time_exponent"), log(growth) / log(2), 1e-9);
     json_decref(root);
     oa_close(c);

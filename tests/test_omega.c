@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ω of random features: orthogonal rows in blocks, blocks independent of each other, lengths as of Gaussian rows and
- * independent of directions, or √K; drawn again from a stream of its own. Statistics within five standard errors. */
+ * Ω of random features: orthogonal rows in blocks, blocks independent of each other, lengths as of
+ * Gaussian rows and independent of directions, or √K; drawn again from a stream of its own.
+ * Statistics within five standard errors. */
 #include "testing.h"
 
 #include "attention/projections/omega.h"
@@ -60,7 +61,8 @@ static double cosine(const double *x, const double *y)
 static void rows_of_a_block_are_orthogonal(void **state)
 {
     (void)state;
-    static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS, OA_PROJECTION_HD3 };
+    static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS,
+                                                    OA_PROJECTION_HD3 };
     for (int e = 0; e < 3; e++) {
         struct drawn w = draw(ensembles[e], OA_NORMS_CHI);
         double worst = 0;
@@ -86,8 +88,9 @@ static void blocks_are_independent(void **state)
         squares += x * x;
     }
     assert_true(fabs(sum / (double)n) < 5 / sqrt((double)K * (double)n));
-    assert_true(fabs(squares / (double)n - 1.0 / K) < 5 * sqrt(2.0 * (K - 1) / (K * K * (K + 2.0)) / (double)n *
-                                                               K)); /* rows of a pair of blocks hang together */
+    assert_true(fabs(squares / (double)n - 1.0 / K) <
+                5 * sqrt(2.0 * (K - 1) / (K * K * (K + 2.0)) / (double)n *
+                         K)); /* rows of a pair of blocks hang together */
     drop(&w);
 }
 
@@ -130,7 +133,8 @@ static void lengths_know_nothing_of_directions(void **state)
 static void regularised_rows_have_length_root_k(void **state)
 {
     (void)state;
-    struct drawn w[] = { draw(OA_PROJECTION_HAAR, OA_NORMS_ROOT), draw(OA_PROJECTION_HD3, OA_NORMS_CHI) };
+    struct drawn w[] = { draw(OA_PROJECTION_HAAR, OA_NORMS_ROOT),
+                         draw(OA_PROJECTION_HD3, OA_NORMS_CHI) };
     for (int i = 0; i < 2; i++) {
         for (long r = 0; r < COUNT; r++)
             assert_true(fabs(length(w[i].row + r * K) - sqrt(K)) < 1e-12);

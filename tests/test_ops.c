@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every op's gradient against central differences, in f64: the loss is Σ weight·y with fixed random weights, and each
- * element of the input and of every parameter is moved by ±h. And the values of what a Transformer has around its
- * attention, against closed forms. Engines have their own test. */
+ * Every op's gradient against central differences, in f64: the loss is Σ weight·y with fixed random
+ * weights, and each element of the input and of every parameter is moved by ±h. And the values of
+ * what a Transformer has around its attention, against closed forms. Engines have their own test.
+ */
 #include "testing.h"
 
 #include "ops/ops.h"
@@ -22,7 +23,8 @@ struct fixture {
 };
 typedef oa_tensor *op(struct fixture *f, oa_tensor *x);
 
-static struct oa_parameter *parameter(struct fixture *f, const char *name, int dims, long a, long b, long e)
+static struct oa_parameter *parameter(struct fixture *f, const char *name, int dims, long a, long b,
+                                      long e)
 {
     struct oa_parameter p = { .dims = dims,
                               .dim = { a, b, e },
@@ -111,7 +113,8 @@ static double moved(struct fixture *f, op *build, double *at, double h)
     return (up - down) / (2 * h);
 }
 
-static void compare(struct fixture *f, op *build, double *values, const double *gradient, long n, const char *what)
+static void compare(struct fixture *f, op *build, double *values, const double *gradient, long n,
+                    const char *what)
 {
     for (long i = 0; i < n; i++) {
         double numeric = moved(f, build, &values[i], 1e-6);
@@ -127,7 +130,8 @@ static void check(op *build)
     oa_tensor *in, *out;
     oa_store_zero_gradients(&f.store);
     loss_of(&f, build, &in, &out);
-    out->gradient = oa_tape_take(&f.tape, sizeof f.weight); /* a copy: some backward passes work in place */
+    out->gradient =
+        oa_tape_take(&f.tape, sizeof f.weight); /* a copy: some backward passes work in place */
     memcpy(out->gradient, f.weight, sizeof f.weight);
     oa_tape_backward(&f.tape);
     static double dx[ROWS * COLS], dw[4096];
@@ -183,7 +187,8 @@ static oa_tensor *power(struct fixture *f, oa_tensor *x)
 
 static oa_tensor *rotate(struct fixture *f, oa_tensor *x)
 {
-    return oa_rotate(&f->tape, oa_scale_heads(&f->tape, x, HEADS, 1, NULL, NULL), LENGTH, HEADS, f->cosine, f->sine);
+    return oa_rotate(&f->tape, oa_scale_heads(&f->tape, x, HEADS, 1, NULL, NULL), LENGTH, HEADS,
+                     f->cosine, f->sine);
 }
 
 static oa_tensor *select_rows(struct fixture *f, oa_tensor *x)
@@ -202,35 +207,39 @@ static oa_tensor *norm(struct fixture *f, oa_tensor *x)
     return oa_residual_norm_op(&f->tape, x, NULL, 0, get(f, "gain"), get(f, "bias"), &sum);
 }
 
-/* Branch and residual both come from x, the sum goes on into a second norm: gradients add up on every way. */
+/* Branch and residual both come from x, the sum goes on into a second norm: gradients add up on
+ * every way. */
 static oa_tensor *residual(struct fixture *f, oa_tensor *x)
 {
     oa_tensor *sum, *last;
     oa_tensor *branch = oa_gelu(&f->tape, x);
     oa_tensor *y = oa_residual_norm_op(&f->tape, x, branch, 0.4, get(f, "gain"), NULL, &sum);
-    return oa_residual_norm_op(&f->tape, sum, oa_relu(&f->tape, y), 0, get(f, "gain"), get(f, "bias"), &last);
+    return oa_residual_norm_op(&f->tape, sum, oa_relu(&f->tape, y), 0, get(f, "gain"),
+                               get(f, "bias"), &last);
 }
 
 static oa_tensor *embed(struct fixture *f, oa_tensor *x)
 {
     (void)x;
     return oa_embed(&f->tape, f->ids, NULL, ROWS, LENGTH, 0,
-                    &(struct oa_embedding_tables){ .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
+                    &(struct oa_embedding_tables){
+                        .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
                     0.3);
 }
 
 static oa_tensor *several(struct fixture *f, oa_tensor *x)
 {
     oa_tensor *sum, *back = oa_scale_heads(&f->tape, x, HEADS, 2, NULL, get(f, "diagonal"));
-    return oa_residual_norm_op(&f->tape, x, oa_residual_norm_op(&f->tape, back, x, 0, get(f, "gain"), NULL, &sum), 0,
-                               get(f, "gain"), NULL, &sum);
+    return oa_residual_norm_op(
+        &f->tape, x, oa_residual_norm_op(&f->tape, back, x, 0, get(f, "gain"), NULL, &sum), 0,
+        get(f, "gain"), NULL, &sum);
 }
 
-#define GRADIENT_TEST(name)                                                                                            \
-    static void test_##name(void **state)                                                                              \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        check(name);                                                                                                   \
+#define GRADIENT_TEST(name)                                                                        \
+    static void test_##name(void **state)                                                          \
+    {                                                                                              \
+        (void)state;                                                                               \
+        check(name);                                                                               \
     }
 GRADIENT_TEST(linear)
 GRADIENT_TEST(head_linear_slice)
@@ -274,8 +283,8 @@ static const double phi[][2] = { { 0, 0.5 },
                                  { -2, 0.02275013194817920720 },
                                  { -3, 0.00134989803163009453 } };
 
-/* Hendrycks & Gimpel 2016: x·Φ(x), of which the feed-forward layer takes the form with tanh (1 + tanh u = 2σ(2u)), off
- * by less than 5e-4, and token mixing the exact one. */
+/* Hendrycks & Gimpel 2016: x·Φ(x), of which the feed-forward layer takes the form with tanh (1 +
+ * tanh u = 2σ(2u)), off by less than 5e-4, and token mixing the exact one. */
 static void test_gelu_values(void **state)
 {
     (void)state;
@@ -295,7 +304,8 @@ static void test_gelu_values(void **state)
     teardown(&f);
 }
 
-/* A row of half +a, half −a about m has the variance a²; 1e-5 is added under the root (Ba et al. 2016). */
+/* A row of half +a, half −a about m has the variance a²; 1e-5 is added under the root (Ba et al.
+ * 2016). */
 static void test_norm_values(void **state)
 {
     (void)state;
@@ -304,17 +314,20 @@ static void test_norm_values(void **state)
     setup(&f);
     for (int i = 0; i < ROWS * COLS; i++)
         f.x[i] = 0.25 * (i / COLS) + (i % 2 ? -1 : 1) * sizes[i / COLS];
-    const double *y = values_of(&f, norm), *gain = get(&f, "gain")->value, *bias = get(&f, "bias")->value;
+    const double *y = values_of(&f, norm), *gain = get(&f, "gain")->value,
+                 *bias = get(&f, "bias")->value;
     for (int i = 0; i < ROWS * COLS; i++) {
         double a = sizes[i / COLS], unit = (i % 2 ? -1 : 1) * a / sqrt(a * a + 1e-5);
         if (!(fabs(y[i] - (gain[i % COLS] * unit + bias[i % COLS])) < 1e-11))
-            fail_msg("row %d: %.15g, expected %.15g", i / COLS, y[i], gain[i % COLS] * unit + bias[i % COLS]);
+            fail_msg("row %d: %.15g, expected %.15g", i / COLS, y[i],
+                     gain[i % COLS] * unit + bias[i % COLS]);
     }
     teardown(&f);
 }
 
-/* Channels j and j + K/2 of a head are a pair, which turns by the angle of its position: here t radians for pair 0 and
- * 2t for pair 1. A turn and its length: (1, 0) → (cos, sin), (0, 1) → (−sin, cos). */
+/* Channels j and j + K/2 of a head are a pair, which turns by the angle of its position: here t
+ * radians for pair 0 and 2t for pair 1. A turn and its length: (1, 0) → (cos, sin), (0, 1) → (−sin,
+ * cos). */
 static void test_rotate_values(void **state)
 {
     (void)state;
@@ -343,7 +356,8 @@ static oa_tensor *embed_from_one(struct fixture *f, oa_tensor *x)
 {
     (void)x;
     return oa_embed(&f->tape, f->ids, NULL, ROWS, 2, 1,
-                    &(struct oa_embedding_tables){ .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
+                    &(struct oa_embedding_tables){
+                        .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
                     0);
 }
 
@@ -353,14 +367,16 @@ static void test_embed_values(void **state)
     (void)state;
     struct fixture f;
     setup(&f);
-    const double *y = values_of(&f, embed_from_one), *w = get(&f, "w")->value, *position = get(&f, "position")->value;
+    const double *y = values_of(&f, embed_from_one), *w = get(&f, "w")->value,
+                 *position = get(&f, "position")->value;
     for (int i = 0; i < ROWS * COLS; i++)
-        assert_value(y[i], w[f.ids[i / COLS] * COLS + i % COLS] + position[(1 + i / COLS % 2) * COLS + i % COLS]);
+        assert_value(y[i], w[f.ids[i / COLS] * COLS + i % COLS] +
+                               position[(1 + i / COLS % 2) * COLS + i % COLS]);
     teardown(&f);
 }
 
-/* Logits are x itself in the first columns when w is the unit matrix: −log softmax of the target, summed over the rows
- * that have one. */
+/* Logits are x itself in the first columns when w is the unit matrix: −log softmax of the target,
+ * summed over the rows that have one. */
 static void test_loss_values(void **state)
 {
     (void)state;
@@ -377,22 +393,25 @@ static void test_loss_values(void **state)
     }
     oa_tape_reset(&f.tape, true, true, oa_stream_named(5, "step"));
     oa_tensor *in = oa_tensor_from(&f.tape, f.x, ROWS, COLS, COLS, true);
-    assert_value(
-        oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 0.1 }),
-        want); /* the scale is the gradient's */
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL,
+                                   &(struct oa_targets){ .id = f.target, .scale = 0.1 }),
+                 want); /* the scale is the gradient's */
     memset(w, 0, 5 * COLS * sizeof *w);
-    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 1 }),
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL,
+                                   &(struct oa_targets){ .id = f.target, .scale = 1 }),
                  (ROWS - 1) * log(5));
     teardown(&f);
 }
 
-/* q = (1 − ε) at the target and ε/V everywhere: log Σ e^x − (1 − ε) x_t − ε mean x. Numbers: squared differences. */
+/* q = (1 − ε) at the target and ε/V everywhere: log Σ e^x − (1 − ε) x_t − ε mean x. Numbers:
+ * squared differences. */
 static void test_smoothed_and_squared_loss(void **state)
 {
     (void)state;
     struct fixture f;
     setup(&f);
-    double *w = get(&f, "w")->value, *bias = get(&f, "position")->value, want = 0, squares = 0, value[ROWS];
+    double *w = get(&f, "w")->value, *bias = get(&f, "position")->value, want = 0, squares = 0,
+           value[ROWS];
     for (int t = 0; t < ROWS; t++) {
         double sum = 0, mean = 0, x[5];
         for (int k = 0; k < 5; k++) {
@@ -422,7 +441,8 @@ static double loss_value(struct fixture *f, oa_tensor **in)
 {
     oa_tape_reset(&f->tape, true, true, oa_stream_named(5, "step"));
     *in = oa_tensor_from(&f->tape, f->x, ROWS, COLS, COLS, true);
-    return oa_linear_loss_op(&f->tape, *in, get(f, "w"), NULL, &(struct oa_targets){ .id = f->target, .scale = 1 });
+    return oa_linear_loss_op(&f->tape, *in, get(f, "w"), NULL,
+                             &(struct oa_targets){ .id = f->target, .scale = 1 });
 }
 
 static void test_linear_loss(void **state)
@@ -466,10 +486,13 @@ static size_t memory_of_a_step(bool dry)
     oa_tape_reset(&f.tape, true, true, oa_stream_named(1, "s"));
     for (int i = 0; i < ROWS; i++)
         f.target[i] = 1;
-    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, NULL, ROWS, LENGTH, 0,
-                                  &(struct oa_embedding_tables){ .table = get(&f, "w"), .factor = 1 }, 0.1);
-    oa_tensor *y = oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, get(&f, "gain"), NULL, &sum);
-    oa_linear_loss_op(&f.tape, y, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 1 });
+    oa_tensor *sum,
+        *x = oa_embed(&f.tape, f.ids, NULL, ROWS, LENGTH, 0,
+                      &(struct oa_embedding_tables){ .table = get(&f, "w"), .factor = 1 }, 0.1);
+    oa_tensor *y =
+        oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, get(&f, "gain"), NULL, &sum);
+    oa_linear_loss_op(&f.tape, y, get(&f, "w"), NULL,
+                      &(struct oa_targets){ .id = f.target, .scale = 1 });
     oa_tape_backward(&f.tape);
     size_t bytes = f.tape.arena.peak + f.store.arena.peak + f.d->scratch.peak;
     teardown(&f);
@@ -482,7 +505,8 @@ static void test_plan_counts_memory(void **state)
     assert_int_equal(memory_of_a_step(true), memory_of_a_step(false));
 }
 
-/* First values of a tensor that several workers fill are the stream's, number by number, whatever computes them. */
+/* First values of a tensor that several workers fill are the stream's, number by number, whatever
+ * computes them. */
 static void test_first_values(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options: every row set and read back, as text, YAML and JSON; what is wrong is refused with a sentence that helps. */
+ * Options: every row set and read back, as text, YAML and JSON; what is wrong is refused with a
+ * sentence that helps. */
 #include "testing.h"
 
 #include "base/base.h"
@@ -47,16 +48,21 @@ static enum oa_error set(const char *key, const char *value)
     return oa_options_set(context, &options, key, value);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void defaults_are_those_of_the_table(void **state)
 {
     (void)state;
     assert_string_equal(options.model_attention, "softmax");
     assert_int_equal(options.model_layers, 4);
-    assert_true(options.train_lr == 1e-3 && options.train_epsilon == 1e-8 && options.train_min_lr == 0.1);
-    assert_true(options.train_beta1 == 0.9 && options.train_beta2 == 0.99 && options.train_weight_decay == 0.1);
-    assert_true(options.train_clip == 1 && options.train_warmup == 100 && options.generate_top_p == 1);
+    assert_true(options.train_lr == 1e-3 && options.train_epsilon == 1e-8 &&
+                options.train_min_lr == 0.1);
+    assert_true(options.train_beta1 == 0.9 && options.train_beta2 == 0.99 &&
+                options.train_weight_decay == 0.1);
+    assert_true(options.train_clip == 1 && options.train_warmup == 100 &&
+                options.generate_top_p == 1);
     assert_false(options.model_bias);
     assert_int_equal(options.train_optimizer, OA_OPTIMIZER_ADAMW);
 }
@@ -173,7 +179,9 @@ static void long_texts_are_refused(void **state)
     assert_string_equal(options.generate_prompt, text);
 }
 
-/* ---- YAML ---------------------------------------------------------------------------------------------------- */
+/* ---- YAML
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void yaml_is_read(void **state)
 {
@@ -203,10 +211,12 @@ static void wrong_yaml_is_refused_with_its_line(void **state)
     } cases[] = {
         { "model:\n  layers: 4\n  layer: 3\n", OA_ARGUMENT,
           "options-test.yaml:3:3: unknown option \"model.layer\"; did you mean \"model.layers\"?" },
-        { "model:\n  layers: many\n", OA_ARGUMENT, "options-test.yaml:2:11: model.layers is \"many\"" },
+        { "model:\n  layers: many\n", OA_ARGUMENT,
+          "options-test.yaml:2:11: model.layers is \"many\"" },
         { "model:\n  layers: 1\n  layers: 2\n", OA_ARGUMENT,
           "options-test.yaml:3:3: model.layers is given a second time; the first is in line 2" },
-        { "model: {layers: 1}\nmodel.layers: 2\n", OA_ARGUMENT, "2:1: model.layers is given a second time" },
+        { "model: {layers: 1}\nmodel.layers: 2\n", OA_ARGUMENT,
+          "2:1: model.layers is given a second time" },
         { "model:\n  layers: [1, 2]\n", OA_FORMAT, "options-test.yaml:2:11: a value is" },
         { "model: {layers: {a: 1}}\n", OA_FORMAT, "a value is" },
         { "model: {[a]: 1}\n", OA_FORMAT, "the name of an option" },
@@ -215,7 +225,8 @@ static void wrong_yaml_is_refused_with_its_line(void **state)
         { "model: {layers: 1\n", OA_FORMAT, "not valid YAML" },
         { "a: b: c\n", OA_FORMAT, "options-test.yaml:1:5: not valid YAML" },
         { "model: &m {layers: *m}\n", OA_FORMAT, "a value is" },
-        { "model: {layers: 1}\n---\nmodel: {layers: 2}\n", OA_FORMAT, "options-test.yaml:3:1: a second YAML document" },
+        { "model: {layers: 1}\n---\nmodel: {layers: 2}\n", OA_FORMAT,
+          "options-test.yaml:3:1: a second YAML document" },
         { "generate: {prompt: \"a\\0b\"}\n", OA_FORMAT, "a value is" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -249,7 +260,9 @@ static void yaml_round_trips(void **state)
     oa_text_free(&t);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+/* ---- JSON
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void json_round_trips(void **state)
 {
@@ -273,17 +286,21 @@ static void wrong_json_is_refused(void **state)
         enum oa_error code;
         const char *part;
     } cases[] = {
-        { "{\"model\": {\"layer\": 3}}", OA_ARGUMENT, "c.json: unknown option \"model.layer\"; did you mean" },
+        { "{\"model\": {\"layer\": 3}}", OA_ARGUMENT,
+          "c.json: unknown option \"model.layer\"; did you mean" },
         { "{\"model\": {\"layers\": 3.5}}", OA_ARGUMENT, "c.json: model.layers is \"3.5\"" },
-        { "{\"model\": {\"layers\": null}}", OA_FORMAT, "c.json: the option model.layers is not a text" },
-        { "{\"model\": {\"layers\": [3]}}", OA_FORMAT, "c.json: the option model.layers is not a text" },
+        { "{\"model\": {\"layers\": null}}", OA_FORMAT,
+          "c.json: the option model.layers is not a text" },
+        { "{\"model\": {\"layers\": [3]}}", OA_FORMAT,
+          "c.json: the option model.layers is not a text" },
         { "{\"model\": 3}", OA_FORMAT, "\"model\" is not a section" },
         { "[]", OA_FORMAT, "a JSON object of sections" },
         { "{\"model\": {}, \"model\": {}}", OA_FORMAT, "c.json:1:" },
         { "{", OA_FORMAT, "not valid JSON" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(oa_options_from_json(context, &options, "c.json", cases[i].json), cases[i].code);
+        assert_int_equal(oa_options_from_json(context, &options, "c.json", cases[i].json),
+                         cases[i].code);
         expect_error(cases[i].code, cases[i].part);
     }
 }

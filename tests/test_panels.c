@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operands of attention in panels (cpu_tiles_operands.c), on tiles in plain C, so on every processor: a product with a
- * part of a packed matrix is the product of that part, and attention has the bits that it has where every product packs
- * its operands itself, also where a tile of it is one call (tile_attention.h). That those are right is for test_kernels
- * and test_mechanisms.
+ * Operands of attention in panels (cpu_tiles_operands.c), on tiles in plain C, so on every
+ * processor: a product with a part of a packed matrix is the product of that part, and attention
+ * has the bits that it has where every product packs its operands itself, also where a tile of it
+ * is one call (tile_attention.h). That those are right is for test_kernels and test_mechanisms.
  */
 #include "testing.h"
 
@@ -23,7 +23,8 @@ enum {
     NUMBERS = BATCH * LENGTH * HEADS * MOST_WIDTH
 };
 
-/* A tile of attention in one call; product by product with operands in panels; the same without panels. */
+/* A tile of attention in one call; product by product with operands in panels; the same without
+ * panels. */
 enum table { WHOLE, PANELS, UNPACKED, TABLES };
 enum array { Q, K, V, DO, O, DQ, DK, DV, ARRAYS };
 
@@ -102,7 +103,9 @@ static void a_part_of_a_packed_matrix(void **state)
     struct fixture *f = *state;
     enum { M = 33, N = 70, ALL = 160, FIRST = 64, REST = ALL - FIRST };
     const struct oa_kernels *k = &f->table[WHOLE];
-    struct oa_gemm whole = { .m = M, .n = N, .k = ALL, .lda = REST, .ldb = N, .ldc = N, .real_out = true };
+    struct oa_gemm whole = {
+        .m = M, .n = N, .k = ALL, .lda = REST, .ldb = N, .ldc = N, .real_out = true
+    };
     struct oa_gemm part = whole;
     float c[M * N];
     for (long i = 0; i < M * REST; i++)
@@ -137,13 +140,17 @@ struct shape {
     long window;
     double keep;
     bool ragged;
-    long hole; /* a row of V that is no number, and which the first block of queries does not see; 0: none */
-    int32_t lengths[BATCH]; /* of the sequences where they are ragged; all have as many rows as the first */
+    long hole; /* a row of V that is no number, and which the first block of queries does not see;
+                  0: none */
+    int32_t lengths[BATCH]; /* of the sequences where they are ragged; all have as many rows as the
+                               first */
 };
 
 static void open_device(oa_context *c, const struct oa_kernels *k, struct oa_device *d)
 {
-    *d = (struct oa_device){ .context = c, .ops = &oa_device_cpu, .numbers = oa_numbers_of(OA_PRECISION_BF16) };
+    *d = (struct oa_device){ .context = c,
+                             .ops = &oa_device_cpu,
+                             .numbers = oa_numbers_of(OA_PRECISION_BF16) };
     oa_device_arena(&d->scratch, d);
     assert_int_equal(d->ops->open(d), OA_OK);
     for (int i = 0; i < oa_thread_count(c); i++) {
@@ -203,7 +210,8 @@ static void run(struct fixture *f, const struct oa_logits *a, int which)
     assert_int_equal(oa_status(f->context), OA_OK);
 }
 
-/* Windows of odd widths make tiles begin and end within a panel, and lengths leave what is no number behind the end. */
+/* Windows of odd widths make tiles begin and end within a panel, and lengths leave what is no
+ * number behind the end. */
 static void compare_tables(struct fixture *f)
 {
     static const struct shape shapes[] = {
@@ -235,7 +243,8 @@ static void compare_tables(struct fixture *f)
         }
         for (int which = 1; which < TABLES; which++)
             for (int n = O; n < ARRAYS; n++)
-                if (memcmp(f->x[0][n], f->x[which][n], (size_t)(BATCH * s->lengths[0] * HEADS * s->width) * 2) != 0)
+                if (memcmp(f->x[0][n], f->x[which][n],
+                           (size_t)(BATCH * s->lengths[0] * HEADS * s->width) * 2) != 0)
                     fail_msg("%s: array %d differs with table %d", s->name, n, which);
         for (long row = 0; row < (s->hole ? OA_ATTENTION_ROWS : s->lengths[0]); row++)
             assert_false(isnan(oa_bf16_to_float(f->x[0][O][row * HEADS * s->width])));
@@ -393,8 +402,8 @@ static void count_pairs(const struct oa_softmax_pairs *x)
     softmax_met(x);
 }
 
-/* What a plan counts is what the kernel makes: of each group of rows the panels of keys that any of them sees. So many
- * heads that the backward pass meets each pair once. */
+/* What a plan counts is what the kernel makes: of each group of rows the panels of keys that any of
+ * them sees. So many heads that the backward pass meets each pair once. */
 static void pairs_are_those_that_are_made(void **state)
 {
     struct fixture *f = *state;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contests that start from another contest: which run starts from which, tensor by tensor, where the other contest has
- * its attentions in another order and fewer seeds; trials of a tuning; what is refused before anything is trained. That
- * a run of such a contest is the run that `train --init RUN` makes, and that it goes on, says tests/cli/parents.sh. */
-#include "contest/parents.h"
+ * Comparisons that start from another comparison: which run starts from which, tensor by tensor,
+ * where the other comparison has its attentions in another order and fewer seeds; trials of a
+ * tuning; what is refused before anything is trained. That a run of such a comparison is the run
+ * that `train --init RUN` makes, and that it goes on, says tests/cli/parents.sh. */
+#include "compare/parents.h"
 #include "setups.h"
 
 #include <string.h>
@@ -32,12 +33,14 @@ static struct oa_options options(const char *task, long steps, long seeds)
     return o;
 }
 
-static enum oa_error hold(const struct oa_options *o, const char *const *attentions, int count, const char *folder,
-                          struct oa_contest *k)
+static enum oa_error hold(const struct oa_options *o, const char *const *attentions, int count,
+                          const char *folder, struct oa_comparison *k)
 {
-    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = count, .folder = folder };
+    struct oa_comparison_request r = {
+        .options = o, .attentions = attentions, .count = count, .folder = folder
+    };
     *notices = 0;
-    enum oa_error e = oa_contest_run(context, &r, k);
+    enum oa_error e = oa_comparison_run(context, &r, k);
     if (e == OA_OK)
         shell("echo {} > %s/results.json", folder); /* which the report writes */
     return e;
@@ -53,13 +56,14 @@ static int make_files(void **state)
         return -1;
     FILE *f = fopen("class.tsv", "w");
     for (int i = 0; i < 60; i++)
-        fprintf(f, "%s\tthe %s fox over the dog\n", i * 7 / 3 % 4 < 2 ? "fast" : "late", i % 2 ? "quick" : "tired");
+        fprintf(f, "%s\tthe %s fox over the dog\n", i * 7 / 3 % 4 < 2 ? "fast" : "late",
+                i % 2 ? "quick" : "tired");
     if (fclose(f) != 0)
         return -1;
     struct oa_options o = options("mlm", 6, 2);
-    struct oa_contest k;
+    struct oa_comparison k;
     enum oa_error e = hold(&o, first, 2, "pre", &k);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     return e == OA_OK ? 0 : -1;
 }
 
@@ -72,21 +76,23 @@ static int remove_files(void **state)
 
 /* ---- which run starts from which ---- */
 
-static struct oa_tensors *open_model(const char *format, const char *contest, int attention, long seed)
+static struct oa_tensors *open_model(const char *format, const char *comparison, int attention,
+                                     long seed)
 {
     char path[256];
     struct oa_tensors *f;
-    snprintf(path, sizeof path, format, contest, attention, seed);
+    snprintf(path, sizeof path, format, comparison, attention, seed);
     if (oa_tensors_open(context, path, &f) != OA_OK)
         fail_msg("no model %s", path);
     return f;
 }
 
 /* How many tensors of a run of no steps are those of the other one; all that both have. */
-static int tensors_alike(const char *contest, int attention, long seed, int attention_there, long seed_there)
+static int tensors_alike(const char *comparison, int attention, long seed, int attention_there,
+                         long seed_there)
 {
     static const char name[] = "%s/runs/attention-%02d/seed-%ld/model.safetensors";
-    struct oa_tensors *now = open_model(name, contest, attention, seed),
+    struct oa_tensors *now = open_model(name, comparison, attention, seed),
                       *there = open_model(name, "pre", attention_there, seed_there);
     int alike = 0;
     for (int i = 0; i < oa_tensors_count(now); i++) {
@@ -101,13 +107,14 @@ static int tensors_alike(const char *contest, int attention, long seed, int atte
 
 static int tensors_of(int attention)
 {
-    struct oa_tensors *f = open_model("%s/runs/attention-%02d/seed-%ld/model.safetensors", "pre", attention, 1);
+    struct oa_tensors *f =
+        open_model("%s/runs/attention-%02d/seed-%ld/model.safetensors", "pre", attention, 1);
     int count = oa_tensors_count(f);
     oa_tensors_close(f);
     return count;
 }
 
-/* The other contest has softmax, random and the floor as 1, 2, 3, with the seeds 1 and 2. */
+/* The other comparison has softmax, random and the floor as 1, 2, 3, with the seeds 1 and 2. */
 static void each_starts_from_its_own(void **state)
 {
     (void)state;
@@ -115,27 +122,31 @@ static void each_starts_from_its_own(void **state)
     static const int there[] = { 2, 1, 3 };
     static const long from[] = { 1, 2, 1 };
     struct oa_options o = options("classify", 0, 3);
-    struct oa_contest k;
+    struct oa_comparison k;
     set_option(&o, "train.init", "pre");
     assert_int_equal(hold(&o, attentions, 2, "fine", &k), OA_OK);
     for (int i = 0; i < 3; i++)
         for (long seed = 1; seed <= 3; seed++) {
             long right = from[seed - 1], wrong = 3 - right;
-            assert_int_equal(tensors_alike("fine", i + 1, seed, there[i], right), tensors_of(there[i]));
-            assert_true(tensors_alike("fine", i + 1, seed, there[i], wrong) < tensors_of(there[i]) / 2);
+            assert_int_equal(tensors_alike("fine", i + 1, seed, there[i], right),
+                             tensors_of(there[i]));
+            assert_true(tensors_alike("fine", i + 1, seed, there[i], wrong) <
+                        tensors_of(there[i]) / 2);
             const struct oa_parent *p = oa_parent_of(&k.entries[i], seed);
             char path[300];
             snprintf(path, sizeof path, "pre/runs/attention-%02d/seed-%ld", there[i], right);
             assert_int_equal(p->seed, right);
             assert_string_equal(p->folder, path);
-            shell("grep -q '\"from\": \"%s\"' fine/runs/attention-%02d/seed-%ld/init.json", path, i + 1, seed);
-            shell("grep -q \"$(sha256sum < %s/model.safetensors | cut -d ' ' -f 1)\" fine/runs/attention-%02d/"
+            shell("grep -q '\"from\": \"%s\"' fine/runs/attention-%02d/seed-%ld/init.json", path,
+                  i + 1, seed);
+            shell("grep -q \"$(sha256sum < %s/model.safetensors | cut -d ' ' -f 1)\" "
+                  "fine/runs/attention-%02d/"
                   "seed-%ld/init.json",
                   path, i + 1, seed);
             shell("echo '%s  %s/model.safetensors' | sha256sum -c --status", p->model.hex, path);
         }
     assert_string_equal(k.parent, "pre");
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     shell("rm -r fine");
 }
 
@@ -150,7 +161,9 @@ static void said_once(const char *sentence)
 static void what_starts_from_what_is_said(void **state)
 {
     (void)state;
-    struct oa_run runs[3] = { { .seed = 4, .absent = true }, { .seed = 5, .absent = true }, { .seed = 6 } };
+    struct oa_run runs[3] = { { .seed = 4, .absent = true },
+                              { .seed = 5, .absent = true },
+                              { .seed = 6 } };
     struct oa_parent two[] = { { .seed = 4 }, { .seed = 5 } },
                      three[] = { { .seed = 4 }, { .seed = 5 }, { .seed = 6 } };
     struct oa_entry entries[] = {
@@ -158,14 +171,15 @@ static void what_starts_from_what_is_said(void **state)
         { .attention = "random", .runs = runs, .parents = three, .parent_count = 3 },
         { .attention = "dense", .runs = runs, .parents = two, .parent_count = 1 },
     };
-    struct oa_contest k = { .entries = entries, .count = 3, .seeds = 3, .parent = "there" };
+    struct oa_comparison k = { .entries = entries, .count = 3, .seeds = 3, .parent = "there" };
     struct oa_text text;
     oa_text_init(&text, context);
     oa_parents_sentence(&k, 3, &text);
-    assert_string_equal(
-        text.s, "Every run starts from the run of the same attention in there, and of the same seed where it "
-                "is there, else of the first one (softmax: of 6 from that of 4; dense: of 5, 6 from that of 4): "
-                "what these share by luck is not in their spread.");
+    assert_string_equal(text.s, "Every run starts from the run of the same attention in there, and "
+                                "of the same seed where it "
+                                "is there, else of the first one (softmax: of 6 from that of 4; "
+                                "dense: of 5, 6 from that of 4): "
+                                "what these share by luck is not in their spread.");
     oa_text_cut(&text, 0);
     entries[2].parent_count = 2; /* the first and the last are alike */
     oa_parents_sentence(&k, 3, &text);
@@ -173,14 +187,17 @@ static void what_starts_from_what_is_said(void **state)
     oa_text_cut(&text, 0);
     k.count = 1;
     oa_parents_sentence(&k, 2, &text);
-    assert_string_equal(text.s, "Every run starts from the run of the same attention and seed in there.");
+    assert_string_equal(text.s,
+                        "Every run starts from the run of the same attention and seed in there.");
     oa_text_cut(&text, 0);
     runs[0].absent = runs[1].absent = false; /* two were made of three that were asked for */
     runs[2].absent = true;
     k.tuning.grid.options = 1;
     oa_parents_sentence(&k, 3, &text);
-    assert_string_equal(text.s, "Every run starts from the run of the same attention and seed in there. Trials of the "
-                                "tuning start from the first one, too.");
+    assert_string_equal(
+        text.s,
+        "Every run starts from the run of the same attention and seed in there. Trials of the "
+        "tuning start from the first one, too.");
     oa_text_cut(&text, 0);
     k.parent = NULL;
     oa_parents_sentence(&k, 3, &text);
@@ -188,28 +205,33 @@ static void what_starts_from_what_is_said(void **state)
     oa_text_free(&text);
 }
 
-/* Trials have seeds of their own, and runs of one source of chance the first seed's start; a split is another text. */
+/* Trials have seeds of their own, and runs of one source of chance the first seed's start; a split
+ * is another text. */
 static void trials_and_sources_of_chance(void **state)
 {
     (void)state;
     static const char *const attentions[] = { "random", "softmax" };
     struct oa_options o = options("classify", 2, 2);
-    struct oa_contest k;
+    struct oa_comparison k;
     set_option(&o, "train.init", "pre");
     set_option(&o, "compare.tune", "train.lr=1e-3,1e-2");
     set_option(&o, "compare.vary", "order,split");
     o.compare_vary_seeds = 2;
     assert_int_equal(hold(&o, attentions, 2, "fine", &k), OA_OK);
-    said_once(
-        "Every run starts from the run of the same attention and seed in pre. Trials of the tuning start from the "
-        "first one, too.");
-    shell("[ $(grep -l 'pre/runs/attention-02/seed-1\"' fine/tune/attention-01/*/*/init.json | wc -l) = 2 ]");
-    shell("[ $(grep -l 'pre/runs/attention-03/seed-1\"' fine/tune/attention-03/*/*/init.json | wc -l) = 2 ]");
-    shell("[ $(grep -l 'pre/runs/attention-01/seed-1\"' fine/vary/attention-02/*/init.json | wc -l) = 2 ]");
+    said_once("Every run starts from the run of the same attention and seed in pre. Trials of the "
+              "tuning start from the "
+              "first one, too.");
+    shell("[ $(grep -l 'pre/runs/attention-02/seed-1\"' fine/tune/attention-01/*/*/init.json | wc "
+          "-l) = 2 ]");
+    shell("[ $(grep -l 'pre/runs/attention-03/seed-1\"' fine/tune/attention-03/*/*/init.json | wc "
+          "-l) = 2 ]");
+    shell("[ $(grep -l 'pre/runs/attention-01/seed-1\"' fine/vary/attention-02/*/init.json | wc "
+          "-l) = 2 ]");
     shell("[ $(find fine -name init.json | wc -l) = $((6 + 6 + 4)) ]");
-    shell("for i in $(find fine -name init.json); do f=$(sed -n 's/.*\"from\": \"\\(.*\\)\",/\\1/p' $i); "
+    shell("for i in $(find fine -name init.json); do f=$(sed -n 's/.*\"from\": "
+          "\"\\(.*\\)\",/\\1/p' $i); "
           "grep -q $(sha256sum < $f/model.safetensors | cut -d ' ' -f 1) $i || exit 1; done");
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     shell("rm -r fine");
 }
 
@@ -219,28 +241,30 @@ static void jobs_and_threads(void **state)
     (void)state;
     static const char *const attentions[] = { "random", "softmax" };
     struct oa_options o = options("classify", 3, 3);
-    struct oa_contest k;
+    struct oa_comparison k;
     set_option(&o, "train.init", "pre");
     assert_int_equal(hold(&o, attentions, 2, "fine", &k), OA_OK);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_context *one = context;
     context = oa_open(&(struct oa_settings){ .threads = 4 });
     o.compare_jobs = 4;
     assert_int_equal(hold(&o, attentions, 2, "beside", &k), OA_OK);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(context);
     context = one;
-    shell("for m in $(cd fine && find runs -name model.safetensors); do cmp fine/$m beside/$m || exit 1; done");
+    shell("for m in $(cd fine && find runs -name model.safetensors); do cmp fine/$m beside/$m || "
+          "exit 1; done");
     shell("rm -r fine beside");
 }
 
 /* ---- what is refused ---- */
 
-static void refused(const struct oa_options *o, const char *attention, enum oa_error code, const char *part)
+static void refused(const struct oa_options *o, const char *attention, enum oa_error code,
+                    const char *part)
 {
-    struct oa_contest k;
+    struct oa_comparison k;
     assert_int_equal(hold(o, &attention, 1, "fine", &k), code);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     expect_failure(context, code, part);
     assert_int_not_equal(access("fine", F_OK), 0);
 }
@@ -251,18 +275,23 @@ static void refusals(void **state)
     struct oa_options o = options("classify", 2, 2);
     set_option(&o, "train.init", "pre");
     refused(&o, "dense", OA_ARGUMENT,
-            "train.init = pre: that contest has no run of \"dense\" to start from; there are \"softmax\", \"random\", "
+            "train.init = pre: that comparison has no run of \"dense\" to start from; there are "
+            "\"softmax\", \"random\", "
             "\"random(frozen, init=normal, sigma=0)\"");
     shell("cp -r pre kept && mv pre/runs/attention-03 away");
-    refused(&o, "softmax", OA_ARGUMENT, "sigma=0)\"; --compare.floor off leaves the uniform average out");
+    refused(&o, "softmax", OA_ARGUMENT,
+            "sigma=0)\"; --compare.floor off leaves the uniform average out");
     shell("mv away pre/runs/attention-03 && rm pre/results.json");
-    refused(&o, "softmax", OA_ARGUMENT, "train.init = pre: that contest has not ended, there is no results.json");
+    refused(&o, "softmax", OA_ARGUMENT,
+            "train.init = pre: that comparison has not ended, there is no results.json");
     shell("touch pre/results.json && rm pre/runs/attention-01/seed-2/result.json");
     refused(&o, "softmax", OA_ARGUMENT, "the run pre/runs/attention-01/seed-2 has not ended");
     shell("cp kept/runs/attention-01/seed-1/result.json pre/runs/attention-01/seed-2/");
-    refused(&o, "softmax", OA_FORMAT, "seed-2/model.safetensors is not the model of the result.json beside it");
+    refused(&o, "softmax", OA_FORMAT,
+            "seed-2/model.safetensors is not the model of the result.json beside it");
     shell("rm pre/runs/attention-01/seed-2/model.safetensors");
-    refused(&o, "softmax", OA_IO, "pre/runs/attention-01/seed-2 ended, and its model.safetensors is not there");
+    refused(&o, "softmax", OA_IO,
+            "pre/runs/attention-01/seed-2 ended, and its model.safetensors is not there");
     shell("sed 's/\"steps\":6/\"steps\":7/' kept/runs/attention-01/seed-2/result.json > "
           "pre/runs/attention-01/seed-2/result.json");
     refused(&o, "softmax", OA_FORMAT, "seed-2/result.json was changed after it was written");
@@ -279,46 +308,51 @@ static void what_diverged_starts_nothing(void **state)
     (void)state;
     static const char *const softmax[] = { "softmax" };
     struct oa_options o = options("mlm", 6, 1);
-    struct oa_contest k;
+    struct oa_comparison k;
     o.train_lr = 1e30;
     o.train_clip = 0;
     o.compare_floor = false;
     assert_int_equal(hold(&o, softmax, 1, "diverged", &k), OA_OK);
     assert_true(k.entries[0].runs[0].failed);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     o = options("classify", 2, 1);
     set_option(&o, "train.init", "diverged");
-    refused(&o, "softmax", OA_ARGUMENT, "no run of that contest has a model to start from");
-    shell("cp -r pre/runs/attention-02 diverged/runs/attention-02"); /* one that did not, which makes it a contest */
-    refused(&o, "softmax", OA_ARGUMENT, "no run of that contest has a model to start from");
+    refused(&o, "softmax", OA_ARGUMENT, "no run of that comparison has a model to start from");
+    shell("cp -r pre/runs/attention-02 diverged/runs/attention-02"); /* one that did not, which
+                                                                        makes it a comparison */
+    refused(&o, "softmax", OA_ARGUMENT, "no run of that comparison has a model to start from");
     shell("cp pre/runs/attention-01/seed-1/model.safetensors diverged/runs/attention-01/seed-1/");
-    refused(&o, "softmax", OA_ARGUMENT, "the run diverged/runs/attention-01/seed-1 diverged, so nothing can start");
+    refused(&o, "softmax", OA_ARGUMENT,
+            "the run diverged/runs/attention-01/seed-1 diverged, so nothing can start");
 }
 
-/* Another contest of the same options is another start: it is told by the models. */
-static void another_contest_is_another_start(void **state)
+/* Another comparison of the same options is another start: it is told by the models. */
+static void another_comparison_is_another_start(void **state)
 {
     (void)state;
     static const char *const attentions[] = { "softmax", "random" };
     struct oa_options o = options("mlm", 7, 2), fine = options("classify", 2, 2);
-    struct oa_contest k;
+    struct oa_comparison k;
     assert_int_equal(hold(&o, attentions, 2, "other", &k), OA_OK);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     set_option(&fine, "train.init", "pre");
     assert_int_equal(hold(&fine, attentions, 2, "fine", &k), OA_OK);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     set_option(&fine, "train.init", "other");
     assert_int_equal(hold(&fine, attentions, 2, "fine", &k), OA_ARGUMENT);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     expect_failure(context, OA_ARGUMENT, "fine/contest.json: first values was sha256:");
-    shell("rm -r other/runs/attention-01/seed-1 && cp -r pre/runs/attention-01/seed-1 other/runs/attention-01/");
-    assert_int_equal(hold(&fine, attentions, 2, "fine", &k), OA_ARGUMENT); /* the first run is the same */
-    oa_contest_free(&k);
+    shell("rm -r other/runs/attention-01/seed-1 && cp -r pre/runs/attention-01/seed-1 "
+          "other/runs/attention-01/");
+    assert_int_equal(hold(&fine, attentions, 2, "fine", &k),
+                     OA_ARGUMENT); /* the first run is the same */
+    oa_comparison_free(&k);
     expect_failure(context, OA_ARGUMENT, "/result.json: first values was sha256:");
     shell("mv pre moved");
     set_option(&fine, "train.init", "moved");
-    assert_int_equal(hold(&fine, attentions, 2, "fine", &k), OA_OK); /* where it lies is no matter */
-    oa_contest_free(&k);
+    assert_int_equal(hold(&fine, attentions, 2, "fine", &k),
+                     OA_OK); /* where it lies is no matter */
+    oa_comparison_free(&k);
     shell("mv moved pre");
 }
 
@@ -331,7 +365,7 @@ int main(void)
         cmocka_unit_test(jobs_and_threads),
         cmocka_unit_test(refusals),
         cmocka_unit_test(what_diverged_starts_nothing),
-        cmocka_unit_test(another_contest_is_another_start),
+        cmocka_unit_test(another_comparison_is_another_start),
     };
     threads_only("jobs_*");
     return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Patterns of tokenizer.json split texts as Hugging Face does: drawn patterns and those of real tokenizers against the
- * pieces that the package tokenizers gave (tests/tokenizers/pattern_vectors.py). */
+ * Patterns of tokenizer.json split texts as Hugging Face does: drawn patterns and those of real
+ * tokenizers against the pieces that the package tokenizers gave
+ * (tests/tokenizers/pattern_vectors.py). */
 #include "text_setup.h"
 #include "tokenizers/tokenizer_parts.h"
 
@@ -26,9 +27,11 @@ static enum oa_error compare_piece(void *argument, const char *word, size_t n)
 enum outcome { REFUSED, EQUAL, OTHER };
 
 /* Refused is also what takes too many steps here and not there. */
-static enum outcome split_text(const struct oa_splitter *s, const json_t *texts, const json_t *entry)
+static enum outcome split_text(const struct oa_splitter *s, const json_t *texts,
+                               const json_t *entry)
 {
-    const char *text = json_string_value(json_array_get(texts, (size_t)json_integer_value(json_array_get(entry, 0))));
+    const char *text = json_string_value(
+        json_array_get(texts, (size_t)json_integer_value(json_array_get(entry, 0))));
     struct expected_pieces e = { json_array_get(entry, 1), 0, true };
     if (oa_splitter_words(s, text, strlen(text), compare_piece, &e) != OA_OK)
         return REFUSED;
@@ -49,7 +52,8 @@ static enum outcome try_pattern(const json_t *texts, const json_t *one)
     for (size_t i = 0; outcome == EQUAL && i < json_array_size(results); i++)
         outcome = split_text(&s, texts, json_array_get(results, i));
     if (outcome == OTHER)
-        print_error("%s: differs from the reference%s\n", pattern, json_is_null(results) ? ", which refuses it" : "");
+        print_error("%s: differs from the reference%s\n", pattern,
+                    json_is_null(results) ? ", which refuses it" : "");
     oa_splitter_free(&s);
     oa_clear_error(context);
     return outcome;
@@ -68,8 +72,8 @@ static void test_splits_as_the_reference(void **state)
         count[try_pattern(texts, one)]++;
         taken += !json_is_null(json_array_get(one, 1));
     }
-    print_message("%zu equal, %zu refused, %zu differ; the reference takes %zu\n", count[EQUAL], count[REFUSED],
-                  count[OTHER], taken);
+    print_message("%zu equal, %zu refused, %zu differ; the reference takes %zu\n", count[EQUAL],
+                  count[REFUSED], count[OTHER], taken);
     assert_int_equal(count[OTHER], 0);
     assert_true(count[EQUAL] * 100 >= taken * 75);
     json_decref(root);
@@ -80,7 +84,8 @@ static void groups_counted_backwards(void **state)
 {
     (void)state;
     static const char text[] = "abbxabax";
-    static const char *const cases[][2] = { { "(a)(b)\\k<-1>", "[3,5]" }, { "(a)(b)\\k<-2>", "[4,3,1]" } };
+    static const char *const cases[][2] = { { "(a)(b)\\k<-1>", "[3,5]" },
+                                            { "(a)(b)\\k<-2>", "[4,3,1]" } };
     for (size_t i = 0; i < 2; i++) {
         struct oa_splitter s;
         struct expected_pieces e = { json_loads(cases[i][1], 0, NULL), 0, true };
@@ -95,6 +100,7 @@ static void groups_counted_backwards(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { TEST(test_splits_as_the_reference), TEST(groups_counted_backwards) };
+    const struct CMUnitTest tests[] = { TEST(test_splits_as_the_reference),
+                                        TEST(groups_counted_backwards) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

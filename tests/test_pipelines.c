@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every part and flag of a tokenizer.json that is read gives the ids, the text and the words of Hugging Face, and
- * training gives its merges down to pairs that come once (tests/tokenizers/pipeline_vectors.py); what a stranger's file
- * can ask for is bounded. */
+ * Every part and flag of a tokenizer.json that is read gives the ids, the text and the words of
+ * Hugging Face, and training gives its merges down to pairs that come once
+ * (tests/tokenizers/pipeline_vectors.py); what a stranger's file can ask for is bounded. */
 #include "base/beside.h"
 #include "text_setup.h"
 #include "tokenizers/tokenizer_parts.h"
@@ -15,7 +15,9 @@
 #define NORMALS SOURCE_DIR "/tests/tokenizers/normal_vectors.json"
 #define VECTORS SOURCE_DIR "/tests/tokenizers/pipeline_vectors.json"
 
-/* ---- vectors ------------------------------------------------------------------------------------------------- */
+/* ---- vectors
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void set_members(json_t *object, json_t *members)
 {
@@ -44,7 +46,8 @@ static struct oa_tokenizer *changed_file(json_t *base, const json_t *one)
             json_object_set(root, strcmp(key, "model!") == 0 ? "model" : key, value);
     }
     char *text = json_dumps(root, 0);
-    expect_ok(oa_tokenizer_parse(context, json_string_value(json_object_get(one, "name")), text, strlen(text), &tok));
+    expect_ok(oa_tokenizer_parse(context, json_string_value(json_object_get(one, "name")), text,
+                                 strlen(text), &tok));
     free(text);
     json_decref(root);
     return tok;
@@ -65,7 +68,8 @@ static bool same_decoded(struct oa_tokenizer *tok, const struct oa_ids *ids, con
     oa_text_init(&out, context);
     expect_ok(oa_tokenizer_decode(tok, ids->id, ids->count, &out));
     bool same = strstr(expected, "\xef\xbf\xbd") ||
-                (out.length == strlen(expected) && (out.length == 0 || memcmp(out.s, expected, out.length) == 0));
+                (out.length == strlen(expected) &&
+                 (out.length == 0 || memcmp(out.s, expected, out.length) == 0));
     oa_text_free(&out);
     return same;
 }
@@ -76,7 +80,8 @@ static bool same_words(struct oa_tokenizer *tok, const char *text, const json_t 
     oa_ids_init(&ids, context);
     oa_ids_init(&words, context);
     expect_ok(oa_tokenizer_encode_text(tok, "t", text, strlen(text), &ids, &words));
-    bool same = same_numbers(&ids, json_array_get(expected, 0)) && same_numbers(&words, json_array_get(expected, 1));
+    bool same = same_numbers(&ids, json_array_get(expected, 0)) &&
+                same_numbers(&words, json_array_get(expected, 1));
     oa_ids_free(&ids);
     oa_ids_free(&words);
     return same;
@@ -89,10 +94,11 @@ static int check_case(struct oa_tokenizer *tok, const char *name, const json_t *
     bool same_ids = same_numbers(&ids, json_array_get(one, 1));
     bool same_text = !same_ids || oa_tokenizer_kind(tok) == OA_TOKENIZER_WORD ||
                      same_decoded(tok, &ids, json_string_value(json_array_get(one, 2)));
-    bool same = json_is_null(json_array_get(one, 3)) || same_words(tok, text, json_array_get(one, 3));
+    bool same =
+        json_is_null(json_array_get(one, 3)) || same_words(tok, text, json_array_get(one, 3));
     if (!same_ids || !same_text || !same)
-        print_error("%s, \"%s\":%s%s%s\n", name, text, same_ids ? "" : " ids", same_text ? "" : " text",
-                    same ? "" : " words");
+        print_error("%s, \"%s\":%s%s%s\n", name, text, same_ids ? "" : " ids",
+                    same_text ? "" : " text", same ? "" : " words");
     oa_ids_free(&ids);
     return same_ids && same_text && same ? 0 : 1;
 }
@@ -100,7 +106,8 @@ static int check_case(struct oa_tokenizer *tok, const char *name, const json_t *
 static void test_parts_as_the_reference(void **state)
 {
     (void)state;
-    json_t *root = json_load_file(VECTORS, 0, NULL), *base = json_load_file(DATA "tokenizer_bpe.json", 0, NULL);
+    json_t *root = json_load_file(VECTORS, 0, NULL),
+           *base = json_load_file(DATA "tokenizer_bpe.json", 0, NULL);
     const json_t *files = json_object_get(root, "files");
     int differ = 0;
     assert_true(json_array_size(files) > 100);
@@ -108,7 +115,8 @@ static void test_parts_as_the_reference(void **state)
         const json_t *one = json_array_get(files, i), *cases = json_object_get(one, "cases");
         struct oa_tokenizer *tok = changed_file(base, one);
         for (size_t k = 0; k < json_array_size(cases); k++)
-            differ += check_case(tok, json_string_value(json_object_get(one, "name")), json_array_get(cases, k));
+            differ += check_case(tok, json_string_value(json_object_get(one, "name")),
+                                 json_array_get(cases, k));
         oa_tokenizer_close(tok);
     }
     assert_int_equal(differ, 0);
@@ -128,19 +136,21 @@ static void test_training_to_single_pairs(void **state)
         struct oa_reader *r;
         struct oa_tokenizer *tok;
         expect_ok(oa_reader_open_text(context, text, strlen(text), &r));
-        expect_ok(oa_tokenizer_train_bpe(context, r, (long)json_integer_value(json_object_get(one, "size")), &tok));
+        expect_ok(oa_tokenizer_train_bpe(
+            context, r, (long)json_integer_value(json_object_get(one, "size")), &tok));
         oa_reader_close(r);
         expect_ok(oa_tokenizer_save(context, tok, "trained.json"));
         oa_tokenizer_close(tok);
         json_t *saved = json_load_file("trained.json", 0, NULL);
-        assert_true(
-            json_equal(json_object_get(json_object_get(saved, "model"), "merges"), json_object_get(one, "merges")));
+        assert_true(json_equal(json_object_get(json_object_get(saved, "model"), "merges"),
+                               json_object_get(one, "merges")));
         json_decref(saved);
     }
     json_decref(root);
 }
 
-/* ---- normalisers --------------------------------------------------------------------------------------------- */
+/* ---- normalisers
+ * --------------------------------------------------------------------------------------------- */
 
 static void normalise(enum oa_normal form, const char *text, size_t n, struct oa_text *out)
 {
@@ -222,7 +232,8 @@ static void test_long_texts_are_their_parts(void **state)
     free(text);
 }
 
-/* ---- what a stranger's file can ask for ------------------------------------------------------------------------ */
+/* ---- what a stranger's file can ask for
+ * ------------------------------------------------------------------------ */
 
 static double processor_seconds(void)
 {
@@ -294,7 +305,8 @@ static void expect_file_refused(const char *pre_tokenizer, const char *part)
     struct oa_tokenizer *tok;
     oa_text_init(&file, context);
     oa_text_printf(&file, HEAD "%s" TAIL, pre_tokenizer);
-    assert_int_equal(oa_tokenizer_parse(context, "x.json", file.s, file.length, &tok), OA_UNSUPPORTED);
+    assert_int_equal(oa_tokenizer_parse(context, "x.json", file.s, file.length, &tok),
+                     OA_UNSUPPORTED);
     expect_error(OA_UNSUPPORTED, part);
     oa_text_free(&file);
 }
@@ -302,7 +314,8 @@ static void expect_file_refused(const char *pre_tokenizer, const char *part)
 static void test_depths_are_bounded(void **state)
 {
     (void)state;
-    static const char split[] = "{\"type\":\"Split\",\"pattern\":{\"String\":\"z\"},\"behavior\":\"Isolated\"},";
+    static const char split[] =
+        "{\"type\":\"Split\",\"pattern\":{\"String\":\"z\"},\"behavior\":\"Isolated\"},";
     static const char open[] = "{\"type\":\"Sequence\",\"pretokenizers\":[", close[] = "]}";
     struct oa_text part;
     oa_text_init(&part, context);
@@ -319,7 +332,8 @@ static void test_depths_are_bounded(void **state)
         oa_text_add(&part, close, sizeof close - 1);
     expect_file_refused(part.s, "nested at most 8 deep");
     part.length = 0;
-    oa_text_printf(&part, "%s{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":\"", open);
+    oa_text_printf(
+        &part, "%s{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":\"", open);
     for (int i = 0; i < 5000; i++)
         oa_text_add(&part, "(?:", 3);
     for (int i = 0; i < 5000; i++)
@@ -359,7 +373,8 @@ static void test_search_stops(void **state)
 static void test_backtracking_ends(void **state)
 {
     (void)state;
-    static const char *const patterns[] = { "(?:a+)+$", "(?:a|a)*b", "(a*)*\\1b", "(?:(?:a{0,9}){0,9}){1,9}c" };
+    static const char *const patterns[] = { "(?:a+)+$", "(?:a|a)*b", "(a*)*\\1b",
+                                            "(?:(?:a{0,9}){0,9}){1,9}c" };
     static const char text[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab ";
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         struct oa_splitter s;

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * FLOPs and bytes of a training step, operation by operation, against sums that are written out here for a small
- * model: a multiply-add is two FLOPs, a softmax five a logit, and each operand is read or written once. */
+ * FLOPs and bytes of a training step, operation by operation, against sums that are written out
+ * here for a small model: a multiply-add is two FLOPs, a softmax five a logit, and each operand is
+ * read or written once. */
 #include "testing.h"
 
 #include "train/step_side.h"
 
-enum { LAYERS = 2, D = 8, H = 2, K = D / H, T = 6, ROWS = 3, VOCABULARY = 11, F = 4 * D, N = ROWS * T };
+enum {
+    LAYERS = 2,
+    D = 8,
+    H = 2,
+    K = D / H,
+    T = 6,
+    ROWS = 3,
+    VOCABULARY = 11,
+    F = 4 * D,
+    N = ROWS * T
+};
 
 static double no_seconds(void)
 {
@@ -48,8 +59,8 @@ static void close_counted(struct counted *x)
 }
 
 /* backward: −1 both. */
-static void expect_counts(const struct counted *x, const char *op, const char *place, int backward, double flops,
-                          double bytes)
+static void expect_counts(const struct counted *x, const char *op, const char *place, int backward,
+                          double flops, double bytes)
 {
     double f = 0, b = 0;
     for (int i = 0; i < x->side.meter.rows; i++) {
@@ -61,11 +72,14 @@ static void expect_counts(const struct counted *x, const char *op, const char *p
         b += r->bytes;
     }
     if (f != flops || b != bytes)
-        fail_msg("%s of %s at %s, backward %d: %.17g FLOPs instead of %.17g, %.17g bytes instead of %.17g", op,
-                 x->o.model_attention, place ? place : "all places", backward, f, flops, b, bytes);
+        fail_msg("%s of %s at %s, backward %d: %.17g FLOPs instead of %.17g, %.17g bytes instead "
+                 "of %.17g",
+                 op, x->o.model_attention, place ? place : "all places", backward, f, flops, b,
+                 bytes);
 }
 
-/* Keys that causal queries see in all, one by one: those of the last `window` positions, the query's own among them. */
+/* Keys that causal queries see in all, one by one: those of the last `window` positions, the
+ * query's own among them. */
 static double pairs_seen(int window)
 {
     double pairs = 0;
@@ -77,15 +91,18 @@ static double pairs_seen(int window)
     return pairs;
 }
 
-/* Of x [m, k] times weights [k, n]: products forward; backward dX = dY·Wᵀ, and dW, in real, added to what is there. */
-static void expect_linears(const struct counted *x, const char *place, int count, const int sizes[][2])
+/* Of x [m, k] times weights [k, n]: products forward; backward dX = dY·Wᵀ, and dW, in real, added
+ * to what is there. */
+static void expect_linears(const struct counted *x, const char *place, int count,
+                           const int sizes[][2])
 {
     double flops = 0, forward = 0, backward = 0;
     for (int i = 0; i < count; i++) {
         double k = sizes[i][0], n = sizes[i][1];
         flops += LAYERS * 2.0 * N * k * n;
         forward += LAYERS * x->act * (N * k + k * n + N * n);
-        backward += LAYERS * (x->act * (N * n + k * n + N * k) + x->act * (N * n + N * k) + 2 * x->real * k * n);
+        backward += LAYERS * (x->act * (N * n + k * n + N * k) + x->act * (N * n + N * k) +
+                              2 * x->real * k * n);
     }
     expect_counts(x, "gemm", place, 0, flops, forward);
     expect_counts(x, "gemm", place, 1, 2 * flops, backward);
@@ -101,15 +118,17 @@ static void expect_rest(const struct counted *x)
     expect_counts(x, "gelu", NULL, -1, LAYERS * hidden, LAYERS * 2 * x->act * hidden);
     expect_counts(x, "gelu_gradient", NULL, -1, LAYERS * hidden, LAYERS * 3 * x->act * hidden);
     /* x, branch → sum, normalised; the first has no branch */
-    expect_counts(x, "residual_norm", NULL, -1, (2 * LAYERS + 1) * 8 * n, x->act * n * (4 * 2 * LAYERS + 2));
+    expect_counts(x, "residual_norm", NULL, -1, (2 * LAYERS + 1) * 8 * n,
+                  x->act * n * (4 * 2 * LAYERS + 2));
     /* logits; softmax, read and written once; dX; dW of the embedding, in real and added to */
-    double bytes = x->act * (n + v * D) + x->real * logits + 2 * x->real * logits + x->act * (logits + v * D + n) +
-                   x->act * (logits + n) + 2 * x->real * v * D;
+    double bytes = x->act * (n + v * D) + x->real * logits + 2 * x->real * logits +
+                   x->act * (logits + v * D + n) + x->act * (logits + n) + 2 * x->real * v * D;
     expect_counts(x, "linear_loss", NULL, -1, 3 * 2 * n * v + 5 * logits, bytes);
 }
 
-/* Parameters and what updates them: w, m and v are read and written, g is read; bf16 has a copy of w besides. Matrices
- * begin at multiples of what is in a line of the cache, so that some numbers are nobody's. */
+/* Parameters and what updates them: w, m and v are read and written, g is read; bf16 has a copy of
+ * w besides. Matrices begin at multiples of what is in a line of the cache, so that some numbers
+ * are nobody's. */
 static void expect_optimiser(const struct counted *x, double parameters)
 {
     const struct oa_store *s = &x->side.model->store;
@@ -125,15 +144,19 @@ static void expect_optimiser(const struct counted *x, double parameters)
     expect_counts(x, "zero", "optimiser", -1, 0, x->real * updated);
 }
 
-static const double others = VOCABULARY * D + T * D + LAYERS * (2 * D * F + 2 * D) + D; /* than those of attentions */
-static const enum oa_precision precisions[] = { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
+static const double others =
+    VOCABULARY * D + T * D + LAYERS * (2 * D * F + 2 * D) + D; /* than those of attentions */
+static const enum oa_precision precisions[] = { OA_PRECISION_F32, OA_PRECISION_BF16,
+                                                OA_PRECISION_F64 };
 
 /* Backward: P once more; dP, dV, dQ and dK; the operands once, their gradients, and the sums. */
-static void expect_logits(const struct counted *x, double pairs, double score_flops, double operands)
+static void expect_logits(const struct counted *x, double pairs, double score_flops,
+                          double operands)
 {
     double forward = pairs * (score_flops + 5 + 2 * K);
     expect_counts(x, "logits", "attention", 0, LAYERS * forward, LAYERS * operands);
-    expect_counts(x, "logits_gradient", "attention", 1, LAYERS * (forward + pairs * (2 * score_flops + 5 + 2 * 2 * K)),
+    expect_counts(x, "logits_gradient", "attention", 1,
+                  LAYERS * (forward + pairs * (2 * score_flops + 5 + 2 * 2 * K)),
                   LAYERS * 2.5 * operands);
 }
 
@@ -142,7 +165,10 @@ static void softmax_and_its_windows_are_counted(void **state)
     static const struct {
         const char *attention;
         int window;
-    } attentions[] = { { "softmax", T }, { "local(window=2)", 2 }, { "local(window=4)", 4 }, { "local(window=1)", 1 } };
+    } attentions[] = { { "softmax", T },
+                       { "local(window=2)", 2 },
+                       { "local(window=4)", 4 },
+                       { "local(window=1)", 1 } };
     static const int projections[][2] = { { D, D }, { D, D }, { D, D }, { D, D } };
     (void)state;
     for (int i = 0; i < 12; i++) {
@@ -150,7 +176,8 @@ static void softmax_and_its_windows_are_counted(void **state)
         count_step(&x, attentions[i / 3].attention, precisions[i % 3]);
         expect_rest(&x);
         expect_linears(&x, "attention", 4, projections);
-        expect_logits(&x, pairs_seen(attentions[i / 3].window), 2 * K, x.act * 4 * N * D); /* Q, K, V, O */
+        expect_logits(&x, pairs_seen(attentions[i / 3].window), 2 * K,
+                      x.act * 4 * N * D); /* Q, K, V, O */
         expect_optimiser(&x, others + LAYERS * 4 * D * D);
         close_counted(&x);
     }
@@ -167,16 +194,19 @@ static void random_tables_are_counted(void **state)
         expect_rest(&x);
         expect_linears(&x, "attention", 2, projections);
         /* One map for the whole batch: softmax once a head, and the values of every sequence. */
-        double pairs = pairs_seen(T), once = pairs / ROWS, operands = x.act * 2 * N * D + x.real * H * T * T;
-        expect_counts(&x, "logits", "attention", 0, LAYERS * (5 * once + 2 * K * pairs), LAYERS * operands);
-        expect_counts(&x, "logits_gradient", "attention", 1, LAYERS * (2 * 5 * once + (2 + 4) * K * pairs),
-                      LAYERS * 2.5 * operands);
+        double pairs = pairs_seen(T), once = pairs / ROWS,
+               operands = x.act * 2 * N * D + x.real * H * T * T;
+        expect_counts(&x, "logits", "attention", 0, LAYERS * (5 * once + 2 * K * pairs),
+                      LAYERS * operands);
+        expect_counts(&x, "logits_gradient", "attention", 1,
+                      LAYERS * (2 * 5 * once + (2 + 4) * K * pairs), LAYERS * 2.5 * operands);
         expect_optimiser(&x, others + LAYERS * (2 * D * D + H * T * T));
         close_counted(&x);
     }
 }
 
-/* φ(x) = elu(x) + 1 of queries and keys; the state is [K, K + 1]. Chunks are counted as of 64 tokens. */
+/* φ(x) = elu(x) + 1 of queries and keys; the state is [K, K + 1]. Chunks are counted as of 64
+ * tokens. */
 static void linear_attention_is_counted(void **state)
 {
     static const int projections[][2] = { { D, D }, { D, D }, { D, D }, { D, D } };
@@ -188,8 +218,10 @@ static void linear_attention_is_counted(void **state)
         expect_rest(&x);
         expect_linears(&x, "attention", 4, projections);
         expect_counts(&x, "feature", "attention", 0, LAYERS * 2 * n, LAYERS * 2 * 2 * x.act * n);
-        expect_counts(&x, "feature_gradient", "attention", 1, LAYERS * 2 * n, LAYERS * 2 * 3 * x.act * n);
-        expect_counts(&x, "linear_attention", "attention", 0, LAYERS * forward, LAYERS * x.act * 4 * n);
+        expect_counts(&x, "feature_gradient", "attention", 1, LAYERS * 2 * n,
+                      LAYERS * 2 * 3 * x.act * n);
+        expect_counts(&x, "linear_attention", "attention", 0, LAYERS * forward,
+                      LAYERS * x.act * 4 * n);
         expect_counts(&x, "linear_attention_gradient", "attention", 1, LAYERS * 2.5 * forward,
                       LAYERS * 2.5 * x.act * 4 * n);
         expect_optimiser(&x, others + LAYERS * 4 * D * D);

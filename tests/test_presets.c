@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options that suit a task: they hold where nobody chose others, in whatever order options are given.
+ * The options that suit a task: they hold where nobody chose others, in whatever order options are
+ * given.
  */
 #include "testing.h"
 
@@ -65,7 +66,8 @@ static bool equal(const char *key, const char *a, const char *b)
 static void expect(const char *key, const char *value)
 {
     char text[1024] = "";
-    assert_int_equal(oa_config_get(config, key, &(struct oa_output){ .sink = take, .argument = text }), OA_OK);
+    assert_int_equal(
+        oa_config_get(config, key, &(struct oa_output){ .sink = take, .argument = text }), OA_OK);
     text[strcspn(text, "\n")] = 0;
     assert_true(equal(key, text, value));
 }
@@ -146,7 +148,9 @@ static void a_run_keeps_its_options(void **state)
     oa_options_default(&plain);
     oa_text_init(&text, context);
     assert_int_equal(oa_options_set(context, &plain, "data.task", "classify"), OA_OK);
-    oa_text_printf(&text, "{\"orthant\": \"1\", \"architecture\": \"encoder\", \"vocabulary\": 3, \"options\": ");
+    oa_text_printf(
+        &text,
+        "{\"orthant\": \"1\", \"architecture\": \"encoder\", \"vocabulary\": 3, \"options\": ");
     oa_options_json(&plain, &text);
     oa_text_add(&text, "}", 1);
     mkdir(RUN, 0777);

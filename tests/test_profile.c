@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Profiles of steps: with a clock that ticks once a look, every time is known; what is counted is what plans count. */
+ * Profiles of steps: with a clock that ticks once a look, every time is known; what is counted is
+ * what plans count. */
 #include "testing.h"
 
 #include "device/observers/meter.h"
@@ -45,12 +46,14 @@ static void close_setup(struct setup *s)
 }
 
 /* Of all rows that have these; NULL: any. */
-static struct oa_metered sum(const struct oa_profile *p, const char *op, const char *place, int backward)
+static struct oa_metered sum(const struct oa_profile *p, const char *op, const char *place,
+                             int backward)
 {
     struct oa_metered all = { .calls = 0 };
     for (int i = 0; i < p->rows; i++) {
         const struct oa_metered *r = &p->row[i];
-        if ((op && strcmp(r->op, op) != 0) || (place && (!r->place || strcmp(r->place, place) != 0)) ||
+        if ((op && strcmp(r->op, op) != 0) ||
+            (place && (!r->place || strcmp(r->place, place) != 0)) ||
             (backward >= 0 && r->backward != (backward > 0)))
             continue;
         all.calls += r->calls;
@@ -90,10 +93,12 @@ static void operations_stand_where_they_ran(void **state)
     assert_int_equal(sum(&s.p, "gelu_gradient", "ffn", 1).calls, 3);
     assert_int_equal(sum(&s.p, "embed", "embedding", 0).calls, 1);
     assert_int_equal(sum(&s.p, "linear_loss", "the output layer", 0).calls, 1);
-    assert_int_equal(sum(&s.p, "adamw", OA_OPTIMISER, 0).calls, 2); /* with weight decay, and without */
+    assert_int_equal(sum(&s.p, "adamw", OA_OPTIMISER, 0).calls,
+                     2); /* with weight decay, and without */
     assert_int_equal(sum(&s.p, "zero", OA_OPTIMISER, 0).calls, 1);
     assert_int_equal(sum(&s.p, NULL, OA_OPTIMISER, 1).calls, 0);
-    /* forward 2·rows·D·4·D a layer into the hidden units, and as much out of them; backward twice as much */
+    /* forward 2·rows·D·4·D a layer into the hidden units, and as much out of them; backward twice
+     * as much */
     assert_true(sum(&s.p, "gemm", "ffn", 0).flops == 3 * 2 * (2.0 * 32 * 16 * 64));
     assert_true(sum(&s.p, "gemm", "ffn", 1).flops == 2 * 3 * 2 * (2.0 * 32 * 16 * 64));
     close_setup(&s);

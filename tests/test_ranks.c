@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole runs and validations on several ranks, which are threads here: the same bits as on one, each with its share of
- * the work. */
+ * Whole runs and validations on several ranks, which are threads here: the same bits as on one,
+ * each with its share of the work. */
 #include "setups.h"
 #include "thread_ranks.h"
 
@@ -26,7 +26,8 @@ struct counted {
     long made, ask; /* ask: with so many a stop is asked for; 0: never */
 };
 
-static enum oa_error counted_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+static enum oa_error counted_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
+                                   struct oa_cover *out)
 {
     struct counted *k = self;
     return oa_batches_cover(k->batches, tok, limit, out);
@@ -40,14 +41,17 @@ static enum oa_error counted_window(void *self, long i, struct oa_batch *out)
     return oa_batches_window(k->batches, i, out);
 }
 
-static const struct oa_batches_kind counted_kind = { .cover = counted_cover, .window = counted_window };
+static const struct oa_batches_kind counted_kind = { .cover = counted_cover,
+                                                     .window = counted_window };
 
 struct validation {
-    long tokens;         /* of the text; 0: all */
-    bool scored;         /* by the accuracy of a masked model, too: every rank then makes all batches again */
-    int stopped;         /* a rank that is asked to stop with its second batch, of the scores if there are; -1: none */
-    bool late;           /* with its last batch instead */
-    double loss;         /* of one rank alone */
+    long tokens; /* of the text; 0: all */
+    bool scored; /* by the accuracy of a masked model, too: every rank then makes all batches again
+                  */
+    int stopped; /* a rank that is asked to stop with its second batch, of the scores if there are;
+                    -1: none */
+    bool late;   /* with its last batch instead */
+    double loss; /* of one rank alone */
     long batches, *made; /* of each rank */
 };
 
@@ -68,7 +72,8 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
     struct counted k = { .c = c };
     struct oa_batches batches = { .kind = &counted_kind, .self = &k };
     if (v->stopped == oa_rank_of(cluster))
-        k.ask = (v->late ? v->batches : 2) + (v->scored ? share_of(v, oa_rank_count(cluster), v->stopped) : 0);
+        k.ask = (v->late ? v->batches : 2) +
+                (v->scored ? share_of(v, oa_rank_count(cluster), v->stopped) : 0);
     if (v->scored)
         set_option(&o, "data.task", "mlm");
     o.train_batch = 2;
@@ -103,7 +108,8 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
 static void *validate_body(void *argument)
 {
     struct rank *r = argument;
-    struct validation *v = (struct validation *)(uintptr_t)r->task; /* each writes what is its own */
+    struct validation *v =
+        (struct validation *)(uintptr_t)r->task; /* each writes what is its own */
     r->result = validate(r->cluster.context, &r->cluster, v);
     return NULL;
 }
@@ -136,7 +142,8 @@ static void test_a_stop_in_a_validation_is_one_of_all(void **state)
     for (int stopped = 0; stopped < 3; stopped++) {
         long made[MOST] = { 0 };
         struct rank ranks[MOST];
-        on_ranks(3, 60, validate_body, &(struct validation){ .stopped = stopped, .made = made }, ranks);
+        on_ranks(3, 60, validate_body, &(struct validation){ .stopped = stopped, .made = made },
+                 ranks);
         for (int r = 0; r < 3; r++) {
             assert_true(isnan(ranks[r].result));
             assert_int_equal(made[r], 8); /* a round */
@@ -189,7 +196,8 @@ struct outcome {
     double valid[STEPS / EVERY], last;
 };
 
-static void train(oa_context *c, struct oa_cluster *cluster, const char *folder, struct outcome *out)
+static void train(oa_context *c, struct oa_cluster *cluster, const char *folder,
+                  struct outcome *out)
 {
     struct oa_options o = small_model(text_file, STEPS);
     struct oa_workload w;
@@ -308,7 +316,9 @@ static void *told_body(void *argument)
 static void check_told(const struct oa_work *second, const char *sentence)
 {
     static const char *const two[] = { "softmax", "dense" };
-    const struct oa_work first = { .command = "compare", .folder = "a", .attentions = two, .count = 2 };
+    const struct oa_work first = {
+        .command = "compare", .folder = "a", .attentions = two, .count = 2
+    };
     const struct oa_work work[] = { first, second ? *second : first };
     struct rank ranks[MOST];
     on_ranks(2, 60, told_body, work, ranks);
@@ -322,7 +332,8 @@ static void check_told(const struct oa_work *second, const char *sentence)
 static void test_ranks_are_told_the_same(void **state)
 {
     (void)state;
-    static const char *const two[] = { "softmax", "dense" }, *const other[] = { "softmax", "random" };
+    static const char *const two[] = { "softmax", "dense" }, *const other[] = { "softmax",
+                                                                                "random" };
     const struct oa_work told[] = {
         { .command = "train", .folder = "a", .attentions = two, .count = 2 },
         { .command = "compare", .folder = "b", .attentions = two, .count = 2 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is recommended after a comparison: every cell of the table of outcomes; comparisons made up to have each of
- * them, with the words that people read; seeds and time by hand.
+ * What is recommended after a comparison: every cell of the table of outcomes; comparisons made up
+ * to have each of them, with the words that people read; seeds and time by hand.
  */
 #include "testing.h"
 
@@ -35,12 +35,15 @@ static void every_cell(void **state)
     (void)state;
     for (int o = 0; o < OA_OUTCOMES; o++)
         for (int s = 0; s < OA_SAVINGS; s++)
-            assert_string_equal(oa_action_name(oa_action_for((enum oa_outcome)o, (enum oa_saving)s)), expected[o][s]);
+            assert_string_equal(
+                oa_action_name(oa_action_for((enum oa_outcome)o, (enum oa_saving)s)),
+                expected[o][s]);
 }
 
 /* ---- comparisons ---- */
 
-/* Losses of `apart` more than the first one's, with a difference to it that goes up and down by `luck`. */
+/* Losses of `apart` more than the first one's, with a difference to it that goes up and down by
+ * `luck`. */
 struct attention {
     const char *name;
     double apart, luck, speed; /* tokens a second */
@@ -62,7 +65,7 @@ struct made_up {
 };
 
 struct held {
-    struct oa_contest contest;
+    struct oa_comparison comparison;
     struct oa_entry entries[MOST];
     struct oa_run runs[MOST][SEEDS];
 };
@@ -70,62 +73,64 @@ struct held {
 static void build(const struct made_up *m, struct held *h)
 {
     memset(h, 0, sizeof *h);
-    h->contest = (struct oa_contest){ .entries = h->entries,
-                                      .seeds = m->seeds ? m->seeds : SEEDS,
-                                      .baseline = m->baseline,
-                                      .margin = m->margin,
-                                      .equal = m->equal,
-                                      .any_looks = m->any_looks,
-                                      .until = m->until };
+    h->comparison = (struct oa_comparison){ .entries = h->entries,
+                                            .seeds = m->seeds ? m->seeds : SEEDS,
+                                            .baseline = m->baseline,
+                                            .margin = m->margin,
+                                            .equal = m->equal,
+                                            .any_looks = m->any_looks,
+                                            .until = m->until };
     for (int i = 0; i < MOST && m->of[i].name; i++) {
         const struct attention *a = &m->of[i];
-        h->contest.count++;
-        h->entries[i] = (struct oa_entry){ .attention = (char *)(uintptr_t)a->name, .floor = a->floor };
+        h->comparison.count++;
+        h->entries[i] =
+            (struct oa_entry){ .attention = (char *)(uintptr_t)a->name, .floor = a->floor };
         h->entries[i].runs = h->runs[i];
-        for (int r = 0; r < h->contest.seeds; r++) {
+        for (int r = 0; r < h->comparison.seeds; r++) {
             double up = r % 2 ? -1 : 1;
-            h->runs[i][r] = (struct oa_run){ .seed = (uint64_t)r + 1,
-                                             .valid_loss = 2 + 0.125 * r * r + a->apart + up * a->luck,
-                                             .seconds = 100.0 * (i + 1),
-                                             .processor_seconds = 1e6,
-                                             .tokens_per_second = a->speed,
-                                             .seconds_per_step = 1 / a->speed,
-                                             .failed = a->failed && r == 1 };
+            h->runs[i][r] =
+                (struct oa_run){ .seed = (uint64_t)r + 1,
+                                 .valid_loss = 2 + 0.125 * r * r + a->apart + up * a->luck,
+                                 .seconds = 100.0 * (i + 1),
+                                 .processor_seconds = 1e6,
+                                 .tokens_per_second = a->speed,
+                                 .seconds_per_step = 1 / a->speed,
+                                 .failed = a->failed && r == 1 };
         }
     }
 }
 
-#define SOFTMAX                                                                                                        \
-    {                                                                                                                  \
-        "softmax", 0, 0, 100, false, false                                                                             \
+#define SOFTMAX                                                                                    \
+    {                                                                                              \
+        "softmax", 0, 0, 100, false, false                                                         \
     }
-#define WORSE                                                                                                          \
-    {                                                                                                                  \
-        "dense", 0.5, 0.01, 100, false, false                                                                          \
+#define WORSE                                                                                      \
+    {                                                                                              \
+        "dense", 0.5, 0.01, 100, false, false                                                      \
     }
-#define BETTER                                                                                                         \
-    {                                                                                                                  \
-        "dense", -0.5, 0.01, 80, false, false                                                                          \
+#define BETTER                                                                                     \
+    {                                                                                              \
+        "dense", -0.5, 0.01, 80, false, false                                                      \
     }
-#define OPEN                                                                                                           \
-    {                                                                                                                  \
-        "dense", 0.0625, 0.0625, 100, false, false                                                                     \
+#define OPEN                                                                                       \
+    {                                                                                              \
+        "dense", 0.0625, 0.0625, 100, false, false                                                 \
     }
-#define ALIKE_FAST                                                                                                     \
-    {                                                                                                                  \
-        "linear", 0.001, 0.002, 140, false, false                                                                      \
+#define ALIKE_FAST                                                                                 \
+    {                                                                                              \
+        "linear", 0.001, 0.002, 140, false, false                                                  \
     }
-#define ALIKE_SLOW                                                                                                     \
-    {                                                                                                                  \
-        "linear", 0.001, 0.002, 70, false, false                                                                       \
+#define ALIKE_SLOW                                                                                 \
+    {                                                                                              \
+        "linear", 0.001, 0.002, 70, false, false                                                   \
     }
-#define SAME_FAST                                                                                                      \
-    {                                                                                                                  \
-        "local", 0, 0, 200, false, false                                                                               \
+#define SAME_FAST                                                                                  \
+    {                                                                                              \
+        "local", 0, 0, 200, false, false                                                           \
     }
-#define FAILED(name)                                                                                                   \
-    {                                                                                                                  \
-        name, 0.5, 0.01, 100, true, false                                                                              \
+#define FAILED(name)                                                                               \
+    {                                                                                              \
+        name, 0.5, 0.01, 100, true, false                                                          \
     }
 
 static const struct made_up cases[] = {
@@ -141,16 +146,17 @@ static const struct made_up cases[] = {
       .margin = 0.05,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_SOME,
-      .text =
-          "Keep softmax: nothing was shown better. Cheapest that is equivalent within 0.05 nats a token: linear (1.4 "
-          "times as fast)." },
+      .text = "Keep softmax: nothing was shown better. Cheapest that is equivalent within 0.05 "
+              "nats a token: linear (1.4 "
+              "times as fast)." },
     { "nothing better, nothing cheaper",
       { SOFTMAX, WORSE, ALIKE_SLOW },
       .baseline = 1,
       .margin = 0.05,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_NONE,
-      .text = "Keep softmax: nothing was shown better. Nothing that is equivalent was shown to be faster." },
+      .text = "Keep softmax: nothing was shown better. Nothing that is equivalent was shown to be "
+              "faster." },
     { "the same time",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .baseline = 1,
@@ -158,35 +164,39 @@ static const struct made_up cases[] = {
       .equal = OA_EQUAL_TIME,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_TIMED,
-      .text = "Keep softmax: nothing was shown better. Every run had the same training time, so speed is part of the "
+      .text = "Keep softmax: nothing was shown better. Every run had the same training time, so "
+              "speed is part of the "
               "loss." },
     { "identical and faster",
       { SOFTMAX, WORSE, SAME_FAST },
       .baseline = 1,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_SOME,
-      .text = "Keep softmax: nothing was shown better. Cheapest that is identical: local (2.0 times as fast)." },
+      .text = "Keep softmax: nothing was shown better. Cheapest that is identical: local (2.0 "
+              "times as fast)." },
     { "better",
       { SOFTMAX, BETTER },
       .baseline = 1,
       .outcome = OA_OUTCOME_BETTER,
-      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token, and is 0.80 times as fast." },
+      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token, and is "
+              "0.80 times as fast." },
     { "better, at the same time",
       { SOFTMAX, BETTER },
       .baseline = 1,
       .equal = OA_EQUAL_TIME,
       .outcome = OA_OUTCOME_BETTER,
       .saving = OA_SAVING_TIMED,
-      .text =
-          "Change to dense: it was shown better than softmax, by 0.50 nats a token. Every run had the same training "
-          "time, so speed is part of the loss." },
+      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token. Every run "
+              "had the same training "
+              "time, so speed is part of the loss." },
     { "two are better, one of them cheaper",
       { SOFTMAX, BETTER, { "fast", -0.4975, 0.011, 160, false, false } },
       .baseline = 1,
       .margin = 0.05,
       .outcome = OA_OUTCOME_BETTER,
       .saving = OA_SAVING_SOME,
-      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token. Cheapest that is equivalent "
+      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token. Cheapest "
+              "that is equivalent "
               "within 0.05 nats a token: fast (2.0 times as fast)." },
     { "what is equivalent to the baseline replaces nothing better",
       { SOFTMAX, BETTER, ALIKE_FAST },
@@ -194,13 +204,15 @@ static const struct made_up cases[] = {
       .margin = 0.05,
       .outcome = OA_OUTCOME_BETTER,
       .saving = OA_SAVING_NONE,
-      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token, and is 0.80 times as fast. "
+      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token, and is "
+              "0.80 times as fast. "
               "Nothing that is equivalent was shown to be faster." },
     { "the baseline failed",
       { FAILED("softmax"), WORSE },
       .baseline = 1,
       .outcome = OA_OUTCOME_BASELINE_FAILED,
-      .text = "Nothing can be recommended: the baseline, softmax, did not finish all its runs. A lower train.lr may "
+      .text = "Nothing can be recommended: the baseline, softmax, did not finish all its runs. A "
+              "lower train.lr may "
               "help." },
     { "all but the baseline failed",
       { SOFTMAX, FAILED("dense") },
@@ -212,20 +224,20 @@ static const struct made_up cases[] = {
       .baseline = 1,
       .seeds = 1,
       .outcome = OA_OUTCOME_ONE_SEED,
-      .text =
-          "More seeds are needed: 2 attentions with 3 seeds, about 10 minutes (--seeds 3). Until then keep softmax: "
-          "nothing was shown better." },
-    /* 1/32 with a deviation of 1/16·√(4/3) and a margin of 0.08: two one-sided tests at 0.05 show it with a power of
-     * 0.8 from 16 seeds on (scipy's quantiles of t), a difference takes more. */
+      .text = "More seeds are needed: 2 attentions with 3 seeds, about 10 minutes (--seeds 3). "
+              "Until then keep softmax: "
+              "nothing was shown better." },
+    /* 1/32 with a deviation of 1/16·√(4/3) and a margin of 0.08: two one-sided tests at 0.05 show
+     * it with a power of 0.8 from 16 seeds on (scipy's quantiles of t), a difference takes more. */
     { "open, equivalence is the cheaper question",
       { SOFTMAX, { "dense", 0.03125, 0.0625, 100, false, false } },
       .baseline = 1,
       .margin = 0.08,
       .outcome = OA_OUTCOME_OPEN,
       .saving = OA_SAVING_NONE,
-      .text =
-          "More seeds are needed: 2 attentions with 16 seeds, about 60 minutes (--seeds 16). Until then keep softmax: "
-          "nothing was shown better." },
+      .text = "More seeds are needed: 2 attentions with 16 seeds, about 60 minutes (--seeds 16). "
+              "Until then keep softmax: "
+              "nothing was shown better." },
     { "one without luck next to one that was judged",
       { SOFTMAX, WORSE, { "stuck", 0.5, 0, 100, false, false } },
       .baseline = 1,
@@ -235,31 +247,33 @@ static const struct made_up cases[] = {
       { SOFTMAX, { "stuck", 0.5, 0, 100, false, false } },
       .baseline = 1,
       .outcome = OA_OUTCOME_UNJUDGED,
-      .text = "Nothing can be recommended: the differences are the same with every seed, and a test needs the luck of "
+      .text = "Nothing can be recommended: the differences are the same with every seed, and a "
+              "test needs the luck of "
               "seeds." },
-    /* 1/16 with a deviation of 1/16·√(4/3): by scipy (stats.nct) 13 seeds have a power of 0.8 at 0.05. Nine more runs
-     * of 100 s and of 200 s: 45 minutes. */
+    /* 1/16 with a deviation of 1/16·√(4/3): by scipy (stats.nct) 13 seeds have a power of 0.8 at
+     * 0.05. Nine more runs of 100 s and of 200 s: 45 minutes. */
     { "open",
       { SOFTMAX, OPEN },
       .baseline = 1,
       .outcome = OA_OUTCOME_OPEN,
-      .text =
-          "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). Until then keep softmax: "
-          "nothing was shown better." },
+      .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). "
+              "Until then keep softmax: "
+              "nothing was shown better." },
     { "open, at the same time",
       { SOFTMAX, OPEN },
       .baseline = 1,
       .equal = OA_EQUAL_TIME,
       .outcome = OA_OUTCOME_OPEN,
       .saving = OA_SAVING_TIMED,
-      .text =
-          "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). Until then keep softmax: "
-          "nothing was shown better." },
+      .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). "
+              "Until then keep softmax: "
+              "nothing was shown better." },
     { "open forever",
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
       .baseline = 1,
       .outcome = OA_OUTCOME_FAR,
-      .text = "Keep softmax: nothing was shown better, and differences as small as those that are open would take more "
+      .text = "Keep softmax: nothing was shown better, and differences as small as those that are "
+              "open would take more "
               "than 1000 seeds." },
     /* none */
     { "best",
@@ -271,24 +285,28 @@ static const struct made_up cases[] = {
       .margin = 0.05,
       .outcome = OA_OUTCOME_BEST,
       .saving = OA_SAVING_NONE,
-      .text = "Take softmax: everything else was shown worse. Nothing that is equivalent was shown to be faster." },
+      .text = "Take softmax: everything else was shown worse. Nothing that is equivalent was shown "
+              "to be faster." },
     { "best, and uniform baseline",
       { SOFTMAX, WORSE, { "uniform", 0.0625, 0.0625, 300, false, true } },
       .outcome = OA_OUTCOME_BEST,
-      .text = "Take softmax: everything else was shown worse. But softmax was not shown to be better than the uniform "
+      .text = "Take softmax: everything else was shown worse. But softmax was not shown to be "
+              "better than the uniform "
               "baseline." },
     { "alike",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .margin = 0.05,
       .outcome = OA_OUTCOME_ALIKE,
       .saving = OA_SAVING_SOME,
-      .text = "Take linear: it is equivalent to softmax within 0.05 nats a token, and 1.4 times as fast." },
+      .text = "Take linear: it is equivalent to softmax within 0.05 nats a token, and 1.4 times as "
+              "fast." },
     { "alike and slow",
       { SOFTMAX, WORSE, ALIKE_SLOW },
       .margin = 0.05,
       .outcome = OA_OUTCOME_ALIKE,
       .saving = OA_SAVING_NONE,
-      .text = "Take softmax: nothing was shown better. Nothing that is equivalent was shown to be faster." },
+      .text = "Take softmax: nothing was shown better. Nothing that is equivalent was shown to be "
+              "faster." },
     { "identical",
       { SOFTMAX, WORSE, SAME_FAST },
       .outcome = OA_OUTCOME_ALIKE,
@@ -309,7 +327,8 @@ static const struct made_up cases[] = {
     { "all failed",
       { FAILED("softmax"), FAILED("dense") },
       .outcome = OA_OUTCOME_FAILED,
-      .text = "Nothing can be recommended: no attention finished all its runs. A lower train.lr may help." },
+      .text = "Nothing can be recommended: no attention finished all its runs. A lower train.lr "
+              "may help." },
     { "open, no baseline",
       { SOFTMAX, OPEN },
       .outcome = OA_OUTCOME_OPEN_LOWEST,
@@ -317,9 +336,9 @@ static const struct made_up cases[] = {
     { "open forever, no baseline",
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
       .outcome = OA_OUTCOME_FAR_LOWEST,
-      .text =
-          "Take softmax: it has the lowest loss, and to show that what is open differs from it would take more than "
-          "1000 seeds." },
+      .text = "Take softmax: it has the lowest loss, and to show that what is open differs from it "
+              "would take more than "
+              "1000 seeds." },
     { "one seed, no baseline",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .seeds = 1,
@@ -328,7 +347,8 @@ static const struct made_up cases[] = {
     { "no luck, no baseline",
       { SOFTMAX, { "stuck", 0.5, 0, 100, false, false } },
       .outcome = OA_OUTCOME_UNJUDGED,
-      .text = "Nothing can be recommended: the differences are the same with every seed, and a test needs the luck of "
+      .text = "Nothing can be recommended: the differences are the same with every seed, and a "
+              "test needs the luck of "
               "seeds." },
 };
 
@@ -340,12 +360,13 @@ static void every_outcome(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct oa_summary s;
         build(&cases[i], &h);
-        assert_int_equal(oa_summary_make(c, &h.contest, &s), OA_OK);
+        assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
         if (s.advice.outcome != cases[i].outcome || s.advice.saving != cases[i].saving)
-            fail_msg("%s: outcome %d, saving %d: %s", cases[i].what, (int)s.advice.outcome, (int)s.advice.saving,
-                     s.recommendation);
+            fail_msg("%s: outcome %d, saving %d: %s", cases[i].what, (int)s.advice.outcome,
+                     (int)s.advice.saving, s.recommendation);
         if (strcmp(s.recommendation, cases[i].text) != 0)
-            fail_msg("%s: \"%s\"\n instead of \"%s\"", cases[i].what, s.recommendation, cases[i].text);
+            fail_msg("%s: \"%s\"\n instead of \"%s\"", cases[i].what, s.recommendation,
+                     cases[i].text);
         oa_summary_free(&s);
     }
     oa_close(c);
@@ -353,23 +374,28 @@ static void every_outcome(void **state)
 
 /* ---- seeds that are added ---- */
 
-/* The option that asks for more is the one that ended it; the number is that of the anytime-valid interval. */
+/* The option that asks for more is the one that ended it; the number is that of the anytime-valid
+ * interval. */
 static void budgets(void **state)
 {
     static const struct {
         struct oa_until until;
         const char *option;
-    } endings[] = { { { .ending = OA_ENDING_SEEDS, .least = 3, .most = 4 }, "(--compare.most_seeds " },
-                    { { .ending = OA_ENDING_BUDGET, .least = 3, .most = 40, .budget = 600, .spent = 540 },
-                      "(--budget " } };
+    } endings[] = {
+        { { .ending = OA_ENDING_SEEDS, .least = 3, .most = 4 }, "(--compare.most_seeds " },
+        { { .ending = OA_ENDING_BUDGET, .least = 3, .most = 40, .budget = 600, .spent = 540 },
+          "(--budget " }
+    };
     static struct held h;
     (void)state;
     oa_context *c = oa_open(NULL);
     for (int i = 0; i < 2; i++) {
-        struct made_up m = { "", { SOFTMAX, OPEN }, .baseline = 1, .any_looks = true, .until = endings[i].until };
+        struct made_up m = {
+            "", { SOFTMAX, OPEN }, .baseline = 1, .any_looks = true, .until = endings[i].until
+        };
         struct oa_summary s;
         build(&m, &h);
-        assert_int_equal(oa_summary_make(c, &h.contest, &s), OA_OK);
+        assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
         assert_int_equal(s.advice.action, OA_ACTION_SEEDS);
         assert_non_null(strstr(s.recommendation, endings[i].option));
         struct oa_estimate d = s.entries[1].baseline.difference;
@@ -380,7 +406,8 @@ static void budgets(void **state)
         assert_true(s.advice.seconds == (s.advice.seeds - SEEDS) * 300.0);
         if (i == 1) {
             char option[64];
-            snprintf(option, sizeof option, "(--budget %.0fmin)", ceil((540 + s.advice.seconds) / 60));
+            snprintf(option, sizeof option, "(--budget %.0fmin)",
+                     ceil((540 + s.advice.seconds) / 60));
             assert_non_null(strstr(s.recommendation, option));
         }
         oa_summary_free(&s);
@@ -397,19 +424,21 @@ static void keeps_with_a_cheaper_one(void **state)
     (void)state;
     oa_context *c = oa_open(NULL);
     build(&m, &h);
-    assert_int_equal(oa_summary_make(c, &h.contest, &s), OA_OK);
+    assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
     assert_int_equal(s.advice.outcome, OA_OUTCOME_OPEN);
     assert_int_equal(s.advice.action, OA_ACTION_KEEP);
     assert_int_equal(s.advice.cheaper, 2);
-    assert_non_null(strstr(s.recommendation, "linear (1.4 times as fast). What is open would take 2 attentions with "));
+    assert_non_null(
+        strstr(s.recommendation,
+               "linear (1.4 times as fast). What is open would take 2 attentions with "));
     oa_summary_free(&s);
     oa_close(c);
 }
 
 /* ---- speeds ---- */
 
-/* Measured in rounds, an attention is faster only where the interval of the ratio says so; the ratio is that of the
- * rounds, not of the runs' own times. */
+/* Measured in rounds, an attention is faster only where the interval of the ratio says so; the
+ * ratio is that of the rounds, not of the runs' own times. */
 static void speeds_of_rounds(void **state)
 {
     static double one[8], clearly[8], perhaps[8];
@@ -425,10 +454,10 @@ static void speeds_of_rounds(void **state)
         struct made_up m = { "", { SOFTMAX, ALIKE_FAST }, .baseline = 1, .margin = 0.05 };
         struct oa_summary s;
         build(&m, &h);
-        h.contest.rounds = 8;
+        h.comparison.rounds = 8;
         h.entries[0].step_seconds = one;
         h.entries[1].step_seconds = i ? clearly : perhaps;
-        assert_int_equal(oa_summary_make(c, &h.contest, &s), OA_OK);
+        assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
         assert_int_equal(s.advice.cheaper, i ? 1 : -1);
         assert_true(i == 0 || fabs(s.advice.speed - 3) < 1e-9);
         oa_summary_free(&s);
@@ -446,29 +475,31 @@ static void is_in_every_report(void **state)
     (void)state;
     oa_context *c = oa_open(NULL);
     build(&cases[1], &h);
-    assert_int_equal(oa_summary_make(c, &h.contest, &s), OA_OK);
+    assert_int_equal(oa_summary_make(c, &h.comparison, &s), OA_OK);
     oa_text_init(&t, c);
-    oa_report_table(&h.contest, &s, 0, &t);
+    oa_report_table(&h.comparison, &s, 0, &t);
     assert_true(t.length > strlen(s.recommendation) + 1);
     assert_string_equal(strstr(t.s, "Keep softmax"),
                         "Keep softmax: nothing was shown better. Cheapest that is equivalent "
                         "within 0.05 nats a token: linear (1.4 times as fast).\n");
     oa_text_free(&t);
-    oa_report_markdown(&h.contest, &s, &t);
+    oa_report_markdown(&h.comparison, &s, &t);
     assert_int_equal(strncmp(t.s, "**Keep softmax: nothing was shown better. ", 42), 0);
     oa_text_free(&t);
-    oa_report_html(&h.contest, &s, &t);
-    assert_non_null(
-        strstr(t.s, "<h1 id=\"recommendation\">Keep <code>softmax</code>: nothing was shown better. </h1>"));
+    oa_report_html(&h.comparison, &s, &t);
+    assert_non_null(strstr(
+        t.s,
+        "<h1 id=\"recommendation\">Keep <code>softmax</code>: nothing was shown better. </h1>"));
     oa_text_free(&t);
-    oa_report_json(&h.contest, &s, &t);
+    oa_report_json(&h.comparison, &s, &t);
     json_t *root = json_loads(t.s, 0, NULL), *r = json_object_get(root, "recommendation");
     assert_string_equal(json_string_value(json_object_get(r, "text")), s.recommendation);
     assert_string_equal(json_string_value(json_object_get(r, "action")), "keep");
     assert_int_equal(json_integer_value(json_object_get(r, "entry")), 0);
     assert_int_equal(json_integer_value(json_object_get(r, "cheaper")), 2);
     assert_true(fabs(json_number_value(json_object_get(r, "speed")) - 1.4) < 1e-12);
-    assert_true(json_is_null(json_object_get(r, "seeds")) && json_is_null(json_object_get(r, "seconds")));
+    assert_true(json_is_null(json_object_get(r, "seeds")) &&
+                json_is_null(json_object_get(r, "seconds")));
     json_decref(root);
     oa_text_free(&t);
     oa_summary_free(&s);

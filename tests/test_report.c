@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report of made-up contests: tables, results.json and back, the page. `test_report --write FOLDER` writes the
- * reports instead of testing them: for eyes, and for tests/report_dom.sh.
+ * The report of made-up comparisons: tables, results.json and back, the page. `test_report --write
+ * FOLDER` writes the reports instead of testing them: for eyes, and for tests/report_dom.sh.
  */
 #include "results_reader.h"
 #include "testing.h"
 
 #include "report/report.h"
-#include "synthetic_contest.h"
+#include "synthetic_comparison.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 
 enum { SIX = sizeof six_attentions / sizeof *six_attentions };
 
-/* ---- contests ---- */
+/* ---- comparisons ---- */
 
 struct made {
     oa_context *c;
-    struct oa_contest contest;
+    struct oa_comparison comparison;
     struct oa_summary summary;
 };
 
 static struct made make(int count, int seeds)
 {
     struct made m = { .c = oa_open(NULL) };
-    make_contest(m.c, six_attentions, count, seeds, &m.contest);
-    assert_int_equal(oa_summary_make(m.c, &m.contest, &m.summary), OA_OK);
+    make_comparison(m.c, six_attentions, count, seeds, &m.comparison);
+    assert_int_equal(oa_summary_make(m.c, &m.comparison, &m.summary), OA_OK);
     return m;
 }
 
@@ -34,16 +34,17 @@ static void unmake(struct made *m)
 {
     assert_int_equal(oa_last_error(m->c, NULL), OA_OK);
     oa_summary_free(&m->summary);
-    oa_contest_free(&m->contest);
+    oa_comparison_free(&m->comparison);
     oa_close(m->c);
 }
 
 static struct oa_text text_of(struct made *m,
-                              void (*report)(const struct oa_contest *, const struct oa_summary *, struct oa_text *))
+                              void (*report)(const struct oa_comparison *,
+                                             const struct oa_summary *, struct oa_text *))
 {
     struct oa_text t;
     oa_text_init(&t, m->c);
-    report(&m->contest, &m->summary, &t);
+    report(&m->comparison, &m->summary, &t);
     assert_int_equal(oa_last_error(m->c, NULL), OA_OK);
     return t;
 }
@@ -99,7 +100,8 @@ static void numbers(void **state)
 
 static void cells(void **state)
 {
-    static const struct oa_column columns[] = { { "name", false, true }, { "two\nlines", true, false } };
+    static const struct oa_column columns[] = { { "name", false, true },
+                                                { "two\nlines", true, false } };
     struct oa_table t;
     struct oa_text text;
     oa_context *c = oa_open(NULL);
@@ -139,7 +141,8 @@ static void shortening(void **state)
     assert_string_equal(text.s, "local(wind…ftmax");
     assert_int_equal(oa_text_width(text.s), 16);
     oa_text_free(&text);
-    oa_text_add_short(&text, "日本語日本語日本語", 9); /* letters of two columns: one fewer may fit */
+    oa_text_add_short(&text, "日本語日本語日本語",
+                      9); /* letters of two columns: one fewer may fit */
     assert_true(oa_text_width(text.s) <= 9);
     oa_text_free(&text);
     oa_text_add_short(&text, "whole", 5);
@@ -148,7 +151,7 @@ static void shortening(void **state)
     oa_close(c);
 }
 
-/* ---- the table of a contest ---- */
+/* ---- the table of a comparison ---- */
 
 static void table_fits(void **state)
 {
@@ -156,12 +159,12 @@ static void table_fits(void **state)
     struct oa_text t;
     (void)state;
     oa_text_init(&t, m.c);
-    oa_report_table(&m.contest, &m.summary, 140, &t);
+    oa_report_table(&m.comparison, &m.summary, 140, &t);
     int line = 0;
     for (char *at = strtok(t.s, "\n"); line < 3 + SIX; at = strtok(NULL, "\n"), line++)
         assert_in_range(oa_text_width(at), 80, 140);
     oa_text_free(&t);
-    oa_report_table(&m.contest, &m.summary, 0, &t);
+    oa_report_table(&m.comparison, &m.summary, 0, &t);
     for (int i = 0; i < SIX; i++)
         assert_non_null(strstr(t.s, six_attentions[i].attention));
     assert_non_null(strstr(t.s, "failed 1 of 3"));
@@ -194,7 +197,8 @@ static void same_number(double a, double b)
 
 static void same_run(const struct oa_run *a, const struct oa_run *b)
 {
-    assert_true(a->seed == b->seed && a->steps == b->steps && a->failed == b->failed && a->points == b->points);
+    assert_true(a->seed == b->seed && a->steps == b->steps && a->failed == b->failed &&
+                a->points == b->points);
     assert_string_equal(a->failure, b->failure);
     assert_string_equal(a->machine, b->machine);
     assert_string_equal(a->weights, b->weights);
@@ -218,14 +222,15 @@ static void same_run(const struct oa_run *a, const struct oa_run *b)
     }
 }
 
-static void same_contest(const struct oa_contest *a, const struct oa_contest *b)
+static void same_comparison(const struct oa_comparison *a, const struct oa_comparison *b)
 {
     assert_true(a->count == b->count && a->seeds == b->seeds);
     assert_int_equal(a->equal, b->equal);
     same_number(a->characters, b->characters);
     same_number(a->bytes, b->bytes);
     same_number(a->valid_tokens, b->valid_tokens);
-    assert_true(strstr(b->options_json, "\"layers\"") && strstr(b->machine_json, "\"A Processor <2> & Co\""));
+    assert_true(strstr(b->options_json, "\"layers\"") &&
+                strstr(b->machine_json, "\"A Processor <2> & Co\""));
     for (int i = 0; i < a->count; i++) {
         assert_string_equal(a->entries[i].attention, b->entries[i].attention);
         same_number(a->entries[i].trainable, b->entries[i].trainable);
@@ -240,9 +245,9 @@ static void json_round_trip(void **state)
     struct made m = make(SIX, 3), again = { .c = m.c };
     struct oa_text first = text_of(&m, oa_report_json);
     (void)state;
-    assert_int_equal(oa_contest_from_json(m.c, first.s, &again.contest), OA_OK);
-    same_contest(&m.contest, &again.contest);
-    assert_int_equal(oa_summary_make(m.c, &again.contest, &again.summary), OA_OK);
+    assert_int_equal(oa_comparison_from_json(m.c, first.s, &again.comparison), OA_OK);
+    same_comparison(&m.comparison, &again.comparison);
+    assert_int_equal(oa_summary_make(m.c, &again.comparison, &again.summary), OA_OK);
     struct oa_text second = text_of(&again, oa_report_json);
     assert_string_equal(first.s, second.s);
     struct oa_text page = text_of(&m, oa_report_html), other = text_of(&again, oa_report_html);
@@ -252,7 +257,7 @@ static void json_round_trip(void **state)
     oa_text_free(&first);
     oa_text_free(&second);
     oa_summary_free(&again.summary);
-    oa_contest_free(&again.contest);
+    oa_comparison_free(&again.comparison);
     unmake(&m);
 }
 
@@ -270,7 +275,8 @@ static void json_says(void **state)
     json_t *difference = json_object_get(statistics, "difference");
     double low = json_number_value(json_object_get(difference, "low"));
     assert_true(low == m.summary.entries[1].difference.mean - m.summary.entries[1].difference.half);
-    json_t *failed = json_array_get(json_object_get(json_array_get(json_object_get(root, "entries"), 5), "runs"), 2);
+    json_t *failed = json_array_get(
+        json_object_get(json_array_get(json_object_get(root, "entries"), 5), "runs"), 2);
     assert_true(json_is_null(json_object_get(failed, "valid_loss")));
     assert_null(strstr(t.s, ": nan"));
     assert_null(strstr(t.s, ", nan"));
@@ -286,7 +292,7 @@ static void broken_utf8(void **state)
 {
     struct made m = make(SIX, 3);
     (void)state;
-    strcpy(m.contest.entries[5].runs[2].failure, "cut in \xc3");
+    strcpy(m.comparison.entries[5].runs[2].failure, "cut in \xc3");
     struct oa_text t = text_of(&m, oa_report_json);
     assert_non_null(strstr(t.s, "\"cut in ?\""));
     oa_text_free(&t);
@@ -299,9 +305,9 @@ static void broken_utf8(void **state)
 static void refuse(const char *json, const char *sentence)
 {
     oa_context *c = oa_open(NULL);
-    struct oa_contest k;
+    struct oa_comparison k;
     const char *found;
-    assert_int_equal(oa_contest_from_json(c, json, &k), OA_FORMAT);
+    assert_int_equal(oa_comparison_from_json(c, json, &k), OA_FORMAT);
     oa_last_error(c, &found);
     assert_string_equal(found, sentence);
     oa_close(c);
@@ -312,43 +318,50 @@ static void bad_results(void **state)
     (void)state;
     refuse("{", "results: line 1, column 1: string or '}' expected near end of file");
     refuse("[]", "results: schema: expected text, found nothing");
-    refuse("{\"schema\": \"x\"}", "results: schema \"x\" is not known; this version reads \"orthant.results/1\"");
-#define HEAD                                                                                                           \
-    "{\"schema\": \"orthant.results/1\", \"equal\": \"tokens\", \"seeds\": 1, \"validation\": {\"characters\": 1, "
-#define ENTRY                                                                                                          \
-    HEAD "\"bytes\": null, \"tokens\": 1, \"used_during_training\": 1}, \"entries\": [{\"attention\": \"a\", "         \
+    refuse("{\"schema\": \"x\"}",
+           "results: schema \"x\" is not known; this version reads \"orthant.results/1\"");
+#define HEAD                                                                                       \
+    "{\"schema\": \"orthant.results/1\", \"equal\": \"tokens\", \"seeds\": 1, \"validation\": "    \
+    "{\"characters\": 1, "
+#define ENTRY                                                                                      \
+    HEAD "\"bytes\": null, \"tokens\": 1, \"used_during_training\": 1}, \"entries\": "             \
+         "[{\"attention\": \"a\", "                                                                \
          "\"trainable\": 1, \"frozen\": 0, "
-    refuse(HEAD "\"bytes\": \"9\"}}", "results: validation.bytes: expected a number or null, found text");
+    refuse(HEAD "\"bytes\": \"9\"}}",
+           "results: validation.bytes: expected a number or null, found text");
     refuse(HEAD "\"bytes\": 1, \"tokens\": 1, \"used_during_training\": 1}}",
            "results: entries: expected an array, found nothing");
     refuse(ENTRY "\"runs\": []}]}", "results: entries[0] has 0 runs where \"seeds\" says 1");
-    refuse(ENTRY "\"runs\": [3]}]}", "results: entries[0].runs[0]: expected an object, found a whole number");
-    refuse(ENTRY "\"runs\": [{\"seed\": -1}]}]}",
-           "results: entries[0].runs[0].seed: expected a whole number from 0, found a whole number");
+    refuse(ENTRY "\"runs\": [3]}]}",
+           "results: entries[0].runs[0]: expected an object, found a whole number");
+    refuse(
+        ENTRY "\"runs\": [{\"seed\": -1}]}]}",
+        "results: entries[0].runs[0].seed: expected a whole number from 0, found a whole number");
 #undef HEAD
 #undef ENTRY
 }
 
-/* Every prefix of a file, and files with single bytes changed, are read or refused, but do no harm. */
+/* Every prefix of a file, and files with single bytes changed, are read or refused, but do no harm.
+ */
 static void damaged_results(void **state)
 {
     struct made m = make(2, 1);
     (void)state;
     for (int i = 0; i < 2; i++)
-        m.contest.entries[i].runs[0].points = 2;
+        m.comparison.entries[i].runs[0].points = 2;
     struct oa_text t = text_of(&m, oa_report_json);
     struct oa_stream stream = oa_stream_named(1, "damage");
     for (uint64_t i = 0; i < 3000; i++) {
-        struct oa_contest k;
+        struct oa_comparison k;
         oa_context *c = oa_open(NULL);
         size_t at = oa_random_below(stream, 2 * i, t.length);
         char kept = t.s[at];
         t.s[at] = i % 3 ? "0\"{}[],:x\x80"[oa_random_below(stream, 2 * i + 1, 10)] : 0;
-        if (oa_contest_from_json(c, t.s, &k) == OA_OK) {
+        if (oa_comparison_from_json(c, t.s, &k) == OA_OK) {
             struct oa_summary s;
             assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);
             oa_summary_free(&s);
-            oa_contest_free(&k);
+            oa_comparison_free(&k);
         }
         t.s[at] = kept;
         oa_close(c);
@@ -411,7 +424,8 @@ static void check_page(const struct oa_text *t)
 {
     well_formed(t->s);
     unique_ids(t->s);
-    assert_int_equal(occurrences(t->s, "<script"), 1); /* ours: the attention of that name is escaped */
+    assert_int_equal(occurrences(t->s, "<script"),
+                     1); /* ours: the attention of that name is escaped */
     assert_null(strstr(t->s, "b's\""));
     static const char *const never[] = { "http:", "https:", "src=",  "@import", "url(", "\"nan",
                                          "\"inf", "-nan",   ">nan<", ">inf<",   "Mnan", "Vnan" };
@@ -426,11 +440,14 @@ static void page(void **state)
     struct oa_text t = text_of(&m, oa_report_html);
     (void)state;
     check_page(&t);
-    assert_int_equal(occurrences(t.s, "<svg class=\"oa\""), 2 + 2 * 4 + 2 * 2); /* a wide and a narrow one of each */
+    assert_int_equal(occurrences(t.s, "<svg class=\"oa\""),
+                     2 + 2 * 4 + 2 * 2); /* a wide and a narrow one of each */
     assert_int_equal(occurrences(t.s, "role=\"img\""), occurrences(t.s, "aria-label=\"") - 3);
-    assert_int_equal(occurrences(t.s, "<tr data-series="), 2 * SIX); /* what is asked, and more of each */
-    static const char *const ids[] = { "recommendation", "conclusion", "results", "differences", "pairs",
-                                       "curves",         "trade-offs", "runs",    "method",      "settings" };
+    assert_int_equal(occurrences(t.s, "<tr data-series="),
+                     2 * SIX); /* what is asked, and more of each */
+    static const char *const ids[] = { "recommendation", "conclusion", "results",    "differences",
+                                       "pairs",          "curves",     "trade-offs", "runs",
+                                       "method",         "settings" };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         char id[40];
         snprintf(id, sizeof id, " id=\"%s\"", ids[i]);
@@ -459,15 +476,17 @@ static void other_pages(void **state)
 static void empty_runs(void **state)
 {
     struct oa_run runs[2][2];
-    struct oa_entry entries[] = { { .attention = "a", .runs = runs[0] }, { .attention = "b", .runs = runs[1] } };
+    struct oa_entry entries[] = { { .attention = "a", .runs = runs[0] },
+                                  { .attention = "b", .runs = runs[1] } };
     struct made m = { .c = oa_open(NULL) };
     (void)state;
     memset(runs, 0, sizeof runs);
-    m.contest = (struct oa_contest){ .entries = entries, .count = 2, .seeds = 2, .valid_tokens = NAN };
+    m.comparison =
+        (struct oa_comparison){ .entries = entries, .count = 2, .seeds = 2, .valid_tokens = NAN };
     for (int broken = 0; broken < 2; broken++) {
         for (int i = 0; i < 4; i++)
             runs[i / 2][i % 2].valid_loss = broken ? NAN : 0;
-        assert_int_equal(oa_summary_make(m.c, &m.contest, &m.summary), OA_OK);
+        assert_int_equal(oa_summary_make(m.c, &m.comparison, &m.summary), OA_OK);
         struct oa_text t = text_of(&m, oa_report_html);
         check_page(&t);
         oa_text_free(&t);
@@ -490,8 +509,11 @@ static void fill_bench_chart(struct oa_series series[2], double x[8], double y[2
         y[0][i] = 1e-9 * x[i] * x[i];
         y[1][i] = i == 3 ? NAN : 4e-7 * x[i];
     }
-    series[0] = (struct oa_series){ .name = "softmax", .x = x, .y = y[0], .count = 8, .dots = true };
-    series[1] = (struct oa_series){ .name = "a < b & c", .x = x, .y = y[1], .count = 8, .color = 1, .dots = true };
+    series[0] =
+        (struct oa_series){ .name = "softmax", .x = x, .y = y[0], .count = 8, .dots = true };
+    series[1] = (struct oa_series){
+        .name = "a < b & c", .x = x, .y = y[1], .count = 8, .color = 1, .dots = true
+    };
 }
 
 static void bench_chart(oa_context *c, struct oa_text *out)
@@ -532,7 +554,8 @@ static void empty_charts(void **state)
     struct oa_text t;
     (void)state;
     oa_text_init(&t, c);
-    oa_svg_lines(&(struct oa_line_chart){ .title = "", .x_label = "x", .y_label = "y", .x_log = true }, &t);
+    oa_svg_lines(
+        &(struct oa_line_chart){ .title = "", .x_label = "x", .y_label = "y", .x_log = true }, &t);
     oa_svg_points(&(struct oa_point_chart){ .title = "", .x_label = "x", .y_label = "y" }, &t);
     oa_svg_intervals(&(struct oa_interval_chart){ .title = "", .x_label = "x" }, &t);
     well_formed(t.s);

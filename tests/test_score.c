@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `score` prints as JSON, of files, against what is true of them: vectors in tests/metrics, made by the scripts
- * there, which say with what versions of what packages. */
+ * What `score` prints as JSON, of files, against what is true of them: vectors in tests/metrics,
+ * made by the scripts there, which say with what versions of what packages. */
 #include "setups.h"
 
 #include "orthant/orthant.h"
@@ -38,7 +38,9 @@ static json_t *vectors(const char *name)
     return root;
 }
 
-/* ---- a request --------------------------------------------------------------------------------------------------- */
+/* ---- a request
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void write_lines(const char *path, const json_t *lines)
 {
@@ -80,7 +82,9 @@ static void near(const char *what, const json_t *found, const json_t *expected, 
         fail_msg("%s is %.17g, not %.17g", what, x, y);
 }
 
-/* ---- paired tests ------------------------------------------------------------------------------------------------ */
+/* ---- paired tests
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static const char *const system_files[] = { "0", "1", "2", "3" };
 
@@ -113,7 +117,8 @@ static const json_t *numbers_of(const json_t *root, size_t system)
     return NULL;
 }
 
-/* Exchanges are enumerated, so they are equal; of resamples so many are drawn that they are near. */
+/* Exchanges are enumerated, so they are equal; of resamples so many are drawn that they are near.
+ */
 static void check_truth(const json_t *c, size_t number)
 {
     const char *metric, *test = json_string_value(json_object_get(c, "test"));
@@ -128,7 +133,8 @@ static void check_truth(const json_t *c, size_t number)
         r.f1_average = strcmp(metric, "f1") == 0 ? "macro" : NULL;
         json_t *root = score(r, metric);
         const json_t *found = numbers_of(root, 1);
-        double true_p = json_number_value(p), sigma = sqrt(true_p * (1 - true_p) / (double)r.samples);
+        double true_p = json_number_value(p),
+               sigma = sqrt(true_p * (1 - true_p) / (double)r.samples);
         near(what, json_object_get(found, "p_with_ties"), p, exact ? 1e-12 : 5 * sigma + 1e-4);
         if (fabs(true_p - 0.05) > 0.02)
             assert_int_equal(json_is_true(json_object_get(found, "significant")), true_p < 0.05);
@@ -147,7 +153,8 @@ static void test_p_is_the_share_of_all_exchanges_and_resamples(void **state)
     json_decref(root);
 }
 
-static void check_sacrebleu(const json_t *of, const json_t *c, const char *metric, const char *heading)
+static void check_sacrebleu(const json_t *of, const json_t *c, const char *metric,
+                            const char *heading)
 {
     struct oa_score_request r = paired_request(of, json_string_value(json_object_get(c, "test")));
     r.samples = (long)json_integer_value(json_object_get(c, "samples"));
@@ -185,11 +192,13 @@ static void test_paired_json_is_sacrebleus(void **state)
 /* Two copies, in many lines, so that nothing is enumerated: no figure calls them different. */
 static void test_identical_outputs_are_not_significant(void **state)
 {
-    static const char *const metrics[] = { "bleu", "chrf", "ter", "rouge2" }, *const tests[] = { "paired-ar",
-                                                                                                 "paired-bs" };
+    static const char *const metrics[] = { "bleu", "chrf", "ter", "rouge2" }, *const tests[] = {
+        "paired-ar", "paired-bs"
+    };
     (void)state;
     json_t *root = vectors("paired.json"), *of = json_object_get(root, "sacrebleu");
-    json_array_set(json_object_get(of, "systems"), 1, json_array_get(json_object_get(of, "systems"), 0));
+    json_array_set(json_object_get(of, "systems"), 1,
+                   json_array_get(json_object_get(of, "systems"), 0));
     for (int i = 0; i < 8; i++) {
         struct oa_score_request r = paired_request(of, tests[i / 4]);
         r.samples = 50;
@@ -202,8 +211,9 @@ static void test_identical_outputs_are_not_significant(void **state)
     json_decref(root);
 }
 
-/* Too many lines differ to try all exchanges. Of accuracy they are tosses of a coin for every line that one system
- * alone has right: p is that of the binomial distribution (McNemar's exact test). */
+/* Too many lines differ to try all exchanges. Of accuracy they are tosses of a coin for every line
+ * that one system alone has right: p is that of the binomial distribution (McNemar's exact test).
+ */
 static void test_many_exchanges_of_labels_are_tosses_of_coins(void **state)
 {
     enum { FIRST = 14, SECOND = 26, BOTH = 20, DISCORDANT = FIRST + SECOND };
@@ -215,19 +225,22 @@ static void test_many_exchanges_of_labels_are_tosses_of_coins(void **state)
     json_t *systems = json_object_get(of, "systems");
     for (int i = 0; i < DISCORDANT + BOTH; i++) {
         json_array_append_new(json_object_get(of, "reference"), json_string("x"));
-        json_array_append_new(json_array_get(systems, 0), json_string(i < FIRST || i >= DISCORDANT ? "x" : "y"));
+        json_array_append_new(json_array_get(systems, 0),
+                              json_string(i < FIRST || i >= DISCORDANT ? "x" : "y"));
         json_array_append_new(json_array_get(systems, 1), json_string(i < FIRST ? "y" : "x"));
     }
     struct oa_score_request r = paired_request(of, "paired-ar");
     r.samples = tries(20000);
     json_t *root = score(r, "accuracy"), *truth = json_real(p);
-    near("p", json_object_get(numbers_of(root, 1), "p_with_ties"), truth, 5 * sqrt(p * (1 - p) / (double)r.samples));
+    near("p", json_object_get(numbers_of(root, 1), "p_with_ties"), truth,
+         5 * sqrt(p * (1 - p) / (double)r.samples));
     json_decref(truth);
     json_decref(root);
     json_decref(of);
 }
 
-/* ---- scores of files --------------------------------------------------------------------------------------------- */
+/* ---- scores of files
+ * --------------------------------------------------------------------------------------------- */
 
 static const char *const reference_files[] = { "r0", "r1", "r2" };
 
@@ -235,15 +248,18 @@ static struct oa_score_request plain_request(const json_t *reference, const json
 {
     write_lines("r0", reference);
     write_lines("0", system);
-    return (struct oa_score_request){
-        .reference = reference_files, .references = 1, .hypothesis = system_files, .hypotheses = 1, .decimals = 12
-    };
+    return (struct oa_score_request){ .reference = reference_files,
+                                      .references = 1,
+                                      .hypothesis = system_files,
+                                      .hypotheses = 1,
+                                      .decimals = 12 };
 }
 
 static void expect_score(struct oa_score_request r, const char *metric, const json_t *expected)
 {
     json_t *root = score(r, metric);
-    near(metric, json_object_get(root, "score"), expected, 2e-12 * (1 + fabs(json_number_value(expected))));
+    near(metric, json_object_get(root, "score"), expected,
+         2e-12 * (1 + fabs(json_number_value(expected))));
     json_decref(root);
 }
 
@@ -252,7 +268,8 @@ static void test_all_of_several_references_count(void **state)
     (void)state;
     json_t *root = vectors("files.json"), *of = json_object_get(root, "several"), *c;
     const json_t *references = json_object_get(of, "references");
-    struct oa_score_request r = plain_request(json_array_get(references, 0), json_object_get(of, "system"));
+    struct oa_score_request r =
+        plain_request(json_array_get(references, 0), json_object_get(of, "system"));
     size_t i;
     write_lines("r1", json_array_get(references, 1));
     write_lines("r2", json_array_get(references, 2));
@@ -274,13 +291,15 @@ static void test_ter_shifts_blocks_as_tercom(void **state)
     (void)state;
     json_t *root = vectors("files.json"), *of = json_object_get(root, "blocks");
     const json_t *lines = json_object_get(of, "lines");
-    struct oa_score_request r = plain_request(json_object_get(of, "reference"), json_object_get(of, "system"));
+    struct oa_score_request r =
+        plain_request(json_object_get(of, "reference"), json_object_get(of, "system"));
     expect_score(r, "ter", json_object_get(of, "score"));
     r.sentence_level = 1;
     json_t *answer = score(r, "ter");
     assert_int_equal(json_array_size(json_object_get(answer, "scores")), json_array_size(lines));
     for (size_t i = 0; i < json_array_size(lines); i++)
-        near("a line's TER", json_array_get(json_object_get(answer, "scores"), i), json_array_get(lines, i), 1e-9);
+        near("a line's TER", json_array_get(json_object_get(answer, "scores"), i),
+             json_array_get(lines, i), 1e-9);
     json_decref(answer);
     json_decref(root);
 }
@@ -291,8 +310,8 @@ static bool tokenized_by(const json_t *answer, const char *name)
     return found && strcmp(found, name) == 0;
 }
 
-/* Japanese without spaces is scored by characters; what is asked for stays; a few such words among others change
- * nothing; nor does text that is segmented. */
+/* Japanese without spaces is scored by characters; what is asked for stays; a few such words among
+ * others change nothing; nor does text that is segmented. */
 static void test_bleu_of_text_without_spaces_is_of_characters(void **state)
 {
     (void)state;
@@ -307,16 +326,20 @@ static void test_bleu_of_text_without_spaces_is_of_characters(void **state)
     json_decref(answer);
     r.bleu_tokenize = "13a";
     answer = score(r, "bleu");
-    assert_true(json_number_value(json_object_get(answer, "score")) == 0 && tokenized_by(answer, "13a"));
+    assert_true(json_number_value(json_object_get(answer, "score")) == 0 &&
+                tokenized_by(answer, "13a"));
     json_decref(answer);
     const struct {
         const char *text, *tokens;
-    } cases[] = { { "我们在 Google 工作了三年，很喜欢这里的环境。", "char" },
-                  { "ฉันชอบกินข้าวผัดกับไก่ และดื่มน้ำชาเย็นทุกวัน", "char" },
-                  { "我们 在 谷歌 工作 了 三 年 ， 很 喜欢 这里 的 环境 。", "13a" },
-                  { "서울에서 한국어를 공부하고 있습니다.", "13a" },
-                  { "Die Donaudampfschifffahrtsgesellschaft 東京 fährt heute nicht mehr auf dem Fluss.", "13a" },
-                  { "Ja.", "char" } };
+    } cases[] = {
+        { "我们在 Google 工作了三年，很喜欢这里的环境。", "char" },
+        { "ฉันชอบกินข้าวผัดกับไก่ และดื่มน้ำชาเย็นทุกวัน", "char" },
+        { "我们 在 谷歌 工作 了 三 年 ， 很 喜欢 这里 的 环境 。", "13a" },
+        { "서울에서 한국어를 공부하고 있습니다.", "13a" },
+        { "Die Donaudampfschifffahrtsgesellschaft 東京 fährt heute nicht mehr auf dem Fluss.",
+          "13a" },
+        { "Ja.", "char" }
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *line = json_pack("[s]", cases[i].text);
         answer = score(plain_request(line, line), "bleu");
@@ -328,12 +351,14 @@ static void test_bleu_of_text_without_spaces_is_of_characters(void **state)
     json_decref(root);
 }
 
-/* ---- labels and numbers ------------------------------------------------------------------------------------------ */
+/* ---- labels and numbers
+ * ------------------------------------------------------------------------------------------ */
 
 static void check_classes(const json_t *answer, const json_t *c)
 {
     static const char *const columns[] = { "precision", "recall", "f1", "support" };
-    const json_t *labels = json_object_get(c, "labels"), *classes = json_object_get(answer, "by_class");
+    const json_t *labels = json_object_get(c, "labels"),
+                 *classes = json_object_get(answer, "by_class");
     assert_true(json_equal(json_object_get(answer, "labels"), labels));
     assert_true(json_equal(json_object_get(answer, "confusion"), json_object_get(c, "matrix")));
     assert_int_equal(json_array_size(classes), json_array_size(labels));
@@ -341,8 +366,8 @@ static void check_classes(const json_t *answer, const json_t *c)
         const json_t *one = json_array_get(classes, i);
         assert_true(json_equal(json_object_get(one, "label"), json_array_get(labels, i)));
         for (int k = 0; k < 4; k++)
-            near(columns[k], json_object_get(one, columns[k]), json_array_get(json_object_get(c, columns[k]), i),
-                 1e-12);
+            near(columns[k], json_object_get(one, columns[k]),
+                 json_array_get(json_object_get(c, columns[k]), i), 1e-12);
     }
 }
 
@@ -353,7 +378,8 @@ static void test_classes_are_scikit_learns(void **state)
     size_t i;
     json_array_foreach(json_object_get(root, "labels"), i, c)
     {
-        struct oa_score_request r = plain_request(json_object_get(c, "reference"), json_object_get(c, "hypothesis"));
+        struct oa_score_request r =
+            plain_request(json_object_get(c, "reference"), json_object_get(c, "hypothesis"));
         json_t *answer = score(r, "confusion");
         const char *average;
         check_classes(answer, c);
@@ -364,7 +390,8 @@ static void test_classes_are_scikit_learns(void **state)
         {
             r.f1_average = average;
             answer = score(r, "f1");
-            near("precision", json_object_get(answer, "precision"), json_array_get(means, 0), 1e-11);
+            near("precision", json_object_get(answer, "precision"), json_array_get(means, 0),
+                 1e-11);
             near("recall", json_object_get(answer, "recall"), json_array_get(means, 1), 1e-11);
             near(average, json_object_get(answer, "score"), json_array_get(means, 2), 1e-11);
             json_decref(answer);
@@ -381,7 +408,8 @@ static void test_ranks_are_not_values(void **state)
     size_t i;
     json_array_foreach(json_object_get(root, "numbers"), i, c)
     {
-        struct oa_score_request r = plain_request(json_object_get(c, "reference"), json_object_get(c, "hypothesis"));
+        struct oa_score_request r =
+            plain_request(json_object_get(c, "reference"), json_object_get(c, "hypothesis"));
         expect_score(r, "pearson", json_object_get(c, "pearson"));
         expect_score(r, "spearman", json_object_get(c, "spearman"));
     }

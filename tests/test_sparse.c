@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Supports of sparse attention: pairs against the known counts, rectangles against a look at every pair, two-hop
- * reachability, what bigbird draws, and layouts from files. */
+ * Supports of sparse attention: pairs against the known counts, rectangles against a look at every
+ * pair, two-hop reachability, what bigbird draws, and layouts from files. */
 #include "testing.h"
 
 #include "device/cpu/cpu_logits.h"
@@ -15,7 +15,9 @@ static oa_context *context;
 
 static double count(struct oa_support s, long n, long head)
 {
-    struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = true };
+    struct oa_attention_shape a = {
+        .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = true
+    };
     return oa_support_pairs(&s, &a, head);
 }
 
@@ -63,7 +65,8 @@ static void rectangles_are_exact(void **state)
         long i0 = (long)oa_random_below(one, 3, 30), i1 = i0 + 1 + (long)oa_random_below(one, 4, 8);
         long j0 = (long)oa_random_below(one, 5, 30), j1 = j0 + 1 + (long)oa_random_below(one, 6, 8);
         bool causal = r % 2;
-        assert_int_equal(oa_keys_meet(&k, causal, i0, i1, j0, j1), any_pair(&k, causal, i0, i1, j0, j1));
+        assert_int_equal(oa_keys_meet(&k, causal, i0, i1, j0, j1),
+                         any_pair(&k, causal, i0, i1, j0, j1));
     }
 }
 
@@ -79,10 +82,11 @@ static long position_of(const struct oa_support *s, long blocks, long row)
     return row < front ? row / c * l + l - c + row % c : row - front + blocks * l;
 }
 
-/* Rows i0 … i1 − 1 and j0 … j1 − 1 of those kept see what their positions see in the whole, no tile is passed over or
- * taken in vain, a range begins with what is seen or at 0, and so many pairs are counted. */
-static void check_kept(const struct oa_support *s, const struct oa_attention_shape *kept, long blocks, long head,
-                       const long at[4])
+/* Rows i0 … i1 − 1 and j0 … j1 − 1 of those kept see what their positions see in the whole, no tile
+ * is passed over or taken in vain, a range begins with what is seen or at 0, and so many pairs are
+ * counted. */
+static void check_kept(const struct oa_support *s, const struct oa_attention_shape *kept,
+                       long blocks, long head, const long at[4])
 {
     struct oa_attention_shape whole = *kept, behind = *kept;
     const struct oa_support_functions *functions = oa_support_functions(s);
@@ -96,8 +100,8 @@ static void check_kept(const struct oa_support *s, const struct oa_attention_sha
     for (long i = at[0]; i < at[1]; i++) {
         for (long j = 0; j < kept->keys; j++) {
             bool seen = oa_support_visible(s, kept, head, i, j);
-            assert_int_equal(seen,
-                             oa_support_visible(s, &whole, head, position_of(s, blocks, i), position_of(s, blocks, j)));
+            assert_int_equal(seen, oa_support_visible(s, &whole, head, position_of(s, blocks, i),
+                                                      position_of(s, blocks, j)));
             assert_true(!seen || (j >= low && j < high));
             any |= seen && j >= at[2] && j < at[3];
             pairs += seen && j <= i;
@@ -115,10 +119,14 @@ static void kept_rows_see_the_same(void **state)
     struct oa_stream s = oa_stream_named(1, "kept rows");
     for (uint64_t r = 0; r < 4000; r++) {
         struct oa_stream one = oa_stream_child(s, r);
-        long l = 2 + (long)oa_random_below(one, 0, 6), c = 1 + (long)oa_random_below(one, 1, (uint64_t)(l - 1));
-        long blocks = (long)oa_random_below(one, 2, 5), rest = 1 + (long)oa_random_below(one, 3, 20), at[4];
+        long l = 2 + (long)oa_random_below(one, 0, 6),
+             c = 1 + (long)oa_random_below(one, 1, (uint64_t)(l - 1));
+        long blocks = (long)oa_random_below(one, 2, 5),
+             rest = 1 + (long)oa_random_below(one, 3, 20), at[4];
         struct oa_support fixed = oa_support_sparse(true, l, c, r & 1);
-        struct oa_attention_shape kept = { .batch = 1, .heads = 2, .causal = true, .summaries = blocks * c };
+        struct oa_attention_shape kept = {
+            .batch = 1, .heads = 2, .causal = true, .summaries = blocks * c
+        };
         kept.keys = kept.summaries + rest;
         at[0] = kept.summaries + (long)oa_random_below(one, 4, (uint64_t)rest);
         at[1] = smallest(kept.keys, at[0] + 1 + (long)oa_random_below(one, 5, 8));
@@ -134,7 +142,8 @@ static long place_in(const struct oa_row_order *o, long sequence, long i)
 }
 
 /* Adds the pairs of a piece to `seen` [n, n]; `cut`: causality is the engine's. */
-static void mark_piece(const struct oa_piece *p, const struct oa_attention_shape *a, long head, bool cut, int *seen)
+static void mark_piece(const struct oa_piece *p, const struct oa_attention_shape *a, long head,
+                       bool cut, int *seen)
 {
     for (long r = 0; r < p->queries.sequences; r++) {
         long before[2] = { 0, 0 };
@@ -144,7 +153,8 @@ static void mark_piece(const struct oa_piece *p, const struct oa_attention_shape
             assert_true(low >= before[0] && high >= before[1]);
             before[0] = low;
             before[1] = high;
-            for (long j = low, column; j < high && (column = place_in(&p->keys, r, j)) < a->keys; j++)
+            for (long j = low, column; j < high && (column = place_in(&p->keys, r, j)) < a->keys;
+                 j++)
                 seen[row * a->keys + column] += !cut || column <= row;
         }
     }
@@ -159,9 +169,11 @@ static void pieces_are_a_partition(void **state)
     for (uint64_t r = 0; r < 400; r++) {
         struct oa_stream one = oa_stream_child(stream, r);
         long n = 1 + (long)oa_random_below(one, 0, N), head = (long)oa_random_below(one, 1, 2);
-        struct oa_support s =
-            oa_support_sparse(r & 1, 1 + (long)oa_random_below(one, 2, 9), 1 + (long)oa_random_below(one, 3, 4), r & 2);
-        struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = r & 4 };
+        struct oa_support s = oa_support_sparse(r & 1, 1 + (long)oa_random_below(one, 2, 9),
+                                                1 + (long)oa_random_below(one, 3, 4), r & 2);
+        struct oa_attention_shape a = {
+            .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = r & 4
+        };
         int seen[N * N] = { 0 };
         struct oa_piece p;
         for (int k = 0; oa_support_functions(&s)->piece(&s, &a, k, &p); k++)
@@ -172,8 +184,8 @@ static void pieces_are_a_partition(void **state)
     }
 }
 
-/* Causal softmax computes half a block a row more than is visible. Pieces compute far less than that, where strides
- * that cross every tile would make the whole as dear. */
+/* Causal softmax computes half a block a row more than is visible. Pieces compute far less than
+ * that, where strides that cross every tile would make the whole as dear. */
 static void tiles_are_counted(void **state)
 {
     (void)state;
@@ -181,7 +193,9 @@ static void tiles_are_counted(void **state)
     struct oa_device *d;
     struct oa_support merged = oa_support_sparse(false, 46, 1, false);
     struct oa_part part = { .kind = OA_PART_DOT };
-    struct oa_logits a = { .shape = { .batch = 2, .queries = N, .keys = N, .heads = 3, .causal = true }, .parts = 1 };
+    struct oa_logits a = {
+        .shape = { .batch = 2, .queries = N, .keys = N, .heads = 3, .causal = true }, .parts = 1
+    };
     a.part[0] = part;
     assert_int_equal(oa_device_open(context, OA_PRECISION_F32, true, &d), OA_OK);
     double block = (double)d->cpu->kernels.query_block, softmax = oa_tiles_pairs(d, &a);
@@ -200,13 +214,18 @@ static void two_hops_reach_everything(void **state)
     (void)state;
     enum { N = 50 };
     for (int fixed = 0; fixed < 2; fixed++) {
-        struct oa_key_sets near = { .sets = fixed ? OA_KEYS_CELL : OA_KEYS_BAND, .stride = 7, .summary = 1 };
-        struct oa_key_sets far = { .sets = fixed ? OA_KEYS_SUMMARY : OA_KEYS_STRIDED, .stride = 7, .summary = 1 };
+        struct oa_key_sets near = { .sets = fixed ? OA_KEYS_CELL : OA_KEYS_BAND,
+                                    .stride = 7,
+                                    .summary = 1 };
+        struct oa_key_sets far = { .sets = fixed ? OA_KEYS_SUMMARY : OA_KEYS_STRIDED,
+                                   .stride = 7,
+                                   .summary = 1 };
         for (long i = 0; i < N; i++) {
             for (long j = 0; j <= i; j++) {
                 bool reached = false;
                 for (long m = j; m <= i && !reached; m++)
-                    reached = (oa_keys_hold(&far, true, i, m) || (fixed && m == i)) && oa_keys_hold(&near, true, m, j);
+                    reached = (oa_keys_hold(&far, true, i, m) || (fixed && m == i)) &&
+                              oa_keys_hold(&near, true, m, j);
                 assert_true(reached);
             }
         }
@@ -217,9 +236,10 @@ static void bigbird_draws_what_it_says(void **state)
 {
     (void)state;
     struct oa_case a;
-    struct oa_setup setup = {
-        .spec = "bigbird(block=2, random=2)", .precision = OA_PRECISION_F64, .queries = 40, .length = 40
-    };
+    struct oa_setup setup = { .spec = "bigbird(block=2, random=2)",
+                              .precision = OA_PRECISION_F64,
+                              .queries = 40,
+                              .length = 40 };
     enum { P = 20 };
     bool differ = false;
     assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
@@ -228,7 +248,8 @@ static void bigbird_draws_what_it_says(void **state)
         for (long p = 0; p < P; p++) {
             long extra = 0;
             for (long q = 0; q < P; q++) {
-                bool on = layout[(h * P + p) * P + q] > 0, due = p == 0 || q == 0 || p == P - 1 || q == P - 1;
+                bool on = layout[(h * P + p) * P + q] > 0,
+                     due = p == 0 || q == 0 || p == P - 1 || q == P - 1;
                 due |= labs(p - q) <= 1;
                 assert_true(on || !due);
                 extra += on && !due;
@@ -241,7 +262,8 @@ static void bigbird_draws_what_it_says(void **state)
     oa_case_close(&a);
 }
 
-/* ---- layout files ---------------------------------------------------------------------------------------------- */
+/* ---- layout files
+ * ---------------------------------------------------------------------------------------------- */
 
 static char file[64];
 
@@ -326,21 +348,24 @@ static void pooled_pairs_one_by_one(void **state)
         long b = blocks[k / 6];
         bool causal = k % 2;
         for (long n = 1; n <= 70; n += 3) {
-            struct oa_support s =
-                k / 2 % 3 == 2 ? oa_support_pooled_local(b, n, b, causal) : oa_support_pooled_sparse(b, n, k / 2 % 3);
-            struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 1, .causal = causal };
+            struct oa_support s = k / 2 % 3 == 2 ? oa_support_pooled_local(b, n, b, causal)
+                                                 : oa_support_pooled_sparse(b, n, k / 2 % 3);
+            struct oa_attention_shape a = {
+                .batch = 1, .queries = n, .keys = n, .heads = 1, .causal = causal
+            };
             double pairs = 0;
             for (long i = 0; i < n; i++)
                 for (long j = 0; j < (causal ? i + 1 : n); j++)
                     pairs += oa_support_visible(&s, &a, 0, i, j);
             if (oa_support_pairs(&s, &a, 0) != pairs)
-                fail_msg("block %ld, n %ld, causal %d: %.0f pairs, one by one %.0f", b, n, (int)causal,
-                         oa_support_pairs(&s, &a, 0), pairs);
+                fail_msg("block %ld, n %ld, causal %d: %.0f pairs, one by one %.0f", b, n,
+                         (int)causal, oa_support_pairs(&s, &a, 0), pairs);
         }
     }
 }
 
-/* Causal tiles of 64 queries: Σ_k 64·64(k + 1). Looked at one by one up to 512 blocks, from there by a sample. */
+/* Causal tiles of 64 queries: Σ_k 64·64(k + 1). Looked at one by one up to 512 blocks, from there
+ * by a sample. */
 static void tiles_of_long_sequences(void **state)
 {
     (void)state;
@@ -348,8 +373,9 @@ static void tiles_of_long_sequences(void **state)
     assert_int_equal(oa_device_open(context, OA_PRECISION_F32, true, &d), OA_OK);
     for (long blocks = 256; blocks <= 16384; blocks *= 4) {
         long n = 64 * blocks;
-        struct oa_logits a = { .shape = { .batch = 2, .queries = n, .keys = n, .heads = 3, .causal = true },
-                               .parts = 1 };
+        struct oa_logits a = {
+            .shape = { .batch = 2, .queries = n, .keys = n, .heads = 3, .causal = true }, .parts = 1
+        };
         double want = 6 * 4096.0 * (double)blocks * (double)(blocks + 1) / 2;
         double off = oa_tiles_pairs(d, &a) / want - 1;
         if (!(blocks < 512 ? off == 0 : off > -0.005 && off < 0.005))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Speeds: intervals of rounds against published tables, against all sign patterns and against simulated machines; the
- * fronts that rest on them against a reference made of tests instead of intervals; what is measured, and kept. */
+ * Speeds: intervals of rounds against published tables, against all sign patterns and against
+ * simulated machines; the fronts that rest on them against a reference made of tests instead of
+ * intervals; what is measured, and kept. */
 #include "setups.h"
 
 #include "base/seal.h"
-#include "contest/speed.h"
+#include "compare/speed.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -13,9 +14,9 @@
 
 /* ---- ranks ---- */
 
-/* Largest values of the smaller rank sum, and of the rarer sign, that are significant at 5 %, two-sided, for n = 6 … 20
- * (Wilcoxon, Katti and Wilcox 1963, table II; Dixon and Mood 1946, table 1). Intervals leave out as many averages or
- * times on either side. */
+/* Largest values of the smaller rank sum, and of the rarer sign, that are significant at 5 %,
+ * two-sided, for n = 6 … 20 (Wilcoxon, Katti and Wilcox 1963, table II; Dixon and Mood 1946, table
+ * 1). Intervals leave out as many averages or times on either side. */
 static const int rank_sums[] = { 0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52 };
 static const int signs[] = { 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 4, 5 };
 
@@ -52,7 +53,8 @@ static void intervals_leave_out_what_tables_say(void **state)
         close_to(median.value, n % 2 ? x[n / 2] : (x[n / 2] + x[n / 2 - 1]) / 2);
         close_to(median.low, x[signs[n - 6]]);
         close_to(median.high, x[n - 1 - signs[n - 6]]);
-        close_to(ratio.value, count % 2 ? averages[count / 2] : sqrt(averages[count / 2] * averages[count / 2 - 1]));
+        close_to(ratio.value, count % 2 ? averages[count / 2]
+                                        : sqrt(averages[count / 2] * averages[count / 2 - 1]));
         close_to(ratio.low, averages[rank_sums[n - 6]]);
         close_to(ratio.high, averages[count - 1 - rank_sums[n - 6]]);
     }
@@ -71,7 +73,8 @@ static void few_rounds_have_no_interval(void **state)
     assert_true(isnan(oa_median_of(x, 0).value));
 }
 
-/* All 2^n signs of n differences around 0 are equally likely: so many of the intervals must hold it. */
+/* All 2^n signs of n differences around 0 are equally likely: so many of the intervals must hold
+ * it. */
 static void intervals_of_all_signs(void **state)
 {
     (void)state;
@@ -105,15 +108,18 @@ static double disturbance(struct oa_stream s, uint64_t i)
     return 1 + 0.01 * fabs(oa_random_normal(s, 2 * i + 1)) + (u < 0.15 ? 5 * (0.15 - u) : 0);
 }
 
-/* Rounds that are slower and slower, or now and then half as fast, are so for both; each slot has its own luck, too. */
+/* Rounds that are slower and slower, or now and then half as fast, are so for both; each slot has
+ * its own luck, too. */
 static double coverage(int n, double ratio, bool paired, int times)
 {
     int holds = 0;
     for (int k = 0; k < times; k++) {
-        struct oa_stream s = oa_stream_child(oa_stream_named(3, "machine"), (uint64_t)(k + 100000 * n));
+        struct oa_stream s =
+            oa_stream_child(oa_stream_named(3, "machine"), (uint64_t)(k + 100000 * n));
         double a[OA_MOST_ROUNDS], b[OA_MOST_ROUNDS];
         for (int r = 0; r < n; r++) {
-            double round = (1 + 0.05 * r) * (oa_random_uniform(s, (uint64_t)(1000 + r)) < 0.3 ? 2 : 1);
+            double round =
+                (1 + 0.05 * r) * (oa_random_uniform(s, (uint64_t)(1000 + r)) < 0.3 ? 2 : 1);
             a[r] = ratio * round * disturbance(s, (uint64_t)(2 * r));
             b[r] = round * disturbance(s, (uint64_t)(2 * r + 1));
         }
@@ -128,16 +134,17 @@ static void ratios_are_covered_on_a_busy_machine(void **state)
     (void)state;
     static const struct {
         int n;
-        double exact; /* by subsets of the ranks with a sum up to the table's value: partitions into distinct parts
-                         (A000009) */
+        double exact; /* by subsets of the ranks with a sum up to the table's value: partitions into
+                         distinct parts (A000009) */
     } cases[] = { { 7, 1 - 2 * 3 / 128. }, { 9, 1 - 2 * 10 / 512. }, { 12, 1 - 2 * 87 / 4096. } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int times = tries(6000);
         double found = coverage(cases[i].n, 1.03, true, times), error = sqrt(0.95 * 0.05 / times);
-        printf("%d rounds: %.2f %% of the intervals hold the ratio, by the signs %.2f %%\n", cases[i].n, 100 * found,
-               100 * cases[i].exact);
+        printf("%d rounds: %.2f %% of the intervals hold the ratio, by the signs %.2f %%\n",
+               cases[i].n, 100 * found, 100 * cases[i].exact);
         if (fabs(found - cases[i].exact) > 4 * error)
-            fail_msg("%d rounds: %g of the intervals hold the ratio, not %g", cases[i].n, found, cases[i].exact);
+            fail_msg("%d rounds: %g of the intervals hold the ratio, not %g", cases[i].n, found,
+                     cases[i].exact);
     }
     assert_true(coverage(12, 1.03, false, tries(500)) <
                 0.5); /* what a slow machine does to times that are not paired */
@@ -148,7 +155,7 @@ static void ratios_are_covered_on_a_busy_machine(void **state)
 enum { MOST = 6, SEEDS = 3, ROUNDS = 8 };
 
 struct small {
-    struct oa_contest k;
+    struct oa_comparison k;
     struct oa_entry entries[MOST];
     struct oa_run runs[MOST][SEEDS];
     double times[MOST][ROUNDS];
@@ -159,25 +166,30 @@ static void make_small(struct small *m, uint64_t number, int seeds, int rounds)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(5, "fronts"), number);
     uint64_t i = 0;
-    *m = (struct small){ .k = { .entries = m->entries, .count = MOST, .seeds = seeds, .rounds = rounds } };
+    *m = (struct small){
+        .k = { .entries = m->entries, .count = MOST, .seeds = seeds, .rounds = rounds }
+    };
     m->k.equal = OA_EQUAL_TOKENS;
     for (int e = 0; e < MOST; e++) {
-        double loss = 2 + 0.02 * oa_random_normal(s, i++), time = 1 + 0.02 * oa_random_normal(s, i++);
+        double loss = 2 + 0.02 * oa_random_normal(s, i++),
+               time = 1 + 0.02 * oa_random_normal(s, i++);
         m->entries[e] = (struct oa_entry){ .attention = "x", .runs = m->runs[e] };
         m->entries[e].trainable = 100 + (double)oa_random_below(s, i++, 4);
         for (int r = 0; r < seeds; r++)
-            m->runs[e][r] = (struct oa_run){ .seed = (uint64_t)r,
-                                             .steps = 1,
-                                             .tokens = 100,
-                                             .tokens_per_second = 100 / time,
-                                             .valid_loss = loss + 0.005 * oa_random_normal(s, i++) };
+            m->runs[e][r] =
+                (struct oa_run){ .seed = (uint64_t)r,
+                                 .steps = 1,
+                                 .tokens = 100,
+                                 .tokens_per_second = 100 / time,
+                                 .valid_loss = loss + 0.005 * oa_random_normal(s, i++) };
         for (int r = 0; r < rounds; r++)
             m->times[e][r] = time * (1 + 0.02 * oa_random_normal(s, i++));
         m->entries[e].step_seconds = rounds ? m->times[e] : NULL;
     }
 }
 
-/* -1 worse, 0 open, 1 better: by the t test over three seeds, whose critical value is 4.302652729911275. */
+/* -1 worse, 0 open, 1 better: by the t test over three seeds, whose critical value
+ * is 4.302652729911275. */
 static int loss_test(const struct small *m, int a, int b)
 {
     double d[SEEDS], mean = 0, square = 0;
@@ -192,7 +204,8 @@ static int loss_test(const struct small *m, int a, int b)
     return mean < 0 ? 1 : -1;
 }
 
-/* By the signed-rank test: ranks of |log ratio| are summed by sign; up to 3 is significant for 8 rounds. */
+/* By the signed-rank test: ranks of |log ratio| are summed by sign; up to 3 is significant for 8
+ * rounds. */
 static int speed_test(const struct small *m, int a, int b)
 {
     int slower = 0, faster = 0;
@@ -214,7 +227,8 @@ static int size_test(const struct small *m, int a, int b)
     return (x < y) - (x > y);
 }
 
-static bool reference_front(const struct small *m, int i, int (*test)(const struct small *, int, int))
+static bool reference_front(const struct small *m, int i,
+                            int (*test)(const struct small *, int, int))
 {
     for (int j = 0; j < MOST; j++) {
         int loss = loss_test(m, j, i), cost = test(m, j, i);
@@ -247,11 +261,14 @@ static void fronts_are_those_of_tests(void **state)
     oa_close(c);
 }
 
-/* By hand: A and B have the same loss as far as three seeds tell, C a higher one; A and C are as fast, B is slower. */
+/* By hand: A and B have the same loss as far as three seeds tell, C a higher one; A and C are as
+ * fast, B is slower. */
 static void front_by_hand(void **state)
 {
     (void)state;
-    static const double losses[3][SEEDS] = { { 1.50, 1.52, 1.54 }, { 1.51, 1.51, 1.55 }, { 1.61, 1.63, 1.65 } };
+    static const double losses[3][SEEDS] = { { 1.50, 1.52, 1.54 },
+                                             { 1.51, 1.51, 1.55 },
+                                             { 1.61, 1.63, 1.65 } };
     static const double wobble[ROUNDS] = { 0.01, -0.01, 0.02, -0.02, 0.03, -0.03, 0.04, -0.04 };
     struct small m;
     struct oa_summary s;
@@ -271,7 +288,8 @@ static void front_by_hand(void **state)
     }
     assert_int_equal(oa_summary_make(c, &m.k, &s), OA_OK);
     assert_true(s.entries[0].front_speed && !s.entries[1].front_speed && !s.entries[2].front_speed);
-    assert_true(!s.entries[0].front_parameters && s.entries[1].front_parameters && s.entries[2].front_parameters);
+    assert_true(!s.entries[0].front_parameters && s.entries[1].front_parameters &&
+                s.entries[2].front_parameters);
     close_to(s.entries[0].step.value, 2.35);
     close_to(s.entries[0].seconds_per_step, 2.35);
     close_to(s.entries[0].tokens_per_second, 100 / 2.35);
@@ -285,7 +303,8 @@ static void front_by_hand(void **state)
 
 /* ---- measuring ---- */
 
-static const char text_file[] = "test_speed_text.txt", folder[] = "test_speed_folder", other[] = "test_speed_other";
+static const char text_file[] = "test_speed_text.txt", folder[] = "test_speed_folder",
+                  other[] = "test_speed_other";
 
 static int make_text(void **state)
 {
@@ -304,7 +323,7 @@ static struct oa_options options(void)
 
 struct held {
     oa_context *c;
-    struct oa_contest k;
+    struct oa_comparison k;
     enum oa_error error;
     const char *sentence;
     int said; /* lines of progress while speeds were measured */
@@ -319,18 +338,22 @@ static void listen(void *argument, int level, const char *line)
         h->stop = 2;
 }
 
-static void hold(struct held *h, const struct oa_options *o, const char *where, int count, int threads)
+static void hold(struct held *h, const struct oa_options *o, const char *where, int count,
+                 int threads)
 {
     static const char *const attentions[] = { "softmax", "random", "local(window=4)" };
-    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = count, .folder = where };
-    h->c = oa_open(&(struct oa_settings){ .threads = threads, .log = listen, .log_argument = h, .stop = &h->stop });
-    h->error = oa_contest_run(h->c, &r, &h->k);
+    struct oa_comparison_request r = {
+        .options = o, .attentions = attentions, .count = count, .folder = where
+    };
+    h->c = oa_open(&(struct oa_settings){
+        .threads = threads, .log = listen, .log_argument = h, .stop = &h->stop });
+    h->error = oa_comparison_run(h->c, &r, &h->k);
     oa_last_error(h->c, &h->sentence);
 }
 
 static void let_go(struct held *h)
 {
-    oa_contest_free(&h->k);
+    oa_comparison_free(&h->k);
     oa_close(h->c);
     *h = (struct held){ 0 };
 }
@@ -355,7 +378,8 @@ static void speeds_are_measured_once(void **state)
     assert_non_null(strstr(first.k.speed_machine, ", 1 threads"));
     for (int i = 0; i < 2; i++)
         for (int r = 0; r < first.k.rounds; r++)
-            assert_true(first.k.entries[i].step_seconds[r] > 0 && first.k.entries[i].step_seconds[r] < 10);
+            assert_true(first.k.entries[i].step_seconds[r] > 0 &&
+                        first.k.entries[i].step_seconds[r] < 10);
     hold(&h, &o, folder, 2, 1); /* read again */
     assert_int_equal(h.error, OA_OK);
     assert_int_equal(h.said, 0);
@@ -370,7 +394,8 @@ static void speeds_are_measured_once(void **state)
     hold(&h, &o, folder, 3, 1); /* one is not: all are measured again, in rounds with it */
     assert_int_equal(h.error, OA_OK);
     assert_true(h.said > 0);
-    assert_memory_not_equal(h.k.entries[0].step_seconds, first.k.entries[0].step_seconds, 7 * sizeof(double));
+    assert_memory_not_equal(h.k.entries[0].step_seconds, first.k.entries[0].step_seconds,
+                            7 * sizeof(double));
     let_go(&h);
     hold(&h, &o, folder, 3, 2); /* another machine */
     assert_true(h.said > 0);
@@ -387,7 +412,8 @@ static void a_stop_while_speeds_are_measured(void **state)
     shell("rm -rf %s %s", folder, other);
     hold(&h, &o, folder, 2, 1);
     expect_sentence(&h, OA_INTERRUPTED, "stopped by signal 2 while speeds were measured");
-    shell("[ ! -e %s/speed.json ] && [ -e %s/runs/attention-02/seed-2/result.json ]", folder, folder);
+    shell("[ ! -e %s/speed.json ] && [ -e %s/runs/attention-02/seed-2/result.json ]", folder,
+          folder);
     hold(&h, &o, folder, 2, 1);
     assert_int_equal(h.error, OA_OK);
     let_go(&h);
@@ -425,7 +451,8 @@ static void damaged_speeds_are_refused(void **state)
     change("rounds", json_integer(1));
     change("step_seconds", json_pack("{s:[f], s:[f]}", "softmax", 0.0, "random", 1.0));
     hold(&h, &o, folder, 2, 1);
-    expect_sentence(&h, OA_FORMAT, "must be numbers above 0; remove the file to measure speeds again");
+    expect_sentence(&h, OA_FORMAT,
+                    "must be numbers above 0; remove the file to measure speeds again");
     shell("sed 's/softmax/Softmax/' test_speed_good >%s/speed.json", folder);
     hold(&h, &o, folder, 2, 1);
     expect_sentence(&h, OA_FORMAT, "speed.json");
@@ -447,7 +474,8 @@ static void who_never_finished_has_no_speed(void **state)
     shell("rm -rf %s %s", folder, other);
     hold(&h, &o, folder, 2, 1);
     let_go(&h);
-    shell("rm -r %s/speed.json; for s in 1 2; do rm %s/runs/attention-02/seed-$s/[!r]*; done", folder, folder);
+    shell("rm -r %s/speed.json; for s in 1 2; do rm %s/runs/attention-02/seed-$s/[!r]*; done",
+          folder, folder);
     for (int seed = 1; seed <= 2; seed++) {
         char path[128];
         json_t *root;

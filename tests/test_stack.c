@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stacks of blocks: an encoder and a decoder that reads it, against plain loops; for every mechanism that padding says
- * nothing, that a decoder with a memory gives token by token what it gives at once; and gradients through both stacks
- * against differences. All in f64. */
+ * Stacks of blocks: an encoder and a decoder that reads it, against plain loops; for every
+ * mechanism that padding says nothing, that a decoder with a memory gives token by token what it
+ * gives at once; and gradients through both stacks against differences. All in f64. */
 #include "testing.h"
 
 #include "model/stack.h"
@@ -10,7 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCH = 3, LENGTH = 9, MEMORY = 7, WIDTH = 8, HEADS = 2, HEAD = WIDTH / HEADS, FFN = 12, LAYERS = 2, WORDS = 5 };
+enum {
+    BATCH = 3,
+    LENGTH = 9,
+    MEMORY = 7,
+    WIDTH = 8,
+    HEADS = 2,
+    HEAD = WIDTH / HEADS,
+    FFN = 12,
+    LAYERS = 2,
+    WORDS = 5
+};
 
 static oa_context *context;
 static struct oa_device *device;
@@ -33,7 +43,8 @@ static void fill(double *x, long n, uint64_t seed)
         x[i] = oa_random_normal(s, (uint64_t)i);
 }
 
-/* Values that no reading of the initial ones alone would get right: scales are not 1, shifts not 0. */
+/* Values that no reading of the initial ones alone would get right: scales are not 1, shifts not 0.
+ */
 static void disturb(struct oa_store *s)
 {
     for (int i = 0; i < s->count; i++) {
@@ -96,9 +107,11 @@ static void close_pair(struct pair *p)
     oa_store_free(&p->store);
 }
 
-static oa_tensor *encode(struct pair *p, const double *x, long batch, long length, const int32_t *lengths)
+static oa_tensor *encode(struct pair *p, const double *x, long batch, long length,
+                         const int32_t *lengths)
 {
-    struct oa_stack_input in = { .x = oa_tensor_from(&p->tape, x, batch * length, WIDTH, WIDTH, true),
+    struct oa_stack_input in = { .x = oa_tensor_from(&p->tape, x, batch * length, WIDTH, WIDTH,
+                                                     true),
                                  .batch = batch,
                                  .length = length,
                                  .lengths = lengths };
@@ -114,8 +127,8 @@ static oa_tensor *encode(struct pair *p, const double *x, long batch, long lengt
 static oa_tensor *decode(struct pair *p, oa_tensor *memory, long first, long batch, long length,
                          const struct oa_stack_state *state)
 {
-    struct oa_stack_input in = { .x = oa_tensor_from(&p->tape, p->target + first * WIDTH, batch * length, WIDTH, WIDTH,
-                                                     true),
+    struct oa_stack_input in = { .x = oa_tensor_from(&p->tape, p->target + first * WIDTH,
+                                                     batch * length, WIDTH, WIDTH, true),
                                  .memory = memory,
                                  .batch = batch,
                                  .length = length,
@@ -136,7 +149,9 @@ static void reset(struct pair *p, bool record)
     oa_tape_reset(&p->tape, record, false, (struct oa_stream){ 0 });
 }
 
-/* ---- plain loops ------------------------------------------------------------------------------------------------ */
+/* ---- plain loops
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static const double *value(const struct pair *p, const char *prefix, const char *name)
 {
@@ -148,8 +163,8 @@ static const double *value(const struct pair *p, const char *prefix, const char 
     return q->value;
 }
 
-static void plain_norm(const struct pair *p, const char *prefix, const char *name, long rows, const double *x,
-                       double *y)
+static void plain_norm(const struct pair *p, const char *prefix, const char *name, long rows,
+                       const double *x, double *y)
 {
     char weight[64], bias[64];
     snprintf(weight, sizeof weight, "%s.weight", name);
@@ -162,12 +177,13 @@ static void plain_norm(const struct pair *p, const char *prefix, const char *nam
         for (long i = 0; i < WIDTH; i++)
             variance += pow(x[r * WIDTH + i] - mean, 2) / WIDTH;
         for (long i = 0; i < WIDTH; i++)
-            y[r * WIDTH + i] = (x[r * WIDTH + i] - mean) / sqrt(variance + 1e-5) * scale[i] + shift[i];
+            y[r * WIDTH + i] =
+                (x[r * WIDTH + i] - mean) / sqrt(variance + 1e-5) * scale[i] + shift[i];
     }
 }
 
-static void plain_linear(const struct pair *p, const char *prefix, const char *name, long rows, long in, long out,
-                         const double *x, double *y)
+static void plain_linear(const struct pair *p, const char *prefix, const char *name, long rows,
+                         long in, long out, const double *x, double *y)
 {
     char weight[64], bias[64];
     snprintf(weight, sizeof weight, "%s.weight", name);
@@ -182,8 +198,8 @@ static void plain_linear(const struct pair *p, const char *prefix, const char *n
 }
 
 /* softmax(q kᵀ/√K) v of one head of one sequence, written into its columns of o. */
-static void plain_head(long h, long queries, long keys, bool causal, const double *q, const double *k, const double *v,
-                       double *o)
+static void plain_head(long h, long queries, long keys, bool causal, const double *q,
+                       const double *k, const double *v, double *o)
 {
     for (long i = 0; i < queries; i++) {
         double weight[LENGTH], sum = 0;
@@ -203,10 +219,12 @@ static void plain_head(long h, long queries, long keys, bool causal, const doubl
 }
 
 /* Adds to x what attention to `memory` (itself: normed) makes of normed x. */
-static void plain_attention(const struct pair *p, const char *prefix, const char *norm, const char *attention, long n,
-                            const double *memory, long m, bool causal, double *x)
+static void plain_attention(const struct pair *p, const char *prefix, const char *norm,
+                            const char *attention, long n, const double *memory, long m,
+                            bool causal, double *x)
 {
-    double y[LENGTH * WIDTH], q[LENGTH * WIDTH], k[LENGTH * WIDTH], v[LENGTH * WIDTH], o[LENGTH * WIDTH];
+    double y[LENGTH * WIDTH], q[LENGTH * WIDTH], k[LENGTH * WIDTH], v[LENGTH * WIDTH],
+        o[LENGTH * WIDTH];
     char inner[96];
     snprintf(inner, sizeof inner, "%s%s.", prefix, attention);
     plain_norm(p, prefix, norm, n, x, y);
@@ -235,7 +253,8 @@ static void plain_feed_forward(const struct pair *p, const char *prefix, long n,
 }
 
 /* x becomes what the stack makes of one sequence of n rows. */
-static void plain_stack(const struct pair *p, const char *role, const double *memory, long m, long n, double *x)
+static void plain_stack(const struct pair *p, const char *role, const double *memory, long m,
+                        long n, double *x)
 {
     char prefix[64];
     bool decoder = memory;
@@ -252,7 +271,8 @@ static void plain_stack(const struct pair *p, const char *role, const double *me
     memcpy(x, y, (size_t)(n * WIDTH) * sizeof *x);
 }
 
-static void assert_rows(const char *what, const double *a, const double *b, long rows, double tolerance)
+static void assert_rows(const char *what, const double *a, const double *b, long rows,
+                        double tolerance)
 {
     for (long i = 0; i < rows * WIDTH; i++)
         if (!(fabs(a[i] - b[i]) <= tolerance * (1 + fabs(b[i]))))
@@ -265,7 +285,8 @@ static void stacks_equal_plain_loops(void **state)
     (void)state;
     assert_true(open_pair(&p, "softmax", "softmax", "softmax"));
     reset(&p, false);
-    oa_tensor *memory = encode(&p, p.source, BATCH, MEMORY, p.lengths), *y = decode(&p, memory, 0, BATCH, LENGTH, NULL);
+    oa_tensor *memory = encode(&p, p.source, BATCH, MEMORY, p.lengths),
+              *y = decode(&p, memory, 0, BATCH, LENGTH, NULL);
     for (long b = 0; b < BATCH; b++) {
         double e[LENGTH * WIDTH], d[LENGTH * WIDTH];
         long m = p.lengths[b];
@@ -289,11 +310,14 @@ static void first_values_follow_the_branches(void **state)
     double three = oa_store_find(&p.store, "decoder.layers.1.ffn.out.weight")->scale;
     assert_true(fabs(two - 1 / sqrt(2 * LAYERS * FFN)) < 1e-15);
     assert_true(fabs(three - 1 / sqrt(3 * LAYERS * FFN)) < 1e-15);
-    assert_true(fabs(oa_store_find(&p.store, "decoder.layers.0.ffn.in.weight")->scale - 1 / sqrt(WIDTH)) < 1e-15);
+    assert_true(fabs(oa_store_find(&p.store, "decoder.layers.0.ffn.in.weight")->scale -
+                     1 / sqrt(WIDTH)) < 1e-15);
     close_pair(&p);
 }
 
-/* ---- padding ---------------------------------------------------------------------------------------------------- */
+/* ---- padding
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* Rows of real tokens, with NaN in the padding of the input, are those of each sequence alone. */
 static void check_padding(struct pair *p, const char *name)
@@ -320,7 +344,8 @@ static void padding_says_nothing(void **state)
     (void)state;
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         char spec[96];
-        /* a mixture needs components, a layout a choice of one, sets of keys blocks that fit into a short sequence */
+        /* a mixture needs components, a layout a choice of one, sets of keys blocks that fit into a
+         * short sequence */
         snprintf(spec, sizeof spec, "%s",
                  strcmp(m->name, "mix") == 0            ? "softmax + random"
                  : strcmp(m->name, "block-sparse") == 0 ? "block-sparse(block=2, from=local)"
@@ -335,7 +360,8 @@ static void padding_says_nothing(void **state)
     assert_int_equal(tried, 25);
 }
 
-/* ---- token by token --------------------------------------------------------------------------------------------- */
+/* ---- token by token
+ * --------------------------------------------------------------------------------------------- */
 
 /* The states of a decoder read the memory of sequence b once, and then know it. */
 static void check_steps(struct pair *p, const char *name, long b)
@@ -346,7 +372,8 @@ static void check_steps(struct pair *p, const char *name, long b)
     int32_t all[BATCH];
     memcpy(all, lengths, sizeof all);
     reset(p, false);
-    memcpy(memory, encode(p, p->source + b * MEMORY * WIDTH, 1, MEMORY, &all[b])->data, sizeof memory);
+    memcpy(memory, encode(p, p->source + b * MEMORY * WIDTH, 1, MEMORY, &all[b])->data,
+           sizeof memory);
     lengths[0] = all[b];
     reset(p, false);
     oa_tensor *m = oa_tensor_from(&p->tape, memory, MEMORY, WIDTH, WIDTH, false);
@@ -410,11 +437,14 @@ static void copies_are_independent(void **state)
     close_pair(&p);
 }
 
-/* ---- gradients -------------------------------------------------------------------------------------------------- */
+/* ---- gradients
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static double loss(struct pair *p, bool record)
 {
-    static const int32_t target[BATCH * LENGTH] = { 0, 1, 2, 3, 4, 1, 1, 0, 2, 3, 1, 4, 0, 0, -1, 2, 4, 1, 3, 3, 2, 1 };
+    static const int32_t target[BATCH * LENGTH] = { 0, 1, 2, 3,  4, 1, 1, 0, 2, 3, 1,
+                                                    4, 0, 0, -1, 2, 4, 1, 3, 3, 2, 1 };
     reset(p, record);
     oa_tensor *memory = encode(p, p->source, BATCH, MEMORY, p->lengths);
     return oa_linear_loss_op(&p->tape, decode(p, memory, 0, BATCH, LENGTH, NULL), p->table, NULL,
@@ -449,7 +479,8 @@ static void gradients_reach_both_stacks(void **state)
         for (int k = 0; q->trainable && k < 2; k++) {
             double exact = ((const double *)q->gradient)[at[k]], numeric = slope(&p, q, at[k]);
             if (!(fabs(exact - numeric) <= 1e-6 * (1 + fabs(exact))))
-                fail_msg("%s[%ld]: the gradient is %.12g, differences say %.12g", q->name, at[k], exact, numeric);
+                fail_msg("%s[%ld]: the gradient is %.12g, differences say %.12g", q->name, at[k],
+                         exact, numeric);
         }
     }
     close_pair(&p);
@@ -458,9 +489,12 @@ static void gradients_reach_both_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stacks_equal_plain_loops), cmocka_unit_test(first_values_follow_the_branches),
-        cmocka_unit_test(padding_says_nothing),     cmocka_unit_test(steps_equal_the_whole),
-        cmocka_unit_test(copies_are_independent),   cmocka_unit_test(gradients_reach_both_stacks),
+        cmocka_unit_test(stacks_equal_plain_loops),
+        cmocka_unit_test(first_values_follow_the_branches),
+        cmocka_unit_test(padding_says_nothing),
+        cmocka_unit_test(steps_equal_the_whole),
+        cmocka_unit_test(copies_are_independent),
+        cmocka_unit_test(gradients_reach_both_stacks),
     };
     context = oa_open(&(struct oa_settings){ .threads = 2 });
     assert_int_equal(oa_device_open(context, OA_PRECISION_F64, false, &device), OA_OK);

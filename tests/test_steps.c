@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decoding states, beside what `orthant verify` proves of them: they are as small as is claimed, allocate nothing once
- * they are warm, are copied and used again, do not depend on threads; tables end where they end. */
+ * Decoding states, beside what `orthant verify` proves of them: they are as small as is claimed,
+ * allocate nothing once they are warm, are copied and used again, do not depend on threads; tables
+ * end where they end. */
 #include "testing.h"
 
 #include "verify/verify.h"
@@ -27,7 +28,8 @@ static int close_context(void **state)
     return 0;
 }
 
-/* ---- cases ----------------------------------------------------------------------------------------------------------
+/* ---- cases
+ * ----------------------------------------------------------------------------------------------------------
  */
 
 static void check(const struct oa_case *a)
@@ -45,7 +47,8 @@ static struct oa_state *open_state(const struct oa_case *a)
     return s;
 }
 
-static void steps(struct oa_case *a, struct oa_state *s, long b, long from, long to, long chunk, double *y)
+static void steps(struct oa_case *a, struct oa_state *s, long b, long from, long to, long chunk,
+                  double *y)
 {
     for (long t = from; t < to; t += chunk) {
         oa_case_step(a, s, b, t, oa_min(chunk, to - t), y + t * a->D);
@@ -81,7 +84,8 @@ static int for_all(struct oa_setup setup, enum oa_mode mode, property *p)
     return cases;
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------------------------------
+/* ---- what is kept
+ * ---------------------------------------------------------------------------------------------------
  */
 
 static double claimed(const struct oa_layer *l, long t)
@@ -99,7 +103,8 @@ static void keeps_what_is_claimed(struct oa_case *a)
     struct oa_state *s = open_state(a);
     for (long t = 0; t < a->T; t++) {
         steps(a, s, 0, t, t + 1, 1, y);
-        double want = claimed(&a->rig.layer, a->memory ? a->S : t + 1), got = oa_layer_state_numbers(&a->rig.layer, s);
+        double want = claimed(&a->rig.layer, a->memory ? a->S : t + 1),
+               got = oa_layer_state_numbers(&a->rig.layer, s);
         if (want != got)
             fail_msg("%s (%s): %g numbers are kept after token %ld, %g are claimed", a->setup.spec,
                      oa_mode_name(a->setup.mode), got, t, want);
@@ -145,7 +150,8 @@ static void allocates_nothing(struct oa_case *a)
     size_t bytes = bytes_held(&a->rig.layer, s);
     steps(a, s, 0, WARM, MORE, 1, y);
     if (oa_allocations(a->context) != before)
-        fail_msg("%s: %ld allocations in %d tokens", a->setup.spec, oa_allocations(a->context) - before, MORE - WARM);
+        fail_msg("%s: %ld allocations in %d tokens", a->setup.spec,
+                 oa_allocations(a->context) - before, MORE - WARM);
     assert_true(bytes_held(&a->rig.layer, s) == bytes);
     double numbers = most_claimed(&a->rig.layer, WARM, MORE);
     if (most_claimed(&a->rig.layer, 3 * WARM, 3 * MORE) == numbers &&
@@ -161,10 +167,12 @@ static void allocations(void **state)
     assert_true(for_all(setup, OA_MODE_CAUSAL, allocates_nothing) > 100);
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------------------------
+/* ---- copies
+ * ---------------------------------------------------------------------------------------------------------
  */
 
-/* A copy goes on as the original would have, bit for bit, whatever it held before, and whatever the original does. */
+/* A copy goes on as the original would have, bit for bit, whatever it held before, and whatever the
+ * original does. */
 static void copies_go_on(struct oa_case *a)
 {
     long half = a->T / 2, rest = (a->T - half) * a->D;
@@ -175,11 +183,13 @@ static void copies_go_on(struct oa_case *a)
     oa_layer_state_reset(&a->rig.layer, s);
     steps(a, s, 0, 0, half, 1, y);
     assert_int_equal(oa_layer_state_copy(&a->rig.layer, s, copy), OA_OK);
-    assert_true(oa_layer_state_numbers(&a->rig.layer, s) == oa_layer_state_numbers(&a->rig.layer, copy));
+    assert_true(oa_layer_state_numbers(&a->rig.layer, s) ==
+                oa_layer_state_numbers(&a->rig.layer, copy));
     steps(a, s, 1, half, a->T, 1, y); /* other tokens */
     steps(a, copy, 0, half, a->T, 1, y);
     if (memcmp(y + half * a->D, want + half * a->D, (size_t)rest * sizeof *y) != 0)
-        fail_msg("%s (%s): a copied state goes on otherwise", a->setup.spec, oa_mode_name(a->setup.mode));
+        fail_msg("%s (%s): a copied state goes on otherwise", a->setup.spec,
+                 oa_mode_name(a->setup.mode));
     oa_layer_state_close(&a->rig.layer, s);
     oa_layer_state_close(&a->rig.layer, copy);
 }
@@ -192,7 +202,8 @@ static void copies(void **state)
     assert_true(for_all(setup, OA_MODE_CROSS, copies_go_on) > 50);
 }
 
-/* ---- summaries ------------------------------------------------------------------------------------------------------
+/* ---- summaries
+ * ------------------------------------------------------------------------------------------------------
  */
 
 /* `sparse(fixed)` over n tokens, so many that only the summaries of most strides are left. */
@@ -212,12 +223,14 @@ static double distance(const struct oa_case *a, const double *x, const double *y
 }
 
 /* At any time there are the summaries and two strides at most. */
-static void holds_summaries(const struct oa_case *a, const struct oa_state *s, const struct summaries *c)
+static void holds_summaries(const struct oa_case *a, const struct oa_state *s,
+                            const struct summaries *c)
 {
     double rows = (double)(2 * c->stride + c->summary * (a->T / c->stride));
     double most = rows * 2 * (double)a->D * (double)a->rig.device->numbers.act_size;
     if ((double)bytes_held(&a->rig.layer, s) > most)
-        fail_msg("%s: %zu bytes are held, %g would do", a->setup.spec, bytes_held(&a->rig.layer, s), most);
+        fail_msg("%s: %zu bytes are held, %g would do", a->setup.spec, bytes_held(&a->rig.layer, s),
+                 most);
 }
 
 /* Steps of so many tokens give the rows of the whole, which has been run. */
@@ -252,13 +265,15 @@ static void goes_on_from_summaries(struct oa_case *a, const struct summaries *c)
 static void summaries(void **state)
 {
     (void)state;
-    static const struct summaries of[] = { { 4, 1 }, { 5, 2 }, { 7, 4 }, { 3, 2 }, { 10, 1 }, { 1, 1 }, { 4, 9 } };
-    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32, OA_PRECISION_BF16 };
+    static const struct summaries of[] = { { 4, 1 },  { 5, 2 }, { 7, 4 }, { 3, 2 },
+                                           { 10, 1 }, { 1, 1 }, { 4, 9 } };
+    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32,
+                                                    OA_PRECISION_BF16 };
     for (int i = 0; i < (int)(sizeof of / sizeof of[0]) * 6; i++) {
         const struct summaries *c = &of[i / 6];
         char spec[80];
-        snprintf(spec, sizeof spec, "sparse(fixed, stride=%ld, summary=%ld, heads=%s%s)", c->stride, c->summary,
-                 i % 2 ? "split" : "merged", c->stride == 7 ? ", qk=haar" : "");
+        snprintf(spec, sizeof spec, "sparse(fixed, stride=%ld, summary=%ld, heads=%s%s)", c->stride,
+                 c->summary, i % 2 ? "split" : "merged", c->stride == 7 ? ", qk=haar" : "");
         struct oa_setup setup = { .spec = spec,
                                   .mode = OA_MODE_CAUSAL,
                                   .precision = precisions[i / 2 % 3],
@@ -272,7 +287,8 @@ static void summaries(void **state)
     }
 }
 
-/* Up to 6 tokens polynomial attention of 4 channels has less in keys and values, 8 numbers each, than in its sums, 51.
+/* Up to 6 tokens polynomial attention of 4 channels has less in keys and values, 8 numbers each,
+ * than in its sums, 51.
  */
 static void keeps_the_less(const struct oa_setup *setup)
 {
@@ -283,7 +299,8 @@ static void keeps_the_less(const struct oa_setup *setup)
     assert_int_equal(oa_case_run(&a), OA_OK);
     goes_as_the_whole(&a, s, 7);
     goes_as_the_whole(&a, s, 1);
-    assert_true(oa_layer_state_numbers(&a.rig.layer, s) == (setup->length == 6 ? 2 * 6 * 8 : 2 * 51));
+    assert_true(oa_layer_state_numbers(&a.rig.layer, s) ==
+                (setup->length == 6 ? 2 * 6 * 8 : 2 * 51));
     oa_layer_state_close(&a.rig.layer, s);
     copies_go_on(&a);
     oa_case_close(&a);
@@ -292,25 +309,29 @@ static void keeps_the_less(const struct oa_setup *setup)
 static void polynomial_keeps_the_less(void **state)
 {
     (void)state;
-    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32, OA_PRECISION_BF16 };
+    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32,
+                                                    OA_PRECISION_BF16 };
     for (int i = 0; i < 24; i++) {
         long tokens = i % 2 ? 40 : 6;
-        keeps_the_less(&(struct oa_setup){ .spec = i < 12 ? "polynomial" : "polynomial(bias=1, qk=haar)",
-                                           .mode = i / 6 % 2 ? OA_MODE_CROSS : OA_MODE_CAUSAL,
-                                           .precision = precisions[i / 2 % 3],
-                                           .heads = 2,
-                                           .queries = tokens,
-                                           .keys = tokens,
-                                           .length = tokens });
+        keeps_the_less(
+            &(struct oa_setup){ .spec = i < 12 ? "polynomial" : "polynomial(bias=1, qk=haar)",
+                                .mode = i / 6 % 2 ? OA_MODE_CROSS : OA_MODE_CAUSAL,
+                                .precision = precisions[i / 2 % 3],
+                                .heads = 2,
+                                .queries = tokens,
+                                .keys = tokens,
+                                .length = tokens });
     }
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------------------
+/* ---- threads
+ * --------------------------------------------------------------------------------------------------------
  */
 
 enum { THREAD_TOKENS = 20, THREAD_WIDTH = 32 };
 
-static void run_with(const struct oa_setup *setup, int threads, double y[THREAD_TOKENS * THREAD_WIDTH])
+static void run_with(const struct oa_setup *setup, int threads,
+                     double y[THREAD_TOKENS * THREAD_WIDTH])
 {
     struct oa_case a;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = threads });
@@ -335,14 +356,17 @@ static void same_bits(struct oa_case *a)
 static void threads(void **state)
 {
     (void)state;
-    struct oa_setup setup = {
-        .queries = THREAD_TOKENS, .length = THREAD_TOKENS, .width = THREAD_WIDTH, .heads = 4, .batch = 1
-    };
+    struct oa_setup setup = { .queries = THREAD_TOKENS,
+                              .length = THREAD_TOKENS,
+                              .width = THREAD_WIDTH,
+                              .heads = 4,
+                              .batch = 1 };
     assert_true(for_all(setup, OA_MODE_CAUSAL, same_bits) > 50);
 }
 
 /* ---- ends and refusals
- * ------------------------------------------------------------------------------------------------ */
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void says(enum oa_error want, enum oa_error got, const char *words)
 {
@@ -357,11 +381,15 @@ static void says(enum oa_error want, enum oa_error got, const char *words)
 static void tables_end(void **state)
 {
     (void)state;
-    static const char *const bound[] = { "dense", "random",           "factorized-dense",   "factorized-random",
-                                         "mixer", "random + softmax", "softmax:1 | dense:1" };
+    static const char *const bound[] = {
+        "dense", "random",           "factorized-dense",   "factorized-random",
+        "mixer", "random + softmax", "softmax:1 | dense:1"
+    };
     for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
         struct oa_case a;
-        struct oa_setup setup = { .spec = bound[i], .mode = OA_MODE_CAUSAL, .queries = 9, .length = 8 };
+        struct oa_setup setup = {
+            .spec = bound[i], .mode = OA_MODE_CAUSAL, .queries = 9, .length = 8
+        };
         assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
         double *y = oa_case_room(&a, 9 * a.D);
         struct oa_state *s = open_state(&a);
@@ -388,7 +416,8 @@ static void refusals(void **state)
 {
     (void)state;
     says(OA_UNSUPPORTED, open_refused("softmax", OA_MODE_BOTH), "self-attention must be causal");
-    says(OA_UNSUPPORTED, open_refused("performer(kernel=sderf)", OA_MODE_CROSS), "all queries at once");
+    says(OA_UNSUPPORTED, open_refused("performer(kernel=sderf)", OA_MODE_CROSS),
+         "all queries at once");
     struct oa_case a;
     struct oa_state *s;
     struct oa_setup setup = { .spec = "softmax", .mode = OA_MODE_CAUSAL };

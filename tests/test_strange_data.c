@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Data as strangers have them: JSON lines as Python reads them (tests/json_lines), whole numbers as labels, files whose
- * names say another format, classes with one example, labels that only evaluation has. */
+ * Data as strangers have them: JSON lines as Python reads them (tests/json_lines), whole numbers as
+ * labels, files whose names say another format, classes with one example, labels that only
+ * evaluation has. */
 #include "examples_setup.h"
 
 #include "data/json_line.h"
@@ -8,7 +9,8 @@
 #include <jansson.h>
 #include <math.h>
 
-/* ---- JSON lines ----------------------------------------------------------------------------------------------------
+/* ---- JSON lines
+ * ----------------------------------------------------------------------------------------------------
  */
 
 static bool read_line_of(FILE *f, char line[1024])
@@ -27,7 +29,9 @@ static char classify_line(const char *line, struct oa_json_object *o, struct oa_
     if (!oa_json_object_cut(o, line, strlen(line), &fault))
         return '-';
     write_text("line.jsonl", line);
-    struct oa_example_request r = { .train = "line.jsonl", .columns = "t,t2", .answer = OA_ANSWER_TEXT };
+    struct oa_example_request r = { .train = "line.jsonl",
+                                    .columns = "t,t2",
+                                    .answer = OA_ANSWER_TEXT };
     struct oa_text both;
     oa_text_init(&both, context);
     size_t end = strlen(line);
@@ -65,7 +69,8 @@ static void json_lines_are_those_of_python(void **state)
         char kind = classify_line(line, &o, &text);
         json_t *expected = right[0] == '=' ? json_loads(right + 1, JSON_DECODE_ANY, NULL) : NULL;
         const char *wanted = json_string_value(expected);
-        bool blank = wanted && !*wanted; /* a row without a source is left out, and then there is none */
+        bool blank =
+            wanted && !*wanted; /* a row without a source is left out, and then there is none */
         if (blank ? kind == '-' : kind != right[0] || (wanted && strcmp(wanted, text.s) != 0))
             fail_msg("%s: read as %c%s, right is %s", line, kind, kind == '=' ? text.s : "", right);
         json_decref(expected);
@@ -86,8 +91,10 @@ static void refused_values_are_named(void **state)
         { "{\"label\": \"p\", \"text\": \"\\ud800\"}",
           "has half a character (a surrogate without the other one) in it, at "
           "the key \"text\"" },
-        { "{\"label\": \"p\", \"text\": \"a\\u0000\"}", "has the character \\u0000 in it, at the key \"text\"" },
-        { "{\"label\": \"p\", \"label\": \"q\", \"text\": \"a\"}", "more than one value has the key \"label\"" },
+        { "{\"label\": \"p\", \"text\": \"a\\u0000\"}",
+          "has the character \\u0000 in it, at the key \"text\"" },
+        { "{\"label\": \"p\", \"label\": \"q\", \"text\": \"a\"}",
+          "more than one value has the key \"label\"" },
         { "{\"label\": 1e400, \"text\": \"a\"}", "the value 1e400 is no finite number" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -104,7 +111,8 @@ static void refused_values_are_named(void **state)
     refused(OA_ANSWER_CLASS, NULL, "x.jsonl", NULL, OA_FORMAT, "nested more than 500 deep");
 }
 
-/* ---- labels --------------------------------------------------------------------------------------------------------
+/* ---- labels
+ * --------------------------------------------------------------------------------------------------------
  */
 
 static void assert_classes(const char *file, const char *content, const char *names)
@@ -126,7 +134,8 @@ static void characters_of_two_halves(void **state)
 {
     (void)state;
     assert_classes("x.jsonl",
-                   "{\"label\": \"\\ud83d\\udc00\", \"text\": \"a\"}\n{\"label\": \"\\ud800\\udfff\", \"text\": "
+                   "{\"label\": \"\\ud83d\\udc00\", \"text\": \"a\"}\n{\"label\": "
+                   "\"\\ud800\\udfff\", \"text\": "
                    "\"b\"}\n",
                    "\xf0\x90\x8f\xbf \xf0\x9f\x90\x80");
 }
@@ -135,12 +144,13 @@ static void a_whole_number_is_one_class(void **state)
 {
     (void)state;
     assert_classes("n.tsv", "10\ta\n10.0\tb\n2\tc\n1e1\td\n", "2 10");
-    expect_notice(
-        "training examples: 2 labels are spelled otherwise than the class: a whole number is that number, and "
-        "blanks around a label do not count (\"10.0\" is \"10\")");
+    expect_notice("training examples: 2 labels are spelled otherwise than the class: a whole "
+                  "number is that number, and "
+                  "blanks around a label do not count (\"10.0\" is \"10\")");
     assert_classes("n.csv", "-0.0,a\n0,b\n100.0,c\n", "0 100");
     assert_classes("n.jsonl",
-                   "{\"label\": 10.0, \"text\": \"a\"}\n{\"label\": 10, \"text\": \"b\"}\n{\"label\": \"1e1\", "
+                   "{\"label\": 10.0, \"text\": \"a\"}\n{\"label\": 10, \"text\": "
+                   "\"b\"}\n{\"label\": \"1e1\", "
                    "\"text\": \"c\"}\n{\"label\": 20.0, \"text\": \"c\"}\n",
                    "10 20");
     expect_notice("3 labels are");
@@ -148,7 +158,8 @@ static void a_whole_number_is_one_class(void **state)
     assert_classes("n.tsv", "007\ta\n7\tb\n1.10\tc\n1.1\td\n1e1x\te\n", "007 1.1 1.10 1e1x 7");
     assert_null(strstr(notices, "spelled otherwise"));
     /* blanks around labels are those of the file, not of the class */
-    assert_classes("n.tsv", "spam \ta\n spam\tb\n\xc2\xa0ham\xe3\x80\x80\tc\n3 \td\n", "3 ham spam");
+    assert_classes("n.tsv", "spam \ta\n spam\tb\n\xc2\xa0ham\xe3\x80\x80\tc\n3 \td\n",
+                   "3 ham spam");
     expect_notice("4 labels are spelled otherwise than the class");
     struct oa_labels old;
     char *names[] = { (char[]){ "0" }, (char[]){ "1e+01" }, (char[]){ "1e+02" } };
@@ -165,24 +176,25 @@ static void labels_of_evaluation_alone_are_told(void **state)
     write_text("n.tsv", "a\tx\nb\ty\na\tz\n");
     write_text("v.tsv", "a\tx1\nnew\ty1\nb\tz1\nnew\tw1\nodd\tq\n");
     assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "n.tsv", "v.tsv", "v.tsv", &t), OA_OK);
-    expect_notice(
-        "validation examples: 3 of 5 have a label that no training example has (\"new\" (2), \"odd\" (1); the "
-        "first is v.tsv, line 2): they count as wrong");
+    expect_notice("validation examples: 3 of 5 have a label that no training example has (\"new\" "
+                  "(2), \"odd\" (1); the "
+                  "first is v.tsv, line 2): they count as wrong");
     expect_notice("test examples: 3 of 5");
     oa_example_texts_close(&t);
     struct oa_example_request r = {
         .train = "n.tsv", .valid = "v.tsv", .answer = OA_ANSWER_CLASS, .refuse_unknown = true
     };
     assert_int_equal(oa_example_texts_open(context, &r, &t), OA_FORMAT);
-    expect_error(OA_FORMAT,
-                 "v.tsv, line 2: the label \"new\" is none of the labels of the training examples, which are "
-                 "\"a\", \"b\"; data.unknown_labels = wrong counts it as wrong");
+    expect_error(OA_FORMAT, "v.tsv, line 2: the label \"new\" is none of the labels of the "
+                            "training examples, which are "
+                            "\"a\", \"b\"; data.unknown_labels = wrong counts it as wrong");
     write_text("v.tsv", "x1\ta\ny1\tb\n");
     refused(OA_ANSWER_CLASS, NULL, "n.tsv", "v.tsv", OA_FORMAT,
             "and so are all others of this side: is another column");
 }
 
-/* ---- formats -------------------------------------------------------------------------------------------------------
+/* ---- formats
+ * -------------------------------------------------------------------------------------------------------
  */
 
 #define PAIRS(a, b) a "\t" b "\n" a " two\t" b " two\n" a " three\t" b " three\n"
@@ -204,13 +216,15 @@ static void names_in_capitals_are_the_same(void **state)
     }
     write_text("c.CSV", "label,text\n1,\"a, b\"\n2,c\n");
     assert_row(OA_ANSWER_CLASS, NULL, "c.CSV", 0, (const char *const[]){ "1", "a, b", NULL });
-    assert_true(oa_holds_pictures("x.BIN") && oa_holds_pictures("x.bin.GZ") && !oa_holds_pictures("x.bin.txt"));
+    assert_true(oa_holds_pictures("x.BIN") && oa_holds_pictures("x.bin.GZ") &&
+                !oa_holds_pictures("x.bin.txt"));
 }
 
 static void other_formats_are_refused(void **state)
 {
     (void)state;
-    static const char objects[] = "{\"label\": 1, \"text\": \"a\"}\n{\"label\": 2, \"text\": \"b\"}\n";
+    static const char objects[] =
+        "{\"label\": 1, \"text\": \"a\"}\n{\"label\": 2, \"text\": \"b\"}\n";
     static const struct {
         enum oa_answer answer;
         const char *file, *content, *words;
@@ -221,10 +235,13 @@ static void other_formats_are_refused(void **state)
         { OA_ANSWER_CLASS, "x.tsv", "label,text\n1,a\n2,b\n",
           "all have as many commas; a table with commas is named *.csv" },
         { OA_ANSWER_CLASS, "x.tsv", "label;text\n1;a\n2;b\n", "all have as many semicolons" },
-        { OA_ANSWER_CLASS, "x.csv", "label\ttext\n1\ta, b\n2\tb\n", "its cells are between tabs, not commas" },
-        { OA_ANSWER_CLASS, "x.csv", "1;a, b\n2;c, d, e\n", "its cells are between semicolons, not commas" },
+        { OA_ANSWER_CLASS, "x.csv", "label\ttext\n1\ta, b\n2\tb\n",
+          "its cells are between tabs, not commas" },
+        { OA_ANSWER_CLASS, "x.csv", "1;a, b\n2;c, d, e\n",
+          "its cells are between semicolons, not commas" },
         { OA_ANSWER_CLASS, "x.jsonl", "label\ttext\n1\ta\n", "a table with tabs is named *.tsv" },
-        { OA_ANSWER_CLASS, "x.json", "[{\"label\": 1, \"text\": \"a\"}]", "jq -c '.[]' makes lines of a list" },
+        { OA_ANSWER_CLASS, "x.json", "[{\"label\": 1, \"text\": \"a\"}]",
+          "jq -c '.[]' makes lines of a list" },
         { OA_ANSWER_CLASS, "x.jsonl", "{\n \"label\": 1\n}\n", "jq -c . makes a line of each" },
         { OA_ANSWER_CLASS, "x.tsv", "PK\x03\x04zip", "it is a ZIP archive" },
         { OA_ANSWER_CLASS, "x.tsv",
@@ -240,10 +257,12 @@ static void other_formats_are_refused(void **state)
                 "1\0\t\0a\0\n\0"
                 "2\0\t\0b\0\n\0",
                 16);
-    refused(OA_ANSWER_CLASS, NULL, "x.tsv", NULL, OA_FORMAT, "it looks like UTF-16: convert it (iconv -f UTF-16LE");
+    refused(OA_ANSWER_CLASS, NULL, "x.tsv", NULL, OA_FORMAT,
+            "it looks like UTF-16: convert it (iconv -f UTF-16LE");
     write_text("a.txt", PAIRS("ein", "one"));
     write_text("b.txt", PAIRS("eine", "an"));
-    refused(OA_ANSWER_TEXT, NULL, "a.txt,b.txt", NULL, OA_FORMAT, "have 2 columns; name tables *.tsv");
+    refused(OA_ANSWER_TEXT, NULL, "a.txt,b.txt", NULL, OA_FORMAT,
+            "have 2 columns; name tables *.tsv");
     write_text("a.txt", objects);
     write_text("b.txt", objects);
     refused(OA_ANSWER_TEXT, NULL, "a.txt,b.txt", NULL, OA_FORMAT,
@@ -274,7 +293,8 @@ static void ordinary_texts_are_read(void **state)
     oa_example_texts_close(&t);
 }
 
-/* ---- splits by class ------------------------------------------------------------------------------------------------
+/* ---- splits by class
+ * ------------------------------------------------------------------------------------------------
  */
 
 enum { CLASSES = 5 };
@@ -289,7 +309,8 @@ static void count_classes(const struct oa_rows *rows, int count[CLASSES])
     }
 }
 
-/* Each class has its share up to one row, none all of its rows, all together as many as without classes. */
+/* Each class has its share up to one row, none all of its rows, all together as many as without
+ * classes. */
 static void classes_keep_their_shares(void **state)
 {
     (void)state;
@@ -302,13 +323,16 @@ static void classes_keep_their_shares(void **state)
     int others = 0;
     for (uint64_t seed = 0; seed < 40; seed++) {
         struct oa_example_texts t;
-        struct oa_example_request r = {
-            .train = "s.tsv", .answer = OA_ANSWER_CLASS, .valid_fraction = 0.1, .split_seed = seed, .stratify = true
-        };
+        struct oa_example_request r = { .train = "s.tsv",
+                                        .answer = OA_ANSWER_CLASS,
+                                        .valid_fraction = 0.1,
+                                        .split_seed = seed,
+                                        .stratify = true };
         int held[CLASSES], trained[CLASSES];
         notices[0] = 0;
         assert_int_equal(oa_example_texts_open(context, &r, &t), OA_OK);
-        expect_notice("have too few examples for one to be held out for validation; all of theirs are trained on: ");
+        expect_notice("have too few examples for one to be held out for validation; all of theirs "
+                      "are trained on: ");
         expect_notice("\"d\", \"e\"");
         count_classes(&t.valid, held);
         count_classes(&t.train, trained);

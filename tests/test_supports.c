@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every form of support against its definition, pair by pair, at random numbers: which pairs are seen, how many they
- * are, and what engines ask so as not to look at each (ranges, intervals, empty and full tiles). The pieces of a union
- * are held by test_sparse.c. */
+ * Every form of support against its definition, pair by pair, at random numbers: which pairs are
+ * seen, how many they are, and what engines ask so as not to look at each (ranges, intervals, empty
+ * and full tiles). The pieces of a union are held by test_sparse.c. */
 #include "testing.h"
 
 #include "device/key_sets.h"
@@ -31,7 +31,8 @@ static bool in_sets(unsigned sets, long l, long c, long i, long j)
 {
     long apart = labs(i - j), early = i < j ? i : j;
     return (sets & OA_KEYS_BAND && apart < l) || (sets & OA_KEYS_STRIDED && apart % l == 0) ||
-           (sets & OA_KEYS_CELL && i / l == j / l) || (sets & OA_KEYS_SUMMARY && early % l >= l - c);
+           (sets & OA_KEYS_CELL && i / l == j / l) ||
+           (sets & OA_KEYS_SUMMARY && early % l >= l - c);
 }
 
 static bool in_pooled(const struct defined *t, long i, long j)
@@ -78,7 +79,8 @@ static long draw(struct oa_stream s, uint64_t at, long low, long high)
 static void make_sets(struct defined *t, struct oa_stream s)
 {
     bool fixed = draw(s, 10, 0, 1), split = draw(s, 11, 0, 1);
-    unsigned near = fixed ? OA_KEYS_CELL : OA_KEYS_BAND, far = fixed ? OA_KEYS_SUMMARY : OA_KEYS_STRIDED;
+    unsigned near = fixed ? OA_KEYS_CELL : OA_KEYS_BAND,
+             far = fixed ? OA_KEYS_SUMMARY : OA_KEYS_STRIDED;
     t->support = oa_support_sparse(fixed, t->l, t->c, split);
     t->sets[0] = split ? near : near | far;
     t->sets[1] = split ? far : near | far;
@@ -101,7 +103,9 @@ static void make_pooled(struct defined *t, struct oa_stream s)
 
 static void make(struct defined *t, enum oa_support_form form, struct oa_stream s)
 {
-    *t = (struct defined){ .causal = draw(s, 0, 0, 1), .w = draw(s, 1, 1, 7), .d = 1, .g = draw(s, 2, 0, 5) };
+    *t = (struct defined){
+        .causal = draw(s, 0, 0, 1), .w = draw(s, 1, 1, 7), .d = 1, .g = draw(s, 2, 0, 5)
+    };
     t->rows = draw(s, 3, 0, 1);
     t->b = draw(s, 4, 1, 6);
     t->l = draw(s, 5, 1, 8);
@@ -109,7 +113,8 @@ static void make(struct defined *t, enum oa_support_form form, struct oa_stream 
     for (long i = 0; i < HEADS * BLOCKS * BLOCKS; i++)
         t->layout[i] = (int32_t)draw(s, 100 + (uint64_t)i, 0, 1);
     if (form == OA_SUPPORT_WINDOW || form == OA_SUPPORT_DILATED)
-        t->support = oa_support_local(t->w, t->d = form == OA_SUPPORT_DILATED ? draw(s, 7, 2, 4) : 1);
+        t->support =
+            oa_support_local(t->w, t->d = form == OA_SUPPORT_DILATED ? draw(s, 7, 2, 4) : 1);
     if (form == OA_SUPPORT_GLOBAL)
         t->support = oa_support_longformer(t->w, t->g, t->rows);
     if (form == OA_SUPPORT_BLOCKS)
@@ -140,11 +145,12 @@ static void check_pairs(const struct defined *t, const struct oa_attention_shape
                 bool seen = holds(t, head, i, j);
                 pairs += seen;
                 if (oa_support_visible(&t->support, a, head, i, j) != seen)
-                    fail_msg("form %d, head %ld: pair (%ld, %ld) is %sseen", (int)t->support.form, head, i, j,
-                             seen ? "not " : "");
+                    fail_msg("form %d, head %ld: pair (%ld, %ld) is %sseen", (int)t->support.form,
+                             head, i, j, seen ? "not " : "");
             }
     if (oa_support_pairs(&t->support, a, head) != pairs)
-        fail_msg("form %d: %g pairs, not %g", (int)t->support.form, oa_support_pairs(&t->support, a, head), pairs);
+        fail_msg("form %d: %g pairs, not %g", (int)t->support.form,
+                 oa_support_pairs(&t->support, a, head), pairs);
 }
 
 static void check_rows(const struct defined *t, const struct oa_attention_shape *a, long head)
@@ -165,7 +171,8 @@ static void check_alike(const struct defined *t, const struct oa_attention_shape
     const struct oa_support_functions *f = oa_support_functions(&t->support);
     for (long i = 0; f && f->alike && i < a->queries; i++)
         for (long j = 0; j < a->keys; j++) {
-            long last = j + 1 + (i + j) % (a->keys - j), end = f->alike(&t->support, a, head, i, j, last);
+            long last = j + 1 + (i + j) % (a->keys - j),
+                 end = f->alike(&t->support, a, head, i, j, last);
             assert_true(end > j && end <= last);
             for (long k = j; k < end; k++)
                 if (asked(t, i, k))
@@ -173,7 +180,8 @@ static void check_alike(const struct defined *t, const struct oa_attention_shape
         }
 }
 
-static void check_tile(const struct defined *t, const struct oa_attention_shape *a, long head, const long at[4])
+static void check_tile(const struct defined *t, const struct oa_attention_shape *a, long head,
+                       const long at[4])
 {
     const struct oa_support_functions *f = oa_support_functions(&t->support);
     bool any = false, all = true;
@@ -201,7 +209,9 @@ static void every_form_is_its_definition(void **state)
         struct oa_stream s = oa_stream_child(stream, r);
         long n = draw(s, 20, 1, LONGEST), head = draw(s, 21, 0, 1), at[4];
         make(&t, (enum oa_support_form)(r % OA_SUPPORT_NEAR), s);
-        struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = t.causal };
+        struct oa_attention_shape a = {
+            .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = t.causal
+        };
         check_pairs(&t, &a, head);
         struct oa_attention_shape behind = a;
         behind.first = draw(s, 30, 0, n - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synthetic tasks: every example against the definition of its task, chances against closed forms, examples all
- * different and always the same. */
+ * Synthetic tasks: every example against the definition of its task, chances against closed forms,
+ * examples all different and always the same. */
 #include "testing.h"
 
 #include "synthetic/listops_law.h"
@@ -41,15 +41,15 @@ static void free_set(struct set *s)
 }
 
 /* Sizes in the order of enum oa_synthetic_size; 0: the task's. */
-static enum oa_error plan_of(const char *task, const long size[OA_SIZES], long train, long valid, long test,
-                             uint64_t seed, struct oa_synthetic_plan *plan)
+static enum oa_error plan_of(const char *task, const long size[OA_SIZES], long train, long valid,
+                             long test, uint64_t seed, struct oa_synthetic_plan *plan)
 {
     return oa_synthetic_plan(context, task, size, (const long[]){ train, valid, test }, seed, plan);
 }
 
 /* The parts in the order test, validation, training, one after another. */
-static struct set *drawn(oa_context *c, const char *task, const long size[OA_SIZES], const long examples[OA_DATA_SETS],
-                         uint64_t seed)
+static struct set *drawn(oa_context *c, const char *task, const long size[OA_SIZES],
+                         const long examples[OA_DATA_SETS], uint64_t seed)
 {
     struct oa_synthetic_plan plan;
     struct oa_drawing *d;
@@ -130,8 +130,9 @@ static long number(const char *word)
 
 /* ---- chances ---- */
 
-/* What χ² with k degrees of freedom exceeds once in a million times, by the approximation of Wilson and Hilferty: its
- * third root is normal with the mean 1 - 2/9k, in units of that of k, and the variance 2/9k. */
+/* What χ² with k degrees of freedom exceeds once in a million times, by the approximation of Wilson
+ * and Hilferty: its third root is normal with the mean 1 - 2/9k, in units of that of k, and the
+ * variance 2/9k. */
 static double chi_square_bound(double k)
 {
     double root = 1 - 2 / (9 * k) + 4.75 * sqrt(2 / (9 * k));
@@ -174,8 +175,8 @@ static void is_share(long seen, long all, double chance)
         fail_msg("%ld of %ld, but the chance is %.6f", seen, all, chance);
 }
 
-/* With the range 3·2^29 the words of 32 bits fall 2 or 3 to a result, the residues of 3 in turn; those that are one too
- * many must be drawn again. */
+/* With the range 3·2^29 the words of 32 bits fall 2 or 3 to a result, the residues of 3 in turn;
+ * those that are one too many must be drawn again. */
 static void test_dice_are_exact(void **state)
 {
     (void)state;
@@ -250,7 +251,8 @@ static int value_of(struct open_list *l)
     qsort(l->value, (size_t)l->count, sizeof(int), by_value);
     for (int i = 0; i < l->count; i++)
         sum += l->value[i];
-    double middle = l->count % 2 ? l->value[l->count / 2] : (l->value[l->count / 2 - 1] + l->value[l->count / 2]) / 2.0;
+    double middle = l->count % 2 ? l->value[l->count / 2]
+                                 : (l->value[l->count / 2 - 1] + l->value[l->count / 2]) / 2.0;
     switch (l->operator) {
     case 0:
         return l->value[0];
@@ -345,7 +347,9 @@ static void test_listops_chances(void **state)
     (void)state;
     enum { TREES = 12000 };
     struct shape shape = { .digit = { 0 } };
-    struct set *s = raw("listops", (const long[OA_SIZES]){ [OA_LEAST] = 1, [OA_MOST] = 4096, [OA_DEPTH] = 8 }, TREES);
+    struct set *s =
+        raw("listops", (const long[OA_SIZES]){ [OA_LEAST] = 1, [OA_MOST] = 4096, [OA_DEPTH] = 8 },
+            TREES);
     for (long i = 0; i < s->count; i++) {
         long words;
         assert_int_not_equal(s->label[i], -1);
@@ -371,7 +375,8 @@ static void combine(const double *p, int a, int b, int c, double *out)
     }
 }
 
-/* Labels of trees with two or three arguments and four levels, by going through all of them level by level. */
+/* Labels of trees with two or three arguments and four levels, by going through all of them level
+ * by level. */
 static void test_listops_labels(void **state)
 {
     (void)state;
@@ -389,8 +394,10 @@ static void test_listops_labels(void **state)
         }
         memcpy(p, next, sizeof p);
     }
-    struct set *s = raw(
-        "listops", (const long[OA_SIZES]){ [OA_LEAST] = 1, [OA_MOST] = 60, [OA_DEPTH] = 4, [OA_ARGUMENTS] = 3 }, MOST);
+    struct set *s = raw("listops",
+                        (const long[OA_SIZES]){
+                            [OA_LEAST] = 1, [OA_MOST] = 60, [OA_DEPTH] = 4, [OA_ARGUMENTS] = 3 },
+                        MOST);
     for (long i = 0; i < s->count; i++)
         seen[s->label[i]]++;
     fits(seen, p, 10);
@@ -403,16 +410,26 @@ static void assert_near(double x, double wanted)
         fail_msg("%.17g instead of %.17g", x, wanted);
 }
 
-/* Shares and numbers of trees: stored from NumPy 2.4.6 (powers of polynomials by Horner's rule; whole numbers in
- * Python), counted by hand, and against draws. */
+/* Shares and numbers of trees: stored from NumPy 2.4.6 (powers of polynomials by Horner's rule;
+ * whole numbers in Python), counted by hand, and against draws. */
 static void test_listops_laws(void **state)
 {
     (void)state;
-    const long arena[OA_SIZES] = { [OA_LEAST] = 501, [OA_MOST] = 1999, [OA_DEPTH] = 10, [OA_ARGUMENTS] = 10 };
-    const long middle[OA_SIZES] = { [OA_LEAST] = 20, [OA_MOST] = 40, [OA_DEPTH] = 5, [OA_ARGUMENTS] = 4 };
-    const long some[OA_SIZES] = { [OA_LEAST] = 5, [OA_MOST] = 15, [OA_DEPTH] = 4, [OA_ARGUMENTS] = 3 };
-    const long two[OA_SIZES] = { [OA_LEAST] = 2, [OA_MOST] = 10, [OA_DEPTH] = 3, [OA_ARGUMENTS] = 2 };
-    const long one[OA_SIZES] = { [OA_LEAST] = 1, [OA_MOST] = 1, [OA_DEPTH] = 1, [OA_ARGUMENTS] = 2 };
+    const long arena[OA_SIZES] = {
+        [OA_LEAST] = 501, [OA_MOST] = 1999, [OA_DEPTH] = 10, [OA_ARGUMENTS] = 10
+    };
+    const long middle[OA_SIZES] = {
+        [OA_LEAST] = 20, [OA_MOST] = 40, [OA_DEPTH] = 5, [OA_ARGUMENTS] = 4
+    };
+    const long some[OA_SIZES] = {
+        [OA_LEAST] = 5, [OA_MOST] = 15, [OA_DEPTH] = 4, [OA_ARGUMENTS] = 3
+    };
+    const long two[OA_SIZES] = {
+        [OA_LEAST] = 2, [OA_MOST] = 10, [OA_DEPTH] = 3, [OA_ARGUMENTS] = 2
+    };
+    const long one[OA_SIZES] = {
+        [OA_LEAST] = 1, [OA_MOST] = 1, [OA_DEPTH] = 1, [OA_ARGUMENTS] = 2
+    };
     assert_near(oa_listops_share(arena), 0.08275526403939112);
     assert_near(oa_listops_share(middle), 0.043293125657315246);
     assert_near(oa_listops_trees(some), 250408836000);
@@ -478,7 +495,9 @@ static void test_sequences(void **state)
 static void test_recall(void **state)
 {
     (void)state;
-    static const long size[OA_SIZES] = { [OA_LEAST] = 6, [OA_MOST] = 6, [OA_ALPHABET] = 28, [OA_VALUES] = 12 };
+    static const long size[OA_SIZES] = {
+        [OA_LEAST] = 6, [OA_MOST] = 6, [OA_ALPHABET] = 28, [OA_VALUES] = 12
+    };
     struct set *s = train_only("recall", size, 6000);
     long asked[6] = { 0 }, keys[28] = { 0 }, values[12] = { 0 }, labels[12] = { 0 };
     for (long i = 0; i < s->count; i++) {
@@ -581,7 +600,8 @@ static void check_all_inputs(const char *task, const long size[OA_SIZES], long a
 {
     struct oa_synthetic_plan plan;
     const char *why;
-    struct set *s = drawn(context, task, size, (const long[]){ all / 2, all / 4, all - all / 2 - all / 4 }, 5);
+    struct set *s =
+        drawn(context, task, size, (const long[]){ all / 2, all / 4, all - all / 2 - all / 4 }, 5);
     assert_int_equal(s->count, all);
     qsort(s->input, (size_t)all, sizeof *s->input, by_text);
     for (long i = 1; i < all; i++)
@@ -603,7 +623,8 @@ static void test_all_inputs(void **state)
     check_all_inputs("copy", (const long[OA_SIZES]){ 1, 2, 20 }, 20 + 400);
     check_all_inputs("sort", (const long[OA_SIZES]){ 2, 2, 30 }, 900);
     check_all_inputs("reverse", (const long[OA_SIZES]){ 1, 5, 3 }, 3 + 9 + 27 + 81 + 243);
-    /* a?a; a?ba (2 · 3 · 3 before or between …): of 3 letters and 3 or 4 symbols, 3·2, and 3·3·2 + 3·2·2. */
+    /* a?a; a?ba (2 · 3 · 3 before or between …): of 3 letters and 3 or 4 symbols, 3·2, and 3·3·2 +
+     * 3·2·2. */
     check_all_inputs("induction", (const long[OA_SIZES]){ 3, 4, 3 }, 6 + 18 + 12);
     check_all_inputs("recall", (const long[OA_SIZES]){ 1, 2, 3, 2 }, 3 * 2 + 3 * 2 * 2 * 2 * 2);
     check_all_inputs("listops", (const long[OA_SIZES]){ 1, 4, 0, 0, 2, 10 }, 10 + 400);
@@ -617,8 +638,8 @@ static void assert_same(const struct set *a, const struct set *b, long count)
     }
 }
 
-/* More training examples and more threads change nothing before them; another seed changes everything. Inputs are so
- * few that many draws are repeated ones. */
+/* More training examples and more threads change nothing before them; another seed changes
+ * everything. Inputs are so few that many draws are repeated ones. */
 static void test_same_for_any_threads(void **state)
 {
     (void)state;
@@ -638,7 +659,8 @@ static void test_same_for_any_threads(void **state)
     oa_close(three);
 }
 
-/* Draws that were thrown away, of a set in which each input comes once: all draws less all examples. */
+/* Draws that were thrown away, of a set in which each input comes once: all draws less all
+ * examples. */
 static void test_thrown_away(void **state)
 {
     (void)state;
@@ -671,7 +693,8 @@ static void test_thrown_away(void **state)
             else {
                 used[bits] = true;
                 char wanted[16];
-                snprintf(wanted, sizeof wanted, "%d %d %d %d", bits >> 3, bits >> 2 & 1, bits >> 1 & 1, bits & 1);
+                snprintf(wanted, sizeof wanted, "%d %d %d %d", bits >> 3, bits >> 2 & 1,
+                         bits >> 1 & 1, bits & 1);
                 assert_string_equal(s->input[i], wanted);
                 break;
             }
@@ -684,8 +707,9 @@ static void test_thrown_away(void **state)
     free_set(s);
 }
 
-/* The bytes of small data sets, first digits of the SHA-256, from an independent implementation of the generator, the
- * streams and the rules in Python 3.11. Whoever changes them changes what published seeds mean. */
+/* The bytes of small data sets, first digits of the SHA-256, from an independent implementation of
+ * the generator, the streams and the rules in Python 3.11. Whoever changes them changes what
+ * published seeds mean. */
 static void test_bytes_stay(void **state)
 {
     (void)state;
@@ -705,7 +729,8 @@ static void test_bytes_stay(void **state)
     for (size_t i = 0; i < sizeof stored / sizeof *stored; i++) {
         struct oa_text all;
         oa_text_init(&all, context);
-        struct set *s = drawn(context, stored[i].task, stored[i].size, (const long[]){ 20, 5, 5 }, 2026);
+        struct set *s =
+            drawn(context, stored[i].task, stored[i].size, (const long[]){ 20, 5, 5 }, 2026);
         for (long j = 0; j < s->count; j++)
             oa_text_printf(&all, "%s\t%s\n", s->output[j], s->input[j]);
         struct oa_digest digest = oa_digest_of(all.s, all.length);
@@ -736,14 +761,18 @@ static void test_what_is_refused(void **state)
     refused("there is no task \"indction\"; did you mean induction?", "indction", none, 1);
     refused("no example is asked for", "copy", none, 0);
     refused("--train is 100000001", "copy", none, 100000001);
-    refused("--values would do nothing: copy", "copy", (const long[OA_SIZES]){ [OA_VALUES] = 3 }, 1);
-    refused("--depth would do nothing: recall", "recall", (const long[OA_SIZES]){ [OA_DEPTH] = 3 }, 1);
-    refused("--alphabet is 1; induction takes from 2 to 10000", "induction", (const long[OA_SIZES]){ 0, 0, 1 }, 1);
-    refused("--min-length is 2; induction takes from 3", "induction", (const long[OA_SIZES]){ 2 }, 1);
+    refused("--values would do nothing: copy", "copy", (const long[OA_SIZES]){ [OA_VALUES] = 3 },
+            1);
+    refused("--depth would do nothing: recall", "recall", (const long[OA_SIZES]){ [OA_DEPTH] = 3 },
+            1);
+    refused("--alphabet is 1; induction takes from 2 to 10000", "induction",
+            (const long[OA_SIZES]){ 0, 0, 1 }, 1);
+    refused("--min-length is 2; induction takes from 3", "induction", (const long[OA_SIZES]){ 2 },
+            1);
     refused("--min-length is 9 and --max-length 8", "copy", (const long[OA_SIZES]){ 9, 8 }, 1);
     refused("the keys of an example are different", "recall", (const long[OA_SIZES]){ 1, 5, 4 }, 1);
-    refused("only 0 inputs of 13 to 1999 words", "listops", (const long[OA_SIZES]){ [OA_LEAST] = 13, [OA_DEPTH] = 2 },
-            1);
+    refused("only 0 inputs of 13 to 1999 words", "listops",
+            (const long[OA_SIZES]){ [OA_LEAST] = 13, [OA_DEPTH] = 2 }, 1);
     refused("too rare to wait for", "listops", (const long[OA_SIZES]){ 200, 300, 0, 0, 5, 4 }, 1);
     refused("only 10 inputs of 1 to 3 words; ask for fewer, or for longer ones", "listops",
             (const long[OA_SIZES]){ [OA_LEAST] = 1, [OA_MOST] = 3 }, 11);

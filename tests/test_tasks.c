@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tasks. What the table says is what opens; a class, a number and a reversed word are learnt by models that could not
- * know them otherwise; scores are those that the rows give when they are counted one by one; a run that goes on, and
- * with another number of threads, makes the same bits. */
+ * Tasks. What the table says is what opens; a class, a number and a reversed word are learnt by
+ * models that could not know them otherwise; scores are those that the rows give when they are
+ * counted one by one; a run that goes on, and with another number of threads, makes the same bits.
+ */
 #include "setups.h"
 
 #include "metrics/metrics.h"
@@ -32,13 +33,14 @@ static void write_sentences(const char *path, int count, int seed, const char *k
         const char *more = &" so so"[3 * (i % 3)]; /* lengths differ */
         int k = i * 7919 + seed * 104729, colour = (k >> 3) % 4, a = (k >> 5) % 6, b = (k >> 8) % 6;
         if (strcmp(kind, "class") == 0)
-            fprintf(f, "%s\ta %s and a %s %s%s\n", colour == 1 || colour == 2 ? "cold" : "warm", things[a],
-                    colours[colour], things[b], more);
+            fprintf(f, "%s\ta %s and a %s %s%s\n", colour == 1 || colour == 2 ? "cold" : "warm",
+                    things[a], colours[colour], things[b], more);
         else if (strcmp(kind, "number") == 0)
-            fprintf(f, "%d.5\ta %s and a %s %s%s\n", colour, things[a], colours[colour], things[b], more);
+            fprintf(f, "%d.5\ta %s and a %s %s%s\n", colour, things[a], colours[colour], things[b],
+                    more);
         else if (strcmp(kind, "turns") == 0)
-            fprintf(f, "one %s %s __eou__ %s %s one%s __eou__\n", things[a], colours[colour], colours[colour],
-                    things[a], more);
+            fprintf(f, "one %s %s __eou__ %s %s one%s __eou__\n", things[a], colours[colour],
+                    colours[colour], things[a], more);
         else if (strcmp(kind, "source") == 0)
             fprintf(f, "one %s %s %s%s\n", things[a], colours[colour], things[b], more);
         else
@@ -75,8 +77,10 @@ static struct oa_options options(const char *task, long steps)
     struct oa_options o = small_model("", steps);
     snprintf(o.data_task, sizeof o.data_task, "%s", task);
     snprintf(o.data_tokenizer, sizeof o.data_tokenizer, "bpe:300");
-    snprintf(o.data_train, sizeof o.data_train, writes ? "train.source,train.target" : "train.%s.tsv", kind);
-    snprintf(o.data_valid, sizeof o.data_valid, writes ? "valid.source,valid.target" : "valid.%s.tsv", kind);
+    snprintf(o.data_train, sizeof o.data_train,
+             writes ? "train.source,train.target" : "train.%s.tsv", kind);
+    snprintf(o.data_valid, sizeof o.data_valid,
+             writes ? "valid.source,valid.target" : "valid.%s.tsv", kind);
     if (strcmp(task, "dialogue") == 0) {
         snprintf(o.data_train, sizeof o.data_train, "train.turns");
         snprintf(o.data_valid, sizeof o.data_valid, "valid.turns");
@@ -95,7 +99,9 @@ static void train(const struct oa_options *o, const char *folder, int threads, s
     struct oa_workload w;
     if (oa_workload_open(c, o, &w) != OA_OK)
         fail_msg("%s", sentence(c));
-    struct oa_train_request r = { .options = o, .workload = &w, .folder = folder, .resume = true, .keep = true };
+    struct oa_train_request r = {
+        .options = o, .workload = &w, .folder = folder, .resume = true, .keep = true
+    };
     if (oa_train_run(c, &r, run) != OA_OK)
         fail_msg("%s", sentence(c));
     oa_workload_close(&w);
@@ -123,7 +129,8 @@ static void test_the_table_is_what_opens(void **state)
             fail_msg("%s: %s", task->name, sentence(c));
         assert_int_equal(oa_form_stacks(&w.form), task->stacks);
         assert_int_equal(oa_options_stacks(&o), task->stacks);
-        assert_true(oa_workload_side(&w, OA_TRAINING).targets > oa_workload_side(&w, OA_VALIDATION).targets);
+        assert_true(oa_workload_side(&w, OA_TRAINING).targets >
+                    oa_workload_side(&w, OA_VALIDATION).targets);
         assert_true(oa_workload_side(&w, OA_TEST).targets == 0);
         oa_workload_close(&w);
     }
@@ -167,7 +174,8 @@ static void test_words_are_reversed(void **state)
     o.train_lr = 5e-3;
     struct oa_run run;
     train(&o, "words", 2, &run);
-    assert_true(run.scores[1] > 95); /* of a copy of the source it is 0: no four words stand alike */
+    assert_true(run.scores[1] >
+                95); /* of a copy of the source it is 0: no four words stand alike */
     assert_true(run.scores[2] > 95);
     oa_run_free(&run);
 }
@@ -191,9 +199,12 @@ static void test_scores_are_those_of_the_rows(void **state)
     assert_int_equal(oa_device_open(c, OA_PRECISION_F64, false, &d), OA_OK);
     assert_int_equal(oa_model_open(d, &o, &w.form, false, &m), OA_OK);
     oa_tape_init(&t, d);
-    struct oa_evaluation e = {
-        .tape = &t, .model = m, .workload = &w, .side = OA_VALIDATION, .title = "test", .judged = true
-    };
+    struct oa_evaluation e = { .tape = &t,
+                               .model = m,
+                               .workload = &w,
+                               .side = OA_VALIDATION,
+                               .title = "test",
+                               .judged = true };
     assert_int_equal(w.task->batches(c, &o, &w, OA_VALIDATION, 0, &e.batches), OA_OK);
     assert_int_equal(oa_batches_cover(e.batches, w.tokenizer, 0, &e.cover), OA_OK);
     assert_int_equal(oa_evaluate(&e, &run), OA_OK);
@@ -241,9 +252,11 @@ static void answer_alone(struct judged *x)
     const struct oa_examples *v = &x->w.valid;
     for (size_t i = 0; i < v->count; i++) {
         int32_t n = (int32_t)(v->source.start[i + 1] - v->source.start[i]);
-        struct oa_batch one = {
-            .rows = 1, .length = n, .input = v->source.ids + v->source.start[i], .lengths = &n, .label = v->label
-        };
+        struct oa_batch one = { .rows = 1,
+                                .length = n,
+                                .input = v->source.ids + v->source.start[i],
+                                .lengths = &n,
+                                .label = v->label };
         x->length[i] = n;
         oa_tape_reset(&x->t, false, false, (struct oa_stream){ 0 });
         assert_int_equal(oa_model_outputs(&x->t, x->m, &one, x->out[i]), OA_OK);
@@ -280,27 +293,32 @@ static void unmake_judged(struct judged *x)
     oa_close(x->c);
 }
 
-static const struct oa_breakdown *part(const struct judged *x, const char *by, const char *name, const char *measure)
+static const struct oa_breakdown *part(const struct judged *x, const char *by, const char *name,
+                                       const char *measure)
 {
     for (int i = 0; i < x->run.details.part_count; i++) {
         const struct oa_breakdown *p = &x->run.details.parts[i];
-        if (strcmp(p->by, by) == 0 && strcmp(p->name, name) == 0 && strcmp(p->measure, measure) == 0)
+        if (strcmp(p->by, by) == 0 && strcmp(p->name, name) == 0 &&
+            strcmp(p->measure, measure) == 0)
             return p;
     }
     fail_msg("there is no %s of the %s \"%s\"", measure, by, name);
     return NULL;
 }
 
-static void assert_part(const struct judged *x, const char *by, const char *name, const char *measure, double value,
-                        double n)
+static void assert_part(const struct judged *x, const char *by, const char *name,
+                        const char *measure, double value, double n)
 {
     const struct oa_breakdown *p = part(x, by, name, measure);
     if (!(fabs(p->value - value) < 1e-9) || p->n != n)
-        fail_msg("%s of %s %s is %.12g of %g, not %.12g of %g", measure, by, name, p->value, p->n, value, n);
+        fail_msg("%s of %s %s is %.12g of %g, not %.12g of %g", measure, by, name, p->value, p->n,
+                 value, n);
 }
 
-/* Every row is in the parts by length once, no part has rows of another's lengths; calls `check` with each. */
-static void each_length(const struct judged *x, const char *measure, double (*score)(const struct judged *, long, long))
+/* Every row is in the parts by length once, no part has rows of another's lengths; calls `check`
+ * with each. */
+static void each_length(const struct judged *x, const char *measure,
+                        double (*score)(const struct judged *, long, long))
 {
     long rows = 0, before = 0, parts = 0;
     for (int i = 0; i < x->run.details.part_count; i++) {
@@ -350,7 +368,8 @@ static void assert_examples(const struct judged *x, const struct judged *other)
     assert_int_equal(b->example_count, OA_SPECIMENS);
     for (int i = 0; i < OA_SPECIMENS; i++) {
         assert_true(a->examples[i].row == b->examples[i].row);
-        assert_true(a->examples[i].row < 60 && (i == 0 || a->examples[i].row > a->examples[i - 1].row));
+        assert_true(a->examples[i].row < 60 &&
+                    (i == 0 || a->examples[i].row > a->examples[i - 1].row));
         assert_string_equal(a->examples[i].source, b->examples[i].source);
         assert_string_equal(a->examples[i].reference, b->examples[i].reference);
     }
@@ -438,7 +457,8 @@ static void test_parts_of_numbers(void **state)
     unmake_judged(&x);
 }
 
-/* BLEU of the written texts of those lengths, which are in the examples: the side has no more rows. */
+/* BLEU of the written texts of those lengths, which are in the examples: the side has no more rows.
+ */
 static double bleu_of(const struct judged *x, long low, long high)
 {
     struct oa_line written[OA_SPECIMENS], right[OA_SPECIMENS];
@@ -456,7 +476,8 @@ static double bleu_of(const struct judged *x, long low, long high)
         assert_cell_is(x, e->row, 1, e->reference);
     }
     oa_metric_defaults(&how);
-    assert_int_equal(oa_statistics_take(x->c, &oa_bleu, &how, written, references, 1, n, &s), OA_OK);
+    assert_int_equal(oa_statistics_take(x->c, &oa_bleu, &how, written, references, 1, n, &s),
+                     OA_OK);
     double score = oa_statistics_score(&s);
     oa_statistics_free(&s);
     return score;
@@ -500,9 +521,12 @@ static void test_details_are_of_the_last_validation(void **state)
 /* ---- rows apart ---- */
 
 static const char *const readers[] = {
-    "softmax",    "random",    "dense",           "random + softmax", "linear",      "cosformer",
-    "performer",  "linformer", "mixer",           "lightconv",        "dynamicconv", "gaussian",
-    "orthogonal", "raganato",  "local(window=3)", "polynomial",       "polysketch",  "pattern(previous):1 | softmax:3"
+    "softmax",          "random",      "dense",
+    "random + softmax", "linear",      "cosformer",
+    "performer",        "linformer",   "mixer",
+    "lightconv",        "dynamicconv", "gaussian",
+    "orthogonal",       "raganato",    "local(window=3)",
+    "polynomial",       "polysketch",  "pattern(previous):1 | softmax:3"
 };
 
 /* Six rows of five lengths side by side, and each of them alone, padded alike: the same bits. */
@@ -510,7 +534,9 @@ static void check_apart(oa_context *c, const char *attention, enum oa_precision 
 {
     enum { ROWS = 6, LENGTH = 19, CLASSES = 3 };
     struct oa_options o = small_model(attention, 1);
-    struct oa_model_form form = { .encoder = true, .output = OA_OUTPUT_CLASSES, .vocabulary = 30, .classes = CLASSES };
+    struct oa_model_form form = {
+        .encoder = true, .output = OA_OUTPUT_CLASSES, .vocabulary = 30, .classes = CLASSES
+    };
     struct oa_device *d;
     struct oa_model *m;
     oa_tape t;
@@ -534,7 +560,8 @@ static void check_apart(oa_context *c, const char *attention, enum oa_precision 
         oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
         assert_int_equal(oa_model_outputs_apart(&t, m, &b, r < 0 ? all[0] : one), OA_OK);
         if (r >= 0 && memcmp(one, all[r], sizeof one) != 0)
-            fail_msg("%s, %s: row %d is another one alone", attention, oa_precision_name(precision), r);
+            fail_msg("%s, %s: row %d is another one alone", attention, oa_precision_name(precision),
+                     r);
     }
     oa_tape_free(&t);
     oa_model_close(m);
@@ -654,11 +681,13 @@ struct writing_tally {
 };
 
 /* A plan says beforehand what its beam would say: it refuses what cannot write, and only that. */
-static void check_writing(struct writing_tally *t, const char *task, const char *role, const char *spec)
+static void check_writing(struct writing_tally *t, const char *task, const char *role,
+                          const char *spec)
 {
     struct oa_options o = options(task, 1);
     struct oa_model_form form = { .encoder = true, .decoder = true, .vocabulary = SYMBOLS };
-    struct oa_step_shape step = { .typical = { .rows = 2, .length = 8, .source_length = 8 }, .tokens = 32 };
+    struct oa_step_shape step = { .typical = { .rows = 2, .length = 8, .source_length = 8 },
+                                  .tokens = 32 };
     struct oa_model *m;
     struct oa_plan plan;
     step.largest = step.typical;
@@ -673,7 +702,8 @@ static void check_writing(struct writing_tally *t, const char *task, const char 
             expect_failure(t->c, OA_ARGUMENT, "performer(kernel=");
         enum oa_error written = write_one(m, t->tok);
         if ((written != OA_OK) != (planned != OA_OK))
-            fail_msg("%s: the plan says %d, the beam %d: %s", o.model_attention, planned, written, sentence(t->c));
+            fail_msg("%s: the plan says %d, the beam %d: %s", o.model_attention, planned, written,
+                     sentence(t->c));
         t->written += written == OA_OK;
         t->refused += written != OA_OK;
         oa_model_close(m);
@@ -690,7 +720,8 @@ static void check_choices(struct writing_tally *t, const char *role, const struc
         while (*word) {
             char spec[96];
             size_t n = strcspn(word, "|");
-            snprintf(spec, sizeof spec, "%s(%s%s%.*s)", m->name, a->key, a->key[0] ? "=" : "", (int)n, word);
+            snprintf(spec, sizeof spec, "%s(%s%s%.*s)", m->name, a->key, a->key[0] ? "=" : "",
+                     (int)n, word);
             check_writing(t, n % 2 ? "translate" : "summarize", role, spec);
             word += n + (word[n] == '|');
         }
@@ -712,8 +743,10 @@ static void test_what_cannot_write_is_not_trained(void **state)
         check_writing(&t, "translate", roles[i], "softmax:1 | performer(kernel=sderf):1");
         if (t.written < 50)
             fail_msg("%s: %d attentions write", roles[i], t.written);
-        assert_int_equal(t.refused,
-                         i < 2 ? 0 : 5); /* performer, fitted to all queries in four ways, and so beside others */
+        assert_int_equal(
+            t.refused,
+            i < 2 ? 0
+                  : 5); /* performer, fitted to all queries in four ways, and so beside others */
     }
     oa_tokenizer_close(t.tok);
     oa_device_close(t.d);
@@ -725,18 +758,21 @@ static void test_what_cannot_write_is_not_trained(void **state)
 /* Running text is cut anywhere: what goes by words is told so before a step. */
 static void test_words_are_of_examples(void **state)
 {
-    static const char *const tasks[] = { "mlm", "span", "classify", "regress", "translate", "summarize", "dialogue" };
+    static const char *const tasks[] = { "mlm",       "span",      "classify", "regress",
+                                         "translate", "summarize", "dialogue" };
     oa_context *c = oa_open(NULL);
     (void)state;
     for (int i = 0; i < 7; i++) {
         struct oa_options o = options(tasks[i], 1);
         struct oa_workload w;
         struct oa_plan plan;
-        snprintf(o.model_attention, sizeof o.model_attention, "encoder: softmax:1 | pattern(previous, unit=word):1");
+        snprintf(o.model_attention, sizeof o.model_attention,
+                 "encoder: softmax:1 | pattern(previous, unit=word):1");
         assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
         assert_int_equal(oa_plan_workload(c, &o, &w, &plan), i < 2 ? OA_ARGUMENT : OA_OK);
         if (i < 2)
-            expect_failure(c, OA_ARGUMENT, i ? "and the task span reads running text" : "and the task mlm reads");
+            expect_failure(c, OA_ARGUMENT,
+                           i ? "and the task span reads running text" : "and the task mlm reads");
         oa_workload_close(&w);
     }
     oa_close(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The propositions on frozen orthogonal projections: closed forms against values computed elsewhere, every measured
- * value within five standard errors of its closed form, verdicts, and the three forms of the result. With --write
- * FOLDER the page goes there, for tests/theory_dom.sh. */
+ * The propositions on frozen orthogonal projections: closed forms against values computed
+ * elsewhere, every measured value within five standard errors of its closed form, verdicts, and the
+ * three forms of the result. With --write FOLDER the page goes there, for tests/theory_dom.sh. */
 #include "testing.h"
 
 #include "report/report.h"
@@ -36,7 +36,8 @@ static void assert_near(double a, double b, double tolerance)
         fail_msg("%.10g instead of %.10g", a, b);
 }
 
-/* ---- closed forms ---------------------------------------------------------------------------------------------- */
+/* ---- closed forms
+ * ---------------------------------------------------------------------------------------------- */
 
 static void closed_forms_have_their_values(void **state)
 {
@@ -47,7 +48,8 @@ static void closed_forms_have_their_values(void **state)
     assert_near(oa_law_first_entry(64), 0.10012591, 5e-9);
     static const double spreads[][2] = { { 512, 0.16504 }, { 768, 0.16903 }, { 1024, 0.17100 } };
     for (int i = 0; i < 3; i++)
-        assert_near(spreads[i][0] / 64 * sqrt(oa_law_norm_variance(spreads[i][0], 64)), spreads[i][1], 5e-6);
+        assert_near(spreads[i][0] / 64 * sqrt(oa_law_norm_variance(spreads[i][0], 64)),
+                    spreads[i][1], 5e-6);
     assert_near(512.0 / 64 * sqrt(oa_law_gaussian_norm_variance(512, 64)), 0.17678, 5e-6);
     assert_near(oa_law_gaussian_condition(512, 64), 2.09, 5e-3);
     assert_near(oa_law_jl_bound(64, 0.5), 0.139, 5e-4);
@@ -66,14 +68,16 @@ static void closed_forms_agree_with_each_other(void **state)
         for (double p = 0.05; p < 1; p += 0.15)
             assert_near(oa_law_norm_cdf(d, k, oa_law_norm_quantile(d, k, p)), p, 1e-10);
         assert_near(oa_law_distortion(d, k, 0.5),
-                    oa_law_norm_cdf(d, k, 0.5) + 1 - oa_law_norm_cdf(d, k, fmin(1.5, d / k)), 1e-12);
+                    oa_law_norm_cdf(d, k, 0.5) + 1 - oa_law_norm_cdf(d, k, fmin(1.5, d / k)),
+                    1e-12);
         assert_true(oa_law_distortion(d, k, 0.5) < oa_law_jl_bound(k, 0.5));
     }
     assert_near(oa_beta_cdf(0.3, 1, 1), 0.3, 1e-14);         /* uniform */
     assert_near(oa_beta_cdf(0.25, 2, 3), 0.26171875, 1e-14); /* a polynomial: 6x² − 8x³ + 3x⁴ */
 }
 
-/* U diag(s) Vᵀ has the singular values s: the columns of a generated U, scaled and mixed by a rotation. */
+/* U diag(s) Vᵀ has the singular values s: the columns of a generated U, scaled and mixed by a
+ * rotation. */
 static void singular_values_are_found(void **state)
 {
     (void)state;
@@ -84,7 +88,8 @@ static void singular_values_are_found(void **state)
         for (int i = 0; i < D; i++) /* disjoint unit columns, spread over D */
             a[l * D + i] = i % K == l && i / K < 3 ? s[l] / sqrt(3) : 0;
     }
-    for (int l = 0; l + 1 < K; l++) /* plane rotations of neighbouring columns leave singular values */
+    for (int l = 0; l + 1 < K;
+         l++) /* plane rotations of neighbouring columns leave singular values */
         for (int i = 0; i < D; i++) {
             double x = a[l * D + i], y = a[(l + 1) * D + i];
             a[l * D + i] = c * x - n * y;
@@ -104,7 +109,8 @@ static void singular_values_are_found(void **state)
     assert_near(e.smallest, 5, 1e-9);
 }
 
-/* ---- what is measured ------------------------------------------------------------------------------------------ */
+/* ---- what is measured
+ * ------------------------------------------------------------------------------------------ */
 
 static void measure(oa_context *c, long width, long heads, struct oa_theory *t)
 {
@@ -121,17 +127,20 @@ static void assert_lawful(const struct oa_finding *f, long d)
     if (!isfinite(f->law) || !isfinite(f->measured))
         return;
     double off = fabs(f->measured - f->law);
-    double allowed =
-        f->asymptotic ? fmax(3 * f->law * pow((double)d, -2.0 / 3), 5 * f->error) : fmax(5 * f->error, 1e-9);
+    double allowed = f->asymptotic ? fmax(3 * f->law * pow((double)d, -2.0 / 3), 5 * f->error)
+                                   : fmax(5 * f->error, 1e-9);
     if (!(off <= allowed))
-        fail_msg("%s: %g ± %g, and the closed form gives %g", f->name, f->measured, f->error, f->law);
+        fail_msg("%s: %g ± %g, and the closed form gives %g", f->name, f->measured, f->error,
+                 f->law);
 }
 
-static const char *const holding[] = { "orthonormal",         "kept-in-span",  "product-mean",
-                                       "product-kept-square", "beta-law",      "first-entry",
-                                       "gaussian-spread",     "condition",     "square-gaussian-condition",
-                                       "gradient-kept",       "slices-apart",  "slices-together",
-                                       "head-logits",         "untied-spread", "distortion" };
+static const char *const holding[] = {
+    "orthonormal",         "kept-in-span",  "product-mean",
+    "product-kept-square", "beta-law",      "first-entry",
+    "gaussian-spread",     "condition",     "square-gaussian-condition",
+    "gradient-kept",       "slices-apart",  "slices-together",
+    "head-logits",         "untied-spread", "distortion"
+};
 enum { HOLDING = sizeof holding / sizeof *holding };
 
 static bool is_holding(const char *name)
@@ -167,10 +176,13 @@ static void verdicts_go_by_the_error(void **state)
 {
     (void)state;
     struct oa_theory t = { .context = context };
-    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .law = NAN, .measured = 1.049, .error = 0.01 });
-    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .law = 1, .measured = 0.949, .error = 0.01 });
+    oa_theory_add(&t,
+                  &(struct oa_finding){ .claim = 1, .law = NAN, .measured = 1.049, .error = 0.01 });
+    oa_theory_add(&t,
+                  &(struct oa_finding){ .claim = 1, .law = 1, .measured = 0.949, .error = 0.01 });
     oa_theory_add(&t, &(struct oa_finding){ .claim = 0, .law = 0, .measured = 1e-6 });
-    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .law = 1.1, .measured = 1.08, .error = 0.05 });
+    oa_theory_add(&t,
+                  &(struct oa_finding){ .claim = 1, .law = 1.1, .measured = 1.08, .error = 0.05 });
     assert_string_equal(t.finding[0].verdict, "holds");
     assert_string_equal(t.finding[1].verdict, "fails by −0.0510");
     assert_false(t.finding[2].holds);
@@ -179,7 +191,8 @@ static void verdicts_go_by_the_error(void **state)
     oa_theory_free(&t);
 }
 
-/* Every generator's curve, at every width, is near the law of uniform columns, for dense vectors. */
+/* Every generator's curve, at every width, is near the law of uniform columns, for dense vectors.
+ */
 static void generators_lie_on_the_law(void **state)
 {
     (void)state;
@@ -193,7 +206,8 @@ static void generators_lie_on_the_law(void **state)
                 continue;
             curves++;
             for (int j = 0; j < c->count; j++) {
-                double law = (double)t.d / c->x[j] * sqrt(oa_law_product_variance((double)t.d, c->x[j], 0.5));
+                double law = (double)t.d / c->x[j] *
+                             sqrt(oa_law_product_variance((double)t.d, c->x[j], 0.5));
                 if (fabs(c->y[j] / law - 1) > 0.2)
                     fail_msg("%s at %g: %g instead of %g", c->name, c->x[j], c->y[j], law);
             }
@@ -202,7 +216,9 @@ static void generators_lie_on_the_law(void **state)
     oa_theory_free(&t);
 }
 
-/* ---- forms ----------------------------------------------------------------------------------------------------- */
+/* ---- forms
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_text json_of(int threads)
 {
@@ -298,7 +314,8 @@ static int write_page(const char *folder)
     oa_theory_measure(c, 32, 2, &t);
     oa_text_init(&page, c);
     oa_theory_html(&t, &page);
-    enum oa_error e = oa_status(c) == OA_OK ? oa_file_write(c, path, page.s, page.length) : oa_status(c);
+    enum oa_error e =
+        oa_status(c) == OA_OK ? oa_file_write(c, path, page.s, page.length) : oa_status(c);
     oa_text_free(&page);
     oa_theory_free(&t);
     oa_close(c);
@@ -310,11 +327,16 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_page(argv[2]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_forms_have_their_values), cmocka_unit_test(closed_forms_agree_with_each_other),
-        cmocka_unit_test(singular_values_are_found),      cmocka_unit_test(measurements_follow_the_laws),
-        cmocka_unit_test(verdicts_go_by_the_error),       cmocka_unit_test(generators_lie_on_the_law),
-        cmocka_unit_test(bytes_do_not_depend_on_threads), cmocka_unit_test(forms_are_whole),
-        cmocka_unit_test(numbers_are_readable),           cmocka_unit_test(impossible_shapes_are_refused),
+        cmocka_unit_test(closed_forms_have_their_values),
+        cmocka_unit_test(closed_forms_agree_with_each_other),
+        cmocka_unit_test(singular_values_are_found),
+        cmocka_unit_test(measurements_follow_the_laws),
+        cmocka_unit_test(verdicts_go_by_the_error),
+        cmocka_unit_test(generators_lie_on_the_law),
+        cmocka_unit_test(bytes_do_not_depend_on_threads),
+        cmocka_unit_test(forms_are_whole),
+        cmocka_unit_test(numbers_are_readable),
+        cmocka_unit_test(impossible_shapes_are_refused),
     };
     threads_only("bytes_do_not_depend_on_threads");
     memory_without("generators_lie_on_the_law"); /* the same measurements at another width */

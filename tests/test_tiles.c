@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products on packed operands: what the processor's tiles give and what the same source gives on tiles in plain C, bit
- * for bit; what vectors that multiply pairs give and what the instruction is defined to; and that parts made with a
- * packed operand have the bits of the whole product. That they are right is for test_kernels.
+ * Products on packed operands: what the processor's tiles give and what the same source gives on
+ * tiles in plain C, bit for bit; what vectors that multiply pairs give and what the instruction is
+ * defined to; and that parts made with a packed operand have the bits of the whole product. That
+ * they are right is for test_kernels.
  */
 #include "processors.h"
 #include "testing.h"
@@ -12,10 +13,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Below, at and above tiles (16, 32), blocks (256 × 256 or 768) and slices of k (384, all of it up to 1024). */
+/* Below, at and above tiles (16, 32), blocks (256 × 256 or 768) and slices of k (384, all of it up
+ * to 1024). */
 static const long shapes[][3] = {
-    { 2, 1, 1 },      { 16, 16, 32 },   { 17, 15, 31 },   { 33, 47, 65 },    { 64, 64, 64 },  { 31, 33, 385 },
-    { 5, 300, 1025 }, { 289, 70, 416 }, { 100, 801, 40 }, { 65, 800, 1100 }, { 257, 513, 9 }, { 96, 32, 768 },
+    { 2, 1, 1 },      { 16, 16, 32 },    { 17, 15, 31 },   { 33, 47, 65 },
+    { 64, 64, 64 },   { 31, 33, 385 },   { 5, 300, 1025 }, { 289, 70, 416 },
+    { 100, 801, 40 }, { 65, 800, 1100 }, { 257, 513, 9 },  { 96, 32, 768 },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, VARIANTS = 12, MOST = 1120 * 820 };
 
@@ -88,7 +91,8 @@ static void fill(struct fixture *f, uint64_t seed, bool wild)
     }
 }
 
-static void multiply(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+static void multiply(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g,
+                     float *c)
 {
     struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
     assert_non_null(s);
@@ -98,7 +102,8 @@ static void multiply(struct fixture *f, const struct oa_kernels *k, const struct
 }
 
 /* In parts, with B packed in blocks. */
-static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k,
+                              const struct oa_gemm *g, float *c)
 {
     struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
     assert_non_null(s);
@@ -106,30 +111,35 @@ static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k, con
     memcpy(c, f->start, MOST * sizeof *c);
     for (long j = 0; j < g->n; j += 224)
         for (long p = 0; p < g->k; p += 128) {
-            struct oa_gemm_part part = { p, g->k - p < 128 ? g->k - p : 128, j, g->n - j < 224 ? g->n - j : 224, 0 };
+            struct oa_gemm_part part = { p, g->k - p < 128 ? g->k - p : 128, j,
+                                         g->n - j < 224 ? g->n - j : 224, 0 };
             k->gemm_pack(g, &part, f->b, f->packed);
         }
     for (long i = 0; i < g->m; i += 96)
         for (long j = 0; j < g->n; j += 288) {
-            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288, 0 };
+            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j,
+                                         g->n - j < 288 ? g->n - j : 288, 0 };
             k->gemm_part(s, g, &part, f->a, f->b, f->packed, c);
         }
     k->gemm_close(s);
 }
 
-static void multiply_parts_of(const struct oa_kernels *k, struct oa_gemm_state *s, const struct oa_gemm *g,
-                              unsigned long product, const void *a, const void *b, float *c)
+static void multiply_parts_of(const struct oa_kernels *k, struct oa_gemm_state *s,
+                              const struct oa_gemm *g, unsigned long product, const void *a,
+                              const void *b, float *c)
 {
     for (long i = 0; i < g->m; i += 96)
         for (long j = 0; j < g->n; j += 288) {
-            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288,
-                                         product };
+            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j,
+                                         g->n - j < 288 ? g->n - j : 288, product };
             k->gemm_part(s, g, &part, a, b, NULL, c);
         }
 }
 
-/* In parts that keep what they packed, after those of other products: one with a number of its own, one without. */
-static void multiply_in_kept_parts(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+/* In parts that keep what they packed, after those of other products: one with a number of its own,
+ * one without. */
+static void multiply_in_kept_parts(struct fixture *f, const struct oa_kernels *k,
+                                   const struct oa_gemm *g, float *c)
 {
     struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
     assert_non_null(s);
@@ -162,12 +172,13 @@ static void compare(const struct fixture *f, const struct oa_gemm *g, const char
     size_t size = g->real_out ? sizeof(float) : sizeof(uint16_t);
     long first = memcmp(f->c[0], f->c[1], MOST * size) == 0 ? MOST : 0;
     for (long i = first; i < MOST; i++) {
-        bool equal =
-            g->real_out ? same(f->c[0][i], f->c[1][i]) : same_half(((uint16_t *)f->c[0])[i], ((uint16_t *)f->c[1])[i]);
+        bool equal = g->real_out ? same(f->c[0][i], f->c[1][i])
+                                 : same_half(((uint16_t *)f->c[0])[i], ((uint16_t *)f->c[1])[i]);
         if (!equal)
-            fail_msg("%s: %ld x %ld x %ld, transposed %d %d, real %d, accumulated %d: element %ld is %.9g and %.9g",
-                     what, g->m, g->n, g->k, g->ta, g->tb, g->real_out, g->accumulate, i, number(f->c[0], g, i),
-                     number(f->c[1], g, i));
+            fail_msg("%s: %ld x %ld x %ld, transposed %d %d, real %d, accumulated %d: element %ld "
+                     "is %.9g and %.9g",
+                     what, g->m, g->n, g->k, g->ta, g->tb, g->real_out, g->accumulate, i,
+                     number(f->c[0], g, i), number(f->c[1], g, i));
     }
 }
 
@@ -178,7 +189,8 @@ static void hardware_has_the_bits_of_plain_c(void **state)
         skip();
     assert_string_equal(f->amx.gemm_name, "orthant amx");
     for (int i = 0; i < SHAPES; i++)
-        for (int variant = 0; variant < VARIANTS; variant += only_memory() ? 6 : 1) { /* see parts for the others */
+        for (int variant = 0; variant < VARIANTS;
+             variant += only_memory() ? 6 : 1) { /* see parts for the others */
             struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
             if (variant % 6 == 0)
                 fill(f, (uint64_t)(i + variant), false);
@@ -188,7 +200,8 @@ static void hardware_has_the_bits_of_plain_c(void **state)
         }
 }
 
-/* Denormals, overflows, infinities and what is no number: short sums, or all of them would be the last. */
+/* Denormals, overflows, infinities and what is no number: short sums, or all of them would be the
+ * last. */
 static void hardware_has_the_bits_of_plain_c_for_all_numbers(void **state)
 {
     struct fixture *f = *state;
@@ -216,8 +229,9 @@ static float element(const uint16_t *x, long ld, bool transposed, long row, long
     return flushed(oa_bf16_to_float(x[transposed ? col * ld + row : row * ld + col]));
 }
 
-/* VDPBF16PS, word after word: the odd product is added, then the even one, each by a fused multiply-add that rounds to
- * nearest and flushes denormals. Of more than OA_PART_DEPTH along k each so many have a sum, added to those before. */
+/* VDPBF16PS, word after word: the odd product is added, then the even one, each by a fused
+ * multiply-add that rounds to nearest and flushes denormals. Of more than OA_PART_DEPTH along k
+ * each so many have a sum, added to those before. */
 static float sum_of_pairs(const struct fixture *f, const struct oa_gemm *g, long i, long j)
 {
     float all = 0;
@@ -235,8 +249,9 @@ static float sum_of_pairs(const struct fixture *f, const struct oa_gemm *g, long
     return all;
 }
 
-/* TDPBF16PS, 32 of k at a time: the even products and the odd ones, each added by fused multiply-adds from zero; their
- * sum is added to what was there. Everything rounds to nearest and flushes denormals. */
+/* TDPBF16PS, 32 of k at a time: the even products and the odd ones, each added by fused
+ * multiply-adds from zero; their sum is added to what was there. Everything rounds to nearest and
+ * flushes denormals. */
 static float sum_of_steps(const struct fixture *f, const struct oa_gemm *g, long i, long j)
 {
     float all = 0;
@@ -254,10 +269,12 @@ static float sum_of_steps(const struct fixture *f, const struct oa_gemm *g, long
     return all;
 }
 
-/* Numbers of every size, of which few sums have one that is none, and of those like the numbers of a model. What stands
- * behind the rows of A, up to 32 of k, is not multiplied, also where it is no number. */
-static void compare_with_the_manual(struct fixture *f, const struct oa_kernels *k, const long sizes[3][3],
-                                    float (*sum_of)(const struct fixture *, const struct oa_gemm *, long, long))
+/* Numbers of every size, of which few sums have one that is none, and of those like the numbers of
+ * a model. What stands behind the rows of A, up to 32 of k, is not multiplied, also where it is no
+ * number. */
+static void
+compare_with_the_manual(struct fixture *f, const struct oa_kernels *k, const long sizes[3][3],
+                        float (*sum_of)(const struct fixture *, const struct oa_gemm *, long, long))
 {
     for (int i = 0; i < 3; i++)
         for (int variant = 0; variant < VARIANTS; variant++) {
@@ -323,21 +340,25 @@ enum { FEW_MOST = 33, FEW_ALL = 40 };
 /* The first rows of the whole, c[0], and behind them what was there before. */
 static void assert_first_rows(const struct fixture *f, const struct oa_gemm *g)
 {
-    size_t row = (size_t)g->ldc * (g->real_out ? sizeof(float) : sizeof(uint16_t)), bytes = (size_t)g->m * row;
+    size_t row = (size_t)g->ldc * (g->real_out ? sizeof(float) : sizeof(uint16_t)),
+           bytes = (size_t)g->m * row;
     const char *start = (const char *)f->start, *made = (const char *)f->c[1];
     if (memcmp(f->c[0], made, bytes) != 0 || memcmp(made + bytes, start + bytes, row) != 0)
-        fail_msg("%ld rows x %ld x %ld, real %d: not the first rows of %d", g->m, g->n, g->k, g->real_out, FEW_ALL);
+        fail_msg("%ld rows x %ld x %ld, real %d: not the first rows of %d", g->m, g->n, g->k,
+                 g->real_out, FEW_ALL);
 }
 
 /* A ends where memory ends: rows that there are not must not be read. */
-static void multiply_few(struct fixture *f, const struct oa_kernels *k, struct oa_gemm g, struct oa_gemm_state *s)
+static void multiply_few(struct fixture *f, const struct oa_kernels *k, struct oa_gemm g,
+                         struct oa_gemm_state *s)
 {
     for (g.m = 1; g.m <= FEW_MOST; g.m++) {
         size_t bytes = (size_t)(g.m * g.lda) * sizeof(uint16_t);
         void *a = oa_alloc(f->context, bytes);
         memcpy(a, f->a, bytes);
         memcpy(f->c[1], f->start, MOST * sizeof(float));
-        k->gemm_part(s, &g, &(struct oa_gemm_part){ 0, g.m, 0, g.n, (unsigned long)g.m }, a, NULL, f->packed, f->c[1]);
+        k->gemm_part(s, &g, &(struct oa_gemm_part){ 0, g.m, 0, g.n, (unsigned long)g.m }, a, NULL,
+                     f->packed, f->c[1]);
         assert_first_rows(f, &g);
         oa_free(a);
     }
@@ -345,7 +366,9 @@ static void multiply_few(struct fixture *f, const struct oa_kernels *k, struct o
 
 static void compare_few(struct fixture *f, const struct oa_kernels *k)
 {
-    static const long sizes[][3] = { { FEW_ALL, 70, 64 }, { FEW_ALL, 100, 1700 }, { FEW_ALL, 33, 35 } };
+    static const long sizes[][3] = { { FEW_ALL, 70, 64 },
+                                     { FEW_ALL, 100, 1700 },
+                                     { FEW_ALL, 33, 35 } };
     fill(f, 11, false);
     for (int i = 0; i < 3; i++)
         for (int variant = 2; variant <= 6; variant += 4)
@@ -392,7 +415,8 @@ static void rows_apart_have_the_bits_of_one(void **state)
     oa_device_close(d);
 }
 
-/* What makes the products that a device's are compared with; in short forms the hardware, which has the same bits. */
+/* What makes the products that a device's are compared with; in short forms the hardware, which has
+ * the same bits. */
 static const struct oa_kernels *judge(const struct fixture *f)
 {
     return f->there && short_form() ? &f->amx : &f->plain;
@@ -408,11 +432,13 @@ static void use_plain(const struct fixture *f, struct oa_device *d)
     d->cpu->kernels = f->plain;
 }
 
-static void open_device(struct fixture *f, oa_context *c, const struct oa_device_ops *ops, struct oa_device *d)
+static void open_device(struct fixture *f, oa_context *c, const struct oa_device_ops *ops,
+                        struct oa_device *d)
 {
-    *d = (struct oa_device){
-        .context = c, .ops = ops, .dry = ops != &oa_device_cpu, .numbers = oa_numbers_of(OA_PRECISION_BF16)
-    };
+    *d = (struct oa_device){ .context = c,
+                             .ops = ops,
+                             .dry = ops != &oa_device_cpu,
+                             .numbers = oa_numbers_of(OA_PRECISION_BF16) };
     oa_device_arena(&d->scratch, d);
     assert_int_equal(ops->open(d), OA_OK);
     use_plain(f, d);
@@ -485,7 +511,8 @@ static void strips_have_the_bits_of_the_whole(void **state)
     struct oa_gemm g = gemm_of((const long[3]){ M, N, K }, 6, 0);
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 2 });
     struct oa_device d;
-    uint16_t *a = oa_alloc(c, (size_t)M * K * sizeof *a), *b = oa_alloc(c, (size_t)N * K * sizeof *b);
+    uint16_t *a = oa_alloc(c, (size_t)M * K * sizeof *a),
+             *b = oa_alloc(c, (size_t)N * K * sizeof *b);
     for (long i = 0; i < (long)N * K; i++) {
         b[i] = f->b[i % (MOST - 1)];
         a[i % ((long)M * K)] = f->a[i % (MOST - 1)];

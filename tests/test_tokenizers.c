@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text and tokenizers: what is encoded comes back; ids and files equal those of Hugging Face (tests/data/README.md);
- * damaged files are refused. */
+ * Text and tokenizers: what is encoded comes back; ids and files equal those of Hugging Face
+ * (tests/data/README.md); damaged files are refused. */
 #include "text_setup.h"
 #include "tokenizers/tokenizer_parts.h"
 
@@ -33,7 +33,8 @@ static void expect_round_trip(struct oa_tokenizer *tok, const char *text, size_t
     oa_ids_free(&ids);
 }
 
-static void expect_ids(struct oa_tokenizer *tok, const char *text, const int32_t *expected, size_t count)
+static void expect_ids(struct oa_tokenizer *tok, const char *text, const int32_t *expected,
+                       size_t count)
 {
     struct oa_ids ids = encode(tok, text, strlen(text));
     assert_int_equal(ids.count, count);
@@ -42,7 +43,8 @@ static void expect_ids(struct oa_tokenizer *tok, const char *text, const int32_t
     oa_ids_free(&ids);
 }
 
-static void expect_same_ids(struct oa_tokenizer *a, struct oa_tokenizer *b, const char *text, size_t length)
+static void expect_same_ids(struct oa_tokenizer *a, struct oa_tokenizer *b, const char *text,
+                            size_t length)
 {
     struct oa_ids x = encode(a, text, length), y = encode(b, text, length);
     assert_int_equal(x.count, y.count);
@@ -93,15 +95,18 @@ static size_t awkward_text(char *out, size_t room, uint64_t seed)
     return n;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* Table 3-7 of the Unicode standard: what the second byte may be after each first one. */
 static void test_utf8_table(void **state)
 {
     static const struct {
         int first, last, low, high, length;
-    } rows[] = { { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-                 { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+    } rows[] = { { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+                 { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
+                 { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
                  { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 } };
     (void)state;
     for (int lead = 0x80; lead < 0x100; lead++)
@@ -110,7 +115,8 @@ static void test_utf8_table(void **state)
             uint32_t code;
             int length = 0;
             for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                if (lead >= rows[i].first && lead <= rows[i].last && second >= rows[i].low && second <= rows[i].high)
+                if (lead >= rows[i].first && lead <= rows[i].last && second >= rows[i].low &&
+                    second <= rows[i].high)
                     length = rows[i].length;
             assert_int_equal(oa_utf8_decode(text, 4, &code), length);
         }
@@ -128,10 +134,15 @@ static void test_utf8(void **state)
             assert_int_equal(code, c);
         assert_int_equal(oa_utf8_decode(bytes, (size_t)n - 1, &code), 0);
     }
-    static const char *const bad[] = {
-        "\x80", "\xc0\x80",    "\xc1\xbf", "\xe0\x80\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-        "\xff", "\xe2\x28\xa1"
-    };
+    static const char *const bad[] = { "\x80",
+                                       "\xc0\x80",
+                                       "\xc1\xbf",
+                                       "\xe0\x80\x80",
+                                       "\xf0\x80\x80\x80",
+                                       "\xf4\x90\x80\x80",
+                                       "\xf5\x80\x80\x80",
+                                       "\xff",
+                                       "\xe2\x28\xa1" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(oa_utf8_decode(bad[i], strlen(bad[i]), &code), 0);
     assert_int_equal(oa_text_characters("aé漢👍", 10), 4);
@@ -205,12 +216,15 @@ static void test_damaged_gzip(void **state)
     expect_error(OA_FORMAT, "long.gz");
 }
 
-/* ---- char and byte ------------------------------------------------------------------------------------------- */
+/* ---- char and byte
+ * ------------------------------------------------------------------------------------------- */
 
 static void test_char_vocabulary(void **state)
 {
     (void)state;
-    static const int32_t first[] = { 18, 47, 56, 57, 58, 1, 15, 47, 58, 47, 64, 43, 52, 10, 0 }; /* as nanoGPT */
+    static const int32_t first[] = {
+        18, 47, 56, 57, 58, 1, 15, 47, 58, 47, 64, 43, 52, 10, 0
+    }; /* as nanoGPT */
     struct oa_tokenizer *tok = open_tokenizer("char", SHAKESPEARE);
     assert_int_equal(oa_tokenizer_size(tok), 65);
     assert_string_equal(oa_tokenizer_kind_name(tok), "char");
@@ -240,7 +254,8 @@ static void test_char_refuses(void **state)
     tok = open_tokenizer("char", "t");
     oa_ids_init(&ids, context);
     assert_int_equal(oa_tokenizer_encode(tok, "ab\naéb", 7, &ids), OA_FORMAT);
-    expect_error(OA_FORMAT, "text:2 (byte 4): character 'é' (U+00E9) is not among the 4 characters");
+    expect_error(OA_FORMAT,
+                 "text:2 (byte 4): character 'é' (U+00E9) is not among the 4 characters");
     assert_int_equal(oa_tokenizer_encode(tok, "ab\xc3", 3, &ids), OA_FORMAT);
     expect_error(OA_FORMAT, "byte 0xC3, which is not UTF-8");
     oa_ids_free(&ids);
@@ -284,8 +299,10 @@ static void test_spec(void **state)
 {
     (void)state;
     struct oa_tokenizer *tok;
-    static const char *const bad[] = { "bpe:255", "bpe:",  "bpe:-300", "bpe:12x", "bpe:99999999999999999999",
-                                       "word:1",  "word:", "word:-3",  "word:3x" };
+    static const char *const bad[] = {
+        "bpe:255", "bpe:",  "bpe:-300", "bpe:12x", "bpe:99999999999999999999",
+        "word:1",  "word:", "word:-3",  "word:3x"
+    };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(oa_tokenizer_open(context, bad[i], SHAKESPEARE, "", &tok), OA_ARGUMENT);
         expect_error(OA_ARGUMENT, bad[i]);
@@ -313,7 +330,8 @@ static void test_round_trips(void **state)
     }
 }
 
-/* ---- tokenizer.json ------------------------------------------------------------------------------------------ */
+/* ---- tokenizer.json
+ * ------------------------------------------------------------------------------------------ */
 
 static void test_saved_kinds(void **state)
 {
@@ -375,7 +393,8 @@ static void check_vectors(struct oa_tokenizer *tok, const json_t *cases, const c
         int32_t expected[1024];
         for (size_t k = 0; k < json_array_size(ids); k++)
             expected[k] = (int32_t)json_integer_value(json_array_get(ids, k));
-        expect_ids(tok, json_string_value(json_object_get(one, "text")), expected, json_array_size(ids));
+        expect_ids(tok, json_string_value(json_object_get(one, "text")), expected,
+                   json_array_size(ids));
     }
 }
 
@@ -399,10 +418,11 @@ static void test_encodes_as_hugging_face(void **state)
 static void test_unknown_character(void **state)
 {
     (void)state;
-    static const char json[] =
-        "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},"
-        "\"behavior\":\"Isolated\",\"invert\":false},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"<unk>\":1,"
-        "\"é\":2},\"unk_token\":\"<unk>\"}}";
+    static const char json[] = "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"Split\","
+                               "\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},"
+                               "\"behavior\":\"Isolated\",\"invert\":false},\"model\":{\"type\":"
+                               "\"WordLevel\",\"vocab\":{\"a\":0,\"<unk>\":1,"
+                               "\"é\":2},\"unk_token\":\"<unk>\"}}";
     static const int32_t expected[] = { 0, 1, 2 };
     struct oa_tokenizer *tok;
     expect_ok(oa_tokenizer_parse(context, "unk.json", json, sizeof json - 1, &tok));
@@ -431,38 +451,48 @@ static void test_refused_files(void **state)
     expect_refused("{\"version\":\"2.0\"}", OA_UNSUPPORTED, "2.0");
     expect_refused(FILE_OF("\"model\":{\"type\":\"Unigram\"}"), OA_UNSUPPORTED, "Unigram");
     expect_refused(FILE_OF("\"model\":{\"type\":\"WordPiece\"}"), OA_UNSUPPORTED, "WordPiece");
-    expect_refused(FILE_OF("\"normalizer\":{\"type\":\"Precompiled\"}"), OA_UNSUPPORTED, "Precompiled");
+    expect_refused(FILE_OF("\"normalizer\":{\"type\":\"Precompiled\"}"), OA_UNSUPPORTED,
+                   "Precompiled");
     expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{}")), OA_FORMAT, "model.merges");
     expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{},\"merges\":[]")), OA_FORMAT, "empty");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":-1},\"merges\":[]")), OA_FORMAT, "model.vocab[\"a\"]");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":1,\"b\":1},\"merges\":[]")), OA_FORMAT, "same id 1");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":99999999999},\"merges\":[]")), OA_FORMAT, "4194303");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0},\"merges\":[\"a b\"]")), OA_FORMAT, "the second");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0},\"merges\":[\"a  b\"]")), OA_FORMAT, "merges[0]");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"a\"]]")), OA_FORMAT, "result");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"dropout\":0.1,\"vocab\":{\"a\":0},\"merges\":[]")), OA_UNSUPPORTED,
-                   "dropout");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"byte_fallback\":true,\"vocab\":{\"a\":0},\"merges\":[]")), OA_UNSUPPORTED,
-                   "byte_fallback");
-    expect_refused(FILE_OF(LEVEL "," MODEL("\"end_of_word_suffix\":\"</w>\",\"vocab\":{\"a\":0},\"merges\":[]")),
+    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":-1},\"merges\":[]")), OA_FORMAT,
+                   "model.vocab[\"a\"]");
+    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":1,\"b\":1},\"merges\":[]")), OA_FORMAT,
+                   "same id 1");
+    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":99999999999},\"merges\":[]")),
+                   OA_FORMAT, "4194303");
+    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0},\"merges\":[\"a b\"]")), OA_FORMAT,
+                   "the second");
+    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0},\"merges\":[\"a  b\"]")), OA_FORMAT,
+                   "merges[0]");
+    expect_refused(FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"a\"]]")),
+                   OA_FORMAT, "result");
+    expect_refused(FILE_OF(LEVEL "," MODEL("\"dropout\":0.1,\"vocab\":{\"a\":0},\"merges\":[]")),
+                   OA_UNSUPPORTED, "dropout");
+    expect_refused(
+        FILE_OF(LEVEL "," MODEL("\"byte_fallback\":true,\"vocab\":{\"a\":0},\"merges\":[]")),
+        OA_UNSUPPORTED, "byte_fallback");
+    expect_refused(FILE_OF(LEVEL "," MODEL(
+                       "\"end_of_word_suffix\":\"</w>\",\"vocab\":{\"a\":0},\"merges\":[]")),
                    OA_UNSUPPORTED, "</w>");
-    expect_refused(FILE_OF("\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL("\"vocab\":{\"a\":0},\"merges\":[]")),
+    expect_refused(FILE_OF("\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL(
+                       "\"vocab\":{\"a\":0},\"merges\":[]")),
                    OA_UNSUPPORTED, "Metaspace");
-    expect_refused(
-        FILE_OF(LEVEL ",\"added_tokens\":[{\"id\":7,\"content\":\"<s>\"}]," MODEL("\"vocab\":{\"a\":0},\"merges\":[]")),
-        OA_FORMAT, "listed with id 7 but its place gives 1");
-    expect_refused(
-        FILE_OF(
-            "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":"
-            "\"(\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false}]}," MODEL(
-                "\"vocab\":{\"a\":0},\"merges\":[]")),
-        OA_UNSUPPORTED, "byte 0: the group has no end");
+    expect_refused(FILE_OF(LEVEL ",\"added_tokens\":[{\"id\":7,\"content\":\"<s>\"}]," MODEL(
+                       "\"vocab\":{\"a\":0},\"merges\":[]")),
+                   OA_FORMAT, "listed with id 7 but its place gives 1");
+    expect_refused(FILE_OF("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":"
+                           "\"Split\",\"pattern\":{\"Regex\":"
+                           "\"(\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_"
+                           "space\":false}]}," MODEL("\"vocab\":{\"a\":0},\"merges\":[]")),
+                   OA_UNSUPPORTED, "byte 0: the group has no end");
 }
 
 static void test_missing_byte(void **state)
 {
     (void)state;
-    static const char json[] = FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0,\"Ċ\":1},\"merges\":[]"));
+    static const char json[] =
+        FILE_OF(LEVEL "," MODEL("\"vocab\":{\"a\":0,\"Ċ\":1},\"merges\":[]"));
     struct oa_tokenizer *tok;
     struct oa_ids ids;
     oa_ids_init(&ids, context);
@@ -509,7 +539,8 @@ static void test_damaged_files(void **state)
     oa_free(json);
 }
 
-/* ---- BPE training -------------------------------------------------------------------------------------------- */
+/* ---- BPE training
+ * -------------------------------------------------------------------------------------------- */
 
 struct word_hash {
     uint64_t hash;
@@ -529,7 +560,8 @@ struct settled_words {
     struct word_hash hash;
 };
 
-static enum oa_error split_settled(void *argument, const char *text, size_t n, bool last, size_t *consumed)
+static enum oa_error split_settled(void *argument, const char *text, size_t n, bool last,
+                                   size_t *consumed)
 {
     struct settled_words *w = argument;
     size_t settled = last ? n : n > OA_TRAINING_MARGIN ? n - OA_TRAINING_MARGIN : 0;
@@ -584,7 +616,8 @@ static void test_training_is_deterministic(void **state)
 static void test_small_training(void **state)
 {
     (void)state;
-    /* (l,o) and (o,w) appear 3 times each; the smaller ids go first. Then there is nothing left to merge. */
+    /* (l,o) and (o,w) appear 3 times each; the smaller ids go first. Then there is nothing left to
+     * merge. */
     struct oa_tokenizer *tok = trained_on("low low low", 11, 1000);
     assert_string_equal(oa_tokenizer_piece(tok, 256), "lo");
     assert_string_equal(oa_tokenizer_piece(tok, 257), "low");
@@ -637,7 +670,8 @@ static void test_small_words(void **state)
     oa_text_add(&text, "a b c b c b\na e", 15);
     expect_ok(oa_tokenizer_open_texts(context, "word:9", &text, NULL, &tok));
     assert_int_equal(oa_tokenizer_size(tok), 4);
-    assert_non_null(strstr(last_notice, "3 words come 2 times or more: 4 tokens of the 9 asked for"));
+    assert_non_null(
+        strstr(last_notice, "3 words come 2 times or more: 4 tokens of the 9 asked for"));
     assert_string_equal(oa_tokenizer_piece(tok, 1), "Ġb");
     expect_ids(tok, "a b\n c e", expected, 5);
     expect_ok(oa_tokenizer_decode(tok, expected, 5, &out));
@@ -658,7 +692,8 @@ static void test_word_without_unknown(void **state)
 {
     (void)state;
     static const char json[] =
-        "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+        "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
+        ","
         "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"Ġb\":1},\"unk_token\":\"?\"}}";
     static const int32_t expected[] = { 0, 1 };
     struct oa_tokenizer *tok;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Training as a whole, looping over the registry of mechanisms: same bits for any number of threads, going on equals
- * never having stopped, nothing allocates in the loop, the plan is exact, losses fall, numbers that are not finite stop
- * the run by name, and models that share a tensor share its first value. */
+ * Training as a whole, looping over the registry of mechanisms: same bits for any number of
+ * threads, going on equals never having stopped, nothing allocates in the loop, the plan is exact,
+ * losses fall, numbers that are not finite stop the run by name, and models that share a tensor
+ * share its first value. */
 #include "setups.h"
 
 #include "train/train.h"
@@ -41,8 +42,8 @@ static struct oa_options options(const char *attention, const char *precision, l
     return o;
 }
 
-/* Mechanisms that are not trained by their bare names: components are wanted, the default sees nothing but the token
- * itself, or sees all of so short a context. */
+/* Mechanisms that are not trained by their bare names: components are wanted, the default sees
+ * nothing but the token itself, or sees all of so short a context. */
 static const struct {
     const char *name, *spec;
 } stand_ins[] = { { "mix", "mix(softmax, random, dense)" },
@@ -53,11 +54,12 @@ static const struct {
                   { "longformer", "longformer(window=6)" },
                   { "bigbird", "bigbird(block=4, random=1)" } };
 
-/* The attention to train for the i-th mechanism, NULL past the end; softmax stands in for those that a language model
- * refuses. After those, attentions that training moves without a gradient. */
+/* The attention to train for the i-th mechanism, NULL past the end; softmax stands in for those
+ * that a language model refuses. After those, attentions that training moves without a gradient. */
 static const char *spec_of(int i)
 {
-    static const char *const more[] = { "performer(kernel=aderf, features=9)", "performer(redraw=3)", NULL };
+    static const char *const more[] = { "performer(kernel=aderf, features=9)",
+                                        "performer(redraw=3)", NULL };
     int mechanisms = 0;
     while (oa_mechanism_at(mechanisms))
         mechanisms++;
@@ -74,7 +76,7 @@ struct outcome {
     enum oa_error error;
     struct oa_run run;
     oa_context *c;
-    int lines;        /* progress lines: the first comes after step 1, the last after the last step */
+    int lines; /* progress lines: the first comes after step 1, the last after the last step */
     long first, last; /* allocations at these two */
     double rate;      /* tokens/s of the newest */
     char sentence[512];
@@ -93,16 +95,21 @@ static void note_line(void *argument, int level, const char *line)
         out->first = out->last;
 }
 
-static struct outcome train(const struct oa_options *o, int threads, const char *folder, bool resume)
+static struct outcome train(const struct oa_options *o, int threads, const char *folder,
+                            bool resume)
 {
     struct outcome out = { 0 };
     struct oa_workload w;
-    oa_context *c = oa_open(&(struct oa_settings){ .threads = threads, .log = note_line, .log_argument = &out });
+    oa_context *c = oa_open(
+        &(struct oa_settings){ .threads = threads, .log = note_line, .log_argument = &out });
     assert_int_equal(oa_workload_open(c, o, &w), OA_OK);
     out.c = c;
-    struct oa_train_request r = {
-        .options = o, .workload = &w, .folder = folder, .resume = resume, .keep = true, .title = "test"
-    };
+    struct oa_train_request r = { .options = o,
+                                  .workload = &w,
+                                  .folder = folder,
+                                  .resume = resume,
+                                  .keep = true,
+                                  .title = "test" };
     out.error = oa_train_run(c, &r, &out.run);
     const char *why;
     oa_last_error(c, &why);
@@ -132,7 +139,8 @@ static void test_threads_give_the_same_bits(void **state)
     (void)state;
     static const char *const precisions[] = { "f32", "bf16" };
     static const int threads[] = { 3, 2, 7 };
-    bool no_bits = only_threads() || only_memory(); /* one thread touches nothing that several do not */
+    bool no_bits =
+        only_threads() || only_memory(); /* one thread touches nothing that several do not */
     for (int i = 0; spec_of(i); i++)
         for (int p = 0; p < 2; p++) {
             struct oa_options o = options(spec_of(i), precisions[p], 4);
@@ -143,12 +151,14 @@ static void test_threads_give_the_same_bits(void **state)
                 remove_folder("test_train_many");
                 assert_int_equal(train(&o, threads[t], "test_train_many", false).error, OA_OK);
                 if (!no_bits)
-                    assert_same_file("test_train_one/model.safetensors", "test_train_many/model.safetensors");
+                    assert_same_file("test_train_one/model.safetensors",
+                                     "test_train_many/model.safetensors");
             }
         }
 }
 
-/* Rows, weights and moments of several items of work each: those of the small models above are one. */
+/* Rows, weights and moments of several items of work each: those of the small models above are one.
+ */
 static void test_threads_share_long_arrays(void **state)
 {
     (void)state;
@@ -167,7 +177,8 @@ static void test_threads_share_long_arrays(void **state)
 static void test_going_on_gives_the_same_bits(void **state)
 {
     (void)state;
-    struct oa_options o = options("random + softmax ; local(window=8) | performer(saderf)", "bf16", 12);
+    struct oa_options o =
+        options("random + softmax ; local(window=8) | performer(saderf)", "bf16", 12);
     o.train_checkpoint_every = 4;
     o.train_log_every = 1;
     remove_folder("test_train_one");
@@ -181,7 +192,8 @@ static void test_going_on_gives_the_same_bits(void **state)
     assert_same_file("test_train_one/model.safetensors", "test_train_many/model.safetensors");
 }
 
-/* A damaged checkpoint is passed over for the one before; two damaged ones are an error that names the file. */
+/* A damaged checkpoint is passed over for the one before; two damaged ones are an error that names
+ * the file. */
 /* Of the steps that this sitting took, whatever those before a stop took. */
 static void test_speed_is_of_this_sitting(void **state)
 {
@@ -242,8 +254,8 @@ static void test_nothing_allocates_in_the_loop(void **state)
             assert_int_equal(out.error, OA_OK);
             assert_true(out.lines >= 2);
             if (out.first != out.last)
-                fail_msg("%s, %d threads: %ld allocations after the first step", spec_of(i), threads,
-                         out.last - out.first);
+                fail_msg("%s, %d threads: %ld allocations after the first step", spec_of(i),
+                         threads, out.last - out.first);
         }
     }
 }
@@ -259,14 +271,17 @@ static void gather(struct oa_model *m, oa_tape *t, int parts)
     oa_store_zero_gradients(&m->store);
     for (int part = 0; part < parts; part++) {
         int32_t *own = tokens + part * rows * LENGTH;
-        struct oa_batch batch = { .rows = (int)rows, .length = LENGTH, .input = own, .target = own };
+        struct oa_batch batch = {
+            .rows = (int)rows, .length = LENGTH, .input = own, .target = own
+        };
         oa_tape_reset(t, true, true, oa_stream_named(1, "dropout"));
         oa_model_loss(t, m, &batch, 1.0 / (ROWS * LENGTH));
         oa_tape_backward(t);
     }
 }
 
-/* Statistics that are kept stand still within a step, and the move after it does not depend on how the batch was cut.
+/* Statistics that are kept stand still within a step, and the move after it does not depend on how
+ * the batch was cut.
  */
 static void test_statistics_move_once_a_step(void **state)
 {
@@ -280,12 +295,15 @@ static void test_statistics_move_once_a_step(void **state)
     oa_tape t;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F64, false, &d), OA_OK);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, true, &m[i]),
+        assert_int_equal(oa_model_open(d, &o,
+                                       (struct oa_model_form[]){ oa_language_model_form(27) }, true,
+                                       &m[i]),
                          OA_OK);
         oa_tape_init(&t, d);
         for (long step = 1; step <= 3; step++) {
             gather(m[i], &t, i + 1);
-            double *seen = oa_store_find(&m[i]->store, "decoder.layers.1.attention.features.seen")->value;
+            double *seen =
+                oa_store_find(&m[i]->store, "decoder.layers.1.attention.features.seen")->value;
             assert_true(*seen == (double)(step - 1));
             assert_int_equal(oa_model_after_step(m[i], step), OA_OK);
             assert_true(*seen == (double)step);
@@ -295,7 +313,8 @@ static void test_statistics_move_once_a_step(void **state)
     for (int i = 0; i < 3; i++) {
         char name[80];
         snprintf(name, sizeof name, "decoder.layers.1.attention.features.%s", names[i]);
-        const struct oa_parameter *p = oa_store_find(&m[0]->store, name), *q = oa_store_find(&m[1]->store, name);
+        const struct oa_parameter *p = oa_store_find(&m[0]->store, name),
+                                  *q = oa_store_find(&m[1]->store, name);
         for (long k = 0; k < p->count; k++)
             assert_true(fabs(((double *)p->value)[k] - ((double *)q->value)[k]) < 1e-12);
     }
@@ -320,8 +339,8 @@ static void check_plan(const struct oa_options *o)
     assert_int_equal(real.error, OA_OK);
     double planned = plan.memory_parameters + plan.memory_activations + plan.memory_scratch;
     if (real.run.peak_memory != planned)
-        fail_msg("%s %s, precision %d: planned %.0f bytes, took %.0f", o->data_task, o->model_attention,
-                 (int)o->train_precision, planned, real.run.peak_memory);
+        fail_msg("%s %s, precision %d: planned %.0f bytes, took %.0f", o->data_task,
+                 o->model_attention, (int)o->train_precision, planned, real.run.peak_memory);
 }
 
 static void test_plan_is_exact(void **state)
@@ -353,7 +372,8 @@ static void test_plan_of_masked_text_is_exact(void **state)
         oa_workload_close(&w);
         oa_close(c);
     }
-    /* round(0.05 · 22) are two less a row: three products over the width, and five operations a logit of the softmax */
+    /* round(0.05 · 22) are two less a row: three products over the width, and five operations a
+     * logit of the softmax */
     assert_true(plan[0].flops - plan[1].flops == (3 * 2 * 32 + 5) * (2.0 * 4) * plan[0].vocabulary);
 }
 
@@ -363,8 +383,9 @@ static const char chain_file[] = "test_train_chain.txt";
 enum { LETTERS = 16, CHAIN = 16000, CHAIN_VALID = CHAIN / 10 };
 #define CHAIN_NOISE 0.2
 
-/* Each letter follows the one before the last (… a · b · c …), or is any letter at all, once in five times. The letter
- * that a token is says nothing of the next one: who does not see the one before can only guess. */
+/* Each letter follows the one before the last (… a · b · c …), or is any letter at all, once in
+ * five times. The letter that a token is says nothing of the next one: who does not see the one
+ * before can only guess. */
 static void make_chain(char text[CHAIN])
 {
     struct oa_stream s = oa_stream_named(5, "chain");
@@ -378,9 +399,9 @@ static void make_chain(char text[CHAIN])
     assert_int_equal(fclose(f), 0);
 }
 
-/* What is reached on the validation text, in nats a letter: by guessing from the token alone (the least that any
- * function of it can cost, as the counts of pairs are taken from that very text); by a model with a uniform map, in the
- * same training; and by the law of the chain. */
+/* What is reached on the validation text, in nats a letter: by guessing from the token alone (the
+ * least that any function of it can cost, as the counts of pairs are taken from that very text); by
+ * a model with a uniform map, in the same training; and by the law of the chain. */
 struct floors {
     double alone, uniform, law;
 };
@@ -402,7 +423,8 @@ static double cost_of_law(const char *text, long n)
 {
     double sum = 0, any = CHAIN_NOISE / LETTERS;
     for (long i = 2; i < n; i++)
-        sum -= log(text[i] - 'a' == (text[i - 2] - 'a' + 1) % LETTERS ? 1 - CHAIN_NOISE + any : any);
+        sum -=
+            log(text[i] - 'a' == (text[i - 2] - 'a' + 1) % LETTERS ? 1 - CHAIN_NOISE + any : any);
     return sum / (double)(n - 2);
 }
 
@@ -429,16 +451,19 @@ static struct floors make_floors(void)
     make_chain(text);
     const char *valid = text + CHAIN - CHAIN_VALID;
     f = (struct floors){ .alone = cost_alone(valid, CHAIN_VALID),
-                         .uniform = learn("random(frozen, init=uniform, sigma=0)", "adamw", CHAIN_RATE),
+                         .uniform =
+                             learn("random(frozen, init=uniform, sigma=0)", "adamw", CHAIN_RATE),
                          .law = cost_of_law(valid, CHAIN_VALID) };
-    assert_true(f.law < 1.1 && f.uniform > f.law + 1 && f.alone > f.uniform && f.alone < log(LETTERS));
+    assert_true(f.law < 1.1 && f.uniform > f.law + 1 && f.alone > f.uniform &&
+                f.alone < log(LETTERS));
     return f;
 }
 
-/* A third of the way, or more, from what a uniform map reaches to the law of the chain. Two are slow and must be better
- * than a uniform map only: token mixing, which starts as a small perceptron along the length, and the sketched
- * polynomial, whose way through so short a training depends on rounding. And nobody is better than the law, which only
- * one who sees the letter that is to be guessed could be. */
+/* A third of the way, or more, from what a uniform map reaches to the law of the chain. Two are
+ * slow and must be better than a uniform map only: token mixing, which starts as a small perceptron
+ * along the length, and the sketched polynomial, whose way through so short a training depends on
+ * rounding. And nobody is better than the law, which only one who sees the letter that is to be
+ * guessed could be. */
 static void assert_learnt(const char *what, double loss, const struct floors *f)
 {
     bool slow = strcmp(what, "mixer") == 0 || strcmp(what, "polysketch") == 0;
@@ -446,7 +471,8 @@ static void assert_learnt(const char *what, double loss, const struct floors *f)
     if (!(loss < f->uniform - way))
         fail_msg("%s: validation loss %.4f; a uniform map reaches %.4f", what, loss, f->uniform);
     if (!(loss > f->law - 0.01))
-        fail_msg("%s: validation loss %.4f, less than the %.4f that the text allows", what, loss, f->law);
+        fail_msg("%s: validation loss %.4f, less than the %.4f that the text allows", what, loss,
+                 f->law);
 }
 
 static void test_every_mechanism_learns(void **state)
@@ -457,8 +483,8 @@ static void test_every_mechanism_learns(void **state)
         assert_learnt(spec_of(i), learn(spec_of(i), "adamw", CHAIN_RATE), &f);
 }
 
-/* Exceptions by construction: a token that sees itself alone costs what a guess from it costs, and the frozen Random
- * Synthesizer stays near the uniform map that it starts from. */
+/* Exceptions by construction: a token that sees itself alone costs what a guess from it costs, and
+ * the frozen Random Synthesizer stays near the uniform map that it starts from. */
 static void test_what_sees_nothing_learns_nothing(void **state)
 {
     (void)state;
@@ -466,7 +492,8 @@ static void test_what_sees_nothing_learns_nothing(void **state)
     double alone = learn("pattern(current)", "adamw", CHAIN_RATE);
     double frozen = learn("fixed-random", "adamw", CHAIN_RATE);
     if (!(alone > f.alone && alone < f.alone + 0.1))
-        fail_msg("pattern(current): %.4f, but a guess from the token alone costs %.4f", alone, f.alone);
+        fail_msg("pattern(current): %.4f, but a guess from the token alone costs %.4f", alone,
+                 f.alone);
     if (!(fabs(frozen - f.uniform) < 0.15))
         fail_msg("fixed-random: %.4f, but a uniform map reaches %.4f", frozen, f.uniform);
 }
@@ -510,7 +537,8 @@ static void test_advice_fits_the_options(void **state)
     o.train_clip = 0;
     o.train_warmup = 3;
     assert_string_equal(oa_divergence_advice(&o, advice),
-                        "Lower train.lr (it is 0.5), clip the gradients (train.clip is 0), raise train.warmup (it is "
+                        "Lower train.lr (it is 0.5), clip the gradients (train.clip is 0), raise "
+                        "train.warmup (it is "
                         "3), or use another train.optimizer than sgd");
     o.train_lr = 1.2345678e-300;
     o.train_warmup = 99999;
@@ -528,14 +556,18 @@ static void test_shared_tensors_start_equal(void **state)
     struct oa_model *a, *b;
     struct oa_options o = options("softmax", "f32", 1);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &a), OA_OK);
+    assert_int_equal(
+        oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &a),
+        OA_OK);
     for (int i = 1; spec_of(i); i++) {
         o = options(spec_of(i), "f32", 1);
         int shared = 0;
-        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &b),
-                         OA_OK);
+        assert_int_equal(
+            oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &b),
+            OA_OK);
         for (int k = 0; k < b->store.count; k++) {
-            const struct oa_parameter *q = b->store.parameter[k], *p = oa_store_find(&a->store, q->name);
+            const struct oa_parameter *q = b->store.parameter[k],
+                                      *p = oa_store_find(&a->store, q->name);
             if (!p || !p->trainable || !q->trainable || p->count != q->count)
                 continue;
             assert_memory_equal(p->value, q->value, (size_t)p->count * sizeof(float));
@@ -581,7 +613,8 @@ static double distance(const double *a, const double *b, long n)
     return sqrt(sum);
 }
 
-/* How far one step of plain gradient descent goes: lr times the gradient's norm, or lr times the clip. */
+/* How far one step of plain gradient descent goes: lr times the gradient's norm, or lr times the
+ * clip. */
 static double length_of_a_step(double clip, double lr)
 {
     struct oa_options o = options("softmax", "f64", 0);
@@ -610,8 +643,8 @@ static void test_clipping_bounds_the_step(void **state)
     assert_true(fabs(length_of_a_step(norm * 1.01, 1e-3) / (1e-3 * norm) - 1) < 1e-9);
 }
 
-/* Rows are numbered through, so that 6 rows are the same 6 however they are cut. Plain descent, without clipping: it
- * goes another way when gradients have another size. */
+/* Rows are numbered through, so that 6 rows are the same 6 however they are cut. Plain descent,
+ * without clipping: it goes another way when gradients have another size. */
 static void test_micro_batches_add_up_to_a_batch(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Structured projections: the fast transforms against the matrix of the same draw, forward and backward, in every
- * precision, for awkward numbers of rows, and with the same bits on any number of threads. */
+ * Structured projections: the fast transforms against the matrix of the same draw, forward and
+ * backward, in every precision, for awkward numbers of rows, and with the same bits on any number
+ * of threads. */
 #include "testing.h"
 
 #include "attention/attention.h"
@@ -16,8 +17,9 @@ struct problem {
     long d, heads, k;
 };
 static const struct problem problems[] = {
-    { "srht", 32, 2, 16 }, { "srht", 96, 2, 48 },        { "srht", 8, 2, 4 },         { "hd3", 32, 3, 8 },
-    { "hd3", 96, 2, 48 },  { "permutation", 20, 3, 20 }, { "permutation", 64, 1, 5 }, { "hd3", 64, 2, 32 },
+    { "srht", 32, 2, 16 },       { "srht", 96, 2, 48 }, { "srht", 8, 2, 4 },
+    { "hd3", 32, 3, 8 },         { "hd3", 96, 2, 48 },  { "permutation", 20, 3, 20 },
+    { "permutation", 64, 1, 5 }, { "hd3", 64, 2, 32 },
 };
 static const long row_counts[] = { 1, 15, 16, 17, MOST_ROWS };
 
@@ -30,12 +32,15 @@ struct fixture {
     void *reals;
 };
 
-static void open(struct fixture *f, const struct problem *p, enum oa_precision precision, int threads)
+static void open(struct fixture *f, const struct problem *p, enum oa_precision precision,
+                 int threads)
 {
     *f = (struct fixture){ .c = oa_open(&(struct oa_settings){ .threads = threads }) };
-    f->shape = (struct oa_projection_shape){
-        .kind = oa_projection_of(p->kind), .d = p->d, .heads = p->heads, .width = p->k, .layer_heads = p->heads
-    };
+    f->shape = (struct oa_projection_shape){ .kind = oa_projection_of(p->kind),
+                                             .d = p->d,
+                                             .heads = p->heads,
+                                             .width = p->k,
+                                             .layer_heads = p->heads };
     assert_int_equal(oa_device_open(f->c, precision, false, &f->d), OA_OK);
     assert_true(oa_projection_chain(&f->shape, &f->chain));
     long n = p->heads * oa_chain_numbers(&f->chain);
@@ -88,7 +93,9 @@ static double act_at(const struct fixture *f, const void *act, long i)
 static void run(const struct fixture *f, long rows, bool backward, struct values *v)
 {
     long out = f->shape.heads * f->shape.width, ldx = f->shape.d + PADDING, ldy = out + PADDING;
-    struct oa_transform a = { .chain = f->chain, .rows = rows, .heads = f->shape.heads, .numbers = f->reals };
+    struct oa_transform a = {
+        .chain = f->chain, .rows = rows, .heads = f->shape.heads, .numbers = f->reals
+    };
     a.ldx = ldx;
     a.ldy = ldy;
     a.x = a.dx = v->act_x;
@@ -105,28 +112,35 @@ static void run(const struct fixture *f, long rows, bool backward, struct values
 /* The largest error of y = x U or dx = dy Uᵀ. */
 static double error_of(const struct fixture *f, long rows, bool backward, const struct values *v)
 {
-    long D = f->shape.d, out = f->shape.heads * f->shape.width, ldx = D + PADDING, ldy = out + PADDING;
+    long D = f->shape.d, out = f->shape.heads * f->shape.width, ldx = D + PADDING,
+         ldy = out + PADDING;
     double worst = 0;
     for (long i = 0; i < rows; i++) {
         for (long c = 0; c < (backward ? D : out); c++) {
             double right = 0;
             for (long j = 0; j < (backward ? out : D); j++)
-                right += backward ? v->y[i * ldy + j] * f->matrix[j * D + c] : v->x[i * ldx + j] * f->matrix[c * D + j];
-            double got = backward ? act_at(f, v->act_x, i * ldx + c) : act_at(f, v->act_y, i * ldy + c);
+                right += backward ? v->y[i * ldy + j] * f->matrix[j * D + c]
+                                  : v->x[i * ldx + j] * f->matrix[c * D + j];
+            double got =
+                backward ? act_at(f, v->act_x, i * ldx + c) : act_at(f, v->act_y, i * ldy + c);
             worst = fmax(worst, fabs(got - right) / (1 + fabs(right)));
         }
         /* what lies between the rows stays */
         for (long c = 0; c < PADDING; c++)
-            assert_true(backward ? act_at(f, v->act_x, i * ldx + D + c) == v->x[i * ldx + D + c]
-                                 : act_at(f, v->act_y, i * ldy + out + c) == v->y[i * ldy + out + c]);
+            assert_true(backward
+                            ? act_at(f, v->act_x, i * ldx + D + c) == v->x[i * ldx + D + c]
+                            : act_at(f, v->act_y, i * ldy + out + c) == v->y[i * ldy + out + c]);
     }
     return worst;
 }
 
 static void equals_the_matrix(void **state)
 {
-    static const double bound[] = { [OA_PRECISION_F32] = 3e-6, [OA_PRECISION_BF16] = 5e-3, [OA_PRECISION_F64] = 1e-14 };
-    static const enum oa_precision precisions[] = { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
+    static const double bound[] = {
+        [OA_PRECISION_F32] = 3e-6, [OA_PRECISION_BF16] = 5e-3, [OA_PRECISION_F64] = 1e-14
+    };
+    static const enum oa_precision precisions[] = { OA_PRECISION_F32, OA_PRECISION_BF16,
+                                                    OA_PRECISION_F64 };
     (void)state;
     for (size_t p = 0; p < sizeof problems / sizeof problems[0]; p++) {
         for (int i = 0; i < 3; i++) {
@@ -137,8 +151,9 @@ static void equals_the_matrix(void **state)
                 run(&f, row_counts[r / 2], r % 2, &v);
                 double error = error_of(&f, row_counts[r / 2], r % 2, &v);
                 if (!(error <= bound[precisions[i]]))
-                    fail_msg("%s %ld, precision %d, %ld rows, %s: off by %g", problems[p].kind, problems[p].d, i,
-                             row_counts[r / 2], r % 2 ? "backward" : "forward", error);
+                    fail_msg("%s %ld, precision %d, %ld rows, %s: off by %g", problems[p].kind,
+                             problems[p].d, i, row_counts[r / 2], r % 2 ? "backward" : "forward",
+                             error);
             }
             close(&f);
         }
@@ -178,7 +193,8 @@ static void odd_widths_stay_matrices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(equals_the_matrix), cmocka_unit_test(threads_do_not_matter),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(equals_the_matrix),
+                                        cmocka_unit_test(threads_do_not_matter),
                                         cmocka_unit_test(odd_widths_stay_matrices) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,12 +11,14 @@
 static void test_a_node_is_cut_at_a_power_of_two(void **state)
 {
     (void)state;
-    static const long firsts[] = { 2, 1, 3, 2, 4, 2, 5, 4, 6, 4, 7, 4, 8, 4, 9, 8, 16, 8, 17, 16, 65536, 32768 };
+    static const long firsts[] = { 2, 1, 3, 2, 4, 2,  5, 4,  6,  4,     7,
+                                   4, 8, 4, 9, 8, 16, 8, 17, 16, 65536, 32768 };
     for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i += 2)
         assert_int_equal(oa_tree_cut(40, 40 + firsts[i]), 40 + firsts[i + 1]);
 }
 
-/* Stretches of ranks are made of nodes, one after another; and of one alone where both numbers are powers of two. */
+/* Stretches of ranks are made of nodes, one after another; and of one alone where both numbers are
+ * powers of two. */
 static void test_nodes_of_a_stretch(void **state)
 {
     (void)state;
@@ -57,8 +59,8 @@ static float value_of(long leaf, long i)
     return ((float)(x & 0xffffff) - 8388608.0f) / (float)(1 + (x >> 24));
 }
 
-/* Pairwise summation as it is done when leaves come one after another: equal sizes are joined at once, what is left at
- * the end from the right. */
+/* Pairwise summation as it is done when leaves come one after another: equal sizes are joined at
+ * once, what is left at the end from the right. */
 static float pairwise(long leaves, long i)
 {
     float sum[32];
@@ -112,19 +114,24 @@ static enum oa_error make_leaf(void *argument, long leaf)
     return OA_OK;
 }
 
-/* Sums of squares by runs, and then all values, from what each rank has in its shards; elsewhere there is nonsense. */
+/* Sums of squares by runs, and then all values, from what each rank has in its shards; elsewhere
+ * there is nonsense. */
 static enum oa_error gather_scattered(struct oa_tree_sum *t, float *values)
 {
     struct oa_device *d = t->device;
-    double *runs = oa_alloc(d->context, (size_t)(oa_blocks(t->scattered, OA_SQUARES_RUN) + 1) * sizeof *runs), sum = 0;
+    double *runs = oa_alloc(d->context,
+                            (size_t)(oa_blocks(t->scattered, OA_SQUARES_RUN) + 1) * sizeof *runs),
+           sum = 0;
     long at = 0;
     for (int i = 0; i < t->shards; i++) {
         const struct oa_tree_shard *s = &t->shard[i];
         if (s->at != at || (s->first < s->end && s->first % OA_SQUARES_RUN))
-            return oa_fail(d->context, OA_INTERNAL, "shard %d has no whole runs, or another place", i);
+            return oa_fail(d->context, OA_INTERNAL, "shard %d has no whole runs, or another place",
+                           i);
         at += s->end - s->first;
         for (long e = s->first; e < s->end; e += OA_SQUARES_RUN)
-            runs[e / OA_SQUARES_RUN] = d->ops->sum_squares(d, oa_min(OA_SQUARES_RUN, s->end - e), values + e);
+            runs[e / OA_SQUARES_RUN] =
+                d->ops->sum_squares(d, oa_min(OA_SQUARES_RUN, s->end - e), values + e);
     }
     for (long e = 0, i = 0; e < t->scattered; e++) {
         while (i < t->shards && e >= t->shard[i].end)
@@ -148,17 +155,21 @@ static void *sum_body(void *argument)
     oa_context *c = r->cluster.context;
     struct oa_device *d;
     struct oa_tree_sum t = { 0 };
-    struct leaf leaf = { .values = oa_alloc(c, (size_t)task->count * sizeof(float)), .count = task->count, .sum = &t };
+    struct leaf leaf = { .values = oa_alloc(c, (size_t)task->count * sizeof(float)),
+                         .count = task->count,
+                         .sum = &t };
     r->e = oa_device_open(c, OA_PRECISION_F32, false, &d);
     if (r->e == OA_OK)
-        r->e = oa_tree_sum_open(d, &r->cluster, task->leaves, leaf.values, task->count, task->scattered, &t);
+        r->e = oa_tree_sum_open(d, &r->cluster, task->leaves, leaf.values, task->count,
+                                task->scattered, &t);
     for (int step = 0; step < 2 && r->e == OA_OK; step++)
         r->e = oa_tree_sum_make(&t, make_leaf, &leaf);
     if (r->e == OA_OK && t.scattered)
         r->e = gather_scattered(&t, leaf.values);
     oa_tree_sum_close(&t);
     r->result = (double)leaf.made;
-    if (r->e == OA_OK && memcmp(leaf.values, task->expected, (size_t)task->count * sizeof(float)) != 0)
+    if (r->e == OA_OK &&
+        memcmp(leaf.values, task->expected, (size_t)task->count * sizeof(float)) != 0)
         r->e = OA_INTERNAL;
     oa_free(leaf.values);
     oa_device_close(d);
@@ -175,7 +186,8 @@ static void check_scattered(long leaves, int size, long count, long scattered)
     on_ranks(size, 60, sum_body, &task, ranks);
     for (int r = 0; r < size; r++) {
         if (ranks[r].e != OA_OK)
-            fail_msg("%ld leaves, rank %d of %d: %d %s", leaves, r, size, ranks[r].e, ranks[r].sentence);
+            fail_msg("%ld leaves, rank %d of %d: %d %s", leaves, r, size, ranks[r].e,
+                     ranks[r].sentence);
         assert_true(ranks[r].result == 2 * (double)leaves / size);
     }
     free(expected);
@@ -189,9 +201,10 @@ static void check_sum(long leaves, int size, long count)
 static void test_sums_do_not_depend_on_ranks(void **state)
 {
     (void)state;
-    static const int cases[][2] = { { 1, 1 },  { 2, 1 },  { 7, 1 },  { 12, 1 }, { 2, 2 },  { 4, 2 },  { 6, 2 },
-                                    { 10, 2 }, { 14, 2 }, { 6, 3 },  { 9, 3 },  { 12, 3 }, { 4, 4 },  { 8, 4 },
-                                    { 12, 4 }, { 5, 5 },  { 12, 6 }, { 7, 7 },  { 8, 8 },  { 12, 12 } };
+    static const int cases[][2] = { { 1, 1 }, { 2, 1 },  { 7, 1 },  { 12, 1 }, { 2, 2 },
+                                    { 4, 2 }, { 6, 2 },  { 10, 2 }, { 14, 2 }, { 6, 3 },
+                                    { 9, 3 }, { 12, 3 }, { 4, 4 },  { 8, 4 },  { 12, 4 },
+                                    { 5, 5 }, { 12, 6 }, { 7, 7 },  { 8, 8 },  { 12, 12 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         check_sum(cases[i][0], cases[i][1], 1000);
         check_sum(cases[i][0], cases[i][1], 5); /* shards without elements */
@@ -205,8 +218,8 @@ static void test_sums_do_not_depend_on_ranks(void **state)
     check_scattered(5, 5, (1 << 19) + 5, 1 << 19);
 }
 
-/* The third rank has sent the first bucket to the first rank, and then nothing. The second lacks it, and so does not
- * send what the first then waits for, too. */
+/* The third rank has sent the first bucket to the first rank, and then nothing. The second lacks
+ * it, and so does not send what the first then waits for, too. */
 static void *stuck_body(void *argument)
 {
     struct rank *r = argument;
@@ -214,10 +227,13 @@ static void *stuck_body(void *argument)
     oa_context *c = r->cluster.context;
     struct oa_device *d;
     struct oa_tree_sum t;
-    struct leaf leaf = { .values = oa_alloc(c, (size_t)task->count * sizeof(float)), .count = task->count, .sum = &t };
+    struct leaf leaf = { .values = oa_alloc(c, (size_t)task->count * sizeof(float)),
+                         .count = task->count,
+                         .sum = &t };
     r->cluster.mute = task->mute;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    assert_int_equal(oa_tree_sum_open(d, &r->cluster, task->leaves, leaf.values, task->count, 0, &t), OA_OK);
+    assert_int_equal(
+        oa_tree_sum_open(d, &r->cluster, task->leaves, leaf.values, task->count, 0, &t), OA_OK);
     if (r->cluster.rank < 2) {
         r->e = oa_tree_sum_make(&t, make_leaf, &leaf);
     } else {
@@ -244,8 +260,9 @@ static int name_the_third(double patience, bool mute, struct rank ranks[MOST])
     return named;
 }
 
-/* Who waits says so after half of its patience: on a busy machine that may come too late for another's. Of those who
- * say nothing the one is named whose sums are missing, not those whose totals are. */
+/* Who waits says so after half of its patience: on a busy machine that may come too late for
+ * another's. Of those who say nothing the one is named whose sums are missing, not those whose
+ * totals are. */
 static void test_who_keeps_others_waiting_is_named(void **state)
 {
     (void)state;
@@ -267,11 +284,12 @@ static void test_ranks_must_divide_the_leaves(void **state)
     on_ranks(2, 60, sum_body, &(struct sum_task){ 3, 4, 0, expected, false }, ranks);
     assert_int_equal(ranks[0].e, OA_ARGUMENT);
     assert_non_null(
-        strstr(ranks[0].sentence, "2 ranks do not divide the micro-batches of a step, train.accumulate = 3"));
+        strstr(ranks[0].sentence,
+               "2 ranks do not divide the micro-batches of a step, train.accumulate = 3"));
 }
 
-/* 2 (R−1)/R of the array where each rank has one sum to give, as in Rabenseifner's algorithm (2004); on the plan
- * device, with memory that is counted. */
+/* 2 (R−1)/R of the array where each rank has one sum to give, as in Rabenseifner's algorithm
+ * (2004); on the plan device, with memory that is counted. */
 static void test_what_is_exchanged(void **state)
 {
     (void)state;
@@ -284,11 +302,13 @@ static void test_what_is_exchanged(void **state)
         struct oa_tree_sum t;
         struct oa_traffic traffic;
         struct leaf leaf = { .sum = &t };
-        assert_int_equal(oa_tree_sum_open(d, &talk, 8, (void *)(uintptr_t)4096, count, 0, &t), OA_OK);
+        assert_int_equal(oa_tree_sum_open(d, &talk, 8, (void *)(uintptr_t)4096, count, 0, &t),
+                         OA_OK);
         oa_tree_traffic(&t, &traffic);
         double expected = 2.0 * (size - 1) / size * (double)count * 4;
         assert_true(traffic.sent == expected && traffic.received == expected);
-        assert_int_equal(traffic.messages, 2 * (3 << 20) / oa_max(1 << 18, size << 16) * (size - 1));
+        assert_int_equal(traffic.messages,
+                         2 * (3 << 20) / oa_max(1 << 18, size << 16) * (size - 1));
         assert_int_equal(oa_tree_sum_make(&t, make_leaf, &leaf), OA_OK);
         assert_int_equal(leaf.made, 8 / size);
         /* what waits at each level below the rank's node, and the shards that come in */
@@ -302,8 +322,8 @@ static void test_what_is_exchanged(void **state)
     oa_close(c);
 }
 
-/* Ranks opened one after the other, on the plan device: their micro-batches end to end are all of them, and their
- * shards, of which the last may be short or empty, are every element once. */
+/* Ranks opened one after the other, on the plan device: their micro-batches end to end are all of
+ * them, and their shards, of which the last may be short or empty, are every element once. */
 static void check_ends(struct oa_device *d, int size, long count, long scattered)
 {
     uint8_t *owners = calloc((size_t)scattered + 1, 1);
@@ -311,7 +331,9 @@ static void check_ends(struct oa_device *d, int size, long count, long scattered
     for (int rank = 0; rank < size; rank++) {
         struct oa_cluster talk = { .context = d->context, .size = size, .rank = rank };
         struct oa_tree_sum t;
-        assert_int_equal(oa_tree_sum_open(d, &talk, 3L * size, (void *)(uintptr_t)4096, count, scattered, &t), OA_OK);
+        assert_int_equal(
+            oa_tree_sum_open(d, &talk, 3L * size, (void *)(uintptr_t)4096, count, scattered, &t),
+            OA_OK);
         assert_int_equal(t.first, next);
         assert_int_equal(t.end, next + 3);
         next = t.end;
@@ -337,9 +359,8 @@ static void every_element_is_in_one_shard(void **state)
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, true, &d), OA_OK);
     for (int size = 2; size <= 9; size++) {
         const long bucket = oa_bucket_size(size);
-        const long counts[] = {
-            1, size - 1, size, 1000, bucket - 1, bucket, bucket + 1, bucket + size, 2 * bucket - 1
-        };
+        const long counts[] = { 1,      size - 1,   size,          1000,          bucket - 1,
+                                bucket, bucket + 1, bucket + size, 2 * bucket - 1 };
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             check_ends(d, size, counts[i], counts[i]);
             check_ends(d, size, counts[i] + 777, counts[i]);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tuning before a contest: what compare.tune means, the split of the text, the seeds, the choice, and trials and runs
- * against the same trainings made alone, on files that were cut by hand. */
+ * Tuning before a comparison: what compare.tune means, the split of the text, the seeds, the
+ * choice, and trials and runs against the same trainings made alone, on files that were cut by
+ * hand. */
 #include "results_reader.h"
 #include "setups.h"
 
-#include "contest/contest_parts.h"
+#include "compare/comparison_parts.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ static void write_part(const char *path, size_t from, size_t to)
 static int make_text(void **state)
 {
     (void)state;
-    static const char *const words[] = { "the ", "quick ", "fox ", "jumps\n", "over ", "lazy ", "dogs; ", "zebras " };
+    static const char *const words[] = { "the ",  "quick ", "fox ",   "jumps\n",
+                                         "over ", "lazy ",  "dogs; ", "zebras " };
     uint32_t x = 1;
     size_t n = 0;
     while (n < LENGTH) {
@@ -45,7 +47,8 @@ static struct oa_options options(void)
     o.compare_seeds = 2;
     o.compare_tune_seeds = 2;
     o.compare_tune_fraction = 0.2;
-    snprintf(o.compare_tune, sizeof o.compare_tune, "train.lr=0.003,0.01 ; train.min_lr = 0.5,0.05");
+    snprintf(o.compare_tune, sizeof o.compare_tune,
+             "train.lr=0.003,0.01 ; train.min_lr = 0.5,0.05");
     return o;
 }
 
@@ -54,11 +57,13 @@ static oa_context *open_context(void)
     return oa_open(&(struct oa_settings){ .threads = 1 });
 }
 
-static enum oa_error hold(oa_context *c, const struct oa_options *o, struct oa_contest *k)
+static enum oa_error hold(oa_context *c, const struct oa_options *o, struct oa_comparison *k)
 {
     static const char *const attentions[] = { "softmax", "random" };
-    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = 2, .folder = folder };
-    return oa_contest_run(c, &r, k);
+    struct oa_comparison_request r = {
+        .options = o, .attentions = attentions, .count = 2, .folder = folder
+    };
+    return oa_comparison_run(c, &r, k);
 }
 
 static void expect_sentence(oa_context *c, const char *part)
@@ -75,7 +80,8 @@ static void expect_sentence(oa_context *c, const char *part)
 static void test_cells(void **state)
 {
     (void)state;
-    static const char *const names[] = { "train.lr=0.001,train.optimizer=sgd", "train.lr=0.001,train.optimizer=adamw",
+    static const char *const names[] = { "train.lr=0.001,train.optimizer=sgd",
+                                         "train.lr=0.001,train.optimizer=adamw",
                                          "train.lr=0.0001,train.optimizer=sgd",
                                          "train.lr=0.0001,train.optimizer=adamw" };
     oa_context *c = open_context();
@@ -83,7 +89,8 @@ static void test_cells(void **state)
     struct oa_options o;
     struct oa_text t;
     char name[OA_GRID_NAME];
-    assert_int_equal(oa_grid_parse(c, " train.lr = 1e-3 ,1E-4;train.optimizer=sgd,adamw\n", &g), OA_OK);
+    assert_int_equal(oa_grid_parse(c, " train.lr = 1e-3 ,1E-4;train.optimizer=sgd,adamw\n", &g),
+                     OA_OK);
     assert_int_equal(g.options, 2);
     assert_int_equal(g.cells, 4);
     assert_true(g.option[0].number);
@@ -131,16 +138,20 @@ static void test_grids_that_are_refused(void **state)
         { "train.eval_tokens=1,2", "what is measured" },
         { "train.final_tokens=1,2", "what is measured" },
         { "train.log_every=1,2", "what is measured" },
-        { "model.attention=softmax,random", "model.attention cannot be tuned: it is neither a number" },
+        { "model.attention=softmax,random",
+          "model.attention cannot be tuned: it is neither a number" },
         { "model.bias=on,off", "model.bias cannot be tuned: it is neither a number" },
         { "data.valid_fraction=0.1,0.2", "is shared by all runs" },
         { "train.checkpoint_every=1,2", "is shared by all runs" },
         { "generate.top_k=1,2", "is shared by all runs" },
         { "compare.seeds=1,2", "is shared by all runs" },
-        { "train.lr=1,2;train.clip=1,2;train.beta1=0,0.9;train.beta2=0,0.9;train.min_lr=0,1", "more than 4 options" },
-        { "train.warmup=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33",
+        { "train.lr=1,2;train.clip=1,2;train.beta1=0,0.9;train.beta2=0,0.9;train.min_lr=0,1",
+          "more than 4 options" },
+        { "train.warmup=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,"
+          "29,30,31,32,33",
           "more than 32 values" },
-        { "train.warmup=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17;train.lr=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+        { "train.warmup=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17;train.lr=1,2,3,4,5,6,7,8,9,10,11,"
+          "12,13,14,15,16,17",
           "289 combinations are more than 256" },
     };
     oa_context *c = open_context();
@@ -156,22 +167,24 @@ static void test_grids_that_are_refused(void **state)
 
 static void expect_refused(oa_context *c, const struct oa_options *o, const char *sentence)
 {
-    struct oa_contest k;
+    struct oa_comparison k;
     assert_int_equal(hold(c, o, &k), OA_ARGUMENT);
     expect_sentence(c, sentence);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     assert_false(oa_file_exists(folder));
 }
 
 /* Nothing of these is found out after hours: no folder is made. */
-static void test_contests_that_are_refused(void **state)
+static void test_comparisons_that_are_refused(void **state)
 {
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options();
     remove_folder(folder);
     o.compare_tune_fraction = 0.001;
-    expect_refused(c, &o, "leaves 9 tokens of the training text to judge by, and a row of model.context needs 17");
+    expect_refused(
+        c, &o,
+        "leaves 9 tokens of the training text to judge by, and a row of model.context needs 17");
     o.compare_tune_fraction = 0.9;
     o.model_context = 810;
     expect_refused(c, &o, "leaves 809 tokens of the training text to train on");
@@ -197,8 +210,8 @@ static void test_contests_that_are_refused(void **state)
 
 /* ---- the split ---- */
 
-static void expect_text(oa_context *c, const struct oa_workload *w, const struct oa_tokens *tokens, size_t from,
-                        size_t to)
+static void expect_text(oa_context *c, const struct oa_workload *w, const struct oa_tokens *tokens,
+                        size_t from, size_t to)
 {
     struct oa_text t;
     oa_text_init(&t, c);
@@ -210,7 +223,8 @@ static void expect_text(oa_context *c, const struct oa_workload *w, const struct
     oa_text_free(&t);
 }
 
-/* Of 9000 characters the last 1800 judge the contest, and of the 7200 before them the last 720 judge its trials. */
+/* Of 9000 characters the last 1800 judge the comparison, and of the 7200 before them the last 720
+ * judge its trials. */
 static void test_the_split(void **state)
 {
     (void)state;
@@ -238,14 +252,21 @@ static void test_the_split(void **state)
 static void test_seeds_are_apart(void **state)
 {
     (void)state;
-    static const long most = 9007199254740991, firsts[] = {
-        0, 1, 17, 1000000, 4503599627370496, most - 1000100, most - 1000000, most - 999999, most - 50, most
-    };
+    static const long most = 9007199254740991, firsts[] = { 0,
+                                                            1,
+                                                            17,
+                                                            1000000,
+                                                            4503599627370496,
+                                                            most - 1000100,
+                                                            most - 1000000,
+                                                            most - 999999,
+                                                            most - 50,
+                                                            most };
     const struct oa_option_row *row;
     long seeds = 0;
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (strcmp(row->section, "compare") == 0 && strcmp(row->name, "seeds") == 0)
-            seeds = (long)row->high; /* no contest has more */
+            seeds = (long)row->high; /* no comparison has more */
     assert_true(seeds >= 1000);
     for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
         for (int number = 0; number < 100; number++) {
@@ -259,19 +280,21 @@ static void test_seeds_are_apart(void **state)
 
 /* ---- the choice ---- */
 
-static void make_trials(oa_context *c, const char *grid, const double *losses, int seeds, struct oa_run *trials,
-                        struct oa_entry *entry, struct oa_contest *k)
+static void make_trials(oa_context *c, const char *grid, const double *losses, int seeds,
+                        struct oa_run *trials, struct oa_entry *entry, struct oa_comparison *k)
 {
     *entry = (struct oa_entry){ .attention = (char *)(uintptr_t) "a", .trials = trials };
-    *k = (struct oa_contest){ .entries = entry, .count = 1, .tuning.seeds = seeds };
+    *k = (struct oa_comparison){ .entries = entry, .count = 1, .tuning.seeds = seeds };
     assert_int_equal(oa_grid_parse(c, grid, &k->tuning.grid), OA_OK);
     for (int i = 0; i < k->tuning.grid.cells * seeds; i++)
-        trials[i] = (struct oa_run){ .valid_loss = isinf(losses[i]) ? 0.001 : losses[i], /* before it diverged */
-                                     .failed = isinf(losses[i]),
-                                     .steps = 10 + i,
-                                     .flops = 100 + i,
-                                     .seconds = 1,
-                                     .processor_seconds = 2 };
+        trials[i] =
+            (struct oa_run){ .valid_loss =
+                                 isinf(losses[i]) ? 0.001 : losses[i], /* before it diverged */
+                             .failed = isinf(losses[i]),
+                             .steps = 10 + i,
+                             .flops = 100 + i,
+                             .seconds = 1,
+                             .processor_seconds = 2 };
 }
 
 static void test_choices(void **state)
@@ -282,14 +305,16 @@ static void test_choices(void **state)
         double losses[6]; /* of values 1, 2, 3 with two seeds each */
         int best;
     } cases[] = {
-        { { 3, 3, 2, 2, 4, 4 }, 1 },           { { 2, 2, 2, 2, 2, 2 }, 0 },       { { 1, 9, 4, 4, 2, 5 }, 2 },
-        { { 1, bad, 4, 4, 5, 5 }, 1 },         { { bad, bad, bad, 1, 5, 5 }, 2 }, { { bad, 1, bad, 1, bad, bad }, -1 },
-        { { (double)NAN, 1, 4, 4, 4, 4 }, 1 }, { { 4, 4, 3, 5, 2, 6 }, 0 },       { { 4, 4, 3, 5, 2, 5.5 }, 2 },
+        { { 3, 3, 2, 2, 4, 4 }, 1 },           { { 2, 2, 2, 2, 2, 2 }, 0 },
+        { { 1, 9, 4, 4, 2, 5 }, 2 },           { { 1, bad, 4, 4, 5, 5 }, 1 },
+        { { bad, bad, bad, 1, 5, 5 }, 2 },     { { bad, 1, bad, 1, bad, bad }, -1 },
+        { { (double)NAN, 1, 4, 4, 4, 4 }, 1 }, { { 4, 4, 3, 5, 2, 6 }, 0 },
+        { { 4, 4, 3, 5, 2, 5.5 }, 2 },
     };
     oa_context *c = open_context();
     struct oa_run trials[6];
     struct oa_entry entry;
-    struct oa_contest k;
+    struct oa_comparison k;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_trials(c, "train.lr=1,2,3", cases[i].losses, 2, trials, &entry, &k);
         assert_int_equal(oa_trial_best(&k, 0), cases[i].best);
@@ -300,7 +325,8 @@ static void test_choices(void **state)
     assert_true(isnan(oa_trial_mean(&k, 0, 0, 0)) && oa_trial_mean(&k, 0, 2, 0) == 5);
     assert_int_equal(cost.runs, 7);
     assert_int_equal(cost.failed, 1);
-    assert_true(cost.steps == 75.5 && cost.flops == 615 && cost.seconds == 6 && cost.processor_seconds == 12);
+    assert_true(cost.steps == 75.5 && cost.flops == 615 && cost.seconds == 6 &&
+                cost.processor_seconds == 12);
     oa_close(c);
 }
 
@@ -309,13 +335,14 @@ static int edge_of(oa_context *c, const char *grid, int chosen, int option)
     static const double losses[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     struct oa_run trials[16];
     struct oa_entry entry;
-    struct oa_contest k;
+    struct oa_comparison k;
     make_trials(c, grid, losses, 1, trials, &entry, &k);
     entry.chosen = chosen;
     return oa_trial_edge(&k, 0, option);
 }
 
-/* An option is idle where no value of it changes a loss, whatever the others are; then it is at no edge. */
+/* An option is idle where no value of it changes a loss, whatever the others are; then it is at no
+ * edge. */
 static void test_idle_options(void **state)
 {
     (void)state;
@@ -323,16 +350,20 @@ static void test_idle_options(void **state)
         double losses[8];
         bool idle[2];
     } cases[] = {
-        { { 3, 4, 5, 3, 4, 5 }, { true, false } },  { { 3, 3, 3, 5, 5, 5 }, { false, true } },
-        { { 2, 2, 2, 2, 2, 2 }, { true, true } },   { { 3, 4, 5, 3, 4, 5.5 }, { false, false } },
-        { { 3, 3, 3, 5, 5, 4 }, { false, false } }, { { INFINITY, 4, 5, INFINITY, 4, 5 }, { true, false } },
+        { { 3, 4, 5, 3, 4, 5 }, { true, false } },
+        { { 3, 3, 3, 5, 5, 5 }, { false, true } },
+        { { 2, 2, 2, 2, 2, 2 }, { true, true } },
+        { { 3, 4, 5, 3, 4, 5.5 }, { false, false } },
+        { { 3, 3, 3, 5, 5, 4 }, { false, false } },
+        { { INFINITY, 4, 5, INFINITY, 4, 5 }, { true, false } },
     };
     oa_context *c = open_context();
     struct oa_run trials[6];
     struct oa_entry entry;
-    struct oa_contest k;
+    struct oa_comparison k;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        make_trials(c, "train.beta2=0.8,0.9;train.lr=1,2,3", cases[i].losses, 1, trials, &entry, &k);
+        make_trials(c, "train.beta2=0.8,0.9;train.lr=1,2,3", cases[i].losses, 1, trials, &entry,
+                    &k);
         entry.chosen = 0;
         for (int option = 0; option < 2; option++) {
             assert_int_equal(oa_trial_idle(&k, 0, option), cases[i].idle[option]);
@@ -360,19 +391,23 @@ static void test_edges(void **state)
     oa_close(c);
 }
 
-/* ---- a contest against trainings made alone ---- */
+/* ---- a comparison against trainings made alone ---- */
 
-/* The loss of one training on two files with the tokenizer of a run: nothing here knows of contests. */
-static double alone(oa_context *c, struct oa_options o, const char *train, const char *valid, double fraction)
+/* The loss of one training on two files with the tokenizer of a run: nothing here knows of
+ * comparisons. */
+static double alone(oa_context *c, struct oa_options o, const char *train, const char *valid,
+                    double fraction)
 {
     struct oa_workload w;
     struct oa_run run;
     snprintf(o.data_train, sizeof o.data_train, "%s", train);
     snprintf(o.data_valid, sizeof o.data_valid, "%s", valid);
-    snprintf(o.data_tokenizer, sizeof o.data_tokenizer, "%s/runs/attention-01/seed-1/tokenizer.json", folder);
+    snprintf(o.data_tokenizer, sizeof o.data_tokenizer,
+             "%s/runs/attention-01/seed-1/tokenizer.json", folder);
     o.data_valid_fraction = fraction;
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
-    assert_int_equal(oa_train_run(c, &(struct oa_train_request){ .options = &o, .workload = &w }, &run), OA_OK);
+    assert_int_equal(
+        oa_train_run(c, &(struct oa_train_request){ .options = &o, .workload = &w }, &run), OA_OK);
     double loss = run.valid_loss;
     oa_run_free(&run);
     oa_workload_close(&w);
@@ -381,7 +416,7 @@ static double alone(oa_context *c, struct oa_options o, const char *train, const
 
 static const double rates[] = { 0.003, 0.003, 0.01, 0.01 }, ends[] = { 0.5, 0.05, 0.5, 0.05 };
 
-static void expect_trials(oa_context *c, const struct oa_contest *k, int entry, long steps)
+static void expect_trials(oa_context *c, const struct oa_comparison *k, int entry, long steps)
 {
     double best = INFINITY;
     int chosen = -1;
@@ -389,7 +424,8 @@ static void expect_trials(oa_context *c, const struct oa_contest *k, int entry, 
         double losses[2];
         for (int s = 0; s < 2; s++) {
             struct oa_options o = options();
-            snprintf(o.model_attention, sizeof o.model_attention, "%s", k->entries[entry].attention);
+            snprintf(o.model_attention, sizeof o.model_attention, "%s",
+                     k->entries[entry].attention);
             o.train_lr = rates[cell];
             o.train_min_lr = ends[cell];
             o.train_seed = 1000001 + s;
@@ -409,7 +445,7 @@ static void expect_trials(oa_context *c, const struct oa_contest *k, int entry, 
     assert_int_equal(k->entries[entry].chosen, chosen);
 }
 
-static void expect_runs(oa_context *c, const struct oa_contest *k, int entry)
+static void expect_runs(oa_context *c, const struct oa_comparison *k, int entry)
 {
     for (int s = 0; s < 2; s++) {
         struct oa_options o = options();
@@ -444,7 +480,8 @@ static void expect_cost(const json_t *cost, const struct oa_grid *g, int place)
     double steps = 0, flops = 0, processor = 0, seconds = 0;
     for (int i = 0; i < 8; i++) {
         char name[OA_GRID_NAME], run[OA_GRID_NAME + 64];
-        snprintf(run, sizeof run, "attention-%02d/%s/seed-%d", place, oa_grid_name(g, i / 2, name), 1000001 + i % 2);
+        snprintf(run, sizeof run, "attention-%02d/%s/seed-%d", place, oa_grid_name(g, i / 2, name),
+                 1000001 + i % 2);
         json_t *result = read_json("%s/tune/%s/result.json", run);
         steps += number_in(result, "steps");
         flops += number_in(result, "flops");
@@ -454,30 +491,36 @@ static void expect_cost(const json_t *cost, const struct oa_grid *g, int place)
     }
     assert_int_equal(json_integer_value(json_object_get(cost, "runs")), 8);
     assert_true(number_in(cost, "steps") == steps && number_in(cost, "flops") == flops);
-    assert_true(number_in(cost, "processor_seconds") == processor && number_in(cost, "seconds") == seconds);
+    assert_true(number_in(cost, "processor_seconds") == processor &&
+                number_in(cost, "seconds") == seconds);
 }
 
-static void expect_results(const json_t *root, const struct oa_contest *k)
+static void expect_results(const json_t *root, const struct oa_comparison *k)
 {
     const json_t *tuning = json_object_get(root, "tuning");
     double flops = 0;
     assert_string_equal(json_string_value(json_object_get(tuning, "grid")),
                         "train.lr=0.003,0.01;train.min_lr=0.5,0.05");
-    assert_true(number_in(tuning, "train_tokens") == 6480 && number_in(tuning, "valid_tokens") == 1620);
+    assert_true(number_in(tuning, "train_tokens") == 6480 &&
+                number_in(tuning, "valid_tokens") == 1620);
     assert_true(number_in(tuning, "seeds") == 2 && number_in(tuning, "fraction") == 0.2);
     for (int i = 0; i < k->count; i++) {
-        const json_t *own = json_object_get(json_array_get(json_object_get(root, "entries"), (size_t)i), "tuning");
-        const json_t *values = json_object_get(own, "values"), *cells = json_object_get(own, "cells");
+        const json_t *own =
+            json_object_get(json_array_get(json_object_get(root, "entries"), (size_t)i), "tuning");
+        const json_t *values = json_object_get(own, "values"),
+                     *cells = json_object_get(own, "cells");
         int chosen = k->entries[i].chosen;
         assert_true(number_in(own, "chosen") == chosen);
         assert_true(number_in(values, "train.lr") == rates[chosen] &&
                     number_in(values, "train.min_lr") == ends[chosen]);
         for (int cell = 0; cell < 4; cell++)
             assert_true(number_in(json_array_get(cells, (size_t)cell), "loss") ==
-                        (k->entries[i].trials[2 * cell].valid_loss + k->entries[i].trials[2 * cell + 1].valid_loss) /
+                        (k->entries[i].trials[2 * cell].valid_loss +
+                         k->entries[i].trials[2 * cell + 1].valid_loss) /
                             2);
-        assert_string_equal(json_string_value(json_object_get(json_object_get(own, "edges"), "train.lr")),
-                            rates[chosen] == 0.01 ? "largest" : "smallest");
+        assert_string_equal(
+            json_string_value(json_object_get(json_object_get(own, "edges"), "train.lr")),
+            rates[chosen] == 0.01 ? "largest" : "smallest");
         expect_cost(json_object_get(own, "cost"), &k->tuning.grid, i + 1);
         flops += number_in(json_object_get(own, "cost"), "flops");
     }
@@ -492,10 +535,10 @@ static void expect_results(const json_t *root, const struct oa_contest *k)
 /* results.json read back makes the same file and the same page. */
 static void expect_round_trip(oa_context *c, const char *json, const char *page)
 {
-    struct oa_contest back;
+    struct oa_comparison back;
     struct oa_summary s;
     struct oa_text t;
-    assert_int_equal(oa_contest_from_json(c, json, &back), OA_OK);
+    assert_int_equal(oa_comparison_from_json(c, json, &back), OA_OK);
     assert_int_equal(oa_summary_make(c, &back, &s), OA_OK);
     oa_text_init(&t, c);
     oa_report_json(&back, &s, &t);
@@ -505,15 +548,16 @@ static void expect_round_trip(oa_context *c, const char *json, const char *page)
     assert_string_equal(t.s, page);
     oa_text_free(&t);
     oa_summary_free(&s);
-    oa_contest_free(&back);
+    oa_comparison_free(&back);
 }
 
-static void expect_reports(oa_context *c, const struct oa_contest *k)
+static void expect_reports(oa_context *c, const struct oa_comparison *k)
 {
     struct oa_summary s;
     struct oa_text json, page;
     assert_int_equal(oa_summary_make(c, k, &s), OA_OK);
-    assert_non_null(strstr(s.conclusion, "Each attention had its own train.lr and train.min_lr, the best of 4 tried"));
+    assert_non_null(strstr(
+        s.conclusion, "Each attention had its own train.lr and train.min_lr, the best of 4 tried"));
     assert_non_null(strstr(s.conclusion, ": 24 runs with "));
     oa_text_init(&json, c);
     oa_text_init(&page, c);
@@ -534,7 +578,7 @@ static void test_against_trainings_made_alone(void **state)
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options();
-    struct oa_contest k;
+    struct oa_comparison k;
     remove_folder(folder);
     write_part(train_file, 0, 6480);
     write_part(judge_file, 6480, 8100);
@@ -545,7 +589,7 @@ static void test_against_trainings_made_alone(void **state)
         expect_runs(c, &k, entry);
     }
     expect_reports(c, &k);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
     remove_folder(folder);
 }
@@ -556,7 +600,7 @@ static void test_steps_of_trials(void **state)
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options();
-    struct oa_contest k;
+    struct oa_comparison k;
     for (int round = 0; round < 2; round++) {
         remove_folder(folder);
         o.compare_equal = OA_EQUAL_FLOPS;
@@ -567,9 +611,10 @@ static void test_steps_of_trials(void **state)
         assert_true(k.entries[1].runs[0].steps > 40);
         for (int i = 0; i < k.count; i++) {
             long steps = k.entries[i].runs[0].steps;
-            assert_int_equal(k.entries[i].trials[3].steps, round ? lround(20 * (double)steps / 40) : steps);
+            assert_int_equal(k.entries[i].trials[3].steps,
+                             round ? lround(20 * (double)steps / 40) : steps);
         }
-        oa_contest_free(&k);
+        oa_comparison_free(&k);
     }
     remove_folder(folder);
     oa_close(c);
@@ -582,23 +627,25 @@ static void test_the_choice_is_recorded(void **state)
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options();
-    struct oa_contest k;
+    struct oa_comparison k;
     remove_folder(folder);
     assert_int_equal(hold(c, &o, &k), OA_OK);
     json_t *root = read_json("%s/%s", "contest.json");
-    json_t *member = json_array_get(json_object_get(root, "members"), 0), *tuned = json_object_get(member, "tuned");
+    json_t *member = json_array_get(json_object_get(root, "members"), 0),
+           *tuned = json_object_get(member, "tuned");
     char rate[32];
     snprintf(rate, sizeof rate, "%g", rates[k.entries[0].chosen]);
     assert_string_equal(json_string_value(json_object_get(tuned, "train.lr")), rate);
-    oa_contest_free(&k);
-    json_object_set_new(tuned, "train.lr", json_string(strcmp(rate, "0.01") == 0 ? "0.003" : "0.01"));
+    oa_comparison_free(&k);
+    json_object_set_new(tuned, "train.lr",
+                        json_string(strcmp(rate, "0.01") == 0 ? "0.003" : "0.01"));
     assert_int_equal(system("rm -rf test_tune_folder/runs"), 0);
-    assert_int_equal(
-        oa_contest_file_write(c, folder, json_object_get(root, "fingerprint"), json_object_get(root, "members")),
-        OA_OK);
+    assert_int_equal(oa_comparison_file_write(c, folder, json_object_get(root, "fingerprint"),
+                                              json_object_get(root, "members")),
+                     OA_OK);
     assert_int_equal(hold(c, &o, &k), OA_FORMAT);
     expect_sentence(c, "for \"softmax\", and by the runs in tune it is");
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     json_decref(root);
     oa_close(c);
     remove_folder(folder);
@@ -609,7 +656,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_grids_that_are_refused),
-        cmocka_unit_test(test_contests_that_are_refused),
+        cmocka_unit_test(test_comparisons_that_are_refused),
         cmocka_unit_test(test_the_split),
         cmocka_unit_test(test_seeds_are_apart),
         cmocka_unit_test(test_choices),

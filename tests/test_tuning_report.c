@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What reports say of a tuning that nobody ran: the charts against the numbers they are drawn from, the words, and
- * results.json damaged. */
+ * What reports say of a tuning that nobody ran: the charts against the numbers they are drawn from,
+ * the words, and results.json damaged. */
 #include "results_reader.h"
 #include "testing.h"
 
 #include "report/report.h"
-#include "synthetic_contest.h"
+#include "synthetic_comparison.h"
 
 enum { THREE = 3 };
 
 /* Rates in an order of their own; clip 0 is worse by 0.5, and the largest rate diverges with it. */
 static const char grid_text[] = "train.lr=0.01,0.0001,0.001,1;train.clip=1,0";
-static const double rate_losses[THREE][4] = { { 2.5, 3, 2, 90 }, { 2.5, 2.25, 3, 4 }, { 2, 2, 2, 1.5 } };
+static const double rate_losses[THREE][4] = { { 2.5, 3, 2, 90 },
+                                              { 2.5, 2.25, 3, 4 },
+                                              { 2, 2, 2, 1.5 } };
 
-static void make_tuned(oa_context *c, struct oa_contest *k)
+static void make_tuned(oa_context *c, struct oa_comparison *k)
 {
-    make_contest(c, six_attentions, THREE, 3, k);
+    make_comparison(c, six_attentions, THREE, 3, k);
     assert_int_equal(oa_grid_parse(c, grid_text, &k->tuning.grid), OA_OK);
     k->tuning.seeds = 1;
     k->tuning.fraction = 0.25;
@@ -26,17 +28,21 @@ static void make_tuned(oa_context *c, struct oa_contest *k)
         e->trials = oa_alloc(c, 8 * sizeof *e->trials);
         for (int cell = 0; cell < 8; cell++) {
             bool failed = cell == 7;
-            e->trials[cell] = (struct oa_run){ .seed = 1000001, .steps = failed ? 3 : 100, .failed = failed };
-            e->trials[cell].valid_loss = failed ? (double)NAN : rate_losses[i][cell / 2] + 0.5 * (cell % 2);
+            e->trials[cell] =
+                (struct oa_run){ .seed = 1000001, .steps = failed ? 3 : 100, .failed = failed };
+            e->trials[cell].valid_loss =
+                failed ? (double)NAN : rate_losses[i][cell / 2] + 0.5 * (cell % 2);
             e->trials[cell].flops = 1e6;
-            snprintf(e->trials[cell].failure, sizeof e->trials[cell].failure, failed ? "step 3" : "");
+            snprintf(e->trials[cell].failure, sizeof e->trials[cell].failure,
+                     failed ? "step 3" : "");
         }
         e->chosen = oa_trial_best(k, i);
     }
 }
 
-static char *report(oa_context *c, const struct oa_contest *k,
-                    void (*form)(const struct oa_contest *, const struct oa_summary *, struct oa_text *))
+static char *report(oa_context *c, const struct oa_comparison *k,
+                    void (*form)(const struct oa_comparison *, const struct oa_summary *,
+                                 struct oa_text *))
 {
     struct oa_summary s;
     struct oa_text t;
@@ -58,12 +64,12 @@ static void test_the_choice(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_contest k;
+    struct oa_comparison k;
     make_tuned(c, &k);
     assert_int_equal(k.entries[0].chosen, 4); /* 0.001, 1 */
     assert_int_equal(k.entries[1].chosen, 2); /* 0.0001, 1 */
     assert_int_equal(k.entries[2].chosen, 6); /* 1, 1 */
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
 }
 
@@ -71,22 +77,27 @@ static void test_words(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_contest k;
+    struct oa_comparison k;
     make_tuned(c, &k);
     char *t = report(c, &k, oa_report_markdown);
-    expect(t, "Each attention had its own train.lr and train.clip, the best of 8 tried on a part of the training text "
+    expect(t, "Each attention had its own train.lr and train.clip, the best of 8 tried on a part "
+              "of the training text "
               "that was held out: 24 runs with 24.0M FLOPs, beside the ");
-    expect(t, "Tuned for each attention: train.lr of 0.01, 0.0001, 0.001, 1; train.clip of 1, 0; by the mean loss of 1 "
-              "seed, none of the contest's, on the last 25 % of the training text (1000 tokens)");
+    expect(t,
+           "Tuned for each attention: train.lr of 0.01, 0.0001, 0.001, 1; train.clip of 1, 0; by "
+           "the mean loss of 1 "
+           "seed, none of the comparison's, on the last 25 % of the training text (1000 tokens)");
     expect(t, "It took 24 runs: 2109 steps, 24.0M FLOPs, 0 s of processor time.");
-    expect(t, "The best train.lr of local(window=64), 0.0001, is the smallest that was tried: try smaller ones.");
-    expect(t, "The best train.lr of orthogonal, 1, is the largest that was tried: try larger ones.");
+    expect(t, "The best train.lr of local(window=64), 0.0001, is the smallest that was tried: try "
+              "smaller ones.");
+    expect(t,
+           "The best train.lr of orthogonal, 1, is the largest that was tried: try larger ones.");
     assert_null(strstr(t, "The best train.lr of softmax"));
     expect(t, "The best train.clip of softmax, 1, is the largest that was tried: try larger ones.");
     expect(t, "Diverged in tuning: softmax with train.lr=1,train.clip=0; ");
     expect(t, "| lr=0.001 clip=1 |");
     oa_free(t);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
 }
 
@@ -96,7 +107,8 @@ static void line_of(const char *page, const char *figure, int entry, double *poi
     char start[64];
     const char *at = strstr(page, figure);
     assert_non_null(at);
-    snprintf(start, sizeof start, "<path class=\"line c%d\" data-series=\"%d\" d=\"M", entry, entry);
+    snprintf(start, sizeof start, "<path class=\"line c%d\" data-series=\"%d\" d=\"M", entry,
+             entry);
     at = strstr(at, start);
     assert_non_null(at);
     at += strlen(start);
@@ -109,7 +121,8 @@ static void line_of(const char *page, const char *figure, int entry, double *poi
     assert_int_equal(*at, '"');
 }
 
-/* On an axis the ratio of two distances is that of the numbers (of their logarithms); pixels have one decimal. */
+/* On an axis the ratio of two distances is that of the numbers (of their logarithms); pixels have
+ * one decimal. */
 static void same_ratio(double a, double b, double expected)
 {
     if (fabs(a / b - expected) > 0.01)
@@ -120,7 +133,7 @@ static void test_charts(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_contest k;
+    struct oa_comparison k;
     double p[8];
     make_tuned(c, &k);
     char *page = report(c, &k, oa_report_html);
@@ -141,7 +154,7 @@ static void test_charts(void **state)
     expect(page, "<td>lr=0.0001 clip=1</td>");
     assert_null(strstr(page, "sensitivity-3"));
     oa_free(page);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
 }
 
@@ -150,16 +163,18 @@ static void test_choices_have_no_chart(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_contest k;
+    struct oa_comparison k;
     make_tuned(c, &k);
     assert_int_equal(
-        oa_grid_parse(c, "train.schedule=cosine,linear,constant,inverse-sqrt;train.clip=1,0", &k.tuning.grid), OA_OK);
+        oa_grid_parse(c, "train.schedule=cosine,linear,constant,inverse-sqrt;train.clip=1,0",
+                      &k.tuning.grid),
+        OA_OK);
     char *page = report(c, &k, oa_report_html);
     assert_null(strstr(page, "sensitivity-1"));
     expect(page, "sensitivity-2");
     expect(page, "train.schedule=constant,train.clip=1");
     oa_free(page);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
 }
 
@@ -167,39 +182,40 @@ static void test_without_tuning_nothing_is_said(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_contest k;
-    make_contest(c, six_attentions, THREE, 3, &k);
+    struct oa_comparison k;
+    make_comparison(c, six_attentions, THREE, 3, &k);
     char *page = report(c, &k, oa_report_html), *json = report(c, &k, oa_report_json);
     assert_null(strstr(page, "id=\"tuning\""));
     assert_null(strstr(page, "held out"));
     expect(json, "\"tuning\": null");
     oa_free(page);
     oa_free(json);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
 }
 
-/* Files with single bytes changed are read or refused, but do no harm: half of the changes are in what was tuned. */
+/* Files with single bytes changed are read or refused, but do no harm: half of the changes are in
+ * what was tuned. */
 static void test_damaged_results(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
-    struct oa_contest k, back;
+    struct oa_comparison k, back;
     int read = 0, refused = 0;
     make_tuned(c, &k);
     for (int i = 0; i < THREE; i++)
         for (int s = 0; s < 3; s++)
             k.entries[i].runs[s].points = 2;
     char *json = report(c, &k, oa_report_json);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     struct oa_stream stream = oa_stream_named(1, "damage");
     for (uint64_t i = 0; i < 1500; i++) {
         size_t at = oa_random_below(stream, 2 * i, strlen(json));
         char kept = json[at];
         json[at] = "0\"{}[],:x9"[oa_random_below(stream, 2 * i + 1, 10)];
-        if (oa_contest_from_json(c, json, &back) == OA_OK) {
+        if (oa_comparison_from_json(c, json, &back) == OA_OK) {
             oa_free(report(c, &back, oa_report_html));
-            oa_contest_free(&back);
+            oa_comparison_free(&back);
             read++;
         } else {
             assert_int_equal(oa_last_error(c, NULL), OA_FORMAT);

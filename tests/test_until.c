@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All pairs of attentions, the range of seeds needed, contests whose attentions have different numbers of seeds, and
- * the rule that says which runs to make next. Values from elsewhere: pairs from scipy 1.17.1 (ttest_rel; two one-sided
- * tests by stats.t) with Holm's correction by statsmodels 0.15.0, noncentralities from scipy.stats.nct by brentq, the
- * seeds for them by scipy.integrate.quad over the density of the deviation. The rule is held to hand-made cases, its
+ * All pairs of attentions, the range of seeds needed, comparisons whose attentions have different
+ * numbers of seeds, and the rule that says which runs to make next. Values from elsewhere: pairs
+ * from scipy 1.17.1 (ttest_rel; two one-sided tests by stats.t) with Holm's correction by
+ * statsmodels 0.15.0, noncentralities from scipy.stats.nct by brentq, the seeds for them by
+ * scipy.integrate.quad over the density of the deviation. The rule is held to hand-made cases, its
  * error rates to simulations:
  *
  *     test_until table [TRIALS]     prints the table of docs/results.md
  */
-#include "contest/contest.h"
+#include "compare/comparison.h"
 #include "results_reader.h"
 #include "until_simulation.h"
 
@@ -56,9 +57,10 @@ static void seeds_texts(void **state)
     static const struct {
         struct oa_seeds_range range;
         const char *text;
-    } cases[] = {
-        { { 12, 60 }, "12–60" }, { { 12, 1001 }, "12 or more" }, { { 1001, 1001 }, "more than 1000" }, { { 5, 5 }, "5" }
-    };
+    } cases[] = { { { 12, 60 }, "12–60" },
+                  { { 12, 1001 }, "12 or more" },
+                  { { 1001, 1001 }, "more than 1000" },
+                  { { 5, 5 }, "5" } };
     oa_context *c = oa_open(NULL);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -71,8 +73,8 @@ static void seeds_texts(void **state)
     oa_close(c);
 }
 
-/* The range holds the number that the truth asks for in 80 % of samples; among those in which a test at 5 % found
- * nothing, of which it is printed, the figures of docs/results.md. */
+/* The range holds the number that the truth asks for in 80 % of samples; among those in which a
+ * test at 5 % found nothing, of which it is printed, the figures of docs/results.md. */
 static void ranges_hold_the_truth(void **state)
 {
     int times = tries(400);
@@ -84,7 +86,8 @@ static void ranges_hold_the_truth(void **state)
         for (int trial = 0; trial < times; trial++) {
             double x[4];
             for (int i = 0; i < 4; i++)
-                x[i] = effects[k] + oa_random_normal(oa_stream_named(3, "range"), (uint64_t)(4 * trial + i));
+                x[i] = effects[k] +
+                       oa_random_normal(oa_stream_named(3, "range"), (uint64_t)(4 * trial + i));
             struct oa_estimate e = oa_estimate_of(x, 4);
             struct oa_seeds_range r = oa_seeds_range(&e, 0.05);
             bool holds = r.low <= needed && needed <= r.high;
@@ -92,8 +95,8 @@ static void ranges_hold_the_truth(void **state)
             open += oa_t_test(&e) >= 0.05;
             held_open += holds && oa_t_test(&e) >= 0.05;
         }
-        printf("effect %.1f, %d seeds needed: held in %.3f; of the unresolved in %.3f\n", effects[k], needed,
-               (double)held / times, (double)held_open / open);
+        printf("effect %.1f, %d seeds needed: held in %.3f; of the unresolved in %.3f\n",
+               effects[k], needed, (double)held / times, (double)held_open / open);
         assert_true(held >= least * times); /* discrete numbers of seeds can only hold more often */
     }
 }
@@ -106,12 +109,12 @@ static const double five[5][6] = { { 1.6377, 1.6391, 1.6325, 1.6602, 1.6299, 1.6
                                    { 1.7101, 1.7288, 1.7071, 1.7294, 1.7033, 1.7150 },
                                    { 1.6401, 1.6300, 1.6475, 1.6700, 1.6201, 1.6512 } };
 
-/* A contest of these losses, of which entry i made made[i] runs (NULL: all six). */
+/* A comparison of these losses, of which entry i made made[i] runs (NULL: all six). */
 static void set_five(struct arena *a, const int *made)
 {
     struct simulated none = { .count = 5, .baseline = true, .margin = 0.01 };
     arena_open(a, &none, 0, 6);
-    a->contest.any_looks = false;
+    a->comparison.any_looks = false;
     for (int i = 0; i < 5; i++)
         for (int r = 0; r < 6; r++) {
             a->runs[i][r].valid_loss = five[i][r];
@@ -124,26 +127,26 @@ static const struct {
     double mean, half, p, holm, equivalence;
     enum oa_against_verdict verdict;
 } scipy_pairs[] = {
-    { 0, 1, 0.030499999999999933, 0.0063231436526109113, 6.0466325668678169e-05, 0.00036279795401206899, 1,
-      OA_AGAINST_WORSE },
-    { 0, 2, -0.00011666666666669083, 0.0007068450881365586, 0.6889967307755358, 1, 1.569009516996833e-06,
-      OA_AGAINST_EQUIVALENT },
-    { 0, 3, -0.075516666666666718, 0.007553725667038296, 1.6661677032722502e-06, 1.4995509329450251e-05, 1,
-      OA_AGAINST_BETTER },
-    { 0, 4, -0.0030499999999999972, 0.011004922737160498, 0.50805197553633941, 1, 0.74442810049789854,
-      OA_AGAINST_UNRESOLVED },
-    { 1, 2, -0.030616666666666625, 0.0059296054477528887, 4.3393958735687007e-05, 0.00030375771114980906, 1,
-      OA_AGAINST_BETTER },
-    { 1, 3, -0.10601666666666665, 0.0080735414837528937, 4.2906315278081732e-07, 4.2906315278081734e-06, 1,
-      OA_AGAINST_BETTER },
-    { 1, 4, -0.033549999999999934, 0.01385282870328222, 0.0015640094570064573, 0.0062560378280258292, 1,
-      OA_AGAINST_BETTER },
-    { 2, 3, -0.075400000000000023, 0.007671080220617678, 1.8126388963455764e-06, 1.4995509329450251e-05, 1,
-      OA_AGAINST_BETTER },
-    { 2, 4, -0.0029333333333333065, 0.011270502313455584, 0.53311707555709043, 1, 0.74442810049789854,
-      OA_AGAINST_UNRESOLVED },
-    { 3, 4, 0.072466666666666721, 0.016433862789871908, 9.3455299356289491e-05, 0.00046727649678144744, 1,
-      OA_AGAINST_WORSE },
+    { 0, 1, 0.030499999999999933, 0.0063231436526109113, 6.0466325668678169e-05,
+      0.00036279795401206899, 1, OA_AGAINST_WORSE },
+    { 0, 2, -0.00011666666666669083, 0.0007068450881365586, 0.6889967307755358, 1,
+      1.569009516996833e-06, OA_AGAINST_EQUIVALENT },
+    { 0, 3, -0.075516666666666718, 0.007553725667038296, 1.6661677032722502e-06,
+      1.4995509329450251e-05, 1, OA_AGAINST_BETTER },
+    { 0, 4, -0.0030499999999999972, 0.011004922737160498, 0.50805197553633941, 1,
+      0.74442810049789854, OA_AGAINST_UNRESOLVED },
+    { 1, 2, -0.030616666666666625, 0.0059296054477528887, 4.3393958735687007e-05,
+      0.00030375771114980906, 1, OA_AGAINST_BETTER },
+    { 1, 3, -0.10601666666666665, 0.0080735414837528937, 4.2906315278081732e-07,
+      4.2906315278081734e-06, 1, OA_AGAINST_BETTER },
+    { 1, 4, -0.033549999999999934, 0.01385282870328222, 0.0015640094570064573,
+      0.0062560378280258292, 1, OA_AGAINST_BETTER },
+    { 2, 3, -0.075400000000000023, 0.007671080220617678, 1.8126388963455764e-06,
+      1.4995509329450251e-05, 1, OA_AGAINST_BETTER },
+    { 2, 4, -0.0029333333333333065, 0.011270502313455584, 0.53311707555709043, 1,
+      0.74442810049789854, OA_AGAINST_UNRESOLVED },
+    { 3, 4, 0.072466666666666721, 0.016433862789871908, 9.3455299356289491e-05,
+      0.00046727649678144744, 1, OA_AGAINST_WORSE },
 };
 
 static void pairs_as_scipy(void **state)
@@ -153,7 +156,7 @@ static void pairs_as_scipy(void **state)
     oa_context *c = oa_open(NULL);
     (void)state;
     set_five(&a, NULL);
-    assert_int_equal(oa_summary_make(c, &a.contest, &s), OA_OK);
+    assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     assert_int_equal(oa_pairs_of(&s), 10);
     for (int i = 0; i < 10; i++) {
         const struct oa_against *one = &s.pairs[scipy_pairs[i].a * 5 + scipy_pairs[i].b];
@@ -194,18 +197,19 @@ static void pairs_on_the_page(void **state)
     set_five(&a, NULL);
     memcpy(a.runs[2], a.runs[1], sizeof a.runs[1]);
     a.entries[3].floor = true;
-    assert_int_equal(oa_summary_make(c, &a.contest, &s), OA_OK);
+    assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     assert_int_equal(s.pairs[1 * 5 + 2].verdict, OA_AGAINST_IDENTICAL);
     assert_int_equal(s.pairs[1 * 5 + 3].verdict, OA_AGAINST_NONE);
     oa_text_init(&page, c);
-    oa_report_html(&a.contest, &s, &page);
+    oa_report_html(&a.comparison, &s, &page);
     const char *section = strstr(page.s, "<section id=\"pairs\">");
     assert_non_null(section);
     assert_int_equal(occurrences(section, "<b>identical</b>"), 2);
     assert_int_equal(occurrences(section, "<td class=\"self\">"), 4);
     assert_int_equal(occurrences(section, "<td class=\"better\"><b>better</b>"), 4);
     assert_int_equal(occurrences(section, "<td class=\"worse\"><b>worse</b>"), 4);
-    assert_non_null(strstr(section, "<small>+0.0206 … +0.0404</small>")); /* verdicts/family.py: 0.0305 ± 0.0099 */
+    assert_non_null(strstr(
+        section, "<small>+0.0206 … +0.0404</small>")); /* verdicts/family.py: 0.0305 ± 0.0099 */
     oa_text_free(&page);
     oa_summary_free(&s);
     oa_close(c);
@@ -213,7 +217,8 @@ static void pairs_on_the_page(void **state)
 
 /* ---- different numbers of seeds ---- */
 
-/* Means over the seeds made, differences over those in common, the order by adjusted means (test_adjusted.c). */
+/* Means over the seeds made, differences over those in common, the order by adjusted means
+ * (test_adjusted.c). */
 static void absent_runs(void **state)
 {
     static const int made[] = { 6, 6, 4, 3, 5 };
@@ -222,8 +227,8 @@ static void absent_runs(void **state)
     oa_context *c = oa_open(NULL);
     (void)state;
     set_five(&a, made);
-    a.contest.any_looks = true;
-    assert_int_equal(oa_summary_make(c, &a.contest, &s), OA_OK);
+    a.comparison.any_looks = true;
+    assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     assert_int_equal(s.reference, 1);
     for (int i = 0; i < 5; i++) {
         double sum = 0, apart = 0;
@@ -239,14 +244,16 @@ static void absent_runs(void **state)
             near(s.entries[i].difference.mean, apart, 1e-9);
         for (int j = 0; j < 5; j++)
             if (i != j)
-                assert_int_equal(s.pairs[5 * i + j].difference.n, made[i] < made[j] ? made[i] : made[j]);
+                assert_int_equal(s.pairs[5 * i + j].difference.n,
+                                 made[i] < made[j] ? made[i] : made[j]);
     }
     assert_int_equal(oa_fewest_seeds(&s, true), 3);
     for (int i = 1; i < 5; i++)
-        assert_true(s.order[0] == 1 && s.entries[s.order[i - 1]].adjusted <= s.entries[s.order[i]].adjusted);
+        assert_true(s.order[0] == 1 &&
+                    s.entries[s.order[i - 1]].adjusted <= s.entries[s.order[i]].adjusted);
     struct oa_text table;
     oa_text_init(&table, c);
-    oa_report_table(&a.contest, &s, 0, &table);
+    oa_report_table(&a.comparison, &s, 0, &table);
     assert_non_null(strstr(table.s, "the least-squares mean of attention + seed"));
     assert_non_null(strstr(table.s, "seeds"));
     assert_null(strstr(table.s, "failed"));
@@ -260,21 +267,21 @@ static void results_and_back(void **state)
     static const int made[] = { 6, 6, 4, 3, 5 };
     static struct arena a;
     struct oa_summary s, t;
-    struct oa_contest back;
+    struct oa_comparison back;
     struct oa_text one, two;
     oa_context *c = oa_open(NULL);
     (void)state;
     set_five(&a, made);
-    a.contest.any_looks = true;
-    a.contest.until.ending = OA_ENDING_BUDGET;
-    a.contest.until.budget = 7200;
-    a.contest.until.spent = 7100.5;
-    a.contest.until.rounds = 6;
-    assert_int_equal(oa_summary_make(c, &a.contest, &s), OA_OK);
+    a.comparison.any_looks = true;
+    a.comparison.until.ending = OA_ENDING_BUDGET;
+    a.comparison.until.budget = 7200;
+    a.comparison.until.spent = 7100.5;
+    a.comparison.until.rounds = 6;
+    assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     oa_text_init(&one, c);
     oa_text_init(&two, c);
-    oa_report_json(&a.contest, &s, &one);
-    assert_int_equal(oa_contest_from_json(c, one.s, &back), OA_OK);
+    oa_report_json(&a.comparison, &s, &one);
+    assert_int_equal(oa_comparison_from_json(c, one.s, &back), OA_OK);
     assert_int_equal(oa_summary_make(c, &back, &t), OA_OK);
     oa_report_json(&back, &t, &two);
     assert_string_equal(one.s, two.s);
@@ -282,11 +289,11 @@ static void results_and_back(void **state)
     assert_non_null(strstr(s.conclusion, "another round did not fit into the budget of 2 h"));
     for (int i = 0; i < 5; i++)
         assert_int_equal(oa_runs_made(&back.entries[i], back.seeds), made[i]);
-    /* Where the contest did not decide by itself, a missing run is damage. */
+    /* Where the comparison did not decide by itself, a missing run is damage. */
     char *until = strstr(one.s, "\"until_resolved\"");
     memcpy(until, "\"until_rezolved\"", 16);
-    oa_contest_free(&back);
-    assert_int_equal(oa_contest_from_json(c, one.s, &back), OA_FORMAT);
+    oa_comparison_free(&back);
+    assert_int_equal(oa_comparison_from_json(c, one.s, &back), OA_FORMAT);
     oa_summary_free(&s);
     oa_summary_free(&t);
     oa_text_free(&one);
@@ -296,7 +303,8 @@ static void results_and_back(void **state)
 
 /* ---- the trajectory ---- */
 
-/* Each look again, straight from the losses: the interval ends where the likelihood ratio is 1/level. */
+/* Each look again, straight from the losses: the interval ends where the likelihood ratio is
+ * 1/level. */
 static void trajectories(void **state)
 {
     static const int made[] = { 6, 4, 6, 6, 6 };
@@ -307,11 +315,11 @@ static void trajectories(void **state)
     oa_context *c = oa_open(NULL);
     (void)state;
     set_five(&a, made);
-    a.contest.any_looks = true;
-    assert_int_equal(oa_summary_make(c, &a.contest, &s), OA_OK);
-    assert_int_equal(oa_comparisons(&a.contest, &s), 4);
+    a.comparison.any_looks = true;
+    assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
+    assert_int_equal(oa_comparisons(&a.comparison, &s), 4);
     for (int i = 1; i < 5; i++) {
-        assert_int_equal(oa_trajectory(&a.contest, &s, i, scratch, looks), made[i] - 1);
+        assert_int_equal(oa_trajectory(&a.comparison, &s, i, scratch, looks), made[i] - 1);
         for (int n = 2; n <= made[i]; n++) {
             double sum = 0, squares = 0;
             for (int r = 0; r < n; r++)
@@ -323,23 +331,25 @@ static void trajectories(void **state)
             if (isinf(e->half))
                 continue;
             double t2 = n * e->half * e->half / (squares / (n - 1)), spread = 1 + 3.0 * n;
-            double ratio = pow((1 + t2 / (n - 1)) / (1 + t2 / (n - 1) / spread), n / 2.0) / sqrt(spread);
+            double ratio =
+                pow((1 + t2 / (n - 1)) / (1 + t2 / (n - 1) / spread), n / 2.0) / sqrt(spread);
             near(ratio, 4 / 0.05, 1e-8);
         }
         assert_true(isinf(looks[0].half) && isfinite(looks[made[i] - 2].half) == (made[i] > 4));
         assert_true(looks[made[i] - 2].half == s.entries[i].baseline.difference.half);
     }
-    assert_int_equal(oa_trajectory(&a.contest, &s, 0, scratch, looks), 0);
-    a.contest.any_looks = false;
-    assert_int_equal(oa_trajectory(&a.contest, &s, 1, scratch, looks), 0);
+    assert_int_equal(oa_trajectory(&a.comparison, &s, 0, scratch, looks), 0);
+    a.comparison.any_looks = false;
+    assert_int_equal(oa_trajectory(&a.comparison, &s, 1, scratch, looks), 0);
     oa_summary_free(&s);
     oa_close(c);
 }
 
 /* ---- which runs next ---- */
 
-/* made[i] runs of entry i; its verdict against the baseline (0) or the lowest loss (`reference`): 'o' open, '.' closed;
- * 'x' its last run failed. wanted: "a3 b3", entries by letter with the seed, from 0. */
+/* made[i] runs of entry i; its verdict against the baseline (0) or the lowest loss (`reference`):
+ * 'o' open, '.' closed; 'x' its last run failed. wanted: "a3 b3", entries by letter with the seed,
+ * from 0. */
 static const struct {
     const char *why;
     bool baseline;
@@ -347,7 +357,13 @@ static const struct {
     const char *verdicts, *wanted;
     enum oa_ending ending;
 } rounds[] = {
-    { "everything gets the first seed, the floor too", true, 0, { 0 }, ".....", "a0 b0 c0 d0 e0", 0 },
+    { "everything gets the first seed, the floor too",
+      true,
+      0,
+      { 0 },
+      ".....",
+      "a0 b0 c0 d0 e0",
+      0 },
     { "and the third", true, 0, { 2, 2, 2, 2, 2 }, "ooooo", "a2 b2 c2 d2 e2", 0 },
     { "after a stop only what lacks", true, 0, { 3, 3, 2, 2, 2 }, ".oo..", "c2 d2 e2", 0 },
     { "what diverged gets no more", true, 0, { 2, 2, 1, 2, 2 }, "..x..", "a2 b2 d2 e2", 0 },
@@ -357,19 +373,34 @@ static const struct {
     { "all are answered", true, 1, { 5, 4, 5, 5, 3 }, ".....", "", OA_ENDING_RESOLVED },
     { "seeds used up for one", true, 1, { 8, 8, 8, 5, 3 }, ".o.o.", "d5", 0 },
     { "seeds used up", true, 1, { 8, 8, 8, 8, 3 }, ".o.o.", "", OA_ENDING_SEEDS },
-    { "without a baseline: against the lowest", false, 2, { 3, 3, 3, 3, 3 }, "o..o.", "a3 c3 d3", 0 },
+    { "without a baseline: against the lowest",
+      false,
+      2,
+      { 3, 3, 3, 3, 3 },
+      "o..o.",
+      "a3 c3 d3",
+      0 },
     { "a new leader catches up", false, 1, { 6, 4, 6, 6, 3 }, "..o..", "b4", 0 },
-    { "the baseline failed: nothing can be asked", true, 1, { 3, 3, 3, 3, 3 }, "x....", "", OA_ENDING_RESOLVED },
+    { "the baseline failed: nothing can be asked",
+      true,
+      1,
+      { 3, 3, 3, 3, 3 },
+      "x....",
+      "",
+      OA_ENDING_RESOLVED },
 };
 
-static void set_verdicts(const char *verdicts, bool baseline, struct arena *a, struct oa_standing *standings)
+static void set_verdicts(const char *verdicts, bool baseline, struct arena *a,
+                         struct oa_standing *standings)
 {
     for (int i = 0; i < 5; i++) {
         int made = oa_runs_made(&a->entries[i], 8);
         if (verdicts[i] == 'x')
             a->runs[i][made - 1].failed = true;
-        standings[i].verdict = !baseline && verdicts[i] == 'o' ? OA_VERDICT_UNRESOLVED : OA_VERDICT_WORSE;
-        standings[i].baseline.verdict = baseline && verdicts[i] == 'o' ? OA_AGAINST_UNRESOLVED : OA_AGAINST_WORSE;
+        standings[i].verdict =
+            !baseline && verdicts[i] == 'o' ? OA_VERDICT_UNRESOLVED : OA_VERDICT_WORSE;
+        standings[i].baseline.verdict =
+            baseline && verdicts[i] == 'o' ? OA_AGAINST_UNRESOLVED : OA_AGAINST_WORSE;
     }
 }
 
@@ -381,7 +412,9 @@ static void the_rule(void **state)
     for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
         struct simulated set = { .count = 5, .baseline = rounds[i].baseline };
         struct oa_standing standings[5] = { { 0 } };
-        struct oa_summary s = { .entries = standings, .count = 5, .seeds = 8, .reference = rounds[i].reference };
+        struct oa_summary s = {
+            .entries = standings, .count = 5, .seeds = 8, .reference = rounds[i].reference
+        };
         struct oa_cell cells[5];
         char wanted[64] = "";
         int n;
@@ -391,19 +424,20 @@ static void the_rule(void **state)
             for (int r = 0; r < rounds[i].made[e]; r++)
                 a.runs[e][r].absent = false;
         set_verdicts(rounds[i].verdicts, rounds[i].baseline, &a, standings);
-        assert_int_equal(oa_until_wanted(c, &a.contest, &s, cells, &n), OA_OK);
+        assert_int_equal(oa_until_wanted(c, &a.comparison, &s, cells, &n), OA_OK);
         for (int k = 0; k < n; k++)
-            snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%c%d", k ? " " : "",
-                     'a' + cells[k].entry, cells[k].seed);
+            snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%c%d",
+                     k ? " " : "", 'a' + cells[k].entry, cells[k].seed);
         if (strcmp(wanted, rounds[i].wanted) != 0)
             fail_msg("%s: wants \"%s\" instead of \"%s\"", rounds[i].why, wanted, rounds[i].wanted);
         if (n == 0)
-            assert_int_equal(oa_until_ending(&a.contest, &s), rounds[i].ending);
+            assert_int_equal(oa_until_ending(&a.comparison, &s), rounds[i].ending);
     }
     oa_close(c);
 }
 
-/* With the same runs the same decisions: a contest that is held again from any round on ends the same. */
+/* With the same runs the same decisions: a comparison that is held again from any round on ends the
+ * same. */
 static void decisions_repeat(void **state)
 {
     static struct arena a, b;
@@ -430,8 +464,8 @@ static void decisions_repeat(void **state)
 
 /* ---- error rates ---- */
 
-/* Truths in deviations of a difference, the margin 1: all the same; all one margin above the first, where every verdict
- * is false; all four margins above it. */
+/* Truths in deviations of a difference, the margin 1: all the same; all one margin above the first,
+ * where every verdict is false; all four margins above it. */
 static const struct {
     const char *name;
     double apart;
@@ -450,8 +484,8 @@ static const int counts[] = { 2, 6, 12 };
 /* "1.0 / 2.0 / 3.0": by the noise of the differences. */
 static void print_cell(const double *x, int decimals, double factor)
 {
-    printf(" %.*f / %.*f / %.*f |", decimals, factor * x[NORMAL], decimals, factor * x[HEAVY], decimals,
-           factor * x[SKEWED]);
+    printf(" %.*f / %.*f / %.*f |", decimals, factor * x[NORMAL], decimals, factor * x[HEAVY],
+           decimals, factor * x[SKEWED]);
 }
 
 static void table_row(oa_context *c, int truth, int count, bool baseline, int trials)
@@ -482,8 +516,9 @@ static void print_table(int trials)
     for (int k = 0; k < 3; k++) {
         struct simulated s = scenario(0, counts[k], NORMAL, true);
         s.margin = 0;
-        printf("tests looked at after each of 3 to 30 seeds, %d equal attentions: wrong in %.1f %%\n", counts[k],
-               100 * simulate_tests(c, &s, 3, SIM_SEEDS, trials));
+        printf(
+            "tests looked at after each of 3 to 30 seeds, %d equal attentions: wrong in %.1f %%\n",
+            counts[k], 100 * simulate_tests(c, &s, 3, SIM_SEEDS, trials));
         fflush(stdout);
     }
     for (int baseline = 1; baseline >= 0; baseline--)
@@ -499,23 +534,26 @@ static void wrong_verdicts_are_rare(void **state)
     static const struct {
         int truth, count, trials;
         bool baseline;
-    } cases[] = {
-        { 0, 2, 300, true }, { 1, 2, 600, true }, { 1, 6, 60, true }, { 1, 2, 300, false }, { 2, 6, 60, false }
-    };
+    } cases[] = { { 0, 2, 300, true },
+                  { 1, 2, 600, true },
+                  { 1, 6, 60, true },
+                  { 1, 2, 300, false },
+                  { 2, 6, 60, false } };
     oa_context *c = oa_open(NULL);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct simulated s = scenario(cases[i].truth, cases[i].count, NORMAL, cases[i].baseline);
         int times = tries(cases[i].trials);
         struct outcome o = simulate_until(c, &s, times);
-        printf("%s, %d: wrong %.4f, resolved %.3f, %.1f seeds\n", truths[cases[i].truth].name, cases[i].count, o.wrong,
-               o.resolved, o.seeds);
+        printf("%s, %d: wrong %.4f, resolved %.3f, %.1f seeds\n", truths[cases[i].truth].name,
+               cases[i].count, o.wrong, o.resolved, o.seeds);
         assert_true(o.wrong <= 0.05 + 3 * sqrt(0.05 * 0.95 / times));
     }
     oa_close(c);
 }
 
-/* Seeds are spent where they are needed: large differences are settled early, and what is settled gets no more. */
+/* Seeds are spent where they are needed: large differences are settled early, and what is settled
+ * gets no more. */
 static void seeds_go_to_open_questions(void **state)
 {
     static struct arena a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Update rules against their papers' formulas, written out here for one weight after the other, and learning rates
- * against their closed forms, at every step of a run. The store has what decays (a matrix, and a tensor of three
- * dimensions) and what does not (a vector). */
+ * Update rules against their papers' formulas, written out here for one weight after the other, and
+ * learning rates against their closed forms, at every step of a run. The store has what decays (a
+ * matrix, and a tensor of three dimensions) and what does not (a vector). */
 #include "setups.h"
 
 #include "train/train.h"
@@ -57,7 +57,9 @@ static void open_fixture(struct fixture *f, const char *optimizer)
     assert_int_equal(oa_device_open(f->c, OA_PRECISION_F64, false, &f->d), OA_OK);
     oa_store_init(&f->store, f->d);
     for (int s = 0; s < SHAPES; s++) {
-        struct oa_parameter p = { .dims = shapes[s].dims, .trainable = true, .decay = shapes[s].decay };
+        struct oa_parameter p = { .dims = shapes[s].dims,
+                                  .trainable = true,
+                                  .decay = shapes[s].decay };
         memcpy(p.dim, shapes[s].dim, sizeof shapes[s].dim);
         snprintf(p.name, sizeof p.name, "%s", shapes[s].name);
         f->p[s] = oa_store_add(&f->store, &p);
@@ -77,10 +79,13 @@ static void close_fixture(struct fixture *f)
 
 /* ---- the formulas; g is clipped already ---- */
 
-typedef void rule(struct fixture *f, int shape, long step, double lr, double weight_decay, const double *g);
+typedef void rule(struct fixture *f, int shape, long step, double lr, double weight_decay,
+                  const double *g);
 
-/* Kingma & Ba 2015, algorithm 1, with the decoupled decay of Loshchilov & Hutter 2019, algorithm 2. */
-static void adamw(struct fixture *f, int s, long step, double lr, double weight_decay, const double *g)
+/* Kingma & Ba 2015, algorithm 1, with the decoupled decay of Loshchilov & Hutter 2019, algorithm 2.
+ */
+static void adamw(struct fixture *f, int s, long step, double lr, double weight_decay,
+                  const double *g)
 {
     for (long i = 0; i < f->p[s]->count; i++) {
         double *w = &f->w[s][i], *m = &f->m[s][i], *v = &f->v[s][i];
@@ -93,7 +98,8 @@ static void adamw(struct fixture *f, int s, long step, double lr, double weight_
 }
 
 /* Polyak's heavy ball. */
-static void sgd(struct fixture *f, int s, long step, double lr, double weight_decay, const double *g)
+static void sgd(struct fixture *f, int s, long step, double lr, double weight_decay,
+                const double *g)
 {
     (void)step;
     for (long i = 0; i < f->p[s]->count; i++) {
@@ -102,12 +108,15 @@ static void sgd(struct fixture *f, int s, long step, double lr, double weight_de
     }
 }
 
-/* Shazeer & Stern 2018, algorithms 4 and 5, with a given rate and decoupled decay: R of rows in m, C of columns in v.
+/* Shazeer & Stern 2018, algorithms 4 and 5, with a given rate and decoupled decay: R of rows in m,
+ * C of columns in v.
  */
-static void adafactor(struct fixture *f, int s, long step, double lr, double weight_decay, const double *g)
+static void adafactor(struct fixture *f, int s, long step, double lr, double weight_decay,
+                      const double *g)
 {
     long rows = shapes[s].rows, cols = shapes[s].cols;
-    double beta = 1 - pow((double)step, -0.8), row[MOST] = { 0 }, col[MOST] = { 0 }, u[MOST], all = 0, squares = 0;
+    double beta = 1 - pow((double)step, -0.8), row[MOST] = { 0 }, col[MOST] = { 0 }, u[MOST],
+           all = 0, squares = 0;
     for (long i = 0; i < rows * cols; i++) {
         row[i / cols] += (g[i] * g[i] + 1e-30) / (double)cols;
         col[i % cols] += (g[i] * g[i] + 1e-30) / (double)rows;
@@ -145,15 +154,16 @@ static void assert_follows(const char *optimizer, rule *formula, double scale)
                 ((double *)f.p[s]->gradient)[i] = gradient_of(s, i, step);
                 clipped[i] = scale * gradient_of(s, i, step);
             }
-            formula(&f, s, step, rate(&f, step), shapes[s].decay ? f.o.train_weight_decay : 0, clipped);
+            formula(&f, s, step, rate(&f, step), shapes[s].decay ? f.o.train_weight_decay : 0,
+                    clipped);
         }
         oa_optimizer_step(&f.store, &f.o, step, scale);
         for (int s = 0; s < SHAPES; s++)
             for (long i = 0; i < f.p[s]->count; i++) {
                 double got = ((double *)f.p[s]->value)[i];
                 if (!(fabs(got - f.w[s][i]) < 1e-12))
-                    fail_msg("%s, step %ld: %s[%ld] is %.15g, expected %.15g", optimizer, step, shapes[s].name, i, got,
-                             f.w[s][i]);
+                    fail_msg("%s, step %ld: %s[%ld] is %.15g, expected %.15g", optimizer, step,
+                             shapes[s].name, i, got, f.w[s][i]);
             }
     }
     close_fixture(&f);
@@ -182,7 +192,8 @@ static void test_adafactor(void **state)
 
 /* ---- laws that need no second computation ---- */
 
-/* One step from the start with the gradients `g·size`; how far each weight of the vector went, in units of lr. */
+/* One step from the start with the gradients `g·size`; how far each weight of the vector went, in
+ * units of lr. */
 static void first_step(const char *optimizer, double size, double way[7])
 {
     struct fixture f;
@@ -197,8 +208,8 @@ static void first_step(const char *optimizer, double size, double way[7])
     close_fixture(&f);
 }
 
-/* The first step of AdamW and Adafactor goes lr against the sign of the gradient, whatever its size; that of SGD lr
- * times the gradient. */
+/* The first step of AdamW and Adafactor goes lr against the sign of the gradient, whatever its
+ * size; that of SGD lr times the gradient. */
 static void test_first_steps(void **state)
 {
     (void)state;
@@ -248,8 +259,8 @@ static bool keeps_its_size(const char *name)
 
 static const char *attention_of(int i)
 {
-    static const char *const more[] = { "softmax(temperature, diagonal)", "dense(bias)", "mix(softmax, random, dense)",
-                                        NULL };
+    static const char *const more[] = { "softmax(temperature, diagonal)", "dense(bias)",
+                                        "mix(softmax, random, dense)", NULL };
     int mechanisms = 0;
     while (oa_mechanism_at(mechanisms))
         mechanisms++;
@@ -259,7 +270,8 @@ static const char *attention_of(int i)
     return (m->can & OA_CAN_CAUSAL) && strcmp(m->name, "mix") != 0 ? m->name : "softmax";
 }
 
-/* Without gradients a step of decay d at rate r multiplies by 1 − r·d what decays, and leaves the rest. */
+/* Without gradients a step of decay d at rate r multiplies by 1 − r·d what decays, and leaves the
+ * rest. */
 static void assert_decays(const struct oa_parameter *p, double before)
 {
     double factor = keeps_its_size(p->name) ? 1 : 1 - 0.1 * 0.5, after = *(double *)p->value;
@@ -287,7 +299,9 @@ static void test_matrices_decay(void **state)
         o.train_warmup = 0;
         o.train_lr = 0.1;
         o.train_weight_decay = 0.5;
-        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(7) }, true, &m), OA_OK);
+        assert_int_equal(
+            oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(7) }, true, &m),
+            OA_OK);
         double before[MOST];
         assert_in_range(m->store.count, 10, MOST);
         for (int k = 0; k < m->store.count; k++) {
@@ -398,7 +412,8 @@ static long copies_that_differ(const struct fixture *f)
     long count = 0;
     for (int p = 0; p < 2; p++)
         for (long i = 0; i < f->p[p]->count; i++)
-            count += ((const uint16_t *)f->p[p]->act)[i] != oa_float_to_bf16(((const float *)f->p[p]->value)[i]);
+            count += ((const uint16_t *)f->p[p]->act)[i] !=
+                     oa_float_to_bf16(((const float *)f->p[p]->value)[i]);
     return count;
 }
 

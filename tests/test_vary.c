@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contests in which single sources of chance vary: which runs are made, that each differs from the first by its source
- * alone, that they are found again, and what is refused. */
-#include "contest/contest.h"
+ * Comparisons in which single sources of chance vary: which runs are made, that each differs from
+ * the first by its source alone, that they are found again, and what is refused. */
+#include "compare/comparison.h"
 #include "setups.h"
 
 #include "base/seal.h"
-#include "contest/run_result.h"
+#include "compare/run_result.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -18,7 +18,8 @@ static int make_text(void **state)
     (void)state;
     FILE *f = fopen(text_file, "w");
     for (int i = 0; i < 300; i++)
-        fprintf(f, "%d the %s fox jumps over the %s dog; ", i, i % 3 ? "quick" : "slow", i % 5 ? "lazy" : "tired");
+        fprintf(f, "%d the %s fox jumps over the %s dog; ", i, i % 3 ? "quick" : "slow",
+                i % 5 ? "lazy" : "tired");
     return fclose(f);
 }
 
@@ -46,24 +47,26 @@ static oa_context *open_context(void)
     return oa_open(&(struct oa_settings){ .threads = 1, .log = count_lines });
 }
 
-static enum oa_error contest(oa_context *c, const struct oa_options *o, struct oa_contest *k)
+static enum oa_error comparison(oa_context *c, const struct oa_options *o, struct oa_comparison *k)
 {
     static const char *const attentions[] = { "softmax", "random" };
-    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = 2, .folder = folder };
-    return oa_contest_run(c, &r, k);
+    struct oa_comparison_request r = {
+        .options = o, .attentions = attentions, .count = 2, .folder = folder
+    };
+    return oa_comparison_run(c, &r, k);
 }
 
 static void expect_refusal(oa_context *c, const struct oa_options *o, const char *part)
 {
-    struct oa_contest k;
+    struct oa_comparison k;
     const char *sentence;
     struct stat about;
-    assert_int_equal(contest(c, o, &k), OA_ARGUMENT);
+    assert_int_equal(comparison(c, o, &k), OA_ARGUMENT);
     oa_last_error(c, &sentence);
     if (!strstr(sentence, part))
         fail_msg("\"%s\" does not say \"%s\"", sentence, part);
     oa_clear_error(c);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     assert_int_not_equal(stat(folder, &about), 0);
 }
 
@@ -101,12 +104,13 @@ static const struct {
     { OA_CHANCE_SPLIT, "split-1", "split-2", "training text, validation text" },
 };
 
-static void expect_run(oa_context *c, const struct oa_contest *k, int i, int entry, int value)
+static void expect_run(oa_context *c, const struct oa_comparison *k, int i, int entry, int value)
 {
     char name[64], keys[256];
     snprintf(name, sizeof name, "runs/attention-%02d/seed-1", entry + 1);
     json_t *first = result_of(c, name);
-    snprintf(name, sizeof name, "vary/attention-%02d/%s", entry + 1, value == 1 ? sources[i].first : sources[i].second);
+    snprintf(name, sizeof name, "vary/attention-%02d/%s", entry + 1,
+             value == 1 ? sources[i].first : sources[i].second);
     json_t *run = result_of(c, name);
     const struct oa_varied *v = oa_varied_of(&k->vary, entry, sources[i].source);
     differing(first, run, keys);
@@ -134,9 +138,9 @@ static void test_each_varies_alone(void **state)
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options("each");
-    struct oa_contest k, again;
+    struct oa_comparison k, again;
     remove_folder(folder);
-    assert_int_equal(contest(c, &o, &k), OA_OK);
+    assert_int_equal(comparison(c, &o, &k), OA_OK);
     assert_int_equal(k.count, 3);
     for (int i = 0; i < OA_CHANCES; i++)
         for (int entry = 0; entry < 2; entry++)
@@ -146,46 +150,48 @@ static void test_each_varies_alone(void **state)
     assert_int_equal(count_folders("vary/*"), 2 * OA_CHANCES * 2);
 
     lines = 0;
-    assert_int_equal(contest(c, &o, &again), OA_OK);
+    assert_int_equal(comparison(c, &o, &again), OA_OK);
     assert_int_equal(lines, 0); /* everything was there */
     for (int i = 0; i < 2; i++)
         for (int s = 0; s < OA_CHANCES; s++)
             assert_memory_equal(oa_varied_of(&k.vary, i, s), oa_varied_of(&again.vary, i, s),
                                 3 * sizeof(struct oa_varied));
-    oa_contest_free(&k);
-    oa_contest_free(&again);
+    oa_comparison_free(&k);
+    oa_comparison_free(&again);
     oa_close(c);
 }
 
-/* Of the folder that the test above left: the runs that are missing are made, and give the same; others are used. */
+/* Of the folder that the test above left: the runs that are missing are made, and give the same;
+ * others are used. */
 static void test_it_goes_on(void **state)
 {
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options("order, dropout");
-    struct oa_contest k;
+    struct oa_comparison k;
     json_t *before = result_of(c, "vary/attention-02/order-3");
     double loss = json_number_value(json_object_get(before, "valid_loss"));
     json_decref(before);
     assert_int_equal(system("rm -r test_vary_folder/vary/attention-02/order-3"), 0);
     lines = 0;
-    assert_int_equal(contest(c, &o, &k), OA_OK);
+    assert_int_equal(comparison(c, &o, &k), OA_OK);
     assert_true(lines > 0);
     assert_true(oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].score == loss);
     assert_false(k.vary.varied[OA_CHANCE_INIT] || k.vary.varied[OA_CHANCE_SPLIT]);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
 
     o.compare_vary_seeds = 4; /* one more of each */
-    assert_int_equal(contest(c, &o, &k), OA_OK);
+    assert_int_equal(comparison(c, &o, &k), OA_OK);
     assert_int_equal(count_folders("vary/attention-01"), 10);
     assert_true(oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].score == loss);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
 
-    snprintf(o.compare_vary, sizeof o.compare_vary, "together"); /* the extra runs are in nobody's way */
+    snprintf(o.compare_vary, sizeof o.compare_vary,
+             "together"); /* the extra runs are in nobody's way */
     o.compare_vary_seeds = 5;
-    assert_int_equal(contest(c, &o, &k), OA_OK);
+    assert_int_equal(comparison(c, &o, &k), OA_OK);
     assert_int_equal(k.vary.values, 0);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
 
     char path[] = "test_vary_folder/vary/attention-01/order-2/result.json";
     FILE *f = fopen(path, "r+");
@@ -193,9 +199,9 @@ static void test_it_goes_on(void **state)
     fputc('#', f);
     fclose(f);
     o = options("order");
-    assert_int_equal(contest(c, &o, &k), OA_FORMAT);
+    assert_int_equal(comparison(c, &o, &k), OA_FORMAT);
     oa_clear_error(c);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
     remove_folder(folder);
 }
@@ -205,13 +211,14 @@ static void test_no_dropout_needs_no_runs(void **state)
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options("dropout,init");
-    struct oa_contest k;
+    struct oa_comparison k;
     o.model_dropout = 0;
     remove_folder(folder);
-    assert_int_equal(contest(c, &o, &k), OA_OK);
-    assert_true(k.vary.idle[OA_CHANCE_DROPOUT] && !k.vary.varied[OA_CHANCE_DROPOUT] && k.vary.varied[OA_CHANCE_INIT]);
+    assert_int_equal(comparison(c, &o, &k), OA_OK);
+    assert_true(k.vary.idle[OA_CHANCE_DROPOUT] && !k.vary.varied[OA_CHANCE_DROPOUT] &&
+                k.vary.varied[OA_CHANCE_INIT]);
     assert_int_equal(count_folders("vary/attention-01"), 2);
-    oa_contest_free(&k);
+    oa_comparison_free(&k);
     oa_close(c);
     remove_folder(folder);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verdicts and the intervals next to them: of simulated comparisons nothing that is written or printed may contradict
- * itself; of outcomes of the two tests every one has its verdict; the numbers are those of verdicts/family.py.
+ * Verdicts and the intervals next to them: of simulated comparisons nothing that is written or
+ * printed may contradict itself; of outcomes of the two tests every one has its verdict; the
+ * numbers are those of verdicts/family.py.
  */
 #include "arena.h"
 
@@ -11,14 +12,16 @@
 /* ---- what an interval says, and what a word says ---- */
 
 /* margin 0: words are about 0; `practical`: about the margin. */
-static void agree(const char *where, const char *word, double low, double high, double margin, bool practical)
+static void agree(const char *where, const char *word, double low, double high, double margin,
+                  bool practical)
 {
     double beyond = practical ? margin : 0;
     bool above = low > beyond, below = high < -beyond, within = low >= -margin && high <= margin;
     bool right = true;
     if (strstr(word, "worse than "))
         return; /* another one than the interval is about */
-    if (strcmp(word, "better") == 0 || strcmp(word, "worse") == 0 || strncmp(word, "practically", 11) == 0)
+    if (strcmp(word, "better") == 0 || strcmp(word, "worse") == 0 ||
+        strncmp(word, "practically", 11) == 0)
         right = above || below;
     else if (strcmp(word, "no significant difference") == 0)
         right = low <= 0 && high >= 0;
@@ -81,8 +84,8 @@ static double drawn(const char *what, int trial, int i)
     return oa_random_uniform(oa_stream_named(26, what), (uint64_t)(1000 * trial + i));
 }
 
-/* Differences around what is just significant or not, of a few seeds; sometimes a margin, a baseline, a uniform
- * baseline, more interim analyses, a failed run. */
+/* Differences around what is just significant or not, of a few seeds; sometimes a margin, a
+ * baseline, a uniform baseline, more interim analyses, a failed run. */
 static void draw(struct arena *a, int trial)
 {
     struct simulated s = { .count = 2 + (int)(5 * drawn("count", trial, 0)) };
@@ -92,7 +95,7 @@ static void draw(struct arena *a, int trial)
     s.margin = drawn("margin", trial, 0) < 0.5 ? 0 : 2 * drawn("margin", trial, 1);
     s.baseline = drawn("baseline", trial, 0) < 0.5;
     arena_open(a, &s, trial, seeds);
-    a->contest.any_looks = drawn("looks", trial, 0) < 0.4;
+    a->comparison.any_looks = drawn("looks", trial, 0) < 0.4;
     for (int i = 0; i < s.count; i++)
         for (int r = 0; r < seeds; r++)
             a->runs[i][r].absent = false;
@@ -104,12 +107,13 @@ static void draw(struct arena *a, int trial)
 
 /* ---- results.json ---- */
 
-static double margin_of(const struct oa_contest *k, bool uniform)
+static double margin_of(const struct oa_comparison *k, bool uniform)
 {
     return uniform ? 0 : k->margin;
 }
 
-static void check_member(const struct oa_contest *k, const char *where, const json_t *o, bool uniform, int *seen)
+static void check_member(const struct oa_comparison *k, const char *where, const json_t *o,
+                         bool uniform, int *seen)
 {
     const json_t *interval = json_object_get(o, "interval");
     const char *word = json_string_value(json_object_get(o, "verdict_text"));
@@ -118,13 +122,14 @@ static void check_member(const struct oa_contest *k, const char *where, const js
     const json_t *low = json_object_get(interval, "low"), *high = json_object_get(interval, "high");
     double margin = margin_of(k, uniform);
     agree(where, word, json_is_null(low) ? -INFINITY : json_number_value(low),
-          json_is_null(high) ? INFINITY : json_number_value(high), margin, k->any_looks && margin > 0);
+          json_is_null(high) ? INFINITY : json_number_value(high), margin,
+          k->any_looks && margin > 0);
     seen[strcmp(word, "no significant difference") == 0 || strcmp(word, "undecided") == 0 ? 0
          : strcmp(word, "equivalent") == 0                                                ? 1
                                                                                           : 2]++;
 }
 
-static void check_json(const struct oa_contest *k, const char *text, int *seen)
+static void check_json(const struct oa_comparison *k, const char *text, int *seen)
 {
     json_t *root = json_loads(text, 0, NULL), *entry, *pair;
     size_t i;
@@ -146,7 +151,7 @@ static void check_json(const struct oa_contest *k, const char *text, int *seen)
 /* ---- what is printed ---- */
 
 /* Every cell "a ±b WORD" of the Markdown table, and the difference before "| p | WORD". */
-static int check_markdown(const struct oa_contest *k, const char *text)
+static int check_markdown(const struct oa_comparison *k, const char *text)
 {
     int n = 0;
     double low, high;
@@ -163,16 +168,17 @@ static int check_markdown(const struct oa_contest *k, const char *text)
             assert_non_null(verdict);
             copy_until(verdict + 2, "|\n", word);
         }
-        bool uniform =
-            strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 && strcmp(word, "equivalent") != 0;
-        agree("Markdown", word, low, high, margin_of(k, uniform), k->any_looks && k->margin > 0 && !uniform);
+        bool uniform = strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 &&
+                       strcmp(word, "equivalent") != 0;
+        agree("Markdown", word, low, high, margin_of(k, uniform),
+              k->any_looks && k->margin > 0 && !uniform);
         n++;
     }
     return n;
 }
 
-static int check_after(const struct oa_contest *k, const char *page, const char *where, const char *before,
-                       const char *stop)
+static int check_after(const struct oa_comparison *k, const char *page, const char *where,
+                       const char *before, const char *stop)
 {
     int n = 0;
     double low, high;
@@ -187,16 +193,18 @@ static int check_after(const struct oa_contest *k, const char *page, const char 
         const char *verdict = end + strlen(before);
         verdict += strcspn(verdict, ">") + 1; /* the rest of the tag that `before` begins */
         copy_until(verdict, stop, word);
-        bool uniform =
-            strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 && strcmp(word, "equivalent") != 0;
-        agree(where, word, low, high, margin_of(k, uniform), k->any_looks && k->margin > 0 && !uniform);
+        bool uniform = strstr(word, "practically") == NULL && strcmp(word, "undecided") != 0 &&
+                       strcmp(word, "equivalent") != 0;
+        agree(where, word, low, high, margin_of(k, uniform),
+              k->any_looks && k->margin > 0 && !uniform);
         n++;
     }
     return n;
 }
 
-static struct oa_text written(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
-                              void (*form)(const struct oa_contest *, const struct oa_summary *, struct oa_text *))
+static struct oa_text
+written(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s,
+        void (*form)(const struct oa_comparison *, const struct oa_summary *, struct oa_text *))
 {
     struct oa_text t;
     oa_text_init(&t, c);
@@ -214,19 +222,19 @@ static void no_interval_contradicts_its_verdict(void **state)
     for (int trial = 0; trial < trials; trial++) {
         struct oa_summary s;
         draw(&a, trial);
-        assert_int_equal(oa_summary_make(c, &a.contest, &s), OA_OK);
-        struct oa_text t = written(c, &a.contest, &s, oa_report_json);
-        check_json(&a.contest, t.s, seen);
+        assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
+        struct oa_text t = written(c, &a.comparison, &s, oa_report_json);
+        check_json(&a.comparison, t.s, seen);
         oa_text_free(&t);
-        t = written(c, &a.contest, &s, oa_report_markdown);
-        printed[0] += check_markdown(&a.contest, t.s);
+        t = written(c, &a.comparison, &s, oa_report_markdown);
+        printed[0] += check_markdown(&a.comparison, t.s);
         oa_text_free(&t);
-        t = written(c, &a.contest, &s, oa_report_svg);
-        printed[1] += check_after(&a.contest, t.s, "chart", "]</text>\n<text ", "<");
+        t = written(c, &a.comparison, &s, oa_report_svg);
+        printed[1] += check_after(&a.comparison, t.s, "chart", "]</text>\n<text ", "<");
         oa_text_free(&t);
         if (trial % 4 == 0) {
-            t = written(c, &a.contest, &s, oa_report_html);
-            printed[2] += check_after(&a.contest, t.s, "page", "</small></td><td><span ", "<");
+            t = written(c, &a.comparison, &s, oa_report_html);
+            printed[2] += check_after(&a.comparison, t.s, "page", "</small></td><td><span ", "<");
             oa_text_free(&t);
         }
         oa_summary_free(&s);
@@ -236,7 +244,8 @@ static void no_interval_contradicts_its_verdict(void **state)
     assert_true(printed[0] > 2 * trials && printed[1] > trials / 2 && printed[2] > trials / 8);
 }
 
-/* Of equal attentions hardly any family excludes 0 anywhere: the level is kept over all its intervals together. */
+/* Of equal attentions hardly any family excludes 0 anywhere: the level is kept over all its
+ * intervals together. */
 static void intervals_keep_the_level(void **state)
 {
     static struct arena a;
@@ -253,7 +262,7 @@ static void intervals_keep_the_level(void **state)
         for (int i = 0; i < 5; i++)
             for (int r = 0; r < 4; r++)
                 a.runs[i][r].absent = false;
-        assert_int_equal(oa_compare_against(c, &a.contest, &s, 0, 0, false, out), OA_OK);
+        assert_int_equal(oa_compare_against(c, &a.comparison, &s, 0, 0, false, out), OA_OK);
         for (int i = 1; i < 5; i++)
             excludes = excludes || fabs(out[i].difference.mean) > out[i].half;
         wrong += excludes;
@@ -269,11 +278,13 @@ static void intervals_keep_the_level(void **state)
 static struct oa_against compared(int n, double mean, double sd)
 {
     struct oa_against a = oa_against_nothing();
-    a.difference = (struct oa_estimate){ n, mean, sd, n > 1 ? oa_t_quantile(0.975, n - 1) * sd / sqrt(n) : NAN };
+    a.difference = (struct oa_estimate){ n, mean, sd,
+                                         n > 1 ? oa_t_quantile(0.975, n - 1) * sd / sqrt(n) : NAN };
     return a;
 }
 
-/* Alone in its family, 4 seeds, sd 1: t(0.975, 3)/2 = 1.5912, t(0.95, 3)/2 = 1.1767 (tables of Student's t). */
+/* Alone in its family, 4 seeds, sd 1: t(0.975, 3)/2 = 1.5912, t(0.95, 3)/2 = 1.1767 (tables of
+ * Student's t). */
 static void every_outcome_has_its_verdict(void **state)
 {
     static const struct {
@@ -311,18 +322,22 @@ static void every_outcome_has_its_verdict(void **state)
     oa_close(c);
 }
 
-/* At any look: judged by the anytime-valid interval and by no other. 4 seeds, sd 1, one comparison. */
+/* At any look: judged by the anytime-valid interval and by no other. 4 seeds, sd 1, one comparison.
+ */
 static void every_outcome_at_any_look(void **state)
 {
     static const struct {
         double of_half, margin; /* mean and margin in units of the interval's half */
         enum oa_against_verdict verdict;
-    } cases[] = {
-        { 0.9, 0, OA_AGAINST_UNRESOLVED },    { 1.1, 0, OA_AGAINST_WORSE },         { -1.1, 0, OA_AGAINST_BETTER },
-        { 1.1, 0.5, OA_AGAINST_UNRESOLVED }, /* excludes 0, not the margin */
-        { 1.6, 0.5, OA_AGAINST_WORSE },       { -1.6, 0.5, OA_AGAINST_BETTER },     { 0.2, 1.1, OA_AGAINST_UNRESOLVED },
-        { 0.05, 1.1, OA_AGAINST_EQUIVALENT }, { -0.05, 1.1, OA_AGAINST_EQUIVALENT }
-    };
+    } cases[] = { { 0.9, 0, OA_AGAINST_UNRESOLVED },
+                  { 1.1, 0, OA_AGAINST_WORSE },
+                  { -1.1, 0, OA_AGAINST_BETTER },
+                  { 1.1, 0.5, OA_AGAINST_UNRESOLVED }, /* excludes 0, not the margin */
+                  { 1.6, 0.5, OA_AGAINST_WORSE },
+                  { -1.6, 0.5, OA_AGAINST_BETTER },
+                  { 0.2, 1.1, OA_AGAINST_UNRESOLVED },
+                  { 0.05, 1.1, OA_AGAINST_EQUIVALENT },
+                  { -0.05, 1.1, OA_AGAINST_EQUIVALENT } };
     (void)state;
     oa_context *c = oa_open(NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -360,13 +375,13 @@ static void as_family_py(void **state)
     (void)state;
     oa_context *c = oa_open(NULL);
     arena_open(&a, &(struct simulated){ .count = 5, .baseline = true, .margin = 0.01 }, 0, 6);
-    a.contest.any_looks = false;
+    a.comparison.any_looks = false;
     for (int i = 0; i < 5; i++)
         for (int r = 0; r < 6; r++) {
             a.runs[i][r].valid_loss = five[i][r];
             a.runs[i][r].absent = false;
         }
-    assert_int_equal(oa_summary_make(c, &a.contest, &s), OA_OK);
+    assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
     for (int i = 1; i < 5; i++) {
         assert_int_equal(s.entries[i].baseline.verdict, expected[i].verdict);
         assert_true(fabs(s.entries[i].baseline.level - expected[i].level) < 1e-15);
@@ -376,7 +391,8 @@ static void as_family_py(void **state)
     oa_close(c);
 }
 
-/* By hand: 0.01, 0.02, 0.03 of four with 0.5: 0.01·4 and 0.02·3 > 0.05: all but the first are judged at 0.05/3. */
+/* By hand: 0.01, 0.02, 0.03 of four with 0.5: 0.01·4 and 0.02·3 > 0.05: all but the first are
+ * judged at 0.05/3. */
 static void levels_of_steps(void **state)
 {
     static const double p[] = { 0.03, NAN, 0.01, 0.5, 0.02 };
@@ -390,8 +406,9 @@ static void levels_of_steps(void **state)
     assert_true(levels[0] == 0.05 / 3 && levels[1] == 0.05 / 2 && levels[2] == 0.05);
 }
 
-/* Simulated with numpy, 200,000 samples each: at 0.2 of a margin of 1, deviation 1, the tests at 0.05 have a power of
- * 0.776 with 11 seeds, 0.818 with 12; at 0 of it 0.794 with 10, 0.849 with 11. */
+/* Simulated with numpy, 200,000 samples each: at 0.2 of a margin of 1, deviation 1, the tests at
+ * 0.05 have a power of 0.776 with 11 seeds, 0.818 with 12; at 0 of it 0.794 with 10, 0.849 with 11.
+ */
 static void seeds_for_equivalence(void **state)
 {
     (void)state;
@@ -399,13 +416,15 @@ static void seeds_for_equivalence(void **state)
     assert_int_equal(oa_equivalence_seeds_needed(-2, 1, 1, 0.05), OA_SEEDS_CAP + 1);
     assert_int_equal(oa_equivalence_seeds_needed(0, 0, 1, 0.05), 2);
     assert_int_equal(oa_equivalence_seeds_needed(0, 1, 1, 0.05), 11);
-    int few = oa_equivalence_seeds_needed(0.2, 1, 1, 0.05), more = oa_equivalence_seeds_needed(0.2, 1, 1, 0.0125);
+    int few = oa_equivalence_seeds_needed(0.2, 1, 1, 0.05),
+        more = oa_equivalence_seeds_needed(0.2, 1, 1, 0.0125);
     assert_int_equal(few, 12);
     assert_true(more > few);
     assert_true(oa_equivalence_seeds_needed(-0.2, 1, 1, 0.05) == few);
 }
 
-/* What is printed excludes 0 exactly where the numbers do, with more decimals where it takes them. */
+/* What is printed excludes 0 exactly where the numbers do, with more decimals where it takes them.
+ */
 static void printed_intervals(void **state)
 {
     char out[OA_INTERVAL];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model writes: bytes become the text that Python makes of them, in whatever pieces they come; the next tokens
- * are those after which Python decodes some text; a wide beam finds the likeliest UTF-8 text of all. */
+ * What a model writes: bytes become the text that Python makes of them, in whatever pieces they
+ * come; the next tokens are those after which Python decodes some text; a wide beam finds the
+ * likeliest UTF-8 text of all. */
 #include "testing.h"
 
 #include "decode/beam.h"
@@ -77,7 +78,8 @@ static struct oa_writable *open_writable(struct oa_tokenizer *tok, long vocabula
                                          const struct oa_writing_rules *rules)
 {
     struct oa_writable *w;
-    assert_int_equal(oa_writable_open(oa_tokenizer_context(tok), tok, vocabulary, rules, &w), OA_OK);
+    assert_int_equal(oa_writable_open(oa_tokenizer_context(tok), tok, vocabulary, rules, &w),
+                     OA_OK);
     return w;
 }
 
@@ -90,7 +92,8 @@ static struct oa_tokenizer *open_bytes(oa_context *c, int32_t *begin, int32_t *e
     return tok;
 }
 
-static void check_followers(const struct oa_writable *w, const char *prefix, size_t n, const char *follow, size_t count)
+static void check_followers(const struct oa_writable *w, const char *prefix, size_t n,
+                            const char *follow, size_t count)
 {
     float logits[BYTES + 2] = { 0 };
     uint8_t state = OA_CHARACTER_WHOLE;
@@ -127,16 +130,21 @@ static void followers_are_those_of_python(void **state)
     oa_close(c);
 }
 
-/* A vocabulary in which nothing continues a character: what is left are all tokens that targets can contain. */
+/* A vocabulary in which nothing continues a character: what is left are all tokens that targets can
+ * contain. */
 static void a_character_that_nothing_continues_is_left(void **state)
 {
     static const char json[] =
-        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,"
-        "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true}"
+        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],"
+        "\"normalizer\":null,"
+        "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":"
+        "true,\"use_regex\":true}"
         ","
-        "\"post_processor\":null,\"decoder\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true,"
+        "\"post_processor\":null,\"decoder\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
+        "\"trim_offsets\":true,"
         "\"use_regex\":true},\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
-        "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,"
+        "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_"
+        "fallback\":false,"
         "\"ignore_merges\":false,\"vocab\":{\"a\":0,\"\303\203\":1},\"merges\":[]}}";
     oa_context *c = oa_open(NULL);
     struct oa_tokenizer *tok;
@@ -149,13 +157,15 @@ static void a_character_that_nothing_continues_is_left(void **state)
     oa_writable_mask(w, oa_writable_after(w, OA_CHARACTER_WHOLE, 1), logits);
     for (int i = 0; i < 3; i++)
         assert_true(logits[i] == 0);
-    assert_int_equal(oa_writable_after(w, oa_writable_after(w, OA_CHARACTER_WHOLE, 1), 0), OA_CHARACTER_WHOLE);
+    assert_int_equal(oa_writable_after(w, oa_writable_after(w, OA_CHARACTER_WHOLE, 1), 0),
+                     OA_CHARACTER_WHOLE);
     oa_writable_close(w);
     oa_tokenizer_close(tok);
     oa_close(c);
 }
 
-static void check_specials(struct oa_tokenizer *tok, const struct oa_writing_rules *rules, const char *written)
+static void check_specials(struct oa_tokenizer *tok, const struct oa_writing_rules *rules,
+                           const char *written)
 {
     long vocabulary = oa_tokenizer_size(tok) + 3;
     float *logits = calloc((size_t)vocabulary, sizeof *logits);
@@ -176,7 +186,8 @@ static void special_tokens_are_written_where_targets_have_them(void **state)
     const struct oa_labels some = { (char **)(uintptr_t)had, 1, false };
     static const char *const special[] = { "<s>", "[MASK]", "<extra_id_0>", "<|eot|>", "</s>" };
     oa_context *c = oa_open(NULL);
-    struct oa_tokenizer *tok = open_tokenizer(c, "word:20", "a a b b s s id id MASK MASK eot eot < < > > [ [");
+    struct oa_tokenizer *tok =
+        open_tokenizer(c, "word:20", "a a b b s s id id MASK MASK eot eot < < > > [ [");
     int32_t id, unknown = oa_tokenizer_unknown(tok);
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -185,8 +196,11 @@ static void special_tokens_are_written_where_targets_have_them(void **state)
     check_specials(tok, &(struct oa_writing_rules){ .end = id }, "<unk> </s>");
     check_specials(tok, &(struct oa_writing_rules){ .end = -1, .spelt = true },
                    "<unk> <s> [MASK] <extra_id_0> <|eot|> </s>");
-    check_specials(tok, &(struct oa_writing_rules){ .end = -1, .spelt = true, .specials = &some }, "<unk> <|eot|>");
-    check_specials(tok, &(struct oa_writing_rules){ .end = -1, .spelt = true, .specials = &(struct oa_labels){ 0 } },
+    check_specials(tok, &(struct oa_writing_rules){ .end = -1, .spelt = true, .specials = &some },
+                   "<unk> <|eot|>");
+    check_specials(tok,
+                   &(struct oa_writing_rules){
+                       .end = -1, .spelt = true, .specials = &(struct oa_labels){ 0 } },
                    "<unk>");
     assert_int_equal(oa_status(c), OA_OK);
     oa_tokenizer_close(tok);
@@ -217,8 +231,8 @@ static double log_sum(int before)
     return log(sum);
 }
 
-static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                          float *logits, double *sums)
+static enum oa_error next(void *argument, int rows, const int *source, const int *parent,
+                          const int32_t *ids, float *logits, double *sums)
 {
     struct bytes_model *m = argument;
     struct bytes_model old = *m;
@@ -226,7 +240,8 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
     for (int r = 0; r < rows; r++) {
         float *row = logits + r * (BYTES + 2);
         m->before[r] = parent[r] < 0 ? -1 : ids[r];
-        m->state[r] = parent[r] < 0 ? OA_CHARACTER_WHOLE : oa_writable_after(m->w, old.state[parent[r]], ids[r]);
+        m->state[r] = parent[r] < 0 ? OA_CHARACTER_WHOLE
+                                    : oa_writable_after(m->w, old.state[parent[r]], ids[r]);
         for (int id = 0; id < BYTES + 2; id++)
             row[id] = logit_of(m->before[r], id);
         sums[r] = log_sum(m->before[r]);
@@ -268,9 +283,12 @@ static void a_wide_beam_finds_the_likeliest_text(void **state)
     int longest = LONGEST, length = 0;
     struct oa_tokenizer *tok = open_bytes(c, &m.begin, &end);
     m.w = open_writable(tok, BYTES + 2, &(struct oa_writing_rules){ .end = end });
-    struct oa_beam how = {
-        .width = WIDTH, .best = 1, .patient = true, .begin = m.begin, .end = end, .vocabulary = BYTES + 2
-    };
+    struct oa_beam how = { .width = WIDTH,
+                           .best = 1,
+                           .patient = true,
+                           .begin = m.begin,
+                           .end = end,
+                           .vocabulary = BYTES + 2 };
     (void)state;
     assert_int_equal(oa_beam_search(c, &how, 1, &longest, next, &m, &found), OA_OK);
     double p = enumerate(best, &length);

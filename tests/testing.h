@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ORTHANT_QUICK: the program is slow (sanitizers), or what its code calculates is tested in full elsewhere. Its value
- * says what counts there: "threads", what threads share; "memory", which memory is touched; otherwise all. */
+/* ORTHANT_QUICK: the program is slow (sanitizers), or what its code calculates is tested in full
+ * elsewhere. Its value says what counts there: "threads", what threads share; "memory", which
+ * memory is touched; otherwise all. */
 static inline bool short_form(void)
 {
     return getenv("ORTHANT_QUICK") != NULL;
@@ -41,23 +42,24 @@ static inline bool only_memory(void)
     return short_form_of("memory");
 }
 
-/* ORTHANT_FUNCTION: only the test functions whose names fit this pattern (`make check T=test_ops F=*norm*`). */
+/* ORTHANT_FUNCTION: only the test functions whose names fit this pattern (`make check T=test_ops
+ * F=*norm*`). */
 __attribute__((constructor)) static void filter_functions(void)
 {
     if (getenv("ORTHANT_FUNCTION"))
         cmocka_set_test_filter(getenv("ORTHANT_FUNCTION"));
 }
 
-/* Under the thread sanitizer the program is slow and nothing counts but what several threads do: only the functions run
- * whose names fit the pattern. */
+/* Under the thread sanitizer the program is slow and nothing counts but what several threads do:
+ * only the functions run whose names fit the pattern. */
 static inline void threads_only(const char *pattern)
 {
     if (only_threads())
         cmocka_set_test_filter(pattern);
 }
 
-/* Where nothing counts but what memory is touched, the functions do not run whose names fit the pattern: they touch
- * none that others do not touch too. */
+/* Where nothing counts but what memory is touched, the functions do not run whose names fit the
+ * pattern: they touch none that others do not touch too. */
 static inline void memory_without(const char *pattern)
 {
     if (only_memory())

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tests of texts and tokenizers set up alike: a folder and a context of their own, files, ids. */
+ * What tests of texts and tokenizers set up alike: a folder and a context of their own, files, ids.
+ */
 #ifndef ORTHANT_TEXT_SETUP_H
 #define ORTHANT_TEXT_SETUP_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that are threads, and their messages copies in a list: the same sums, agreements and waits as over MPI, which
- * tests/mpi.sh looks at. */
+ * Ranks that are threads, and their messages copies in a list: the same sums, agreements and waits
+ * as over MPI, which tests/mpi.sh looks at. */
 #ifndef ORTHANT_THREAD_RANKS_H
 #define ORTHANT_THREAD_RANKS_H
 
@@ -103,7 +103,8 @@ static bool mail_arrived(struct oa_messages *m)
         m->looked = true;
         return m->count == 0;
     }
-    while (taken < m->count && (mail = mail_take(m->cluster->own, m->cluster->rank, &m->wanted[taken]))) {
+    while (taken < m->count &&
+           (mail = mail_take(m->cluster->own, m->cluster->rank, &m->wanted[taken]))) {
         assert_int_equal(mail->bytes, m->wanted[taken].bytes);
         memcpy(m->wanted[taken].data, mail->data, mail->bytes);
         free(mail);
@@ -123,7 +124,8 @@ static bool mail_missing(const struct oa_messages *m, int rank)
     return false;
 }
 
-static bool mail_hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
+static bool mail_hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room,
+                      size_t *bytes)
 {
     struct mail *mail = NULL;
     for (*from = 0; !mail && *from < cl->size; ++*from)
@@ -166,7 +168,8 @@ struct rank {
 };
 
 /* Runs `body` on each of `size` ranks, with a context of its own. */
-static void on_ranks(int size, double patience, void *(*body)(void *rank), const void *task, struct rank ranks[MOST])
+static void on_ranks(int size, double patience, void *(*body)(void *rank), const void *task,
+                     struct rank ranks[MOST])
 {
     struct hub hub = { .first = NULL };
     pthread_mutex_init(&hub.lock, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contests of which the truth is known (arena.h), held by the rule that adds seeds until questions are answered.
- * Everything but the losses is the code that real contests run: the summary after each round, and the runs that it asks
- * for.
+ * Comparisons of which the truth is known (arena.h), held by the rule that adds seeds until
+ * questions are answered. Everything but the losses is the code that real comparisons run: the
+ * summary after each round, and the runs that it asks for.
  */
 #ifndef UNTIL_SIMULATION_H
 #define UNTIL_SIMULATION_H
@@ -14,8 +14,8 @@ static int arena_hold(oa_context *c, struct arena *a, struct oa_summary *last)
 {
     struct oa_cell cells[SIM_ENTRIES];
     for (int rounds = 0, n;; rounds++) {
-        assert_int_equal(oa_summary_make(c, &a->contest, last), OA_OK);
-        assert_int_equal(oa_until_wanted(c, &a->contest, last, cells, &n), OA_OK);
+        assert_int_equal(oa_summary_make(c, &a->comparison, last), OA_OK);
+        assert_int_equal(oa_until_wanted(c, &a->comparison, last, cells, &n), OA_OK);
         if (n == 0)
             return rounds;
         for (int i = 0; i < n; i++)
@@ -28,22 +28,25 @@ static int arena_hold(oa_context *c, struct arena *a, struct oa_summary *last)
 static bool false_verdict(enum oa_against_verdict v, double truth, double margin)
 {
     const double hair = 1e-9;
-    return (v == OA_AGAINST_BETTER && truth >= -margin - hair) || (v == OA_AGAINST_WORSE && truth <= margin + hair) ||
+    return (v == OA_AGAINST_BETTER && truth >= -margin - hair) ||
+           (v == OA_AGAINST_WORSE && truth <= margin + hair) ||
            (v == OA_AGAINST_EQUIVALENT && fabs(truth) >= margin - hair);
 }
 
 static bool false_of_entry(const struct simulated *s, const struct oa_summary *sum, int i)
 {
     if (s->baseline)
-        return i > 0 && false_verdict(sum->entries[i].baseline.verdict, s->truth[i] - s->truth[0], s->margin);
+        return i > 0 && false_verdict(sum->entries[i].baseline.verdict, s->truth[i] - s->truth[0],
+                                      s->margin);
     for (int j = 0; j < s->count; j++)
-        if (false_verdict(sum->pairs[i * s->count + j].verdict, s->truth[i] - s->truth[j], s->margin))
+        if (false_verdict(sum->pairs[i * s->count + j].verdict, s->truth[i] - s->truth[j],
+                          s->margin))
             return true;
     return false;
 }
 
 struct outcome {
-    double wrong, resolved, seeds; /* shares of contests; mean number of seeds of an attention */
+    double wrong, resolved, seeds; /* shares of comparisons; mean number of seeds of an attention */
 };
 
 static struct outcome simulate_until(oa_context *c, const struct simulated *s, int trials)
@@ -60,7 +63,7 @@ static struct outcome simulate_until(oa_context *c, const struct simulated *s, i
             o.seeds += (double)sum.entries[i].made / s->count / trials;
         }
         o.wrong += (double)wrong / trials;
-        o.resolved += (oa_until_ending(&a.contest, &sum) == OA_ENDING_RESOLVED) / (double)trials;
+        o.resolved += (oa_until_ending(&a.comparison, &sum) == OA_ENDING_RESOLVED) / (double)trials;
         oa_summary_free(&sum);
     }
     return o;
@@ -72,26 +75,33 @@ static bool tests_wrong(oa_context *c, const struct simulated *s, int seeds, int
     static struct arena a;
     static struct oa_against out[SIM_ENTRIES * SIM_ENTRIES];
     struct oa_standing standings[SIM_ENTRIES] = { { 0 } };
-    struct oa_summary sum = { .entries = standings, .count = s->count, .seeds = seeds, .floor = -1 };
+    struct oa_summary sum = {
+        .entries = standings, .count = s->count, .seeds = seeds, .floor = -1
+    };
     bool wrong = false;
     arena_open(&a, s, trial, seeds);
-    a.contest.any_looks = false;
+    a.comparison.any_looks = false;
     for (int i = 0; i < s->count; i++)
         for (int r = 0; r < seeds; r++)
             a.runs[i][r].absent = false;
     if (s->baseline)
-        assert_int_equal(oa_compare_against(c, &a.contest, &sum, 0, s->margin, false, out), OA_OK);
+        assert_int_equal(oa_compare_against(c, &a.comparison, &sum, 0, s->margin, false, out),
+                         OA_OK);
     else
-        assert_int_equal(oa_compare_pairs(c, &a.contest, &sum, out), OA_OK);
+        assert_int_equal(oa_compare_pairs(c, &a.comparison, &sum, out), OA_OK);
     for (int i = 0; i < (s->baseline ? s->count : s->count * s->count); i++) {
-        double truth = s->baseline ? s->truth[i] - s->truth[0] : s->truth[i / s->count] - s->truth[i % s->count];
-        wrong = wrong || false_verdict(out[i].verdict, truth, out[i].verdict == OA_AGAINST_EQUIVALENT ? s->margin : 0);
+        double truth = s->baseline ? s->truth[i] - s->truth[0]
+                                   : s->truth[i / s->count] - s->truth[i % s->count];
+        wrong = wrong || false_verdict(out[i].verdict, truth,
+                                       out[i].verdict == OA_AGAINST_EQUIVALENT ? s->margin : 0);
     }
     return wrong;
 }
 
-/* At a number of seeds that was decided beforehand; at each from `least` to `most`, until one is wrong. */
-static double simulate_tests(oa_context *c, const struct simulated *s, int least, int most, int trials)
+/* At a number of seeds that was decided beforehand; at each from `least` to `most`, until one is
+ * wrong. */
+static double simulate_tests(oa_context *c, const struct simulated *s, int least, int most,
+                             int trials)
 {
     int wrong = 0;
     for (int trial = 0; trial < trials; trial++) {

@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 order="base statistics print synthetic kernels device device/cpu device/observers cluster ops tokenizers data attention attention/language attention/supports attention/projections
-attention/common attention/mechanisms attention/layer explain attend model inspect decode metrics tasks train contest report evidence theory verify
+attention/common attention/mechanisms attention/layer explain attend model inspect decode metrics tasks train compare report evidence theory verify
 api cli"
 
 bad=$(mktemp)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# demo-translate.sh ORTHANT OUT [OPTION]...: a contest between two attentions on short German and English sentences, softmax
+# demo-translate.sh ORTHANT OUT [OPTION]...: a comparison between two attentions on short German and English sentences, softmax
 # everywhere against fixed patterns in the encoder (Raganato et al. 2020: seven of eight heads), by BLEU of a beam search;
-# then some sentences by the better one. Further options go to the contest. OUT is replaced, and below the source folder
+# then some sentences by the better one. Further options go to the comparison. OUT is replaced, and below the source folder
 # unless it begins with /.
 set -eu
 cd "$(dirname "$0")/.."

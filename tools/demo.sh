@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# demo.sh ORTHANT: a contest between seven attentions and their floor on tiny Shakespeare, three seeds each. A frozen
+# demo.sh ORTHANT: a comparison between seven attentions and their floor on tiny Shakespeare, three seeds each. A frozen
 # random map (fixed-random) is not among them: with its usual first values it is within a percent of the floor here.
 set -eu
 cd "$(dirname "$0")/.."

@@ -126,7 +126,7 @@ tsan() {
 
 threadless='language|files|tokenizers|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|writable'
 threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|example_rows|example_batches|measures|masking|forms"
-threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files|adjusted|evidence|profile|contest_numbers|presets|normals"
+threadless="$threadless|numbers|vary|speed|tune|comparison|budgets|disk|model_files|adjusted|evidence|profile|comparison_numbers|presets|normals"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
 words_and_files="$words_and_files|init|folder|comparison_folder|exit_codes|headline|measures|notes|ids|theory|demo_translate|compare_(identity|refusals)"
 words_and_files="$words_and_files|written(_scores)?|strange_folder|threads|compare|tune|parents|resume|progress|ranks|tasks|verify|evidence_trust|faults"

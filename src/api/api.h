@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * api: the functions of orthant.h that the program's commands stand on. Each file is one command: it takes options,
- * calls the folders that do the work, and turns what comes back into text. Nothing is computed here.
+ * api: the functions of orthant.h that the program's commands stand on. Each file is one command:
+ * it takes options, calls the folders that do the work, and turns what comes back into text.
+ * Nothing is computed here.
  */
 #ifndef ORTHANT_API_H
 #define ORTHANT_API_H
@@ -16,23 +17,25 @@ struct oa_config {
     oa_context *context;
     struct oa_options options;
     struct oa_given given; /* the others are those of the task (oa_task_preset) */
-    bool overwrite;        /* train and compare begin anew where a run or a contest lies */
+    bool overwrite;        /* train and compare begin anew where a run or a comparison lies */
 };
 
 /* Says which options of the task hold because nobody chose others. */
 void oa_config_say_preset(const oa_config *config);
 
-/* A copy, with train.init in which options model.* that nobody gave are those of the run it names (of another
- * comparison: of its first run), which is said (initial_options.c). attention: whether model.attention is among them.
+/* A copy, with train.init in which options model.* that nobody gave are those of the run it names
+ * (of another comparison: of its first run), which is said (initial_options.c). attention: whether
+ * model.attention is among them.
  */
 enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_config *out);
 
-/* Refuses what oa_compare would refuse before its first run, with the attentions of the configuration; writes nothing.
+/* Refuses what oa_compare would refuse before its first run, with the attentions of the
+ * configuration; writes nothing.
  */
 enum oa_error oa_compare_check(const oa_config *config, const char *folder);
 
-/* Hands a finished text to the sink and frees it. Returns the state of the context: a failure while the text was made
- * is in it. */
+/* Hands a finished text to the sink and frees it. Returns the state of the context: a failure while
+ * the text was made is in it. */
 enum oa_error oa_emit(const struct oa_output *out, struct oa_text *text);
 bool oa_wants_text(const struct oa_output *out);
 bool oa_wants_json(const struct oa_output *out);
@@ -41,25 +44,30 @@ void oa_name_add(struct oa_text *text, const char *name);
 /* Adds a JSON value, indented, with a line end, and frees it. */
 void oa_json_add(struct oa_text *text, json_t *value);
 void oa_json_line(struct oa_text *text, json_t *value); /* the same on one line */
-/* Bytes as a JSON string; what is not UTF-8 becomes U+FFFD (decode/characters.h), since JSON has no other way. */
+/* Bytes as a JSON string; what is not UTF-8 becomes U+FFFD (decode/characters.h), since JSON has no
+ * other way. */
 json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length);
-json_t *oa_json_name(oa_context *c, const char *name); /* the same of a name; null where it is NULL */
-json_t *oa_json_number(double x);                      /* null when it is not finite */
+json_t *oa_json_name(oa_context *c,
+                     const char *name); /* the same of a name; null where it is NULL */
+json_t *oa_json_number(double x);       /* null when it is not finite */
 
 /* A trained model, opened for use (api_run.c). */
 struct oa_trained {
     oa_context *context;
     struct oa_options options;
     struct oa_tokenizer *tokenizer;
-    struct oa_labels labels;   /* of its classes; count 0: it has none, or does not know them */
-    struct oa_labels specials; /* that the training text of a language model had; name NULL: not known */
-    long checkpoint; /* the run has not ended: the values are those of this step; -1: they are the finished ones */
+    struct oa_labels labels; /* of its classes; count 0: it has none, or does not know them */
+    struct oa_labels
+        specials;    /* that the training text of a language model had; name NULL: not known */
+    long checkpoint; /* the run has not ended: the values are those of this step; -1: they are the
+                        finished ones */
     struct oa_device *device;
     struct oa_model *model;
     oa_tape tape;
 };
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *out);
-/* The same in float32 where it was trained in bf16: what is looked at is not rounded more than need be. */
+/* The same in float32 where it was trained in bf16: what is looked at is not rounded more than need
+ * be. */
 enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *out);
 void oa_trained_close(struct oa_trained *t); /* also after a failed open */
 /* Member "checkpoint", its step, of a run that has not ended. */

@@ -17,7 +17,8 @@ static const struct oa_column peak_columns[] = { { .title = "" },
                                                  { .title = "measured with" } };
 enum { PEAK_COLUMNS = sizeof peak_columns / sizeof *peak_columns };
 
-static void peak_row(struct oa_table *t, const char *name, const struct oa_peak_rate *r, const char *unit)
+static void peak_row(struct oa_table *t, const char *name, const struct oa_peak_rate *r,
+                     const char *unit)
 {
     char number[OA_NUMBER];
     oa_table_cell(t, "%s", name);
@@ -41,8 +42,10 @@ static void peak_text(oa_context *c, const struct oa_peak *p, int width, struct 
     oa_table_text(&t, width, out);
     oa_table_free(&t);
     if (p->loads.one > 0)
-        oa_text_printf(out, "\nAMX was in its %s state: with loads, the median is %.0f %% of the best without.\n",
-                       oa_peak_state(p), 100 * p->loads.one_median / p->bf16.one);
+        oa_text_printf(
+            out,
+            "\nAMX was in its %s state: with loads, the median is %.0f %% of the best without.\n",
+            oa_peak_state(p), 100 * p->loads.one_median / p->bf16.one);
 }
 
 static void add_number(json_t *root, const char *name, const char *what, double value)
@@ -113,17 +116,18 @@ struct collected {
     json_t *rows; /* NULL: the table is wanted */
 };
 
-static void collect(void *argument, const char *kernel, const char *precision, const char *version, double ns,
-                    double rate, const char *unit, double speedup, double worst_error)
+static void collect(void *argument, const char *kernel, const char *precision, const char *version,
+                    double ns, double rate, const char *unit, double speedup, double worst_error)
 {
     struct collected *k = argument;
     char number[OA_NUMBER];
     oa_log(k->context, 1, "%s, %s, %s", kernel, precision, version);
     if (k->rows) {
         json_array_append_new(k->rows,
-                              json_pack("{s:s, s:s, s:s, s:f, s:f, s:s, s:f, s:o}", "kernel", kernel, "precision",
-                                        precision, "version", version, "ns", ns, "rate", rate, "unit", unit, "speedup",
-                                        speedup, "worst_error", oa_json_number(worst_error)));
+                              json_pack("{s:s, s:s, s:s, s:f, s:f, s:s, s:f, s:o}", "kernel",
+                                        kernel, "precision", precision, "version", version, "ns",
+                                        ns, "rate", rate, "unit", unit, "speedup", speedup,
+                                        "worst_error", oa_json_number(worst_error)));
         return;
     }
     oa_table_cell(&k->table, "%s", kernel);

@@ -13,7 +13,7 @@ enum { MOST_LENGTHS = 32, FITTED = 3 };
 struct series { /* one attention */
     const char *name;
     struct oa_layer_cost cost[MOST_LENGTHS];
-    int lengths;                           /* that were reached: all, unless the bench was stopped */
+    int lengths; /* that were reached: all, unless the bench was stopped */
     double time_exponent, memory_exponent; /* of a sequence in its length, at the long end */
 };
 
@@ -28,7 +28,7 @@ struct bench {
     const struct series *softmax; /* the one that is plain softmax */
     bool stopped;                 /* by a signal, before all was measured */
     const char *state;            /* of AMX, "" without */
-    double peak;                  /* FLOP/s of this precision: of all threads, or in processor time of one core */
+    double peak; /* FLOP/s of this precision: of all threads, or in processor time of one core */
 };
 
 /* ---- measuring ---- */
@@ -48,8 +48,8 @@ static double sequence_memory(const struct bench *b, const struct series *s, int
     return s->cost[i].parameters + s->cost[i].pass / (double)b->batch[i];
 }
 
-/* Slope of the logarithm of a cost over that of the length, through the last few lengths measured, by least squares.
- * NaN with fewer than two. */
+/* Slope of the logarithm of a cost over that of the length, through the last few lengths measured,
+ * by least squares. NaN with fewer than two. */
 static double fit_exponent(const struct bench *b, const struct series *s,
                            double (*cost)(const struct bench *, const struct series *, int))
 {
@@ -111,14 +111,18 @@ static enum oa_error check(struct bench *b)
 {
     const struct oa_bench_request *r = b->r;
     if (r->width < 1 || r->heads < 1 || r->width % r->heads)
-        return oa_fail(b->c, OA_ARGUMENT, "width %ld does not divide into %ld heads", r->width, r->heads);
+        return oa_fail(b->c, OA_ARGUMENT, "width %ld does not divide into %ld heads", r->width,
+                       r->heads);
     if (r->count < 1 || r->lengths < 1 || r->lengths > MOST_LENGTHS || r->tokens < 1)
-        return oa_fail(b->c, OA_ARGUMENT, "a bench needs an attention, 1 to %d lengths, and tokens", MOST_LENGTHS);
+        return oa_fail(b->c, OA_ARGUMENT, "a bench needs an attention, 1 to %d lengths, and tokens",
+                       MOST_LENGTHS);
     if (!oa_precision_parse(r->precision ? r->precision : "f32", &b->form.precision))
-        return oa_fail(b->c, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64", r->precision);
+        return oa_fail(b->c, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64",
+                       r->precision);
     for (int i = 0; i < r->lengths; i++)
         if (r->length[i] < 1 || r->length[i] > 1 << 20)
-            return oa_fail(b->c, OA_ARGUMENT, "a length is %ld; give 1 to %d", r->length[i], 1 << 20);
+            return oa_fail(b->c, OA_ARGUMENT, "a length is %ld; give 1 to %d", r->length[i],
+                           1 << 20);
     return OA_OK;
 }
 
@@ -167,7 +171,8 @@ static enum oa_error prepare(struct bench *b)
     b->form.clock = r->processor_time ? oa_processor_clock : oa_clock;
     for (b->lengths = 0; b->lengths < r->lengths; b->lengths++) {
         b->length[b->lengths] = r->length[b->lengths];
-        b->batch[b->lengths] = r->tokens > r->length[b->lengths] ? r->tokens / r->length[b->lengths] : 1;
+        b->batch[b->lengths] =
+            r->tokens > r->length[b->lengths] ? r->tokens / r->length[b->lengths] : 1;
     }
     OA_TRY(add_all_series(b));
     find_peak(b);
@@ -239,27 +244,32 @@ static void add_notes(const struct bench *b, struct oa_text *out)
             const struct oa_layer_cost *cost = &b->series[k].cost[i];
             spread = fmax(spread, cost->spread);
             if (!measured(cost))
-                oa_text_printf(out, "%s at %ld: %s\n", b->series[k].name, b->length[i], cost->why_not);
+                oa_text_printf(out, "%s at %ld: %s\n", b->series[k].name, b->length[i],
+                               cost->why_not);
         }
     }
     if (reached)
-        oa_text_printf(out, "The repeats of a measurement were at most %.0f %% apart; the least counts.\n",
-                       100 * spread);
+        oa_text_printf(
+            out, "The repeats of a measurement were at most %.0f %% apart; the least counts.\n",
+            100 * spread);
     if (b->stopped)
-        oa_text_printf(out, "The bench was stopped after %d of %d measurements.\n", reached, b->count * b->lengths);
+        oa_text_printf(out, "The bench was stopped after %d of %d measurements.\n", reached,
+                       b->count * b->lengths);
 }
 
 static void text(const struct bench *b, int width, struct oa_text *out)
 {
     struct oa_table t;
-    oa_text_printf(
-        out,
-        "one layer with its projections, width %ld, %ld heads, %s, %s; about %ld tokens a pass; %d thread%s, "
-        "%s, peak of %s %.0f GFLOP/s%s%s\n\n",
-        b->form.width, b->form.heads, oa_precision_name(b->form.precision), b->form.causal ? "causal" : "bidirectional",
-        b->r->tokens, oa_thread_count(b->c), oa_plural(oa_thread_count(b->c)),
-        b->r->processor_time ? "processor time" : "wall time", b->r->processor_time ? "one core" : "all threads",
-        b->peak / 1e9, b->state[0] ? ", AMX " : "", b->state);
+    oa_text_printf(out,
+                   "one layer with its projections, width %ld, %ld heads, %s, %s; about %ld tokens "
+                   "a pass; %d thread%s, "
+                   "%s, peak of %s %.0f GFLOP/s%s%s\n\n",
+                   b->form.width, b->form.heads, oa_precision_name(b->form.precision),
+                   b->form.causal ? "causal" : "bidirectional", b->r->tokens, oa_thread_count(b->c),
+                   oa_plural(oa_thread_count(b->c)),
+                   b->r->processor_time ? "processor time" : "wall time",
+                   b->r->processor_time ? "one core" : "all threads", b->peak / 1e9,
+                   b->state[0] ? ", AMX " : "", b->state);
     oa_table_init(&t, b->c, columns, COLUMNS);
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->series[k].lengths; i++)
@@ -275,14 +285,15 @@ static json_t *cost_json(const struct bench *b, const struct series *s, int i)
 {
     const struct oa_layer_cost *cost = &s->cost[i], *softmax = &b->softmax->cost[i];
     if (!measured(cost))
-        return json_pack("{s:I, s:I, s:s}", "length", (json_int_t)b->length[i], "batch", (json_int_t)b->batch[i],
-                         "refused", cost->why_not);
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "length", (json_int_t)b->length[i],
-                     "batch", (json_int_t)b->batch[i], "forward_seconds", cost->forward, "seconds", cost->both,
-                     "spread", cost->spread, "flops", cost->flops, "of_peak", cost->flops / cost->both / b->peak,
-                     "memory_parameters", cost->parameters, "memory_pass", cost->pass, "time_of_softmax",
-                     oa_json_number(of_softmax(cost->both, softmax->both)), "flops_of_softmax",
-                     oa_json_number(of_softmax(cost->flops, softmax->flops)));
+        return json_pack("{s:I, s:I, s:s}", "length", (json_int_t)b->length[i], "batch",
+                         (json_int_t)b->batch[i], "refused", cost->why_not);
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "length",
+                     (json_int_t)b->length[i], "batch", (json_int_t)b->batch[i], "forward_seconds",
+                     cost->forward, "seconds", cost->both, "spread", cost->spread, "flops",
+                     cost->flops, "of_peak", cost->flops / cost->both / b->peak,
+                     "memory_parameters", cost->parameters, "memory_pass", cost->pass,
+                     "time_of_softmax", oa_json_number(of_softmax(cost->both, softmax->both)),
+                     "flops_of_softmax", oa_json_number(of_softmax(cost->flops, softmax->flops)));
 }
 
 static json_t *series_json(const struct bench *b, const struct series *s)
@@ -290,8 +301,9 @@ static json_t *series_json(const struct bench *b, const struct series *s)
     json_t *rows = json_array();
     for (int i = 0; i < s->lengths; i++)
         json_array_append_new(rows, cost_json(b, s, i));
-    return json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent", oa_json_number(s->time_exponent),
-                     "memory_exponent", oa_json_number(s->memory_exponent), "lengths", rows);
+    return json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent",
+                     oa_json_number(s->time_exponent), "memory_exponent",
+                     oa_json_number(s->memory_exponent), "lengths", rows);
 }
 
 static json_t *bench_json(const struct bench *b)
@@ -299,14 +311,16 @@ static json_t *bench_json(const struct bench *b)
     json_t *series = json_array();
     for (int k = 0; k < b->count; k++)
         json_array_append_new(series, series_json(b, &b->series[k]));
-    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:s, s:b, s:o}", "width", (json_int_t)b->form.width, "heads",
-                     (json_int_t)b->form.heads, "precision", oa_precision_name(b->form.precision), "causal",
-                     (int)b->form.causal, "threads", oa_thread_count(b->c), "clock",
-                     b->r->processor_time ? "processor" : "wall", "peak_flops", b->peak, "state", b->state,
-                     "interrupted", (int)b->stopped, "attentions", series);
+    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:s, s:b, s:o}", "width",
+                     (json_int_t)b->form.width, "heads", (json_int_t)b->form.heads, "precision",
+                     oa_precision_name(b->form.precision), "causal", (int)b->form.causal, "threads",
+                     oa_thread_count(b->c), "clock", b->r->processor_time ? "processor" : "wall",
+                     "peak_flops", b->peak, "state", b->state, "interrupted", (int)b->stopped,
+                     "attentions", series);
 }
 
-enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out)
+enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r,
+                                 const struct oa_output *out)
 {
     struct bench b = { .c = c, .r = r };
     struct oa_text t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench --decode: how fast a model writes, one sequence or several side by side, and how far that is from what reading
- * its weights and states takes. */
+ * bench --decode: how fast a model writes, one sequence or several side by side, and how far that
+ * is from what reading its weights and states takes. */
 #include "api/api.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
@@ -16,7 +16,8 @@ struct row {
     const char *attention;
     long sequences;
     double seconds; /* of a step: a token of each sequence; the median */
-    double bytes;   /* that a step reads and writes, counted by the plan device; of the steps timed, the mean */
+    double bytes;   /* that a step reads and writes, counted by the plan device; of the steps timed,
+                       the mean */
     double flops;   /* of a step, likewise */
     double rate;    /* bytes a second at which as many are read in a row */
 };
@@ -48,14 +49,15 @@ struct reader {
     float *logits;
 };
 
-static enum oa_error open_reader(const struct report *r, const struct oa_options *o, long sequences, bool dry,
-                                 struct reader *x)
+static enum oa_error open_reader(const struct report *r, const struct oa_options *o, long sequences,
+                                 bool dry, struct reader *x)
 {
     OA_TRY(oa_device_open(r->c, o->train_precision, dry, &x->device));
     OA_TRY(oa_model_open(x->device, o, &r->workload.form, false, &x->model));
     if (x->model->form.encoder)
         return oa_fail(r->c, OA_ARGUMENT,
-                       "bench --decode times models that are a decoder alone; those of the task %s have an encoder",
+                       "bench --decode times models that are a decoder alone; those of the task %s "
+                       "have an encoder",
                        r->workload.task->name);
     OA_TRY(oa_decodings_open(x->model, (int)sequences, &x->decodings));
     x->ids = oa_alloc(r->c, (size_t)sequences * sizeof *x->ids);
@@ -74,11 +76,13 @@ static void close_reader(struct reader *x)
     *x = (struct reader){ 0 };
 }
 
-/* Tokens here and there in the vocabulary, another in each sequence. logits: as who writes would want them. */
+/* Tokens here and there in the vocabulary, another in each sequence. logits: as who writes would
+ * want them. */
 static enum oa_error read_token(const struct report *r, struct reader *x, bool logits)
 {
     for (int i = 0; i < x->decodings.rows; i++)
-        x->ids[i] = (int32_t)((x->decodings.tokens * 7919 + i * 104729L) % x->model->form.vocabulary);
+        x->ids[i] =
+            (int32_t)((x->decodings.tokens * 7919 + i * 104729L) % x->model->form.vocabulary);
     if (oa_stop_requested(r->c))
         return oa_fail(r->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(r->c));
     return oa_decodings_read(&x->decodings, x->ids, logits ? x->logits : NULL, NULL);
@@ -119,7 +123,8 @@ static enum oa_error count_step(const struct report *r, struct reader *x, struct
     return OA_OK;
 }
 
-static enum oa_error measure_row(const struct report *r, const struct oa_options *o, struct row *row)
+static enum oa_error measure_row(const struct report *r, const struct oa_options *o,
+                                 struct row *row)
 {
     struct reader real = { 0 }, plan = { 0 };
     enum oa_error e = open_reader(r, o, row->sequences, true, &plan);
@@ -132,7 +137,8 @@ static enum oa_error measure_row(const struct report *r, const struct oa_options
         e = time_steps(r, &real, row);
     close_reader(&real);
     if (e == OA_OK)
-        row->rate = oa_reading_rate(r->c, (size_t)row->bytes, r->q->processor_time ? oa_processor_clock : oa_clock);
+        row->rate = oa_reading_rate(r->c, (size_t)row->bytes,
+                                    r->q->processor_time ? oa_processor_clock : oa_clock);
     return e == OA_OK ? oa_status(r->c) : e;
 }
 
@@ -143,7 +149,8 @@ static void measure_machine(struct report *r)
     r->arithmetic = oa_peak_flops(&peak, r->options->train_precision, r->q->processor_time);
 }
 
-/* Before anything is timed: an attention that does not exist would end the bench after the others. */
+/* Before anything is timed: an attention that does not exist would end the bench after the others.
+ */
 static enum oa_error check_attentions(const struct report *r, struct oa_options *changed)
 {
     for (int i = 0; i < r->q->count; i++) {
@@ -167,9 +174,11 @@ static enum oa_error measure(struct report *r, struct oa_options *changed)
     oa_bar_open(&bar, r->c, "timing tokens");
     for (int i = 0; i < count * q->sizes; i++) {
         *changed = *r->options;
-        const char *attention = q->count ? q->attentions[i / q->sizes] : r->options->model_attention;
+        const char *attention =
+            q->count ? q->attentions[i / q->sizes] : r->options->model_attention;
         OA_TRY(oa_options_set(r->c, changed, "model.attention", attention));
-        r->row[r->rows] = (struct row){ .attention = attention, .sequences = q->sequences[i % q->sizes] };
+        r->row[r->rows] =
+            (struct row){ .attention = attention, .sequences = q->sequences[i % q->sizes] };
         oa_bar_say(&bar, i, count * q->sizes);
         OA_TRY(measure_row(r, changed, &r->row[r->rows]));
         r->rows++;
@@ -183,12 +192,14 @@ static enum oa_error check(const struct report *r)
     long most = r->options->model_context - WARM_UP - STEPS;
     if (q->after < 0 || q->after > most)
         return oa_fail(r->c, OA_ARGUMENT,
-                       "a context of %ld tokens has no room for %ld before those that are timed and %d that are; give "
+                       "a context of %ld tokens has no room for %ld before those that are timed "
+                       "and %d that are; give "
                        "--after from 0 to %ld, or a longer model.context",
                        r->options->model_context, q->after, WARM_UP + STEPS, oa_max(0, most));
     for (int i = 0; i < q->sizes; i++)
         if (q->sequences[i] < 1 || q->sequences[i] > 4096)
-            return oa_fail(r->c, OA_ARGUMENT, "%ld sequences side by side; there can be 1 to 4096", q->sequences[i]);
+            return oa_fail(r->c, OA_ARGUMENT, "%ld sequences side by side; there can be 1 to 4096",
+                           q->sequences[i]);
     return OA_OK;
 }
 
@@ -241,10 +252,12 @@ static void add_row(const struct report *r, const struct row *row, struct oa_tab
 static void text(const struct report *r, int width, struct oa_text *out)
 {
     struct oa_table t;
-    oa_text_printf(out, "%s, %d thread%s, after %ld tokens: a token of each sequence, median of %d steps%s\n\n",
-                   oa_precision_name(r->options->train_precision), oa_thread_count(r->c),
-                   oa_plural(oa_thread_count(r->c)), r->q->after, STEPS,
-                   r->q->processor_time ? ", processor time" : "");
+    oa_text_printf(
+        out,
+        "%s, %d thread%s, after %ld tokens: a token of each sequence, median of %d steps%s\n\n",
+        oa_precision_name(r->options->train_precision), oa_thread_count(r->c),
+        oa_plural(oa_thread_count(r->c)), r->q->after, STEPS,
+        r->q->processor_time ? ", processor time" : "");
     oa_table_init(&t, r->c, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < r->rows; i++)
         add_row(r, &r->row[i], &t);
@@ -252,26 +265,31 @@ static void text(const struct report *r, int width, struct oa_text *out)
     oa_table_free(&t);
     oa_text_printf(
         out,
-        "\nBytes: the weights once for all sequences, what each keeps of its tokens as far as it is read, and "
-        "activations, as counted. Floor: the longer of the time in which these threads read as many bytes "
+        "\nBytes: the weights once for all sequences, what each keeps of its tokens as far as it "
+        "is read, and "
+        "activations, as counted. Floor: the longer of the time in which these threads read as "
+        "many bytes "
         "that lie in a row, and of the step's arithmetic at the measured peak (%.0f GFLOP/s).\n",
         r->arithmetic * 1e-9);
 }
 
 static json_t *report_json(const struct report *r)
 {
-    json_t *root = json_pack("{s:s, s:s, s:s, s:i, s:I, s:i, s:b}", "schema", "orthant.decode/1", "precision",
-                             oa_precision_name(r->options->train_precision), "clock",
-                             r->q->processor_time ? "processor" : "wall", "threads", oa_thread_count(r->c), "after",
-                             (json_int_t)r->q->after, "steps", STEPS, "interrupted", r->stopped);
+    json_t *root =
+        json_pack("{s:s, s:s, s:s, s:i, s:I, s:i, s:b}", "schema", "orthant.decode/1", "precision",
+                  oa_precision_name(r->options->train_precision), "clock",
+                  r->q->processor_time ? "processor" : "wall", "threads", oa_thread_count(r->c),
+                  "after", (json_int_t)r->q->after, "steps", STEPS, "interrupted", r->stopped);
     json_t *rows = json_array();
     for (int i = 0; i < r->rows; i++) {
         const struct row *row = &r->row[i];
-        json_array_append_new(rows, json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "attention",
-                                              row->attention, "sequences", (json_int_t)row->sequences, "seconds",
-                                              row->seconds, "tokens_per_second", (double)row->sequences / row->seconds,
-                                              "bytes", row->bytes, "bytes_per_second", row->rate, "flops", row->flops,
-                                              "flops_per_second", r->arithmetic, "floor", floor_of(r, row)));
+        json_array_append_new(
+            rows,
+            json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "attention", row->attention,
+                      "sequences", (json_int_t)row->sequences, "seconds", row->seconds,
+                      "tokens_per_second", (double)row->sequences / row->seconds, "bytes",
+                      row->bytes, "bytes_per_second", row->rate, "flops", row->flops,
+                      "flops_per_second", r->arithmetic, "floor", floor_of(r, row)));
     }
     json_object_set_new(root, "rows", rows);
     return root;
@@ -284,7 +302,8 @@ static enum oa_error bench(struct report *r)
     struct oa_options changed;
     OA_TRY(check(r));
     OA_TRY(oa_workload_open(r->c, r->options, &r->workload));
-    r->row = oa_alloc(r->c, (size_t)oa_max(1, (long)oa_max(1, r->q->count) * r->q->sizes) * sizeof *r->row);
+    r->row = oa_alloc(r->c, (size_t)oa_max(1, (long)oa_max(1, r->q->count) * r->q->sizes) *
+                                sizeof *r->row);
     enum oa_error e = r->row ? measure(r, &changed) : OA_NO_MEMORY;
     r->stopped = e == OA_INTERRUPTED;
     if (r->stopped)
@@ -292,7 +311,8 @@ static enum oa_error bench(struct report *r)
     return r->stopped ? OA_OK : e;
 }
 
-enum oa_error oa_bench_decode(const oa_config *config, const struct oa_decode_bench_request *request,
+enum oa_error oa_bench_decode(const oa_config *config,
+                              const struct oa_decode_bench_request *request,
                               const struct oa_output *out)
 {
     struct report r = { .c = config->context, .options = &config->options, .q = request };

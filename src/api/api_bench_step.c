@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench --step: where the time of a training step goes, and how far each part is from what the machine could do. */
+ * bench --step: where the time of a training step goes, and how far each part is from what the
+ * machine could do. */
 #include "api/api.h"
 #include "device/observers/meter.h"
 #include "kernels/kernel_bench.h"
@@ -27,8 +28,8 @@ struct report {
     struct oa_peak peak;
     double arithmetic, traffic; /* FLOP/s, bytes/s */
     bool processor;             /* the clock that times are by, and floors of one core */
-    bool busy;                  /* the clock on the wall was asked for, and says more of other programs */
-    bool by_wall;               /* whatever other programs do */
+    bool busy;    /* the clock on the wall was asked for, and says more of other programs */
+    bool by_wall; /* whatever other programs do */
     double wall, held_up;
     struct oa_profile profile;
     struct part part[MOST_PARTS], operation[MOST_PARTS], all;
@@ -96,18 +97,21 @@ static void sum_up(struct report *r)
 /* ---- as text ---- */
 
 /* What add_costs fills. */
-#define COSTS                                                                                                          \
-    { .title = "share", .right = true }, { .title = "FLOPs", .right = true }, { .title = "bytes", .right = true },     \
-        { .title = "floor", .right = true }, { .title = "times\nthe floor", .right = true },                           \
-    {                                                                                                                  \
-        .title = "set by"                                                                                              \
+#define COSTS                                                                                      \
+    { .title = "share", .right = true }, { .title = "FLOPs", .right = true },                      \
+        { .title = "bytes", .right = true }, { .title = "floor", .right = true },                  \
+        { .title = "times\nthe floor", .right = true },                                            \
+    {                                                                                              \
+        .title = "set by"                                                                          \
     }
-static const struct oa_column part_columns[] = {
-    { .title = "part" }, { .title = "time:\nforward", .right = true }, { .title = "\nbackward", .right = true }, COSTS
-};
-static const struct oa_column operation_columns[] = {
-    { .title = "operation" }, { .title = "calls", .right = true }, { .title = "time", .right = true }, COSTS
-};
+static const struct oa_column part_columns[] = { { .title = "part" },
+                                                 { .title = "time:\nforward", .right = true },
+                                                 { .title = "\nbackward", .right = true },
+                                                 COSTS };
+static const struct oa_column operation_columns[] = { { .title = "operation" },
+                                                      { .title = "calls", .right = true },
+                                                      { .title = "time", .right = true },
+                                                      COSTS };
 enum { COLUMNS = sizeof part_columns / sizeof *part_columns };
 
 static const char *bound(const struct part *p)
@@ -138,7 +142,8 @@ static void add_part(const struct report *r, const struct part *p, struct oa_tab
 /* What no operation took: batches, the tape, the ends of parallel loops. */
 static struct part between(const struct report *r)
 {
-    struct part p = { .name = "between operations", .forward = fmax(0, r->profile.seconds - seconds(&r->all)) };
+    struct part p = { .name = "between operations",
+                      .forward = fmax(0, r->profile.seconds - seconds(&r->all)) };
     return p;
 }
 
@@ -179,18 +184,19 @@ static void busy_text(const struct report *r, struct oa_text *out)
 {
     char wall[OA_NUMBER];
     int threads = oa_thread_count(r->c), cores = oa_context_cpu(r->c)->cores;
-    oa_text_printf(
-        out,
-        "The machine is busy: by the clock on the wall a step took %s, and for %.0f %% of that time it waited "
-        "for the processor, which %s had.",
-        oa_number_seconds(wall, r->wall), 100 * r->held_up,
-        threads > cores ? "other threads or programs" : "other programs");
+    oa_text_printf(out,
+                   "The machine is busy: by the clock on the wall a step took %s, and for %.0f %% "
+                   "of that time it waited "
+                   "for the processor, which %s had.",
+                   oa_number_seconds(wall, r->wall), 100 * r->held_up,
+                   threads > cores ? "other threads or programs" : "other programs");
     if (threads > cores)
-        oa_text_printf(out, " %d threads share %d usable core%s.", threads, cores, oa_plural(cores));
+        oa_text_printf(out, " %d threads share %d usable core%s.", threads, cores,
+                       oa_plural(cores));
     if (r->busy)
-        oa_text_printf(out,
-                       " Times, shares and tokens/s are therefore of processor time of all threads, and floors are "
-                       "those of one core.");
+        oa_text_printf(out, " Times, shares and tokens/s are therefore of processor time of all "
+                            "threads, and floors are "
+                            "those of one core.");
     oa_text_printf(out, "\n\n");
 }
 
@@ -198,23 +204,27 @@ static void text(const struct report *r, int width, struct oa_text *out)
 {
     const struct oa_profile *p = &r->profile;
     char time[OA_NUMBER], tokens[OA_NUMBER], rate[OA_NUMBER];
-    oa_text_printf(out, "%s, %s, %d thread%s: a step of %s tokens takes %s (median of %d%s), %s tokens/s\n\n",
-                   r->options->model_attention, oa_precision_name(r->options->train_precision), oa_thread_count(r->c),
-                   oa_plural(oa_thread_count(r->c)), oa_number_si(tokens, p->tokens),
-                   oa_number_seconds(time, p->seconds), p->steps, r->processor ? ", processor time" : "",
-                   oa_number_si(rate, p->tokens / p->seconds));
+    oa_text_printf(
+        out, "%s, %s, %d thread%s: a step of %s tokens takes %s (median of %d%s), %s tokens/s\n\n",
+        r->options->model_attention, oa_precision_name(r->options->train_precision),
+        oa_thread_count(r->c), oa_plural(oa_thread_count(r->c)), oa_number_si(tokens, p->tokens),
+        oa_number_seconds(time, p->seconds), p->steps, r->processor ? ", processor time" : "",
+        oa_number_si(rate, p->tokens / p->seconds));
     if (r->held_up > OA_BUSY)
         busy_text(r, out);
     parts_text(r, width, out);
     oa_text_printf(out, "\n");
     operations_text(r, width, out);
-    oa_text_printf(
-        out,
-        "\nFloor: of each operation the longer of its arithmetic, with the masked pairs of tiles, at the "
-        "measured peak of %s (%.0f GFLOP/s) and of its memory traffic at the measured bandwidth (%.1f GB/s); what "
-        "stays in the cache can be below it. Products stand where their operands are made: the output layer "
-        "makes its gradients in its forward pass.\n",
-        r->processor ? "one core" : "all threads", r->arithmetic / 1e9, r->traffic / 1e9);
+    oa_text_printf(out,
+                   "\nFloor: of each operation the longer of its arithmetic, with the masked pairs "
+                   "of tiles, at the "
+                   "measured peak of %s (%.0f GFLOP/s) and of its memory traffic at the measured "
+                   "bandwidth (%.1f GB/s); what "
+                   "stays in the cache can be below it. Products stand where their operands are "
+                   "made: the output layer "
+                   "makes its gradients in its forward pass.\n",
+                   r->processor ? "one core" : "all threads", r->arithmetic / 1e9,
+                   r->traffic / 1e9);
     if (r->options->train_precision == OA_PRECISION_BF16 && *oa_peak_state(&r->peak))
         oa_text_printf(out, "AMX was in its %s state before the steps.\n", oa_peak_state(&r->peak));
 }
@@ -223,9 +233,10 @@ static void text(const struct report *r, int width, struct oa_text *out)
 
 static json_t *part_json(const struct part *p)
 {
-    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name", p->name, "calls", (json_int_t)p->calls,
-                     "forward", p->forward, "backward", p->backward, "flops", p->flops, "bytes", p->bytes, "arithmetic",
-                     p->arithmetic, "traffic", p->traffic, "floor", p->floor);
+    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name", p->name, "calls",
+                     (json_int_t)p->calls, "forward", p->forward, "backward", p->backward, "flops",
+                     p->flops, "bytes", p->bytes, "arithmetic", p->arithmetic, "traffic",
+                     p->traffic, "floor", p->floor);
 }
 
 static json_t *list_json(const struct part *list, int count)
@@ -239,11 +250,12 @@ static json_t *list_json(const struct part *list, int count)
 static json_t *report_json(const struct report *r)
 {
     json_t *root =
-        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "schema", "orthant.step/1", "attention",
-                  r->options->model_attention, "precision", oa_precision_name(r->options->train_precision), "clock",
-                  r->processor ? "processor" : "wall", "threads", oa_thread_count(r->c), "steps", r->profile.steps,
-                  "seconds", r->profile.seconds, "tokens", r->profile.tokens, "peak_flops", r->arithmetic, "peak_bytes",
-                  r->traffic, "floor", r->all.floor);
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "schema",
+                  "orthant.step/1", "attention", r->options->model_attention, "precision",
+                  oa_precision_name(r->options->train_precision), "clock",
+                  r->processor ? "processor" : "wall", "threads", oa_thread_count(r->c), "steps",
+                  r->profile.steps, "seconds", r->profile.seconds, "tokens", r->profile.tokens,
+                  "peak_flops", r->arithmetic, "peak_bytes", r->traffic, "floor", r->all.floor);
     json_object_set_new(root, "busy", json_boolean(r->held_up > OA_BUSY));
     json_object_set_new(root, "held_up", json_real(r->held_up));
     json_object_set_new(root, "wall_seconds", json_real(r->wall));
@@ -256,8 +268,8 @@ static json_t *report_json(const struct report *r)
 
 /* ---- all of it ---- */
 
-/* What is by the wall then is of other programs: once more, by processor time. Steps that were timed before a stop are
- * kept where this one has none. */
+/* What is by the wall then is of other programs: once more, by processor time. Steps that were
+ * timed before a stop are kept where this one has none. */
 static enum oa_error profile_busy(struct report *r, const struct oa_workload *w)
 {
     struct oa_profile again;
@@ -282,7 +294,8 @@ static enum oa_error profile(struct report *r)
     if (e == OA_OK)
         oa_kernels_peak(r->c, &r->peak);
     if (e == OA_OK)
-        e = oa_profile_make(r->c, r->options, &w, r->processor ? oa_processor_clock : oa_clock, &r->profile);
+        e = oa_profile_make(r->c, r->options, &w, r->processor ? oa_processor_clock : oa_clock,
+                            &r->profile);
     if (e == OA_OK) {
         r->wall = r->profile.wall;
         r->held_up = r->profile.held_up;
@@ -295,7 +308,8 @@ static enum oa_error profile(struct report *r)
     return e;
 }
 
-enum oa_error oa_bench_step(const oa_config *config, int processor_time, const struct oa_output *out)
+enum oa_error oa_bench_step(const oa_config *config, int processor_time,
+                            const struct oa_output *out)
 {
     struct report r = { .c = config->context,
                         .options = &config->options,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * classify: the class, or the number, that an encoder says of each of many texts, block by block. A block is several
- * batches, which are made of texts of like length. */
+ * classify: the class, or the number, that an encoder says of each of many texts, block by block. A
+ * block is several batches, which are made of texts of like length. */
 #include "api/input_lines.h"
 #include "decode/characters.h"
 #include "tasks/tasks.h"
@@ -24,26 +24,30 @@ struct classification {
 
 /* ---- opening ---- */
 
-static enum oa_error check_run(const struct classification *x, const char *folder, const struct oa_task *task)
+static enum oa_error check_run(const struct classification *x, const char *folder,
+                               const struct oa_task *task)
 {
     const struct oa_model_form *f = &x->t.model->form;
     if (!task || !task->layout || f->output == OA_OUTPUT_TOKENS)
-        return oa_fail(
-            x->t.context, OA_ARGUMENT,
-            "%s was trained for the task \"%s\", which says no class and no number of a text; classify takes "
-            "runs of classify and regress",
-            folder, x->t.options.data_task);
+        return oa_fail(x->t.context, OA_ARGUMENT,
+                       "%s was trained for the task \"%s\", which says no class and no number of a "
+                       "text; classify takes "
+                       "runs of classify and regress",
+                       folder, x->t.options.data_task);
     if (f->output == OA_OUTPUT_CLASSES && !f->labels)
         return oa_fail(x->t.context, OA_FORMAT, "%s: " OA_NO_LABELS, folder);
     if (x->r->scores && f->output == OA_OUTPUT_NUMBER)
-        return oa_fail(x->t.context, OA_ARGUMENT,
-                       "%s says a number of each text: there are no probabilities; leave --scores out", folder);
+        return oa_fail(
+            x->t.context, OA_ARGUMENT,
+            "%s says a number of each text: there are no probabilities; leave --scores out",
+            folder);
     return OA_OK;
 }
 
 static enum oa_error check_pictures(const struct classification *x, const char *folder)
 {
-    bool pictures = oa_holds_pictures(x->t.options.data_train), given = x->r->files && oa_holds_pictures(x->r->files);
+    bool pictures = oa_holds_pictures(x->t.options.data_train),
+         given = x->r->files && oa_holds_pictures(x->r->files);
     if (pictures == given)
         return OA_OK;
     return oa_fail(x->t.context, OA_ARGUMENT,
@@ -68,18 +72,21 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
 {
     oa_context *c = x->t.context;
     const struct oa_classify_request *r = x->r;
-    x->lines = (struct oa_input_lines){ .context = c,
-                                        .tokenizer = x->t.tokenizer,
-                                        .layout = oa_example_layout_of(&x->t.options, task),
-                                        .next = r->files ? next_of_files : r->next,
-                                        .argument = r->files ? x : r->argument,
-                                        .pictures = oa_holds_pictures(x->t.options.data_train),
-                                        .all = r->files ? oa_given_bytes(c, r->files) : (double)r->bytes,
-                                        .blanks = true,
-                                        .title = "classifying" };
+    x->lines =
+        (struct oa_input_lines){ .context = c,
+                                 .tokenizer = x->t.tokenizer,
+                                 .layout = oa_example_layout_of(&x->t.options, task),
+                                 .next = r->files ? next_of_files : r->next,
+                                 .argument = r->files ? x : r->argument,
+                                 .pictures = oa_holds_pictures(x->t.options.data_train),
+                                 .all = r->files ? oa_given_bytes(c, r->files) : (double)r->bytes,
+                                 .blanks = true,
+                                 .title = "classifying" };
     x->lines.layout.refuse_long = false;
-    OA_TRY(oa_given_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer, &x->lines.columns));
-    return r->files ? oa_given_files_open(c, r->files, oa_given_whole(x->lines.columns), &x->files) : OA_OK;
+    OA_TRY(oa_given_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer,
+                                 &x->lines.columns));
+    return r->files ? oa_given_files_open(c, r->files, oa_given_whole(x->lines.columns), &x->files)
+                    : OA_OK;
 }
 
 static enum oa_error open_classification(struct classification *x, const char *folder)
@@ -193,12 +200,14 @@ static void say_plain(const struct classification *x, const double *answer, stru
     oa_text_printf(out, "\n");
 }
 
-static void say_json(const struct classification *x, uint64_t line, const double *answer, struct oa_text *out)
+static void say_json(const struct classification *x, uint64_t line, const double *answer,
+                     struct oa_text *out)
 {
     json_t *o = json_pack("{s:I}", "line", (json_int_t)line), *scores = json_object();
     char *const *label = x->t.labels.name;
     if (label)
-        json_object_set_new(o, "label", answer ? json_string(label[oa_likeliest(answer, x->width)]) : json_null());
+        json_object_set_new(
+            o, "label", answer ? json_string(label[oa_likeliest(answer, x->width)]) : json_null());
     else
         json_object_set_new(o, "number", answer ? oa_json_number(*answer) : json_null());
     for (long i = 0; answer && label && i < x->width; i++)
@@ -267,8 +276,8 @@ static enum oa_error classify(struct classification *x, const char *folder)
     return OA_OK;
 }
 
-enum oa_error oa_classify(oa_context *c, const char *folder, const struct oa_classify_request *request,
-                          const struct oa_output *out)
+enum oa_error oa_classify(oa_context *c, const char *folder,
+                          const struct oa_classify_request *request, const struct oa_output *out)
 {
     struct classification x = { .t = { .context = c }, .r = request, .out = out };
     OA_TRY(oa_status(c));

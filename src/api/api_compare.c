@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compare: a contest, its statistics, and its report in three forms. */
+ * compare: a comparison, its statistics, and its report in three forms. */
 #include "api/api.h"
 #include "api/api_until.h"
 #include "api/attention_names.h"
-#include "contest/farm.h"
+#include "compare/farm.h"
 
 #include <string.h>
 
-static enum oa_error write_file(oa_context *c, const char *folder, const char *name, struct oa_text *text)
+static enum oa_error write_file(oa_context *c, const char *folder, const char *name,
+                                struct oa_text *text)
 {
     char path[OA_PATH];
     enum oa_error e = oa_status(c);
@@ -19,7 +20,7 @@ static enum oa_error write_file(oa_context *c, const char *folder, const char *n
     return e;
 }
 
-static enum oa_error write_reports(oa_context *c, const char *folder, const struct oa_contest *k,
+static enum oa_error write_reports(oa_context *c, const char *folder, const struct oa_comparison *k,
                                    const struct oa_summary *s)
 {
     struct oa_text text;
@@ -34,8 +35,8 @@ static enum oa_error write_reports(oa_context *c, const char *folder, const stru
     return write_file(c, folder, "report.md", &text);
 }
 
-static enum oa_error print(oa_context *c, const char *folder, const struct oa_contest *k, const struct oa_summary *s,
-                           const struct oa_output *out)
+static enum oa_error print(oa_context *c, const char *folder, const struct oa_comparison *k,
+                           const struct oa_summary *s, const struct oa_output *out)
 {
     struct oa_text text;
     oa_text_init(&text, c);
@@ -52,7 +53,7 @@ static enum oa_error print(oa_context *c, const char *folder, const struct oa_co
     return oa_emit(out, &text);
 }
 
-static void count(const struct oa_contest *k, int *failed, int *made)
+static void count(const struct oa_comparison *k, int *failed, int *made)
 {
     for (int i = 0; i < k->count; i++)
         for (int s = 0; s < k->seeds; s++) {
@@ -61,8 +62,9 @@ static void count(const struct oa_contest *k, int *failed, int *made)
         }
 }
 
-/* A contest without a single attention to judge has failed, whatever its report looks like. */
-static enum oa_error check_judged(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
+/* A comparison without a single attention to judge has failed, whatever its report looks like. */
+static enum oa_error check_judged(oa_context *c, const struct oa_comparison *k,
+                                  const struct oa_summary *s)
 {
     int seed = 0, failed = 0, made = 0;
     if (s->reference >= 0)
@@ -70,12 +72,14 @@ static enum oa_error check_judged(oa_context *c, const struct oa_contest *k, con
     count(k, &failed, &made);
     while (!k->entries[0].runs[seed].failed)
         seed++;
-    return oa_fail(c, OA_DIVERGED, "no attention can be judged: %d of %d runs diverged; %s, seed %llu: %s", failed,
+    return oa_fail(c, OA_DIVERGED,
+                   "no attention can be judged: %d of %d runs diverged; %s, seed %llu: %s", failed,
                    made, k->entries[0].attention, (unsigned long long)k->entries[0].runs[seed].seed,
                    k->entries[0].runs[seed].failure);
 }
 
-static enum oa_error report(oa_context *c, const char *folder, const struct oa_contest *k, const struct oa_output *out)
+static enum oa_error report(oa_context *c, const char *folder, const struct oa_comparison *k,
+                            const struct oa_output *out)
 {
     struct oa_summary s;
     OA_TRY(oa_summary_make(c, k, &s));
@@ -88,7 +92,8 @@ static enum oa_error report(oa_context *c, const char *folder, const struct oa_c
     return e;
 }
 
-/* A configuration may be shared with other commands; its attention takes no part unless it is asked for. */
+/* A configuration may be shared with other commands; its attention takes no part unless it is asked
+ * for. */
 static void announce_ignored(const oa_config *config, const char *const *attentions, int count)
 {
     struct oa_options plain;
@@ -98,50 +103,55 @@ static void announce_ignored(const oa_config *config, const char *const *attenti
     for (int i = 0; i < count; i++)
         ignored = ignored && strcmp(own, attentions[i]) != 0;
     if (ignored)
-        oa_log(config->context, 0, "model.attention = %s takes no part in the contest: give it with --attention", own);
+        oa_log(config->context, 0,
+               "model.attention = %s takes no part in the comparison: give it with --attention",
+               own);
 }
 
-static struct oa_contest_request request_of(const oa_config *config, const struct oa_names *n, const char *folder)
+static struct oa_comparison_request request_of(const oa_config *config, const struct oa_names *n,
+                                               const char *folder)
 {
-    return (struct oa_contest_request){ .options = &config->options,
-                                        .attentions = n->name,
-                                        .count = n->count,
-                                        .cluster = oa_context_cluster(config->context),
-                                        .folder = folder,
-                                        .overwrite = config->overwrite };
+    return (struct oa_comparison_request){ .options = &config->options,
+                                           .attentions = n->name,
+                                           .count = n->count,
+                                           .cluster = oa_context_cluster(config->context),
+                                           .folder = folder,
+                                           .overwrite = config->overwrite };
 }
 
-static enum oa_error compare(const oa_config *config, const struct oa_names *n, const char *folder, double began,
-                             const struct oa_output *out)
+static enum oa_error compare(const oa_config *config, const struct oa_names *n, const char *folder,
+                             double began, const struct oa_output *out)
 {
     oa_context *c = config->context;
-    struct oa_contest_request request = request_of(config, n, folder);
-    struct oa_contest contest;
-    enum oa_error e = config->options.compare_until_resolved ? oa_contest_until(c, &request, began, &contest)
-                                                             : oa_contest_run(c, &request, &contest);
+    struct oa_comparison_request request = request_of(config, n, folder);
+    struct oa_comparison comparison;
+    enum oa_error e = config->options.compare_until_resolved
+                          ? oa_comparison_until(c, &request, began, &comparison)
+                          : oa_comparison_run(c, &request, &comparison);
     if (e == OA_OK)
-        e = report(c, folder, &contest, out);
-    oa_contest_free(&contest);
+        e = report(c, folder, &comparison, out);
+    oa_comparison_free(&comparison);
     return e;
 }
 
 /* Who takes part, what is to be said of it, and the folder, which is this process's alone. */
-static enum oa_error prepare(const oa_config *config, const char *const *attentions, int count, const char *folder,
-                             struct oa_names *n, struct oa_lock **lock)
+static enum oa_error prepare(const oa_config *config, const char *const *attentions, int count,
+                             const char *folder, struct oa_names *n, struct oa_lock **lock)
 {
     oa_context *c = config->context;
     OA_TRY(oa_directory_check(c, folder));
     OA_TRY(oa_names_open(config, attentions, count, n));
     announce_ignored(config, n->name, n->count);
     for (int i = 0; i < n->count; i++)
-        OA_TRY(oa_attention_warn(c, n->name[i], oa_options_stacks(&config->options), &config->options));
+        OA_TRY(oa_attention_warn(c, n->name[i], oa_options_stacks(&config->options),
+                                 &config->options));
     oa_config_say_preset(config);
     oa_remarks(c, &config->options);
     return oa_folder_lock(c, folder, lock);
 }
 
-static enum oa_error hold(const oa_config *config, const char *const *attentions, int count, const char *folder,
-                          const struct oa_output *out)
+static enum oa_error hold(const oa_config *config, const char *const *attentions, int count,
+                          const char *folder, const struct oa_output *out)
 {
     struct oa_names names = { 0 };
     struct oa_lock *lock = NULL;
@@ -160,18 +170,19 @@ static enum oa_error check_ranks(const oa_config *config, const struct oa_cluste
     const struct oa_options *o = &config->options;
     if (o->compare_ranks > 1 && !cluster)
         return oa_fail(config->context, OA_ARGUMENT,
-                       "compare.ranks is %ld, and there is one rank: mpirun or srun starts several", o->compare_ranks);
+                       "compare.ranks is %ld, and there is one rank: mpirun or srun starts several",
+                       o->compare_ranks);
     if (o->train_accumulate % o->compare_ranks)
-        return oa_fail(
-            config->context, OA_ARGUMENT,
-            "compare.ranks = %ld does not divide the micro-batches of a step, train.accumulate = %ld: give a "
-            "multiple, or another compare.ranks",
-            o->compare_ranks, o->train_accumulate);
+        return oa_fail(config->context, OA_ARGUMENT,
+                       "compare.ranks = %ld does not divide the micro-batches of a step, "
+                       "train.accumulate = %ld: give a "
+                       "multiple, or another compare.ranks",
+                       o->compare_ranks, o->train_accumulate);
     if (!cluster || o->compare_equal != OA_EQUAL_TIME)
         return OA_OK;
-    return oa_fail(
-        config->context, OA_ARGUMENT,
-        "--equal time measures runs one after another on one machine: start one rank, or give --equal flops");
+    return oa_fail(config->context, OA_ARGUMENT,
+                   "--equal time measures runs one after another on one machine: start one rank, "
+                   "or give --equal flops");
 }
 
 enum oa_error oa_compare_check(const oa_config *config, const char *folder)
@@ -182,27 +193,30 @@ enum oa_error oa_compare_check(const oa_config *config, const char *folder)
     OA_TRY(oa_config_begin_from(config, false, &all));
     enum oa_error e = oa_names_open(&all, NULL, 0, &names);
     if (e == OA_OK) {
-        struct oa_contest_request request = request_of(&all, &names, folder);
+        struct oa_comparison_request request = request_of(&all, &names, folder);
         request.cluster = NULL; /* other ranks hear nothing of it */
-        e = oa_contest_check(config->context, &request);
+        e = oa_comparison_check(config->context, &request);
     }
     oa_names_free(&names);
     return e;
 }
 
-/* The first of several ranks holds the contest, the others take its runs. */
-enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
-                         const struct oa_output *out)
+/* The first of several ranks holds the comparison, the others take its runs. */
+enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count,
+                         const char *folder, const struct oa_output *out)
 {
     struct oa_cluster *cluster = oa_context_cluster(config->context);
-    struct oa_work told = {
-        .command = "compare", .folder = folder, .overwrite = config->overwrite, .attentions = attentions, .count = count
-    };
+    struct oa_work told = { .command = "compare",
+                            .folder = folder,
+                            .overwrite = config->overwrite,
+                            .attentions = attentions,
+                            .count = count };
     OA_TRY(oa_status(config->context));
     OA_TRY(oa_same_program(cluster, &config->options, &told));
     OA_TRY(oa_cluster_agree(cluster, check_ranks(config, cluster)));
     OA_TRY(oa_cluster_split(cluster, config->options.compare_ranks));
     oa_config all;
     OA_TRY(oa_cluster_agree(cluster, oa_config_begin_from(config, false, &all)));
-    return oa_rank_of(cluster) > 0 ? oa_farm_serve(cluster, &all.options) : hold(&all, attentions, count, folder, out);
+    return oa_rank_of(cluster) > 0 ? oa_farm_serve(cluster, &all.options)
+                                   : hold(&all, attentions, count, folder, out);
 }

@@ -22,19 +22,28 @@ static void report_text(const json_t *record, const char *folder, struct oa_text
     const char *file;
     json_t *value, *share = json_object_get(record, "guessing");
     oa_name_add(t, folder);
-    oa_text_printf(t, ": %s, %ld examples for training, %ld for validation, %ld for the test; %ld to %ld words\nfiles:",
-                   json_string_value(json_object_get(record, "task")), number_at(record, "examples", "train"),
-                   number_at(record, "examples", "valid"), number_at(record, "examples", "test"),
-                   number_at(record, "words", "shortest"), number_at(record, "words", "longest"));
-    json_object_foreach(json_object_get(record, "files"), file, value) oa_text_printf(t, " %s", file);
-    oa_text_printf(t, " data.json\nthrown away: %ld draws that the rule does not take, %ld that were there already\n",
-                   number_at(record, "thrown_away", "not_taken"), number_at(record, "thrown_away", "repeated"));
+    oa_text_printf(t,
+                   ": %s, %ld examples for training, %ld for validation, %ld for the test; %ld to "
+                   "%ld words\nfiles:",
+                   json_string_value(json_object_get(record, "task")),
+                   number_at(record, "examples", "train"), number_at(record, "examples", "valid"),
+                   number_at(record, "examples", "test"), number_at(record, "words", "shortest"),
+                   number_at(record, "words", "longest"));
+    json_object_foreach(json_object_get(record, "files"), file, value)
+        oa_text_printf(t, " %s", file);
+    oa_text_printf(t,
+                   " data.json\nthrown away: %ld draws that the rule does not take, %ld that were "
+                   "there already\n",
+                   number_at(record, "thrown_away", "not_taken"),
+                   number_at(record, "thrown_away", "repeated"));
     if (json_is_real(share))
-        oa_text_printf(t, "the most frequent label of the training examples is right in %.2f %% of the test\n",
-                       100 * json_real_value(share));
+        oa_text_printf(
+            t, "the most frequent label of the training examples is right in %.2f %% of the test\n",
+            100 * json_real_value(share));
 }
 
-static enum oa_error report(oa_context *c, const json_t *record, const char *folder, const struct oa_output *out)
+static enum oa_error report(oa_context *c, const json_t *record, const char *folder,
+                            const struct oa_output *out)
 {
     struct oa_text t;
     oa_text_init(&t, c);
@@ -45,7 +54,8 @@ static enum oa_error report(oa_context *c, const json_t *record, const char *fol
     return oa_emit(out, &t);
 }
 
-enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char *folder, const struct oa_output *out)
+enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char *folder,
+                      const struct oa_output *out)
 {
     const long size[OA_SIZES] = {
         [OA_LEAST] = r->min_length, [OA_MOST] = r->max_length, [OA_ALPHABET] = r->alphabet,
@@ -77,27 +87,29 @@ static json_t *sizes_json(const struct oa_synthetic_task *task)
     json_t *sizes = json_object();
     for (int i = 0; i < OA_SIZES; i++)
         if (task->size[i].fallback)
-            json_object_set_new(sizes, oa_size_names[i],
-                                json_pack("{s:I, s:I, s:I}", "default", (json_int_t)task->size[i].fallback, "low",
-                                          (json_int_t)task->size[i].low, "high", (json_int_t)task->size[i].high));
+            json_object_set_new(
+                sizes, oa_size_names[i],
+                json_pack("{s:I, s:I, s:I}", "default", (json_int_t)task->size[i].fallback, "low",
+                          (json_int_t)task->size[i].low, "high", (json_int_t)task->size[i].high));
     return sizes;
 }
 
 static json_t *task_json(const struct oa_synthetic_task *task)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "task", task->name, "title", task->title, "rule",
-                     task->rule, "length", task->length, "input", task->input, "output", task->output, "files",
-                     forms[task->form], "source", task->source, "options", sizes_json(task));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "task", task->name, "title",
+                     task->title, "rule", task->rule, "length", task->length, "input", task->input,
+                     "output", task->output, "files", forms[task->form], "source", task->source,
+                     "options", sizes_json(task));
 }
 
 static void task_text(const struct oa_synthetic_task *task, struct oa_text *t)
 {
-    oa_text_printf(t, "%s: %s\n  %s\n  example  %s  →  %s\n  files    %s\n  options ", task->name, task->title,
-                   task->rule, task->input, task->output, forms[task->form]);
+    oa_text_printf(t, "%s: %s\n  %s\n  example  %s  →  %s\n  files    %s\n  options ", task->name,
+                   task->title, task->rule, task->input, task->output, forms[task->form]);
     for (int i = 0; i < OA_SIZES; i++)
         if (task->size[i].fallback)
-            oa_text_printf(t, " --%s %ld (%ld to %ld)", oa_size_names[i], task->size[i].fallback, task->size[i].low,
-                           task->size[i].high);
+            oa_text_printf(t, " --%s %ld (%ld to %ld)", oa_size_names[i], task->size[i].fallback,
+                           task->size[i].low, task->size[i].high);
     oa_text_printf(t, "; lengths are in %s\n  source   %s\n", task->length, task->source);
 }
 

@@ -63,7 +63,8 @@ static void explain_isa(struct examination *x, enum oa_isa isa)
     char missing[WHY];
     list_lacking(x->cpu, isa, missing);
     if (missing[0])
-        snprintf(x->why_not[isa], WHY, "the processor or the system does not offer %.100s", missing);
+        snprintf(x->why_not[isa], WHY, "the processor or the system does not offer %.100s",
+                 missing);
     else if (isa > oa_context_isa(x->c))
         snprintf(x->why_not[isa], WHY, "lowered by --isa %s", oa_isa_name(oa_context_isa(x->c)));
 }
@@ -87,7 +88,8 @@ static void list_libraries(struct examination *x)
 static bool find_gpu(void)
 {
     glob_t found;
-    bool any = glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0 || glob("/dev/kfd", GLOB_APPEND, NULL, &found) == 0;
+    bool any = glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0 ||
+               glob("/dev/kfd", GLOB_APPEND, NULL, &found) == 0;
     globfree(&found);
     return any;
 }
@@ -133,9 +135,11 @@ static void cores_text(const struct oa_cpu *cpu, struct oa_text *t)
     line(t, "cores");
     oa_text_printf(t, "%d usable", cpu->cores);
     if (cpu->affinity < cpu->online)
-        oa_text_printf(t, "; the affinity mask of the process has %d of %d", cpu->affinity, cpu->online);
+        oa_text_printf(t, "; the affinity mask of the process has %d of %d", cpu->affinity,
+                       cpu->online);
     if (cpu->quota > 0)
-        oa_text_printf(t, "; the quota of the control group is %g cores (%s)", cpu->quota, cpu->quota_file);
+        oa_text_printf(t, "; the quota of the control group is %g cores (%s)", cpu->quota,
+                       cpu->quota_file);
     if (cpu->affinity >= cpu->online && cpu->quota <= 0)
         oa_text_printf(t, "; no affinity mask and no quota limits them");
     oa_text_add(t, "\n", 1);
@@ -194,9 +198,11 @@ static void libraries_text(const struct examination *x, struct oa_text *t)
         oa_text_printf(t, "%s%s %s", i ? ", " : "", x->library[i].name, x->library[i].version);
     oa_text_add(t, "\n", 1);
     line(t, "ranks");
-    oa_text_printf(t, "%s\n", x->engine[0] ? x->engine : "one: built without MPI (cmake -DORTHANT_MPI=ON)");
+    oa_text_printf(t, "%s\n",
+                   x->engine[0] ? x->engine : "one: built without MPI (cmake -DORTHANT_MPI=ON)");
     line(t, "gpu");
-    oa_text_printf(t, "none is used%s\n", x->gpu ? "; there is one, but this version computes on the processor" : "");
+    oa_text_printf(t, "none is used%s\n",
+                   x->gpu ? "; there is one, but this version computes on the processor" : "");
 }
 
 static void text(const struct examination *x, struct oa_text *t)
@@ -212,21 +218,24 @@ static void text(const struct examination *x, struct oa_text *t)
 
 static json_t *processor_json(const struct oa_cpu *cpu)
 {
-    return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I}", "name", cpu->name,
-                     "cores", cpu->cores, "cores_online", cpu->online, "cores_affinity", cpu->affinity, "cores_quota",
+    return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I}",
+                     "name", cpu->name, "cores", cpu->cores, "cores_online", cpu->online,
+                     "cores_affinity", cpu->affinity, "cores_quota",
                      cpu->quota > 0 ? json_real(cpu->quota) : json_null(), "quota_file",
-                     cpu->quota > 0 ? json_string(cpu->quota_file) : json_null(), "avx2", cpu->avx2, "fma", cpu->fma,
-                     "f16c", cpu->f16c, "avx512", cpu->avx512, "avx512_bf16", cpu->avx512_bf16, "amx_bf16",
-                     cpu->amx_bf16, "l1", (json_int_t)cpu->l1, "l2", (json_int_t)cpu->l2, "l3", (json_int_t)cpu->l3);
+                     cpu->quota > 0 ? json_string(cpu->quota_file) : json_null(), "avx2", cpu->avx2,
+                     "fma", cpu->fma, "f16c", cpu->f16c, "avx512", cpu->avx512, "avx512_bf16",
+                     cpu->avx512_bf16, "amx_bf16", cpu->amx_bf16, "l1", (json_int_t)cpu->l1, "l2",
+                     (json_int_t)cpu->l2, "l3", (json_int_t)cpu->l3);
 }
 
 static json_t *examination_json(const struct examination *x)
 {
-    json_t *root = json_object(), *kernels = json_object(), *not_used = json_object(), *libraries = json_object();
+    json_t *root = json_object(), *kernels = json_object(), *not_used = json_object(),
+           *libraries = json_object();
     for (int p = 0; p < PRECISIONS; p++)
-        json_object_set_new(
-            kernels, oa_precision_name((enum oa_precision)p),
-            json_pack("{s:s, s:s}", "isa", oa_isa_name(x->kernels[p].isa), "products", x->kernels[p].gemm_name));
+        json_object_set_new(kernels, oa_precision_name((enum oa_precision)p),
+                            json_pack("{s:s, s:s}", "isa", oa_isa_name(x->kernels[p].isa),
+                                      "products", x->kernels[p].gemm_name));
     for (int i = 0; i < ISAS; i++)
         if (x->why_not[i][0])
             json_object_set_new(not_used, oa_isa_name((enum oa_isa)i), json_string(x->why_not[i]));

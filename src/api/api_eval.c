@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * eval: how well a trained model does on data: others, its test set, or what it was validated on. */
+ * eval: how well a trained model does on data: others, its test set, or what it was validated on.
+ */
 #include "api/api.h"
 #include "metrics/confusion.h"
 #include "train/run_scores.h"
 
 #include <math.h>
 
-static enum oa_error cover(struct oa_trained *t, const struct oa_workload *w, enum oa_side side, struct oa_run *run)
+static enum oa_error cover(struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
+                           struct oa_run *run)
 {
     struct oa_evaluation e = { .tape = &t->tape,
                                .model = t->model,
@@ -20,7 +22,8 @@ static enum oa_error cover(struct oa_trained *t, const struct oa_workload *w, en
     if (error == OA_OK)
         error = oa_evaluate(&e, run);
     if (error == OA_OK && isnan(run->valid_loss))
-        error = oa_fail(t->context, OA_INTERRUPTED, "stopped by signal %d before the whole text was read",
+        error = oa_fail(t->context, OA_INTERRUPTED,
+                        "stopped by signal %d before the whole text was read",
                         oa_stop_requested(t->context));
     oa_batches_close(e.batches);
     return error;
@@ -28,14 +31,16 @@ static enum oa_error cover(struct oa_trained *t, const struct oa_workload *w, en
 
 /* ---- the answer ---- */
 
-static void name_data(const char *files, const struct oa_workload *w, enum oa_side side, struct oa_text *out)
+static void name_data(const char *files, const struct oa_workload *w, enum oa_side side,
+                      struct oa_text *out)
 {
     bool examples = oa_reads_examples(w);
     oa_text_printf(out, examples ? "data            " : "text            ");
     if (files)
         oa_name_add(out, files);
     else
-        oa_text_printf(out, "its %s %s", side == OA_TEST ? "test" : "validation", examples ? "data" : "text");
+        oa_text_printf(out, "its %s %s", side == OA_TEST ? "test" : "validation",
+                       examples ? "data" : "text");
     if (examples)
         oa_text_printf(out, ", %zu examples", oa_workload_examples(w, side)->count);
 }
@@ -65,17 +70,19 @@ static void add_signatures(const struct oa_workload *w, enum oa_side side, struc
     }
 }
 
-static json_t *answer_json(const struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
-                           const char *folder, const char *files, const struct oa_scores *scores,
-                           const struct oa_run *run)
+static json_t *answer_json(const struct oa_trained *t, const struct oa_workload *w,
+                           enum oa_side side, const char *folder, const char *files,
+                           const struct oa_scores *scores, const struct oa_run *run)
 {
-    json_t *root = json_pack("{s:o, s:o, s:s, s:s}", "run", oa_json_name(t->context, folder), "data",
-                             oa_json_name(t->context, files), "attention", t->options.model_attention, "tokenizer",
-                             oa_tokenizer_kind_name(t->tokenizer));
+    json_t *root =
+        json_pack("{s:o, s:o, s:s, s:s}", "run", oa_json_name(t->context, folder), "data",
+                  oa_json_name(t->context, files), "attention", t->options.model_attention,
+                  "tokenizer", oa_tokenizer_kind_name(t->tokenizer));
     oa_trained_json(t, root);
     if (oa_reads_examples(w)) {
         json_object_set_new(root, "task", json_string(w->task->name));
-        json_object_set_new(root, "examples", json_integer((json_int_t)oa_workload_examples(w, side)->count));
+        json_object_set_new(root, "examples",
+                            json_integer((json_int_t)oa_workload_examples(w, side)->count));
     }
     if (oa_predicts_tokens(w))
         json_object_set_new(root, "tokens", json_real(scores->tokens));
@@ -92,9 +99,10 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
     return root;
 }
 
-static enum oa_error report(const struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
-                            const char *folder, const char *files, const struct oa_scores *scores,
-                            const struct oa_run *run, const struct oa_output *out)
+static enum oa_error report(const struct oa_trained *t, const struct oa_workload *w,
+                            enum oa_side side, const char *folder, const char *files,
+                            const struct oa_scores *scores, const struct oa_run *run,
+                            const struct oa_output *out)
 {
     struct oa_text text;
     oa_text_init(&text, t->context);
@@ -118,42 +126,49 @@ static enum oa_error report(const struct oa_trained *t, const struct oa_workload
     return oa_emit(out, &text);
 }
 
-static enum oa_error check_columns(const struct oa_trained *t, const char *folder, const char *columns)
+static enum oa_error check_columns(const struct oa_trained *t, const char *folder,
+                                   const char *columns)
 {
     const struct oa_task *task = oa_task_find(t->options.data_task);
     if (columns && (!task || !task->layout))
-        return oa_fail(t->context, OA_ARGUMENT, "%s was trained on running text, which has no columns", folder);
+        return oa_fail(t->context, OA_ARGUMENT,
+                       "%s was trained on running text, which has no columns", folder);
     return OA_OK;
 }
 
-/* The data that the run names. Another person may have made its folder: nothing but plain files is opened, and what is
- * in them is not shown where they are not what the task reads. */
-static enum oa_error open_named(struct oa_trained *t, const char *folder, const struct oa_measured_data *data,
-                                struct oa_workload *w, enum oa_side *side)
+/* The data that the run names. Another person may have made its folder: nothing but plain files is
+ * opened, and what is in them is not shown where they are not what the task reads. */
+static enum oa_error open_named(struct oa_trained *t, const char *folder,
+                                const struct oa_measured_data *data, struct oa_workload *w,
+                                enum oa_side *side)
 {
     const struct oa_options *o = &t->options;
     OA_TRY(oa_plain_files_check(t->context, o->data_train));
     OA_TRY(oa_plain_files_check(t->context, o->data_valid));
     OA_TRY(oa_plain_files_check(t->context, o->data_test));
-    enum oa_error e = oa_workload_open_measured(t->context, o, t->tokenizer, &t->model->form, data, w, side);
+    enum oa_error e =
+        oa_workload_open_measured(t->context, o, t->tokenizer, &t->model->form, data, w, side);
     if (e != OA_FORMAT && e != OA_ARGUMENT && e != OA_SHAPE)
         return e;
     oa_clear_error(t->context);
     return oa_fail(t->context, OA_FORMAT,
-                   "the data that %s/config.json names (data.train \"%.200s\", data.valid \"%.200s\") are not what "
+                   "the data that %s/config.json names (data.train \"%.200s\", data.valid "
+                   "\"%.200s\") are not what "
                    "task %s reads; give the files with --data, which shows what is wrong with them",
                    folder, o->data_train, o->data_valid, o->data_task);
 }
 
-static enum oa_error evaluate(struct oa_trained *t, const char *folder, const char *files, const char *columns,
-                              struct oa_scores *scores, struct oa_workload *w, const struct oa_output *out)
+static enum oa_error evaluate(struct oa_trained *t, const char *folder, const char *files,
+                              const char *columns, struct oa_scores *scores, struct oa_workload *w,
+                              const struct oa_output *out)
 {
     enum oa_side side;
     OA_TRY(oa_trained_open(t->context, folder, t));
     OA_TRY(check_columns(t, folder, columns));
     const struct oa_measured_data data = { files, columns };
     if (files)
-        OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, &data, w, &side));
+        OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form,
+                                         &data, w, &side));
     else
         OA_TRY(open_named(t, folder, &data, w, &side));
     struct oa_run run = { 0 };

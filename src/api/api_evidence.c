@@ -19,7 +19,8 @@ static const char *given(const char *value, const char *usual)
     return value ? value : usual;
 }
 
-static enum oa_error folder_of(const struct gathering *g, const struct oa_experiment *e, char out[OA_PATH])
+static enum oa_error folder_of(const struct gathering *g, const struct oa_experiment *e,
+                               char out[OA_PATH])
 {
     return oa_path(g->c, out, given(g->r->folder, "evidence"), e->name);
 }
@@ -45,9 +46,10 @@ static enum oa_error check_names(const struct gathering *g)
             found = found || strcmp(g->r->name[i], g->experiments.at[k].name) == 0;
         const char *near = oa_nearest(g->r->name[i], known, count);
         if (!found)
-            return oa_fail(g->c, OA_ARGUMENT, "there is no experiment \"%.60s\" in %s%s%s%s; --list shows them",
-                           g->r->name[i], given(g->r->experiments, "experiments"), near ? "; did you mean \"" : "",
-                           near ? near : "", near ? "\"?" : "");
+            return oa_fail(g->c, OA_ARGUMENT,
+                           "there is no experiment \"%.60s\" in %s%s%s%s; --list shows them",
+                           g->r->name[i], given(g->r->experiments, "experiments"),
+                           near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     return OA_OK;
 }
@@ -144,7 +146,7 @@ static struct oa_config complete(const struct gathering *g, const struct oa_opti
     return config;
 }
 
-/* A contest in which nothing can be judged is a result. */
+/* A comparison in which nothing can be judged is a result. */
 static enum oa_error hold(const struct gathering *g, const struct oa_options *o, const char *folder)
 {
     struct oa_config config = complete(g, o);
@@ -155,8 +157,8 @@ static enum oa_error hold(const struct gathering *g, const struct oa_options *o,
     return OA_OK;
 }
 
-static enum oa_error has_ended(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
-                               const char *folder, bool *ended)
+static enum oa_error has_ended(const struct gathering *g, const struct oa_experiment *e,
+                               const struct oa_variant *v, const char *folder, bool *ended)
 {
     json_t *record;
     OA_TRY(oa_record_read(g->c, folder, e, v, &record));
@@ -165,9 +167,10 @@ static enum oa_error has_ended(const struct gathering *g, const struct oa_experi
     return OA_OK;
 }
 
-/* A contest that starts from the runs of another one needs more than that one's record. */
-static enum oa_error begin_from(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
-                                const char *folder, struct oa_options *o)
+/* A comparison that starts from the runs of another one needs more than that one's record. */
+static enum oa_error begin_from(const struct gathering *g, const struct oa_experiment *e,
+                                const struct oa_variant *v, const char *folder,
+                                struct oa_options *o)
 {
     char path[OA_PATH], file[OA_PATH];
     if (v->from < 0)
@@ -177,32 +180,34 @@ static enum oa_error begin_from(const struct gathering *g, const struct oa_exper
     OA_TRY(oa_path(g->c, file, path, "contest.json"));
     if (!oa_file_exists(file))
         return oa_fail(g->c, OA_IO,
-                       "%s: the contest %s starts from the runs of %s, and these are not there: there is no %s; remove "
+                       "%s: the comparison %s starts from the runs of %s, and these are not there: "
+                       "there is no %s; remove "
                        "%s.json beside that folder to run them again",
                        e->name, v->name, from, file, from);
     return oa_options_set(g->c, o, "train.init", path);
 }
 
-static enum oa_error run_variant(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
-                                 const char *folder)
+static enum oa_error run_variant(const struct gathering *g, const struct oa_experiment *e,
+                                 const struct oa_variant *v, const char *folder)
 {
     struct oa_options o;
-    char contest[OA_PATH];
+    char comparison[OA_PATH];
     bool ended;
     OA_TRY(has_ended(g, e, v, folder, &ended));
     if (ended)
         return OA_OK;
     OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
     OA_TRY(begin_from(g, e, v, folder, &o));
-    /* Since the last contest began data may have changed. */
+    /* Since the last comparison began data may have changed. */
     OA_TRY(oa_declare(g->c, e, given(g->r->data, "data"), folder));
-    OA_TRY(oa_path(g->c, contest, folder, v->name));
-    oa_log(g->c, 0, "%s: %s", e->name, oa_experiment_plain(e) ? "its contest" : v->name);
-    OA_TRY(hold(g, &o, contest));
+    OA_TRY(oa_path(g->c, comparison, folder, v->name));
+    oa_log(g->c, 0, "%s: %s", e->name, oa_experiment_plain(e) ? "its comparison" : v->name);
+    OA_TRY(hold(g, &o, comparison));
     return oa_record_write(g->c, folder, v);
 }
 
-static enum oa_error run_locked(const struct gathering *g, const struct oa_experiment *e, const char *folder)
+static enum oa_error run_locked(const struct gathering *g, const struct oa_experiment *e,
+                                const char *folder)
 {
     OA_TRY(oa_declare(g->c, e, given(g->r->data, "data"), folder));
     for (int v = 0; v < e->variant_count; v++)
@@ -210,8 +215,9 @@ static enum oa_error run_locked(const struct gathering *g, const struct oa_exper
     return OA_OK;
 }
 
-/* The sentence that is recorded, with whose contest it is about before it. */
-static enum oa_error say_whose(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v)
+/* The sentence that is recorded, with whose comparison it is about before it. */
+static enum oa_error say_whose(oa_context *c, const struct oa_experiment *e,
+                               const struct oa_variant *v)
 {
     const char *why;
     enum oa_error code = oa_last_error(c, &why);
@@ -225,7 +231,7 @@ static enum oa_error say_whose(oa_context *c, const struct oa_experiment *e, con
     return code;
 }
 
-/* A contest that was begun before its experiment was declared. */
+/* A comparison that was begun before its experiment was declared. */
 static enum oa_error check_not_begun(const struct gathering *g, const struct oa_experiment *e,
                                      const struct oa_variant *v, const char *folder)
 {
@@ -235,11 +241,12 @@ static enum oa_error check_not_begun(const struct gathering *g, const struct oa_
     return oa_file_exists(path) ? oa_declared_at_all(g->c, e, folder, path) : OA_OK;
 }
 
-/* Before anything is declared: can the contests be held? One that starts from another is looked at when that has ended:
- * its tokenizer and first values come from there. */
-static enum oa_error check_contests(const struct gathering *g, const struct oa_experiment *e, const char *folder)
+/* Before anything is declared: can the comparisons be held? One that starts from another is looked
+ * at when that has ended: its tokenizer and first values come from there. */
+static enum oa_error check_comparisons(const struct gathering *g, const struct oa_experiment *e,
+                                       const char *folder)
 {
-    char contest[OA_PATH];
+    char comparison[OA_PATH];
     for (int i = 0; i < e->variant_count; i++) {
         const struct oa_variant *v = &e->variants[i];
         struct oa_config config;
@@ -249,8 +256,8 @@ static enum oa_error check_contests(const struct gathering *g, const struct oa_e
             continue;
         OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
         config = complete(g, &o);
-        OA_TRY(oa_path(g->c, contest, folder, v->name));
-        if (oa_compare_check(&config, contest) != OA_OK)
+        OA_TRY(oa_path(g->c, comparison, folder, v->name));
+        if (oa_compare_check(&config, comparison) != OA_OK)
             return say_whose(g->c, e, v);
     }
     return OA_OK;
@@ -271,12 +278,13 @@ static enum oa_error check_data(const struct gathering *g, const struct oa_exper
     return OA_OK;
 }
 
-static enum oa_error check_new(const struct gathering *g, const struct oa_experiment *e, const char *folder)
+static enum oa_error check_new(const struct gathering *g, const struct oa_experiment *e,
+                               const char *folder)
 {
     struct oa_declared declared;
     enum oa_error code = oa_declared_check(g->c, e, folder, &declared);
     json_decref(declared.changed);
-    return code != OA_OK || *declared.date ? code : check_contests(g, e, folder);
+    return code != OA_OK || *declared.date ? code : check_comparisons(g, e, folder);
 }
 
 static enum oa_error run_experiment(const struct gathering *g, const struct oa_experiment *e)
@@ -292,8 +300,10 @@ static enum oa_error run_experiment(const struct gathering *g, const struct oa_e
     return code;
 }
 
-/* What was asked for by name must be there; of all experiments those are run that can be, and the others are said. */
-static enum oa_error pass_over(const struct gathering *g, const struct oa_experiment *e, bool *passed)
+/* What was asked for by name must be there; of all experiments those are run that can be, and the
+ * others are said. */
+static enum oa_error pass_over(const struct gathering *g, const struct oa_experiment *e,
+                               bool *passed)
 {
     const char *sentence;
     enum oa_error code = check_data(g, e);
@@ -328,7 +338,7 @@ static void add_table(const struct gathering *g, int limit, struct oa_text *out)
 {
     static const struct oa_column columns[] = { { .title = "experiment" },
                                                 { .title = "claim", .shorten = true },
-                                                { .title = "contests", .right = true },
+                                                { .title = "comparisons", .right = true },
                                                 { .title = "processor time", .right = true },
                                                 { .title = "verdict" } };
     struct oa_table t;
@@ -353,7 +363,8 @@ static void say_changes(const struct gathering *g)
         const struct oa_declared *d = &g->judged[i].declared;
         size_t n = json_array_size(d->changed);
         if (n)
-            oa_log(g->c, 0, "%s: %s%s of its claim changed since it was declared on %s, which the page says",
+            oa_log(g->c, 0,
+                   "%s: %s%s of its claim changed since it was declared on %s, which the page says",
                    g->experiments.at[i].path, json_string_value(json_array_get(d->changed, 0)),
                    n > 1 ? " and more" : "", d->date);
     }
@@ -392,7 +403,8 @@ static enum oa_error gather(struct gathering *g, const struct oa_output *out)
     return print(g, out);
 }
 
-enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r, const struct oa_output *out)
+enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
+                          const struct oa_output *out)
 {
     struct gathering g = { .c = c, .r = r };
     OA_TRY(oa_status(c));

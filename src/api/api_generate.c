@@ -20,9 +20,9 @@ struct generation {
     float *logits;
     const char *prompt;
     size_t length;
-    struct oa_ids ids;         /* the prompt's, then what followed */
-    size_t read;               /* of the prompt */
-    struct oa_text held;       /* written by the model, not handed on yet: a stop text may begin in it */
+    struct oa_ids ids;   /* the prompt's, then what followed */
+    size_t read;         /* of the prompt */
+    struct oa_text held; /* written by the model, not handed on yet: a stop text may begin in it */
     struct oa_characters sink; /* what was handed on and is no whole character yet */
     struct oa_text said;       /* JSON: of this continuation */
     json_t *samples;           /* JSON: of this prompt */
@@ -38,7 +38,8 @@ static enum oa_error check_stops(const struct generation *g)
 {
     for (int i = 0; i < g->r->stops; i++)
         if (!g->r->stop[i][0])
-            return oa_fail(g->t.context, OA_ARGUMENT, "a stop text is empty: it would end every continuation at once");
+            return oa_fail(g->t.context, OA_ARGUMENT,
+                           "a stop text is empty: it would end every continuation at once");
     return OA_OK;
 }
 
@@ -48,9 +49,12 @@ static enum oa_error check_run(const struct generation *g, const char *folder)
     if (oa_is_language_model(&g->t.model->form))
         return OA_OK;
     return oa_fail(g->t.context, OA_ARGUMENT,
-                   "%s was trained for the task \"%s\", and generate, which goes on from a text, takes runs of lm%s",
+                   "%s was trained for the task \"%s\", and generate, which goes on from a text, "
+                   "takes runs of lm%s",
                    folder, g->t.options.data_task,
-                   task && oa_task_writes(task) ? "; use 'orthant translate', which writes for each line" : "");
+                   task && oa_task_writes(task)
+                       ? "; use 'orthant translate', which writes for each line"
+                       : "");
 }
 
 static enum oa_error prepare(struct generation *g, const char *folder)
@@ -58,16 +62,17 @@ static enum oa_error prepare(struct generation *g, const char *folder)
     oa_context *c = g->t.context;
     OA_TRY(check_stops(g));
     if (g->o->generate_temperature == 0 && g->o->generate_samples > 1)
-        oa_log(c, 0, "generate.temperature is 0: all %ld samples will be the same text", g->o->generate_samples);
+        oa_log(c, 0, "generate.temperature is 0: all %ld samples will be the same text",
+               g->o->generate_samples);
     OA_TRY(oa_trained_open(c, folder, &g->t));
     OA_TRY(check_run(g, folder));
     struct oa_sampling how = { .temperature = g->o->generate_temperature,
                                .top_k = g->o->generate_top_k,
                                .top_p = g->o->generate_top_p,
                                .seed = (uint64_t)g->o->generate_seed };
-    const struct oa_writing_rules rules = { .end = -1,
-                                            .spelt = true,
-                                            .specials = g->t.specials.name ? &g->t.specials : NULL };
+    const struct oa_writing_rules rules = {
+        .end = -1, .spelt = true, .specials = g->t.specials.name ? &g->t.specials : NULL
+    };
     OA_TRY(oa_sampler_open(c, &how, g->t.model->vocabulary, &g->sampler));
     OA_TRY(oa_writable_open(c, g->t.tokenizer, g->t.model->vocabulary, &rules, &g->writable));
     OA_TRY(oa_decoding_open(g->t.model, &g->decoding));
@@ -157,8 +162,9 @@ static void begin(struct generation *g)
 static void add_sample_json(struct generation *g, int found)
 {
     const char *stop = found < 0 ? NULL : g->r->stop[found];
-    json_t *o = json_pack("{s:I, s:I, s:o}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
-                          (json_int_t)(g->ids.count - g->read), "stop", oa_json_name(g->t.context, stop));
+    json_t *o = json_pack(
+        "{s:I, s:I, s:o}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
+        (json_int_t)(g->ids.count - g->read), "stop", oa_json_name(g->t.context, stop));
     json_object_set_new(o, "text", oa_json_bytes(g->t.context, g->said.s, g->said.length));
     json_object_set_new(o, "interrupted", json_boolean(found < 0 && g->stopped));
     json_array_append_new(g->samples, o);
@@ -167,8 +173,9 @@ static void add_sample_json(struct generation *g, int found)
 static void head_line(struct generation *g, long sample)
 {
     char line[128];
-    int n = snprintf(line, sizeof line, "%s==> sample %ld of %ld, seed %llu <==\n", sample ? "\n" : "", sample + 1,
-                     g->o->generate_samples, (unsigned long long)g->o->generate_seed + g->made);
+    int n = snprintf(line, sizeof line, "%s==> sample %ld of %ld, seed %llu <==\n",
+                     sample ? "\n" : "", sample + 1, g->o->generate_samples,
+                     (unsigned long long)g->o->generate_seed + g->made);
     if (g->o->generate_samples > 1)
         say_text(g, line, (size_t)n, true);
 }
@@ -192,7 +199,8 @@ static enum oa_error one_sample(struct generation *g, long sample)
 
 /* ---- a prompt ---- */
 
-/* An empty prompt begins a line; the line end itself is not printed. Where the vocabulary has none, id 0 begins. */
+/* An empty prompt begins a line; the line end itself is not printed. Where the vocabulary has none,
+ * id 0 begins. */
 static enum oa_error encode_prompt(struct generation *g)
 {
     g->ids.count = 0;
@@ -226,9 +234,10 @@ static enum oa_error check_seeds(const struct generation *g)
     const struct oa_options *o = g->o;
     if ((uint64_t)o->generate_seed + g->made + (uint64_t)o->generate_samples - 1 <= OA_LAST_SEED)
         return OA_OK;
-    return oa_fail(g->t.context, OA_ARGUMENT,
-                   "generate.seed = %ld and %ld samples: the last seed would be above %ld; give a smaller one",
-                   o->generate_seed, (long)g->made + o->generate_samples, OA_LAST_SEED);
+    return oa_fail(
+        g->t.context, OA_ARGUMENT,
+        "generate.seed = %ld and %ld samples: the last seed would be above %ld; give a smaller one",
+        o->generate_seed, (long)g->made + o->generate_samples, OA_LAST_SEED);
 }
 
 static enum oa_error take_prompt(struct generation *g, const char *prompt, size_t length)
@@ -250,7 +259,8 @@ static enum oa_error go_on(struct generation *g, const char *folder)
 }
 
 /* Of several prompts one that cannot be read is said, and others may follow. */
-static enum oa_error go_on_from_next(struct generation *g, const char *folder, const char *prompt, size_t length)
+static enum oa_error go_on_from_next(struct generation *g, const char *folder, const char *prompt,
+                                     size_t length)
 {
     const char *why;
     oa_context *c = g->t.context;
@@ -301,8 +311,8 @@ static enum oa_error generate(struct generation *g, const char *folder)
     return OA_OK;
 }
 
-enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,
-                          const struct oa_output *out)
+enum oa_error oa_generate(const oa_config *config, const char *folder,
+                          const struct oa_generate_request *request, const struct oa_output *out)
 {
     static const struct oa_generate_request nothing = { 0 };
     oa_context *c = config->context;

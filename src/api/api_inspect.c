@@ -20,7 +20,8 @@ struct inspecting {
     struct oa_inspection what;
 };
 
-/* ---- ids -----------------------------------------------------------------------------------------------------------
+/* ---- ids
+ * -----------------------------------------------------------------------------------------------------------
  */
 
 static enum oa_error add_special(struct inspecting *n, struct reading *to, const char *content)
@@ -29,16 +30,18 @@ static enum oa_error add_special(struct inspecting *n, struct reading *to, const
         return OA_OK;
     int32_t id = oa_tokenizer_find(n->t.tokenizer, content);
     if (id < 0)
-        return oa_fail(n->t.context, OA_FORMAT, "the tokenizer has no token \"%s\": it is not this model's", content);
+        return oa_fail(n->t.context, OA_FORMAT,
+                       "the tokenizer has no token \"%s\": it is not this model's", content);
     OA_TRY(oa_ids_add(&to->ids, id));
     return oa_ids_add(&to->words, to->words.count ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-static enum oa_error add_text(struct inspecting *n, struct reading *to, const char *name, const char *text,
-                              size_t length)
+static enum oa_error add_text(struct inspecting *n, struct reading *to, const char *name,
+                              const char *text, size_t length)
 {
     if (length == 0)
-        return oa_fail(n->t.context, OA_ARGUMENT, "%s: the text is empty, and there is nothing to look at", name);
+        return oa_fail(n->t.context, OA_ARGUMENT,
+                       "%s: the text is empty, and there is nothing to look at", name);
     return oa_tokenizer_encode_text(n->t.tokenizer, name, text, length, &to->ids, &to->words);
 }
 
@@ -72,13 +75,14 @@ static enum oa_error encode_target(struct inspecting *n)
     return add_text(n, &n->main, "--target", n->r->target, n->r->target_length);
 }
 
-static enum oa_error check_length(const struct inspecting *n, const struct reading *r, const char *name, long most,
-                                  const char *option)
+static enum oa_error check_length(const struct inspecting *n, const struct reading *r,
+                                  const char *name, long most, const char *option)
 {
     if ((long)r->ids.count <= most)
         return OA_OK;
     return oa_fail(n->t.context, OA_SHAPE,
-                   "%s: the text has %zu tokens, special ones among them, and the model reads %ld (%s): give a shorter "
+                   "%s: the text has %zu tokens, special ones among them, and the model reads %ld "
+                   "(%s): give a shorter "
                    "one",
                    name, r->ids.count, most, option);
 }
@@ -88,10 +92,12 @@ static enum oa_error check_request(const struct inspecting *n)
     const struct oa_model_form *f = &n->t.model->form;
     bool two = f->segments || (f->encoder && f->decoder);
     if (f->patch)
-        return oa_fail(n->t.context, OA_ARGUMENT,
-                       "the model was trained on pictures in patches, and inspect reads texts alone");
+        return oa_fail(
+            n->t.context, OA_ARGUMENT,
+            "the model was trained on pictures in patches, and inspect reads texts alone");
     if (two && !n->r->target)
-        return oa_fail(n->t.context, OA_ARGUMENT, "the model reads two texts: give %s with --target",
+        return oa_fail(n->t.context, OA_ARGUMENT,
+                       "the model reads two texts: give %s with --target",
                        f->segments ? "the second text of the pair" : "what the decoder reads");
     if (!two && n->r->target)
         return oa_fail(n->t.context, OA_ARGUMENT,
@@ -112,12 +118,14 @@ static enum oa_error encode(struct inspecting *n)
         return check_length(n, &n->main, "--text", o->model_context, "model.context");
     }
     OA_TRY(encode_source(n, &n->source, false));
-    OA_TRY(check_length(n, &n->source, "--text", oa_model_source_context(o), "model.source_context"));
+    OA_TRY(
+        check_length(n, &n->source, "--text", oa_model_source_context(o), "model.source_context"));
     OA_TRY(encode_target(n));
     return check_length(n, &n->main, "--target", o->model_context, "model.context");
 }
 
-/* ---- names of tokens ------------------------------------------------------------------------------------------------
+/* ---- names of tokens
+ * ------------------------------------------------------------------------------------------------
  */
 
 /* Blanks and line ends are shown, other control characters and what is no UTF-8 as their bytes. */
@@ -160,11 +168,12 @@ static enum oa_error name_tokens(struct inspecting *n, struct reading *r)
 
 static enum oa_error finish(struct inspecting *n, struct reading *r)
 {
-    r->sequence = (struct oa_sequences){ .rows = 1,
-                                         .length = (long)r->ids.count,
-                                         .ids = r->ids.id,
-                                         .segments = n->t.model->form.segments ? r->segments.id : NULL,
-                                         .words = r->words.id };
+    r->sequence =
+        (struct oa_sequences){ .rows = 1,
+                               .length = (long)r->ids.count,
+                               .ids = r->ids.id,
+                               .segments = n->t.model->form.segments ? r->segments.id : NULL,
+                               .words = r->words.id };
     return name_tokens(n, r);
 }
 
@@ -186,7 +195,8 @@ static void close_reading(struct reading *r)
 }
 
 /* ---- the answer
- * -------------------------------------------------------------------------------------------------------- */
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error write_page(const struct inspecting *n, const struct oa_inspected *shown)
 {
@@ -209,13 +219,16 @@ static void warn_of_deviations(const struct inspecting *n)
         oa_text_init(&title, n->t.context);
         oa_view_title(v, &title);
         if (v->deviation > OA_LARGE_DEVIATION)
-            oa_log(n->t.context, 0, "%s: the maps give what the layer gave only to within %.1g of its largest number",
-                   title.s ? title.s : "", v->deviation);
+            oa_log(
+                n->t.context, 0,
+                "%s: the maps give what the layer gave only to within %.1g of its largest number",
+                title.s ? title.s : "", v->deviation);
         oa_text_free(&title);
     }
 }
 
-static enum oa_error answer(const struct inspecting *n, const char *folder, const struct oa_output *out)
+static enum oa_error answer(const struct inspecting *n, const char *folder,
+                            const struct oa_output *out)
 {
     const struct oa_inspected shown = { .run = folder,
                                         .checkpoint = n->t.checkpoint,
@@ -248,13 +261,13 @@ static enum oa_error inspect(struct inspecting *n, const char *folder, const str
     OA_TRY(finish(n, &n->main));
     if (n->source.ids.count)
         OA_TRY(finish(n, &n->source));
-    OA_TRY(oa_inspect_model(&n->t.tape, n->t.model, &n->main.sequence, n->source.ids.count ? &n->source.sequence : NULL,
-                            &n->what));
+    OA_TRY(oa_inspect_model(&n->t.tape, n->t.model, &n->main.sequence,
+                            n->source.ids.count ? &n->source.sequence : NULL, &n->what));
     return answer(n, folder, out);
 }
 
-enum oa_error oa_inspect(oa_context *c, const char *folder, const struct oa_inspect_request *request,
-                         const struct oa_output *out)
+enum oa_error oa_inspect(oa_context *c, const char *folder,
+                         const struct oa_inspect_request *request, const struct oa_output *out)
 {
     struct inspecting n = { .t = { .context = c }, .r = request };
     OA_TRY(oa_status(c));

@@ -38,9 +38,11 @@ static void tasks_text(struct oa_text *out)
 {
     const struct oa_task *t;
     for (int i = 0; (t = oa_task_at(i)); i++) {
-        oa_text_printf(out, "%s%-10s  %s\n            measured by ", i ? "\n" : "", t->name, t->what);
+        oa_text_printf(out, "%s%-10s  %s\n            measured by ", i ? "\n" : "", t->name,
+                       t->what);
         for (int k = 0; t->measures[k].name; k++)
-            oa_text_printf(out, "%s%s (%s)", k ? ", " : "", t->measures[k].name, t->measures[k].unit);
+            oa_text_printf(out, "%s%s (%s)", k ? ", " : "", t->measures[k].name,
+                           t->measures[k].unit);
         print_preset(t, out);
         oa_text_printf(out, "\n            %s\n", t->citation);
     }
@@ -50,9 +52,10 @@ static json_t *measures_json(const struct oa_task *t)
 {
     json_t *list = json_array();
     for (int k = 0; t->measures[k].name; k++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", t->measures[k].name, "title",
-                                              t->measures[k].title, "unit", t->measures[k].unit, "higher_is_better",
-                                              t->measures[k].higher));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:b}", "name", t->measures[k].name,
+                                        "title", t->measures[k].title, "unit", t->measures[k].unit,
+                                        "higher_is_better", t->measures[k].higher));
     return list;
 }
 
@@ -69,8 +72,9 @@ static json_t *tasks_json(void)
     const struct oa_task *t;
     json_t *list = json_array();
     for (int i = 0; (t = oa_task_at(i)); i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", t->name, "what", t->what, "measures",
-                                              measures_json(t), "defaults", preset_json(t), "citation", t->citation));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", t->name, "what",
+                                              t->what, "measures", measures_json(t), "defaults",
+                                              preset_json(t), "citation", t->citation));
     return list;
 }
 

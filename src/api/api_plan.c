@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plan: what training would take: counts of one step on the plan device, and the time of steps that are made
- * (train/step_time.h). */
+ * plan: what training would take: counts of one step on the plan device, and the time of steps that
+ * are made (train/step_time.h). */
 #include "api/api.h"
 #include "api/plan_ranks.h"
-#include "contest/parents.h"
+#include "compare/parents.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 #include "train/step_side.h"
@@ -39,7 +39,8 @@ static void measure_machine(struct planning *p)
     oa_kernels_peak(p->c, &p->peak);
     enum oa_precision precision = p->options.train_precision;
     bool loads = precision == OA_PRECISION_BF16 && p->peak.loads.one > 0;
-    p->rates.flops = loads ? 1e9 * p->peak.loads.all_median : oa_peak_flops(&p->peak, precision, false);
+    p->rates.flops =
+        loads ? 1e9 * p->peak.loads.all_median : oa_peak_flops(&p->peak, precision, false);
     p->rates.bytes = 1e9 * p->peak.copy.all;
 }
 
@@ -47,8 +48,8 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
 {
     struct oa_options o = p->options;
     if (strlen(row->attention) >= sizeof o.model_attention)
-        return oa_fail(p->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d bytes", row->attention,
-                       OA_OPTION_TEXT - 1);
+        return oa_fail(p->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d bytes",
+                       row->attention, OA_OPTION_TEXT - 1);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
     OA_TRY(oa_plan_make(p->c, &o, &p->form, &p->shape, &row->plan));
     oa_log(p->c, 1, "timing steps with %s", row->attention);
@@ -76,10 +77,11 @@ static enum oa_error check_parent(const struct planning *p, const char *attentio
     return e;
 }
 
-/* Of a contest that runs would start from a plan needs that it has these attentions, and its tokenizer. */
+/* Of a comparison that runs would start from a plan needs that it has these attentions, and its
+ * tokenizer. */
 static enum oa_error begin_from(struct planning *p, const char *const *attentions, int count)
 {
-    if (!oa_parents_contest(p->options.train_init))
+    if (!oa_parents_comparison(p->options.train_init))
         return OA_OK;
     for (int i = 0; i < count; i++)
         OA_TRY(check_parent(p, attentions[i]));
@@ -153,7 +155,8 @@ static void add_row(const struct planning *p, const struct row *row, struct oa_t
 static void add_notes(const struct planning *p, struct oa_text *out)
 {
     for (int i = 0; i < p->count; i++)
-        oa_attention_notes(p->c, p->row[i].attention, oa_options_stacks(&p->options), &p->options, out);
+        oa_attention_notes(p->c, p->row[i].attention, oa_options_stacks(&p->options), &p->options,
+                           out);
 }
 
 /* What a step's time was taken from. */
@@ -166,8 +169,10 @@ static void add_time(const struct planning *p, const struct row *row, struct oa_
     oa_text_printf(out, "%s: ", row->attention);
     if (t->source == OA_TIME_PREDICTED) {
         oa_text_printf(out,
-                       "predicted, %s to %s: even a step of one row would take too long or too much memory here, so "
-                       "these are 1 and 4 times what arithmetic and memory traffic take at the measured rates.\n",
+                       "predicted, %s to %s: even a step of one row would take too long or too "
+                       "much memory here, so "
+                       "these are 1 and 4 times what arithmetic and memory traffic take at the "
+                       "measured rates.\n",
                        least, most);
         return;
     }
@@ -175,10 +180,11 @@ static void add_time(const struct planning *p, const struct row *row, struct oa_
                    t->steps == 1 ? "was" : "were");
     if (t->source == OA_TIME_SCALED)
         oa_text_printf(out,
-                       " with %ld of %ld micro-batches, %ld of %d rows and %ld of %ld layers; the whole step follows "
+                       " with %ld of %ld micro-batches, %ld of %d rows and %ld of %ld layers; the "
+                       "whole step follows "
                        "from what each operation has to do, %s to %s",
-                       t->accumulate, p->options.train_accumulate, t->rows, p->shape.typical.rows, t->layers,
-                       p->options.model_layers, least, most);
+                       t->accumulate, p->options.train_accumulate, t->rows, p->shape.typical.rows,
+                       t->layers, p->options.model_layers, least, most);
     else
         oa_text_printf(out, ", from %s to %s", least, most);
     oa_text_printf(out, "; %s of processor time.\n", oa_number_seconds(least, t->processor));
@@ -187,15 +193,17 @@ static void add_time(const struct planning *p, const struct row *row, struct oa_
 static void add_times(const struct planning *p, struct oa_text *out)
 {
     double busy = 0;
-    oa_text_printf(out, "\nTime a step, measured here with %d thread%s, set %s; validation comes on top.\n",
-                   oa_thread_count(p->c), oa_plural(oa_thread_count(p->c)), oa_isa_name(oa_context_isa(p->c)));
+    oa_text_printf(
+        out, "\nTime a step, measured here with %d thread%s, set %s; validation comes on top.\n",
+        oa_thread_count(p->c), oa_plural(oa_thread_count(p->c)), oa_isa_name(oa_context_isa(p->c)));
     for (int i = 0; i < p->count; i++) {
         add_time(p, &p->row[i], out);
         busy = fmax(busy, p->row[i].time.held_up);
     }
     if (busy > OA_BUSY)
         oa_text_printf(out,
-                       "The machine is busy: for up to %.0f %% of the time these steps waited for the processor, so "
+                       "The machine is busy: for up to %.0f %% of the time these steps waited for "
+                       "the processor, so "
                        "they take less on a quiet machine, and may take more on a busier one.\n",
                        100 * busy);
 }
@@ -209,10 +217,13 @@ static void text(const struct planning *p, int width, struct oa_text *out)
         snprintf(length, sizeof length, "%s", oa_number_seconds(number, o->train_seconds));
     else
         snprintf(length, sizeof length, "%ld steps", o->train_steps);
-    oa_text_printf(out, "%ld layer%s, width %ld, %ld head%s, context %ld, vocabulary %ld; %s tokens a step, %s, %s\n\n",
+    oa_text_printf(out,
+                   "%ld layer%s, width %ld, %ld head%s, context %ld, vocabulary %ld; %s tokens a "
+                   "step, %s, %s\n\n",
                    o->model_layers, oa_plural(o->model_layers), o->model_width, o->model_heads,
                    oa_plural(o->model_heads), o->model_context, p->row[0].plan.vocabulary,
-                   oa_number_si(number, p->row[0].plan.tokens), length, oa_precision_name(o->train_precision));
+                   oa_number_si(number, p->row[0].plan.tokens), length,
+                   oa_precision_name(o->train_precision));
     oa_table_init(&t, p->c, columns, COLUMNS);
     for (int i = 0; i < p->count; i++)
         add_row(p, &p->row[i], &t);
@@ -223,14 +234,17 @@ static void text(const struct planning *p, int width, struct oa_text *out)
         oa_rank_plans_text(p->c, p->row[i].attention, o, &p->row[i].ranks, width, out);
     for (int i = 0; i < p->count; i++)
         if (no_faster(p, &p->row[i]))
-            oa_text_printf(
-                out,
-                "%s will be no faster than softmax at %ld tokens: a step takes %.2f times its time, has %.2f "
-                "times its FLOPs, computes %.2f times as many with the masked pairs of tiles, and moves "
-                "%.2f times the bytes.\n",
-                p->row[i].attention, o->model_context, p->row[i].time.least / p->softmax.time.least,
-                p->row[i].plan.flops / p->softmax.plan.flops, p->row[i].plan.computed / p->softmax.plan.computed,
-                p->row[i].plan.bytes / p->softmax.plan.bytes);
+            oa_text_printf(out,
+                           "%s will be no faster than softmax at %ld tokens: a step takes %.2f "
+                           "times its time, has %.2f "
+                           "times its FLOPs, computes %.2f times as many with the masked pairs of "
+                           "tiles, and moves "
+                           "%.2f times the bytes.\n",
+                           p->row[i].attention, o->model_context,
+                           p->row[i].time.least / p->softmax.time.least,
+                           p->row[i].plan.flops / p->softmax.plan.flops,
+                           p->row[i].plan.computed / p->softmax.plan.computed,
+                           p->row[i].plan.bytes / p->softmax.plan.bytes);
     add_notes(p, out);
 }
 
@@ -238,8 +252,9 @@ static void text(const struct planning *p, int width, struct oa_text *out)
 
 static json_t *time_json(const struct oa_step_time *t)
 {
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I}", "source", oa_time_source_name(t->source), "least",
-                     t->least, "most", t->most, "processor", t->processor, "held_up", t->held_up, "steps", t->steps,
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I}", "source",
+                     oa_time_source_name(t->source), "least", t->least, "most", t->most,
+                     "processor", t->processor, "held_up", t->held_up, "steps", t->steps,
                      "accumulate", (json_int_t)t->accumulate, "rows", (json_int_t)t->rows, "layers",
                      (json_int_t)t->layers);
 }
@@ -251,11 +266,13 @@ static json_t *row_json(const struct planning *p, const struct row *row)
     oa_text_init(&notes, p->c);
     oa_attention_notes(p->c, row->attention, oa_options_stacks(&p->options), &p->options, &notes);
     json_t *root = json_pack(
-        "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:s}", "attention", row->attention, "trainable",
-        plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops, "computed_flops_per_step",
-        plan->computed, "bytes_per_step", plan->bytes, "memory_parameters", plan->memory_parameters, "memory_step",
-        plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->time.seconds, "seconds",
-        total_seconds(p, row), "no_faster_than_softmax", (int)no_faster(p, row), "notes", notes.s ? notes.s : "");
+        "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:s}", "attention", row->attention,
+        "trainable", plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops,
+        "computed_flops_per_step", plan->computed, "bytes_per_step", plan->bytes,
+        "memory_parameters", plan->memory_parameters, "memory_step",
+        plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->time.seconds,
+        "seconds", total_seconds(p, row), "no_faster_than_softmax", (int)no_faster(p, row), "notes",
+        notes.s ? notes.s : "");
     oa_text_free(&notes);
     json_object_set_new(root, "time", time_json(&row->time));
     if (row->ranks.count)
@@ -271,7 +288,8 @@ static json_t *plan_json(const struct planning *p)
     json_object_set_new(root, "vocabulary", json_integer(p->row[0].plan.vocabulary));
     json_object_set_new(root, "tokens_per_step", json_real(p->row[0].plan.tokens));
     json_object_set_new(root, "steps", json_integer(p->options.train_steps));
-    json_object_set_new(root, "precision", json_string(oa_precision_name(p->options.train_precision)));
+    json_object_set_new(root, "precision",
+                        json_string(oa_precision_name(p->options.train_precision)));
     json_object_set_new(root, "threads", json_integer(oa_thread_count(p->c)));
     json_object_set_new(root, "isa", json_string(oa_isa_name(oa_context_isa(p->c))));
     json_object_set_new(root, "peak_flops", json_real(p->rates.flops));
@@ -280,14 +298,15 @@ static json_t *plan_json(const struct planning *p)
     return root;
 }
 
-enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count, const struct oa_output *out)
+enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
+                      const struct oa_output *out)
 {
     oa_config all;
     struct planning p = { .c = config->context };
     OA_TRY(oa_status(p.c));
     OA_TRY(oa_config_begin_from(config, count == 0, &all));
     p.options = all.options;
-    if (p.options.compare_ranks > 1) /* of a contest: each of its runs has so many */
+    if (p.options.compare_ranks > 1) /* of a comparison: each of its runs has so many */
         p.options.cluster_ranks = p.options.compare_ranks;
     const char *own = all.options.model_attention;
     struct oa_text t;

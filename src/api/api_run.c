@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of a run, opened for use: config.json, tokenizer.json, and model.safetensors or, where the run has not
- * ended, its newest checkpoint. */
+ * The folder of a run, opened for use: config.json, tokenizer.json, and model.safetensors or, where
+ * the run has not ended, its newest checkpoint. */
 #include "api/api.h"
 
 /* Whether the run has ended: model.safetensors is there. One without it needs a checkpoint. */
@@ -9,14 +9,17 @@ static enum oa_error check_folder(oa_context *c, const char *folder, bool *ended
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "config.json"));
     if (!oa_file_exists(path))
-        return oa_fail(c, OA_IO, "%s holds no run: there is no config.json in it; 'orthant train --out %s' makes one",
-                       folder, folder);
+        return oa_fail(
+            c, OA_IO,
+            "%s holds no run: there is no config.json in it; 'orthant train --out %s' makes one",
+            folder, folder);
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
     *ended = oa_file_exists(path);
     if (*ended || oa_folder_has_checkpoint(c, folder))
         return OA_OK;
     return oa_fail(c, OA_IO,
-                   "%s: the run has not ended, there is neither model.safetensors nor a checkpoint; 'orthant train "
+                   "%s: the run has not ended, there is neither model.safetensors nor a "
+                   "checkpoint; 'orthant train "
                    "--resume --out %s' goes on with it",
                    folder, folder);
 }
@@ -29,20 +32,23 @@ static enum oa_error accept_any(void *argument, const struct oa_progress *p)
     return OA_OK;
 }
 
-/* A layout of blocks is in a finished model; a checkpoint relies on the file that its attention names, which nobody but
+/* A layout of blocks is in a finished model; a checkpoint relies on the file that its attention
+ * names, which nobody but
  * --resume opens: the folder may be another person's. */
 static enum oa_error check_sources(const struct oa_model *m, const char *folder)
 {
     for (int i = 0; i < m->store.count; i++)
         if (m->store.parameter[i]->source)
             return oa_fail(m->context, OA_UNSUPPORTED,
-                           "%s has not ended, and only a finished model holds the layout that its attention takes from "
+                           "%s has not ended, and only a finished model holds the layout that its "
+                           "attention takes from "
                            "a file; 'orthant train --resume --out %s' goes on with it",
                            folder, folder);
     return OA_OK;
 }
 
-static enum oa_error open_checkpoint(struct oa_trained *t, const char *folder, const struct oa_model_form *form)
+static enum oa_error open_checkpoint(struct oa_trained *t, const char *folder,
+                                     const struct oa_model_form *form)
 {
     struct oa_progress p = { 0 };
     double age;
@@ -55,12 +61,13 @@ static enum oa_error open_checkpoint(struct oa_trained *t, const char *folder, c
     return OA_OK;
 }
 
-static enum oa_error open_model(struct oa_trained *t, const char *folder, const struct oa_model_form *form, bool ended,
-                                bool finely)
+static enum oa_error open_model(struct oa_trained *t, const char *folder,
+                                const struct oa_model_form *form, bool ended, bool finely)
 {
     char path[OA_PATH];
     bool coarse = t->options.train_precision == OA_PRECISION_BF16;
-    OA_TRY(oa_device_open(t->context, finely && coarse ? OA_PRECISION_F32 : t->options.train_precision, false,
+    OA_TRY(oa_device_open(t->context,
+                          finely && coarse ? OA_PRECISION_F32 : t->options.train_precision, false,
                           &t->device));
     oa_tape_init(&t->tape, t->device);
     OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
@@ -68,7 +75,8 @@ static enum oa_error open_model(struct oa_trained *t, const char *folder, const 
                  : open_checkpoint(t, folder, form);
 }
 
-static enum oa_error open_trained(oa_context *c, const char *folder, bool finely, struct oa_trained *t)
+static enum oa_error open_trained(oa_context *c, const char *folder, bool finely,
+                                  struct oa_trained *t)
 {
     char path[OA_PATH];
     struct oa_model_form form;
@@ -83,8 +91,9 @@ static enum oa_error open_trained(oa_context *c, const char *folder, bool finely
     OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_load(c, path, &t->tokenizer));
     if (oa_tokenizer_size(t->tokenizer) > form.vocabulary)
-        return oa_fail(c, OA_FORMAT, "%s: the tokenizer has %ld tokens, the model only %ld: it is another run's", path,
-                       (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
+        return oa_fail(c, OA_FORMAT,
+                       "%s: the tokenizer has %ld tokens, the model only %ld: it is another run's",
+                       path, (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
     return open_model(t, folder, &form, ended, finely);
 }
 

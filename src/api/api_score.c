@@ -14,7 +14,9 @@ struct sides {
     const struct score_plan *plan;
 };
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static void close_files(struct oa_lines *files, int count)
 {
@@ -30,7 +32,8 @@ static void close_sides(struct sides *s)
     oa_free(s->references);
 }
 
-static enum oa_error open_files(oa_context *c, const char *const *path, int count, struct oa_lines **out)
+static enum oa_error open_files(oa_context *c, const char *const *path, int count,
+                                struct oa_lines **out)
 {
     *out = oa_alloc(c, (size_t)count * sizeof **out);
     if (!*out)
@@ -40,12 +43,14 @@ static enum oa_error open_files(oa_context *c, const char *const *path, int coun
     return OA_OK;
 }
 
-static enum oa_error same_count(oa_context *c, const struct oa_lines *first, const struct oa_lines *other)
+static enum oa_error same_count(oa_context *c, const struct oa_lines *first,
+                                const struct oa_lines *other)
 {
     if (first->count == other->count)
         return OA_OK;
     return oa_fail(c, OA_SHAPE,
-                   "%s has %ld lines, but %s has %ld: line i of each must belong together, an empty one where there is "
+                   "%s has %ld lines, but %s has %ld: line i of each must belong together, an "
+                   "empty one where there is "
                    "nothing",
                    first->name, first->count, other->name, other->count);
 }
@@ -71,11 +76,14 @@ static enum oa_error no_empty_line(oa_context *c, const struct oa_lines *lines)
 {
     for (long i = 0; i < lines->count; i++)
         if (lines->line[i].length == 0)
-            return oa_fail(c, OA_FORMAT, "%s: line %ld is empty, where a label should be", lines->name, i + 1);
+            return oa_fail(c, OA_FORMAT, "%s: line %ld is empty, where a label should be",
+                           lines->name, i + 1);
     return OA_OK;
 }
 
-/* ---- segments ---------------------------------------------------------------------------------------------------- */
+/* ---- segments
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void add_version(struct score_row *row, const char *package)
 {
@@ -101,15 +109,17 @@ static struct resampling_fields resampling_fields(const struct score_plan *p)
 {
     struct resampling_fields f = { "" };
     if (p->resample != SCORE_PLAIN)
-        snprintf(f.s, sizeof f.s, "|%s:%ld|seed:%llu", p->resample == SCORE_PAIRED_AR ? "ar" : "bs", p->samples,
-                 (unsigned long long)p->request->seed);
+        snprintf(f.s, sizeof f.s, "|%s:%ld|seed:%llu", p->resample == SCORE_PAIRED_AR ? "ar" : "bs",
+                 p->samples, (unsigned long long)p->request->seed);
     return f;
 }
 
-static void name_segments(const struct score_plan *p, const struct oa_metric *m, struct score_row *row)
+static void name_segments(const struct score_plan *p, const struct oa_metric *m,
+                          struct score_row *row)
 {
     oa_metric_title(m, &p->options, &row->title);
-    oa_metric_signature(m, &p->options, p->request->references, resampling_fields(p).s, &row->signature);
+    oa_metric_signature(m, &p->options, p->request->references, resampling_fields(p).s,
+                        &row->signature);
     row->decimals = decimals(p, is_sacrebleus(m) ? 1 : 4);
 }
 
@@ -123,7 +133,8 @@ static void add_precision_and_recall(struct score_row *row, double precision, do
 {
     add_part(row, "precision", precision);
     add_part(row, "recall", recall);
-    oa_text_printf(&row->verbose, "(P = %.*f R = %.*f)", row->decimals, precision, row->decimals, recall);
+    oa_text_printf(&row->verbose, "(P = %.*f R = %.*f)", row->decimals, precision, row->decimals,
+                   recall);
 }
 
 static void describe_segments(const struct oa_statistics *s, struct score_row *row)
@@ -138,8 +149,8 @@ static void describe_segments(const struct oa_statistics *s, struct score_row *r
     add_precision_and_recall(row, means[0], means[1]);
 }
 
-static enum oa_error resample(oa_context *c, const struct score_plan *p, const struct oa_statistics *system,
-                              struct oa_resample *out)
+static enum oa_error resample(oa_context *c, const struct score_plan *p,
+                              const struct oa_statistics *system, struct oa_resample *out)
 {
     int count = p->request->hypotheses;
     uint64_t seed = p->request->seed;
@@ -150,9 +161,11 @@ static enum oa_error resample(oa_context *c, const struct score_plan *p, const s
     if (p->resample == SCORE_PAIRED_AR)
         return oa_paired_randomisation(c, system, count, p->samples, seed, out);
     for (int k = 0; k < count; k++)
-        out[k] = (struct oa_resample){
-            .score = oa_statistics_score(&system[k]), .mean = NAN, .half = NAN, .p = NAN, .strict_p = NAN
-        };
+        out[k] = (struct oa_resample){ .score = oa_statistics_score(&system[k]),
+                                       .mean = NAN,
+                                       .half = NAN,
+                                       .p = NAN,
+                                       .strict_p = NAN };
     return OA_OK;
 }
 
@@ -161,8 +174,8 @@ static enum oa_error take_systems(oa_context *c, const struct sides *s, const st
 {
     const struct oa_score_request *r = s->plan->request;
     for (int k = 0; k < r->hypotheses; k++)
-        OA_TRY(oa_statistics_take(c, m, &s->plan->options, s->hypothesis[k].line, s->references, r->references,
-                                  s->hypothesis[k].count, &system[k]));
+        OA_TRY(oa_statistics_take(c, m, &s->plan->options, s->hypothesis[k].line, s->references,
+                                  r->references, s->hypothesis[k].count, &system[k]));
     return OA_OK;
 }
 
@@ -175,13 +188,15 @@ static void add_resamples(const struct score_plan *p, const struct oa_statistics
         row[k].p = found[k].p;
         row[k].strict_p = is_sacrebleus(system[k].metric) ? found[k].strict_p : NAN;
         if (p->resample != SCORE_PAIRED_AR && isnan(found[k].half))
-            oa_text_printf(&row[k].verbose, "%s(no interval: the score of some resamples is not defined)",
+            oa_text_printf(&row[k].verbose,
+                           "%s(no interval: the score of some resamples is not defined)",
                            row[k].verbose.length ? " " : "");
     }
 }
 
-static enum oa_error fill_rows(oa_context *c, const struct score_plan *p, const struct oa_statistics *system,
-                               struct oa_resample *found, struct score_row *row)
+static enum oa_error fill_rows(oa_context *c, const struct score_plan *p,
+                               const struct oa_statistics *system, struct oa_resample *found,
+                               struct score_row *row)
 {
     OA_TRY(resample(c, p, system, found));
     for (int k = 0; k < p->request->hypotheses; k++) {
@@ -194,8 +209,8 @@ static enum oa_error fill_rows(oa_context *c, const struct score_plan *p, const 
 }
 
 /* Rows of all systems for a metric; line by line its text goes to `lines` instead. */
-static enum oa_error score_segments(oa_context *c, const struct sides *s, const struct oa_metric *m, bool json,
-                                    struct score_row *row, struct oa_text *lines)
+static enum oa_error score_segments(oa_context *c, const struct sides *s, const struct oa_metric *m,
+                                    bool json, struct score_row *row, struct oa_text *lines)
 {
     int systems = s->plan->request->hypotheses;
     struct oa_statistics *system = oa_alloc(c, (size_t)systems * sizeof *system);
@@ -214,7 +229,9 @@ static enum oa_error score_segments(oa_context *c, const struct sides *s, const 
     return e;
 }
 
-/* ---- labels ------------------------------------------------------------------------------------------------------ */
+/* ---- labels
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_line positive_label(const struct score_plan *p)
 {
@@ -227,8 +244,10 @@ static void row_f1(const struct score_plan *p, const struct oa_f1 *f, struct sco
     row->score = f->f1;
     add_precision_and_recall(row, f->precision, f->recall);
     if (f->no_precision || f->no_recall)
-        oa_text_printf(&row->verbose, " (no division: %d without a hypothesis, %d without a reference; counted as 0)",
-                       f->no_precision, f->no_recall);
+        oa_text_printf(
+            &row->verbose,
+            " (no division: %d without a hypothesis, %d without a reference; counted as 0)",
+            f->no_precision, f->no_recall);
     oa_text_printf(&row->title, "F1");
     if (p->options.f1_average == OA_AVERAGE_BINARY) {
         oa_text_printf(&row->signature, "|average:binary|positive:");
@@ -263,26 +282,30 @@ static enum oa_error take_labels(oa_context *c, const struct sides *s, int syste
     return no_empty_line(c, &s->hypothesis[system]);
 }
 
-static enum oa_error count_labels(oa_context *c, const struct sides *s, int system, struct oa_classes *k)
+static enum oa_error count_labels(oa_context *c, const struct sides *s, int system,
+                                  struct oa_classes *k)
 {
     *k = (struct oa_classes){ .count = 0 };
     OA_TRY(take_labels(c, s, system));
-    return oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line, s->reference[0].count, k);
+    return oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line,
+                            s->reference[0].count, k);
 }
 
 static enum oa_error score_confusion(oa_context *c, const struct sides *s, struct score_row *row)
 {
     OA_TRY(take_labels(c, s, 0));
-    OA_TRY(oa_confusion_count(c, s->hypothesis[0].line, s->reference[0].line, s->reference[0].count, &row->confusion));
+    OA_TRY(oa_confusion_count(c, s->hypothesis[0].line, s->reference[0].line, s->reference[0].count,
+                              &row->confusion));
     row->decimals = decimals(s->plan, 4);
     oa_text_printf(&row->title, "confusion");
-    oa_text_printf(&row->signature, "n:%ld|classes:%d", s->reference[0].count, row->confusion.classes);
+    oa_text_printf(&row->signature, "n:%ld|classes:%d", s->reference[0].count,
+                   row->confusion.classes);
     add_version(row, "1.9.1");
     return OA_OK;
 }
 
-static enum oa_error score_labels(oa_context *c, const struct sides *s, enum score_kind kind, int system,
-                                  struct score_row *row)
+static enum oa_error score_labels(oa_context *c, const struct sides *s, enum score_kind kind,
+                                  int system, struct score_row *row)
 {
     struct oa_classes k;
     struct oa_f1 f1;
@@ -290,7 +313,8 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
     if (e == OA_OK && kind == SCORE_F1)
         e = oa_f1_of(c, &k, s->plan->options.f1_average, positive_label(s->plan), &f1);
     row->decimals = decimals(s->plan, 4);
-    oa_text_printf(&row->signature, "n:%ld|classes:%d%s", k.lines, k.count, resampling_fields(s->plan).s);
+    oa_text_printf(&row->signature, "n:%ld|classes:%d%s", k.lines, k.count,
+                   resampling_fields(s->plan).s);
     if (e == OA_OK && kind == SCORE_F1)
         row_f1(s->plan, &f1, row);
     else if (e == OA_OK && kind == SCORE_MCC)
@@ -302,9 +326,12 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
     return e;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * -----------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error correlate(oa_context *c, const struct sides *s, enum score_kind kind, int system, double *r)
+static enum oa_error correlate(oa_context *c, const struct sides *s, enum score_kind kind,
+                               int system, double *r)
 {
     double *x = NULL, *y = NULL;
     enum oa_error e = oa_lines_numbers(c, &s->hypothesis[system], &x);
@@ -317,8 +344,8 @@ static enum oa_error correlate(oa_context *c, const struct sides *s, enum score_
     return e;
 }
 
-static enum oa_error score_numbers(oa_context *c, const struct sides *s, enum score_kind kind, int system,
-                                   struct score_row *row)
+static enum oa_error score_numbers(oa_context *c, const struct sides *s, enum score_kind kind,
+                                   int system, struct score_row *row)
 {
     OA_TRY(correlate(c, s, kind, system, &row->score));
     row->decimals = decimals(s->plan, 4);
@@ -341,15 +368,16 @@ static const struct oa_metric *metric_of_rows(enum score_kind kind)
                                    : &oa_spearman_of_rows;
 }
 
-static enum oa_error number_rows_of_systems(oa_context *c, const struct sides *s, enum score_kind kind,
-                                            struct oa_statistics *system)
+static enum oa_error number_rows_of_systems(oa_context *c, const struct sides *s,
+                                            enum score_kind kind, struct oa_statistics *system)
 {
     double *x = NULL, *y = NULL;
     enum oa_error e = oa_lines_numbers(c, &s->reference[0], &y);
     for (int k = 0; k < s->plan->request->hypotheses && e == OA_OK; k++) {
         e = oa_lines_numbers(c, &s->hypothesis[k], &x);
         if (e == OA_OK)
-            e = oa_number_statistics(c, metric_of_rows(kind), x, y, s->reference[0].count, &system[k]);
+            e = oa_number_statistics(c, metric_of_rows(kind), x, y, s->reference[0].count,
+                                     &system[k]);
         oa_free(x);
         x = NULL;
     }
@@ -357,8 +385,8 @@ static enum oa_error number_rows_of_systems(oa_context *c, const struct sides *s
     return e;
 }
 
-static enum oa_error label_rows_of_systems(oa_context *c, const struct sides *s, enum score_kind kind,
-                                           struct oa_statistics *system)
+static enum oa_error label_rows_of_systems(oa_context *c, const struct sides *s,
+                                           enum score_kind kind, struct oa_statistics *system)
 {
     int systems = s->plan->request->hypotheses;
     const struct oa_line **hypothesis = oa_alloc(c, (size_t)systems * sizeof *hypothesis);
@@ -366,21 +394,24 @@ static enum oa_error label_rows_of_systems(oa_context *c, const struct sides *s,
         return OA_NO_MEMORY;
     for (int k = 0; k < systems; k++)
         hypothesis[k] = s->hypothesis[k].line;
-    enum oa_error e = oa_label_statistics(c, metric_of_rows(kind), &s->plan->options, hypothesis, systems,
-                                          s->reference[0].line, s->reference[0].count, positive_label(s->plan), system);
+    enum oa_error e = oa_label_statistics(c, metric_of_rows(kind), &s->plan->options, hypothesis,
+                                          systems, s->reference[0].line, s->reference[0].count,
+                                          positive_label(s->plan), system);
     oa_free(hypothesis);
     return e;
 }
 
 /* Means, intervals and p of rows whose scores are there. */
-static enum oa_error resample_values(oa_context *c, const struct sides *s, enum score_kind kind, struct score_row *row)
+static enum oa_error resample_values(oa_context *c, const struct sides *s, enum score_kind kind,
+                                     struct score_row *row)
 {
     int systems = s->plan->request->hypotheses;
     struct oa_statistics *system = oa_alloc(c, (size_t)systems * sizeof *system);
     struct oa_resample *found = oa_alloc(c, (size_t)systems * sizeof *found);
     enum oa_error e = OA_NO_MEMORY;
     if (system && found)
-        e = (kind >= SCORE_PEARSON ? number_rows_of_systems : label_rows_of_systems)(c, s, kind, system);
+        e = (kind >= SCORE_PEARSON ? number_rows_of_systems : label_rows_of_systems)(c, s, kind,
+                                                                                     system);
     if (e == OA_OK)
         e = resample(c, s->plan, system, found);
     if (e == OA_OK)
@@ -392,10 +423,12 @@ static enum oa_error resample_values(oa_context *c, const struct sides *s, enum 
     return e;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error score_item(oa_context *c, const struct sides *s, const struct score_item *item, bool json,
-                                struct score_row *row, struct oa_text *lines)
+static enum oa_error score_item(oa_context *c, const struct sides *s, const struct score_item *item,
+                                bool json, struct score_row *row, struct oa_text *lines)
 {
     int systems = s->plan->request->hypotheses;
     if (item->kind == SCORE_SEGMENTS)
@@ -403,7 +436,8 @@ static enum oa_error score_item(oa_context *c, const struct sides *s, const stru
     if (item->kind == SCORE_CONFUSION)
         return score_confusion(c, s, row);
     for (int k = 0; k < systems; k++)
-        OA_TRY((item->kind >= SCORE_PEARSON ? score_numbers : score_labels)(c, s, item->kind, k, &row[k]));
+        OA_TRY((item->kind >= SCORE_PEARSON ? score_numbers : score_labels)(c, s, item->kind, k,
+                                                                            &row[k]));
     return s->plan->resample == SCORE_PLAIN ? OA_OK : resample_values(c, s, item->kind, row);
 }
 
@@ -426,18 +460,20 @@ static void choose_tokens(oa_context *c, struct score_plan *p, const struct side
     if (bleu && oa_is_unspaced(&spacing)) {
         p->options.bleu_tokens = OA_TOKENS_CHAR;
         oa_log(c, 0,
-               "most of %s has no spaces between words: BLEU is of characters (tok:char); --tokenize 13a for words",
+               "most of %s has no spaces between words: BLEU is of characters (tok:char); "
+               "--tokenize 13a for words",
                s->reference[0].name);
     }
     if (rouge && oa_is_unread_by_rouge(&spacing))
-        oa_log(
-            c, 0,
-            "ROUGE reads letters from a to z and digits only, as rouge-score does, and most of %s is others: chrf or "
-            "bleu measure such text",
-            s->reference[0].name);
+        oa_log(c, 0,
+               "ROUGE reads letters from a to z and digits only, as rouge-score does, and most of "
+               "%s is others: chrf or "
+               "bleu measure such text",
+               s->reference[0].name);
 }
 
-/* Text that is already tokenised has its full stops alone, and gets a BLEU that nobody else's can be compared with. */
+/* Text that is already tokenised has its full stops alone, and gets a BLEU that nobody else's can
+ * be compared with. */
 static void warn_of_tokens(oa_context *c, const struct sides *s)
 {
     const struct score_plan *p = s->plan;
@@ -447,14 +483,15 @@ static void warn_of_tokens(oa_context *c, const struct sides *s)
         long lines = oa_tokenised_lines(s->hypothesis[k].line, s->hypothesis[k].count);
         if (lines >= MANY_TOKENISED)
             oa_log(c, 0,
-                   "%ld lines of %s end in a tokenised full stop (' .'): BLEU is of detokenised text; --force for no "
+                   "%ld lines of %s end in a tokenised full stop (' .'): BLEU is of detokenised "
+                   "text; --force for no "
                    "such notice",
                    lines, s->hypothesis[k].name);
     }
 }
 
-static enum oa_error score_all(oa_context *c, struct score_plan *p, struct sides *s, bool json, struct score_row *row,
-                               struct oa_text *text)
+static enum oa_error score_all(oa_context *c, struct score_plan *p, struct sides *s, bool json,
+                               struct score_row *row, struct oa_text *text)
 {
     int systems = p->request->hypotheses;
     OA_TRY(open_sides(c, s));
@@ -485,7 +522,8 @@ enum oa_error oa_score(oa_context *c, const struct oa_score_request *r, const st
     for (int i = 0; row && i < rows; i++)
         score_row_begin(&row[i], c);
     oa_text_init(&text, c);
-    enum oa_error e = row ? score_all(c, &plan, &sides, oa_wants_json(out), row, &text) : OA_NO_MEMORY;
+    enum oa_error e =
+        row ? score_all(c, &plan, &sides, oa_wants_json(out), row, &text) : OA_NO_MEMORY;
     for (int i = 0; row && i < rows; i++)
         score_row_free(&row[i]);
     oa_free(row);

@@ -23,7 +23,8 @@ enum oa_error oa_theory(const oa_config *config, const char *page, const struct 
     OA_TRY(oa_status(c));
     if (page)
         OA_TRY(oa_file_check(c, page));
-    enum oa_error e = oa_theory_measure(c, config->options.model_width, config->options.model_heads, &t);
+    enum oa_error e =
+        oa_theory_measure(c, config->options.model_width, config->options.model_heads, &t);
     if (e == OA_OK && page)
         e = write_page(c, &t, page);
     oa_text_init(&text, c);

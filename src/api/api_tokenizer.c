@@ -10,10 +10,12 @@ static enum oa_error report_made(oa_context *c, const struct oa_tokenizer *tok, 
     struct oa_text t;
     oa_text_init(&t, c);
     if (oa_wants_json(out))
-        oa_json_add(&t, json_pack("{s:o, s:s, s:i}", "path", oa_json_name(c, path), "kind", oa_tokenizer_kind_name(tok),
-                                  "tokens", (int)oa_tokenizer_size(tok)));
+        oa_json_add(&t,
+                    json_pack("{s:o, s:s, s:i}", "path", oa_json_name(c, path), "kind",
+                              oa_tokenizer_kind_name(tok), "tokens", (int)oa_tokenizer_size(tok)));
     else
-        oa_text_printf(&t, "%s: %s, %d tokens\n", path, oa_tokenizer_kind_name(tok), (int)oa_tokenizer_size(tok));
+        oa_text_printf(&t, "%s: %s, %d tokens\n", path, oa_tokenizer_kind_name(tok),
+                       (int)oa_tokenizer_size(tok));
     return oa_emit(out, &t);
 }
 
@@ -22,17 +24,20 @@ static enum oa_error check_output(oa_context *c, const char *files, const char *
 {
     char *list = oa_copy_text(c, files ? files : ""), *rest = NULL;
     bool same = false;
-    for (char *file = list ? strtok_r(list, ", ", &rest) : NULL; file; file = strtok_r(NULL, ", ", &rest))
+    for (char *file = list ? strtok_r(list, ", ", &rest) : NULL; file;
+         file = strtok_r(NULL, ", ", &rest))
         same = same || oa_same_file(file, path);
     oa_free(list);
     if (same)
-        return oa_fail(c, OA_ARGUMENT,
-                       "%s is one of the texts, which the tokenizer would replace: write to another file", path);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "%s is one of the texts, which the tokenizer would replace: write to another file",
+            path);
     return oa_status(c);
 }
 
-enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files, const char *path,
-                                const struct oa_output *out)
+enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files,
+                                const char *path, const struct oa_output *out)
 {
     struct oa_tokenizer *tok;
     OA_TRY(oa_status(c));

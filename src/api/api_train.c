@@ -17,15 +17,18 @@ static enum oa_error check_same(const oa_config *config, const char *folder)
     OA_TRY(oa_same_options(config->context, folder, &before.options, &config->options));
     double was = before.options.train_seconds, is = config->options.train_seconds;
     if (was != is)
-        oa_log(config->context, 0, "%s: train.seconds was %g and is now %g: the learning rate follows the new schedule",
+        oa_log(config->context, 0,
+               "%s: train.seconds was %g and is now %g: the learning rate follows the new schedule",
                folder, was, is);
     else if (is <= 0 && before.options.train_steps != config->options.train_steps)
-        oa_log(config->context, 0, "%s: train.steps was %ld and is now %ld: the learning rate follows the new schedule",
+        oa_log(config->context, 0,
+               "%s: train.steps was %ld and is now %ld: the learning rate follows the new schedule",
                folder, before.options.train_steps, config->options.train_steps);
     return OA_OK;
 }
 
-/* A start that failed before its first step may have left options and a tokenizer: they are in nobody's way. */
+/* A start that failed before its first step may have left options and a tokenizer: they are in
+ * nobody's way. */
 static enum oa_error check_folder(const oa_config *config, const char *folder, int resume)
 {
     char path[OA_PATH];
@@ -33,7 +36,8 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
     OA_TRY(oa_folder_check_outside(c, folder));
     OA_TRY(oa_initial_check(c, &config->options, folder));
     if (config->overwrite && resume)
-        return oa_fail(c, OA_ARGUMENT, "a run either goes on (--resume) or begins anew (--overwrite)");
+        return oa_fail(c, OA_ARGUMENT,
+                       "a run either goes on (--resume) or begins anew (--overwrite)");
     if (config->overwrite)
         return oa_overwrite_check(c, folder, OA_MADE_RUN);
     OA_TRY(oa_folder_check_kind(c, folder, OA_MADE_RUN));
@@ -44,13 +48,15 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
     }
     if (!resume)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s holds a run already; --resume goes on with it, another --out begins a new one, --overwrite "
+                       "%s holds a run already; --resume goes on with it, another --out begins a "
+                       "new one, --overwrite "
                        "removes it",
                        folder);
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
     if (oa_file_exists(path) && !oa_folder_has_checkpoint(c, folder))
         return oa_fail(c, OA_ARGUMENT,
-                       "%s holds a model that is ready, and no checkpoint to go on from: train into a new folder, or "
+                       "%s holds a model that is ready, and no checkpoint to go on from: train "
+                       "into a new folder, or "
                        "remove %s to begin again",
                        folder, path);
     return check_same(config, folder);
@@ -72,8 +78,9 @@ static void validated_text(const struct outcome *o, struct oa_text *t)
 {
     bool tokens = oa_predicts_tokens(o->work), text = !oa_reads_examples(o->work);
     if (isfinite(o->scores.loss)) {
-        oa_text_printf(t, "validated       %.0f of the %.0f %s of the validation %s\n", o->scores.tokens, o->targets,
-                       tokens ? "tokens" : "examples", text ? "text" : "data");
+        oa_text_printf(t, "validated       %.0f of the %.0f %s of the validation %s\n",
+                       o->scores.tokens, o->targets, tokens ? "tokens" : "examples",
+                       text ? "text" : "data");
         oa_scores_text(&o->scores, o->work, t);
     } else
         oa_text_printf(t, "loss            not known: there %s\n",
@@ -87,17 +94,19 @@ static void tested_text(const struct outcome *o, struct oa_text *t)
     const struct oa_measure *m = o->work->task->measures;
     if (!test->made)
         return;
-    oa_text_printf(t, "tested          %.0f %s of the test %s, which nothing was chosen by\n", test->targets,
-                   oa_predicts_tokens(o->work) ? "tokens" : "examples", oa_reads_examples(o->work) ? "data" : "text");
+    oa_text_printf(t, "tested          %.0f %s of the test %s, which nothing was chosen by\n",
+                   test->targets, oa_predicts_tokens(o->work) ? "tokens" : "examples",
+                   oa_reads_examples(o->work) ? "data" : "text");
     oa_text_printf(t, "test loss       %.4f %s\n", test->loss, m->unit);
     if (oa_predicts_tokens(o->work))
         oa_text_printf(t, "test perplexity %.4f a token\n", test->perplexity);
     if (isfinite(test->bits_per_byte))
-        oa_text_printf(t, "test bits       %.4f a character, %.4f a byte\n", test->bits_per_character,
-                       test->bits_per_byte);
+        oa_text_printf(t, "test bits       %.4f a character, %.4f a byte\n",
+                       test->bits_per_character, test->bits_per_byte);
     for (int i = 1; m[i].name; i++)
         if (isfinite(test->scores[i]))
-            oa_text_printf(t, "test %-10s %.*f %s\n", m[i].name, m[i].decimals, test->scores[i], m[i].unit);
+            oa_text_printf(t, "test %-10s %.*f %s\n", m[i].name, m[i].decimals, test->scores[i],
+                           m[i].unit);
 }
 
 static void started_text(const struct outcome *o, struct oa_text *t)
@@ -106,7 +115,8 @@ static void started_text(const struct outcome *o, struct oa_text *t)
         return;
     oa_text_printf(t, "\nstarted from    ");
     oa_name_add(t, o->options->train_init);
-    oa_text_printf(t, ": %d of %d tensors (" OA_INITIAL_FILE ")", o->started.taken, o->started.count);
+    oa_text_printf(t, ": %d of %d tensors (" OA_INITIAL_FILE ")", o->started.taken,
+                   o->started.count);
 }
 
 static void outcome_text(const struct outcome *o, struct oa_text *t)
@@ -121,14 +131,17 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
     if (o->options->train_patience > 0 && run->steps < o->options->train_steps)
         oa_text_printf(t, ", stopped early of %ld", o->options->train_steps);
     oa_text_printf(t, "\n");
-    oa_text_printf(t, "time            %.1f s, %.1f s of processor time, %.0f tokens/s\n", run->seconds,
-                   run->processor_seconds, run->tokens_per_second);
+    oa_text_printf(t, "time            %.1f s, %.1f s of processor time, %.0f tokens/s\n",
+                   run->seconds, run->processor_seconds, run->tokens_per_second);
     oa_text_printf(t, "memory          %.1f MiB\n", run->peak_memory / 1048576);
     if (run->best_step)
-        oa_text_printf(t, "kept            the model of step %ld, best of the validations every %ld steps\n",
-                       run->best_step, o->options->train_eval_every);
+        oa_text_printf(
+            t, "kept            the model of step %ld, best of the validations every %ld steps\n",
+            run->best_step, o->options->train_eval_every);
     if (run->averaged)
-        oa_text_printf(t, "kept            the mean of the weights at the last %d of the validations every %ld steps\n",
+        oa_text_printf(t,
+                       "kept            the mean of the weights at the last %d of the validations "
+                       "every %ld steps\n",
                        run->averaged, o->options->train_eval_every);
     validated_text(o, t);
     tested_text(o, t);
@@ -139,18 +152,23 @@ static json_t *outcome_json(oa_context *c, const struct outcome *o)
     const struct oa_run *run = o->run;
     bool tokens = oa_predicts_tokens(o->work);
     json_t *root =
-        json_pack("{s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", oa_json_name(c, o->folder),
-                  "attention", o->options->model_attention, "seed", (json_int_t)run->seed, "steps",
-                  (json_int_t)run->steps, "training_tokens", run->tokens, "seconds", run->seconds, "processor_seconds",
-                  run->processor_seconds, tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
-                  tokens ? "validation_text_tokens" : "validation_data_examples", o->targets, "tokens_per_second",
-                  run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
-    json_object_set_new(root, "averaged", run->averaged ? json_integer(run->averaged) : json_null());
-    json_object_set_new(root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
+        json_pack("{s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run",
+                  oa_json_name(c, o->folder), "attention", o->options->model_attention, "seed",
+                  (json_int_t)run->seed, "steps", (json_int_t)run->steps, "training_tokens",
+                  run->tokens, "seconds", run->seconds, "processor_seconds", run->processor_seconds,
+                  tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
+                  tokens ? "validation_text_tokens" : "validation_data_examples", o->targets,
+                  "tokens_per_second", run->tokens_per_second, "flops", run->flops, "peak_memory",
+                  run->peak_memory);
+    json_object_set_new(root, "averaged",
+                        run->averaged ? json_integer(run->averaged) : json_null());
+    json_object_set_new(root, "best_step",
+                        run->best_step ? json_integer(run->best_step) : json_null());
     if (o->options->train_init[0])
         json_object_set_new(root, "started_from",
-                            json_pack("{s:o, s:i, s:i}", "run", oa_json_name(c, o->options->train_init),
-                                      "tensors_taken", o->started.taken, "tensors", o->started.count));
+                            json_pack("{s:o, s:i, s:i}", "run",
+                                      oa_json_name(c, o->options->train_init), "tensors_taken",
+                                      o->started.taken, "tensors", o->started.count));
     if (oa_reads_examples(o->work))
         json_object_set_new(root, "task", json_string(o->work->task->name));
     oa_scores_json(&o->scores, o->work, root);
@@ -173,24 +191,29 @@ static enum oa_error say_size(const oa_config *config, const struct oa_workload 
 {
     struct oa_plan plan;
     OA_TRY(oa_plan_workload(config->context, &config->options, work, &plan));
-    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %.0f training %s",
+    oa_log(config->context, 2,
+           "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %.0f training %s",
            config->options.model_attention, plan.trainable, plan.frozen, plan.vocabulary,
-           oa_workload_side(work, OA_TRAINING).targets, oa_predicts_tokens(work) ? "tokens" : "examples");
+           oa_workload_side(work, OA_TRAINING).targets,
+           oa_predicts_tokens(work) ? "tokens" : "examples");
     return OA_OK;
 }
 
 static enum oa_error check_ranks(const oa_config *config)
 {
-    long asked = config->options.cluster_ranks, there = oa_rank_count(oa_context_cluster(config->context));
+    long asked = config->options.cluster_ranks,
+         there = oa_rank_count(oa_context_cluster(config->context));
     if (asked == 0 || asked == there)
         return OA_OK;
-    return oa_fail(config->context, OA_ARGUMENT,
-                   "cluster.ranks is %ld, and there %s %ld: start as many, mpirun -n %ld orthant train …", asked,
-                   there == 1 ? "is" : "are", there, asked);
+    return oa_fail(
+        config->context, OA_ARGUMENT,
+        "cluster.ranks is %ld, and there %s %ld: start as many, mpirun -n %ld orthant train …",
+        asked, there == 1 ? "is" : "are", there, asked);
 }
 
-static enum oa_error run(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
-                         const struct oa_output *out, struct oa_workload *work, struct oa_run *result)
+static enum oa_error run(const oa_config *config, const char *folder, int resume,
+                         struct oa_scores *scores, const struct oa_output *out,
+                         struct oa_workload *work, struct oa_run *result)
 {
     struct oa_cluster *cluster = oa_context_cluster(config->context);
     struct oa_train_request request = { .options = &config->options,
@@ -205,17 +228,19 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
     OA_TRY(oa_cluster_agree(cluster, check_ranks(config)));
     OA_TRY(oa_check_training_data(config->context, &config->options));
     /* before a long text is read */
-    OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),
-                             &config->options));
+    OA_TRY(oa_attention_warn(config->context, config->options.model_attention,
+                             oa_options_stacks(&config->options), &config->options));
     oa_config_say_preset(config);
     oa_remarks(config->context, &config->options);
     if (config->options.compare_metric[0] && !oa_best_wanted(&config->options))
         oa_log(config->context, 0,
-               "compare.metric has no effect here without train.keep_best or train.patience, which go by it");
-    OA_TRY(
-        oa_same_everywhere(cluster, &config->options, work, oa_workload_open(config->context, &config->options, work)));
+               "compare.metric has no effect here without train.keep_best or train.patience, which "
+               "go by it");
+    OA_TRY(oa_same_everywhere(cluster, &config->options, work,
+                              oa_workload_open(config->context, &config->options, work)));
     OA_TRY(say_size(config, work));
-    OA_TRY(oa_initial_say(config->context, &config->options, work, config->options.model_attention, &started));
+    OA_TRY(oa_initial_say(config->context, &config->options, work, config->options.model_attention,
+                          &started));
     OA_TRY(oa_train_run(config->context, &request, result));
     if (oa_rank_of(cluster) != 0)
         return OA_OK;
@@ -231,15 +256,16 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
     return report(config->context, &o, out);
 }
 
-static enum oa_error open_folder(const oa_config *config, const char *folder, int resume, struct oa_lock **lock)
+static enum oa_error open_folder(const oa_config *config, const char *folder, int resume,
+                                 struct oa_lock **lock)
 {
     OA_TRY(oa_directory_check(config->context, folder));
     if (resume && !oa_file_exists(folder))
-        return oa_fail(
-            config->context, OA_ARGUMENT,
-            "--resume: there is no folder %s, so no run to go on with; leave --resume out to begin one there, "
-            "or make the folder first where a script always gives --resume",
-            folder);
+        return oa_fail(config->context, OA_ARGUMENT,
+                       "--resume: there is no folder %s, so no run to go on with; leave --resume "
+                       "out to begin one there, "
+                       "or make the folder first where a script always gives --resume",
+                       folder);
     OA_TRY(oa_folder_lock(config->context, folder, lock));
     enum oa_error e = check_folder(config, folder, resume);
     if (e == OA_OK)
@@ -249,7 +275,8 @@ static enum oa_error open_folder(const oa_config *config, const char *folder, in
     return e;
 }
 
-/* What a run that goes on has of its own where the caller did not choose it: programs of before had other defaults. */
+/* What a run that goes on has of its own where the caller did not choose it: programs of before had
+ * other defaults. */
 static enum oa_error take_recorded(oa_config *config, const char *folder)
 {
     static const char *const keys[] = { "data.train", "data.stratify", "train.warmup" };
@@ -270,8 +297,9 @@ static enum oa_error take_recorded(oa_config *config, const char *folder)
     return oa_status(config->context);
 }
 
-static enum oa_error train_in(const oa_config *given, const char *folder, int resume, struct oa_scores *scores,
-                              const struct oa_output *out, struct oa_workload *work, struct oa_run *result)
+static enum oa_error train_in(const oa_config *given, const char *folder, int resume,
+                              struct oa_scores *scores, const struct oa_output *out,
+                              struct oa_workload *work, struct oa_run *result)
 {
     oa_config config;
     struct oa_cluster *cluster = oa_context_cluster(given->context);
@@ -279,8 +307,8 @@ static enum oa_error train_in(const oa_config *given, const char *folder, int re
     return run(&config, folder, resume, scores, out, work, result);
 }
 
-enum oa_error oa_train(const oa_config *asked, const char *folder, int resume, struct oa_scores *scores,
-                       const struct oa_output *out)
+enum oa_error oa_train(const oa_config *asked, const char *folder, int resume,
+                       struct oa_scores *scores, const struct oa_output *out)
 {
     oa_config with = *asked;
     const oa_config *config = &with;

@@ -17,17 +17,20 @@ struct translation {
 
 /* ---- opening ---- */
 
-static enum oa_error check_task(const struct translation *x, const char *folder, const struct oa_task *task)
+static enum oa_error check_task(const struct translation *x, const char *folder,
+                                const struct oa_task *task)
 {
     if (task && oa_task_writes(task))
         return OA_OK;
     return oa_fail(x->t.context, OA_ARGUMENT,
-                   "%s was trained for the task \"%s\", which writes no text for a line; translate takes runs of "
+                   "%s was trained for the task \"%s\", which writes no text for a line; translate "
+                   "takes runs of "
                    "translate, summarize and dialogue",
                    folder, x->t.options.data_task);
 }
 
-static enum oa_error open_translation(struct translation *x, const oa_config *config, const char *folder)
+static enum oa_error open_translation(struct translation *x, const oa_config *config,
+                                      const char *folder)
 {
     int best = x->r->best ? x->r->best : 1;
     if (best > config->options.decode_beam)
@@ -56,17 +59,19 @@ struct answered {
     const struct oa_hypothesis *found;
 };
 
-static enum oa_error find_links(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
-                                struct oa_links *out)
+static enum oa_error find_links(struct translation *x, const struct answered *a,
+                                const struct oa_hypothesis *h, struct oa_links *out)
 {
     const struct oa_id_lists *s = &a->line->coded.source;
-    struct oa_sequences source = { .rows = 1, .length = (long)s->start[1], .ids = s->ids, .words = s->words };
+    struct oa_sequences source = {
+        .rows = 1, .length = (long)s->start[1], .ids = s->ids, .words = s->words
+    };
     return oa_links_find(&x->t, &source, h->ids, h->count, out);
 }
 
 /* As Pharaoh has them: "0-0 2-1". */
-static enum oa_error add_links(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
-                               struct oa_text *out)
+static enum oa_error add_links(struct translation *x, const struct answered *a,
+                               const struct oa_hypothesis *h, struct oa_text *out)
 {
     struct oa_links l;
     if (!x->r->alignment)
@@ -107,8 +112,8 @@ static enum oa_error say_list(struct translation *x, const struct answered *a, s
     return OA_OK;
 }
 
-static enum oa_error set_links(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
-                               json_t *to)
+static enum oa_error set_links(struct translation *x, const struct answered *a,
+                               const struct oa_hypothesis *h, json_t *to)
 {
     struct oa_links l;
     if (!x->r->alignment)
@@ -116,14 +121,15 @@ static enum oa_error set_links(struct translation *x, const struct answered *a, 
     enum oa_error e = find_links(x, a, h, &l);
     json_t *list = json_array();
     for (long i = 0; i < l.count; i++)
-        json_array_append_new(list, json_pack("[i, i]", (int)l.link[i].source, (int)l.link[i].target));
+        json_array_append_new(list,
+                              json_pack("[i, i]", (int)l.link[i].source, (int)l.link[i].target));
     json_object_set_new(to, "alignment", list);
     oa_free(l.link);
     return e;
 }
 
-static enum oa_error hypothesis_json(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
-                                     json_t *to)
+static enum oa_error hypothesis_json(struct translation *x, const struct answered *a,
+                                     const struct oa_hypothesis *h, json_t *to)
 {
     struct oa_text text;
     oa_text_init(&text, x->t.context);
@@ -192,7 +198,8 @@ static enum oa_error next_block(struct translation *x, bool *more)
     struct oa_hypothesis *found = oa_alloc(x->t.context, room * sizeof *found);
     enum oa_error e = OA_NO_MEMORY;
     if (found)
-        e = oa_input_lines_read(&x->lines, x->r->at_once ? 1 : OA_SIDE_BY_SIDE, x->source, &x->count, more);
+        e = oa_input_lines_read(&x->lines, x->r->at_once ? 1 : OA_SIDE_BY_SIDE, x->source,
+                                &x->count, more);
     if (e == OA_OK)
         e = write_block(x, found);
     if (found)
@@ -208,9 +215,11 @@ static void account(const struct translation *x)
     oa_input_lines_account(&x->lines);
     if (x->unended)
         oa_log(x->t.context, 0,
-               "%llu of %llu outputs did not end within the %ld tokens that the model writes (model.context): they are "
+               "%llu of %llu outputs did not end within the %ld tokens that the model writes "
+               "(model.context): they are "
                "cut there, and their log p is without an end",
-               (unsigned long long)x->unended, (unsigned long long)x->written, x->t.options.model_context - 1);
+               (unsigned long long)x->unended, (unsigned long long)x->written,
+               x->t.options.model_context - 1);
 }
 
 static enum oa_error translate(struct translation *x, const oa_config *config, const char *folder)
@@ -223,8 +232,8 @@ static enum oa_error translate(struct translation *x, const oa_config *config, c
     return OA_OK;
 }
 
-enum oa_error oa_translate(const oa_config *config, const char *folder, const struct oa_translate_request *request,
-                           const struct oa_output *out)
+enum oa_error oa_translate(const oa_config *config, const char *folder,
+                           const struct oa_translate_request *request, const struct oa_output *out)
 {
     struct translation x = { .t = { .context = config->context }, .r = request, .out = out };
     OA_TRY(oa_status(config->context));

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A contest that goes on until its questions are answered: rounds of runs, each wanted by the statistics of those
- * before (report/until.c), within a budget of time. The time of a round that is predicted is that of the runs before
- * it; it is all that is not decided by finished runs alone. */
+ * A comparison that goes on until its questions are answered: rounds of runs, each wanted by the
+ * statistics of those before (report/until.c), within a budget of time. The time of a round that is
+ * predicted is that of the runs before it; it is all that is not decided by finished runs alone. */
 #include "api/api_until.h"
 
-#include "contest/spending.h"
+#include "compare/spending.h"
 
 struct until {
     oa_context *c;
     const char *folder;
-    struct oa_contest *k;
-    struct contest *held;
+    struct oa_comparison *k;
+    struct comparison *held;
     struct oa_cell *cells; /* of the round */
     int wanted;
     double began;                   /* clock: of this call */
@@ -24,8 +24,9 @@ static double spent(const struct until *u)
     return u->before.clock + oa_clock() - u->began;
 }
 
-/* Mean training time of the runs that there are: of one attention, or (entry < 0) of all. 0: none. */
-static double seconds_a_run(const struct oa_contest *k, int entry)
+/* Mean training time of the runs that there are: of one attention, or (entry < 0) of all. 0: none.
+ */
+static double seconds_a_run(const struct oa_comparison *k, int entry)
 {
     double sum = 0;
     int n = 0;
@@ -38,13 +39,14 @@ static double seconds_a_run(const struct oa_contest *k, int entry)
     return n ? sum / n : 0;
 }
 
-/* What the round will take by the clock: training time, and what came with it in the rounds before. */
+/* What the round will take by the clock: training time, and what came with it in the rounds before.
+ */
 static double predicted(const struct until *u)
 {
     double training = 0, all = seconds_a_run(u->k, -1);
     for (int i = 0; i < u->wanted; i++) {
         double own = seconds_a_run(u->k, u->cells[i].entry);
-        if (!oa_contest_has(u->held, &u->cells[i]))
+        if (!oa_comparison_has(u->held, &u->cells[i]))
             training += own > 0 ? own : all;
     }
     return u->now.training > 0 ? training * u->now.rounds / u->now.training : training;
@@ -54,7 +56,7 @@ static int to_train(const struct until *u)
 {
     int n = 0;
     for (int i = 0; i < u->wanted; i++)
-        n += !oa_contest_has(u->held, &u->cells[i]);
+        n += !oa_comparison_has(u->held, &u->cells[i]);
     return n;
 }
 
@@ -62,7 +64,8 @@ static int to_train(const struct until *u)
 static bool affordable(const struct until *u)
 {
     double budget = u->k->until.budget;
-    return budget <= 0 || u->k->until.rounds == 0 || to_train(u) == 0 || spent(u) + predicted(u) <= budget;
+    return budget <= 0 || u->k->until.rounds == 0 || to_train(u) == 0 ||
+           spent(u) + predicted(u) <= budget;
 }
 
 static enum oa_error save(struct until *u)
@@ -80,7 +83,8 @@ static void add_open(const struct until *u, const struct oa_summary *s, struct o
         oa_text_printf(out, "the first %d seeds of each", u->k->until.least);
     for (int i = 0; i < u->k->count && s; i++)
         if (oa_question_open(u->k, s, i)) {
-            oa_text_printf(out, "%s%s", *before ? before : "open: ", oa_entry_name(&u->k->entries[i]));
+            oa_text_printf(out, "%s%s",
+                           *before ? before : "open: ", oa_entry_name(&u->k->entries[i]));
             before = ", ";
         }
 }
@@ -99,7 +103,9 @@ static void announce(const struct until *u, const struct oa_summary *s)
         oa_text_printf(&line, ", about %s", oa_number_seconds(number, predicted(u)));
     if (u->k->until.budget > 0)
         oa_text_printf(&line, "; %s of the budget remain",
-                       oa_number_seconds(number, u->k->until.budget > spent(u) ? u->k->until.budget - spent(u) : 0));
+                       oa_number_seconds(number, u->k->until.budget > spent(u)
+                                                     ? u->k->until.budget - spent(u)
+                                                     : 0));
     oa_log(u->c, 2, "%s", line.s ? line.s : "");
     oa_text_free(&line);
 }
@@ -118,9 +124,9 @@ static enum oa_error make_round(struct until *u)
     double began = oa_clock();
     bool *had = oa_alloc(u->c, ((size_t)u->wanted + 1) * sizeof *had);
     for (int i = 0; i < u->wanted && had; i++)
-        had[i] = oa_contest_has(u->held, &u->cells[i]);
+        had[i] = oa_comparison_has(u->held, &u->cells[i]);
     bool trains = to_train(u) > 0;
-    enum oa_error e = had ? oa_contest_make(u->held, u->cells, u->wanted) : OA_NO_MEMORY;
+    enum oa_error e = had ? oa_comparison_make(u->held, u->cells, u->wanted) : OA_NO_MEMORY;
     if (e == OA_OK && trains) {
         u->now.rounds += oa_clock() - began;
         u->now.training += training_time(u, had);
@@ -130,7 +136,8 @@ static enum oa_error make_round(struct until *u)
     return e;
 }
 
-/* The statistics of the runs so far, the runs that they ask for, and these runs. *over: there are no more. */
+/* The statistics of the runs so far, the runs that they ask for, and these runs. *over: there are
+ * no more. */
 static enum oa_error one_round(struct until *u, bool *over)
 {
     struct oa_summary s;
@@ -148,8 +155,8 @@ static enum oa_error one_round(struct until *u, bool *over)
     return e == OA_OK && !*over ? make_round(u) : e;
 }
 
-/* Seeds that nobody has are no columns of the contest. */
-static void trim(struct oa_contest *k)
+/* Seeds that nobody has are no columns of the comparison. */
+static void trim(struct oa_comparison *k)
 {
     int most = 0;
     for (int i = 0; i < k->count; i++) {
@@ -172,7 +179,8 @@ static enum oa_error all_rounds(struct until *u)
     return e;
 }
 
-/* A stop in the middle of a round is counted, too; what a kill takes away is the time since the round began. */
+/* A stop in the middle of a round is counted, too; what a kill takes away is the time since the
+ * round began. */
 static enum oa_error spend(struct until *u)
 {
     OA_TRY(oa_spending_read(u->c, u->folder, &u->before));
@@ -183,15 +191,16 @@ static enum oa_error spend(struct until *u)
     return e;
 }
 
-enum oa_error oa_contest_until(oa_context *c, const struct oa_contest_request *r, double began, struct oa_contest *k)
+enum oa_error oa_comparison_until(oa_context *c, const struct oa_comparison_request *r,
+                                  double began, struct oa_comparison *k)
 {
     struct until u = { .c = c, .folder = r->folder, .k = k, .began = began };
-    enum oa_error e = oa_contest_open(c, r, k, &u.held);
+    enum oa_error e = oa_comparison_open(c, r, k, &u.held);
     if (e == OA_OK)
         e = spend(&u);
     if (e == OA_OK)
-        e = oa_contest_finish(u.held);
-    oa_contest_close(u.held);
+        e = oa_comparison_finish(u.held);
+    oa_comparison_close(u.held);
     if (e == OA_OK)
         trim(k);
     return e;

@@ -3,7 +3,8 @@
 #include "api/api.h"
 #include "verify/verify.h"
 
-static enum oa_error prove(oa_context *c, const char *spec, int quick, struct oa_proof *p, const struct oa_output *out)
+static enum oa_error prove(oa_context *c, const char *spec, int quick, struct oa_proof *p,
+                           const struct oa_output *out)
 {
     struct oa_text t;
     OA_TRY(oa_proof_make(c, spec, quick != 0, NULL, p));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One attention layer for programs: a store, a tape and the layer of the attention folder behind arrays of reals. */
+ * One attention layer for programs: a store, a tape and the layer of the attention folder behind
+ * arrays of reals. */
 #include "api/api.h"
 #include "attention/layer/rig.h"
 
@@ -21,17 +22,23 @@ struct oa_attention_state {
 
 /* ---- opening ---- */
 
-static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f, enum oa_precision *precision)
+static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f,
+                                enum oa_precision *precision)
 {
     OA_TRY(oa_check_reserved(c, "oa_attention_form", f->reserved, 4));
     if (f->width < 1 || f->heads < 1 || f->length < 1 || f->width % f->heads)
-        return oa_fail(c, OA_SHAPE, "width %ld, %ld heads, length %ld: each must be positive, and heads divide width",
-                       f->width, f->heads, f->length);
+        return oa_fail(
+            c, OA_SHAPE,
+            "width %ld, %ld heads, length %ld: each must be positive, and heads divide width",
+            f->width, f->heads, f->length);
     if (f->memory_length < 0 || (f->memory_length && !f->cross))
-        return oa_fail(c, OA_SHAPE, "a memory of %ld tokens: only cross-attention has one, of at least one token",
-                       f->memory_length);
+        return oa_fail(
+            c, OA_SHAPE,
+            "a memory of %ld tokens: only cross-attention has one, of at least one token",
+            f->memory_length);
     if (!oa_precision_parse(f->precision ? f->precision : "f32", precision))
-        return oa_fail(c, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64", f->precision);
+        return oa_fail(c, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64",
+                       f->precision);
     return OA_OK;
 }
 
@@ -53,7 +60,8 @@ static enum oa_error open_layer(struct oa_attention *a)
     shape.cross = f->cross != 0;
     shape.bias = f->bias != 0;
     if (a->rig.spec.layers > 1)
-        return oa_fail(a->context, OA_ARGUMENT, "this is one layer, and the attention has %d", a->rig.spec.layers);
+        return oa_fail(a->context, OA_ARGUMENT, "this is one layer, and the attention has %d",
+                       a->rig.spec.layers);
     OA_TRY(oa_rig_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, f->seed, true));
     return open_views(a);
@@ -68,7 +76,8 @@ static enum oa_error open_parts(struct oa_attention *a, const char *spec)
     return open_layer(a);
 }
 
-oa_attention *oa_attention_open(oa_context *c, const char *spec, const struct oa_attention_form *form)
+oa_attention *oa_attention_open(oa_context *c, const char *spec,
+                                const struct oa_attention_form *form)
 {
     struct oa_attention *a = oa_alloc(c, sizeof *a);
     if (!a)
@@ -93,8 +102,8 @@ void oa_attention_close(oa_attention *a)
 
 /* ---- running ---- */
 
-/* Reals of the caller as acts in the tape's arena; also where both are the same type they are copied, because a tape
- * keeps what it was given. */
+/* Reals of the caller as acts in the tape's arena; also where both are the same type they are
+ * copied, because a tape keeps what it was given. */
 static void *take_in(oa_tape *t, const void *x, long count)
 {
     struct oa_device *d = t->device;
@@ -118,7 +127,8 @@ static enum oa_error check_memory(const struct oa_attention *a, const struct oa_
                        a->form.cross ? "cross-attention: give a memory"
                                      : "self-attention has no memory; open it with form.cross");
     if (in->memory && (in->memory_tokens < 1 || in->memory_tokens > longest))
-        return oa_fail(a->context, OA_SHAPE, "a memory of %ld tokens: give 1 to %ld", in->memory_tokens, longest);
+        return oa_fail(a->context, OA_SHAPE, "a memory of %ld tokens: give 1 to %ld",
+                       in->memory_tokens, longest);
     return OA_OK;
 }
 
@@ -127,7 +137,8 @@ static enum oa_error check_lengths(oa_context *c, const struct oa_attention_inpu
     long most = in->memory ? in->memory_tokens : in->tokens;
     for (long i = 0; in->lengths && i < in->batch; i++)
         if (in->lengths[i] < 0 || in->lengths[i] > most)
-            return oa_fail(c, OA_SHAPE, "length %d of sequence %ld: give 0 to %ld", in->lengths[i], i, most);
+            return oa_fail(c, OA_SHAPE, "length %d of sequence %ld: give 0 to %ld", in->lengths[i],
+                           i, most);
     return OA_OK;
 }
 
@@ -136,14 +147,16 @@ static enum oa_error check_call(const struct oa_attention *a, const struct oa_at
     OA_TRY(oa_status(a->context));
     OA_TRY(oa_check_reserved(a->context, "oa_attention_input", in->reserved, 4));
     if (in->batch < 1 || in->tokens < 1 || in->tokens > a->form.length)
-        return oa_fail(a->context, OA_SHAPE, "%ld sequences of %ld tokens: give at least one of 1 to %ld", in->batch,
+        return oa_fail(a->context, OA_SHAPE,
+                       "%ld sequences of %ld tokens: give at least one of 1 to %ld", in->batch,
                        in->tokens, a->form.length);
     OA_TRY(check_memory(a, in));
     return check_lengths(a->context, in);
 }
 
 /* The caller's arrays as what the layer reads; *out is good when the context is. */
-static void take_input(const struct oa_attention *a, oa_tape *t, const struct oa_attention_input *in, bool gradients,
+static void take_input(const struct oa_attention *a, oa_tape *t,
+                       const struct oa_attention_input *in, bool gradients,
                        struct oa_layer_input *out)
 {
     long width = a->form.width;
@@ -190,7 +203,8 @@ enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx, v
     if (!a->y)
         return oa_fail(a->context, OA_ARGUMENT, "a backward call follows one forward call");
     if (dmemory && !a->memory)
-        return oa_fail(a->context, OA_ARGUMENT, "self-attention has no memory to give a gradient of");
+        return oa_fail(a->context, OA_ARGUMENT,
+                       "self-attention has no memory to give a gradient of");
     a->y->gradient = take_in(&a->rig.tape, dy, a->y->rows * a->y->cols);
     OA_TRY(oa_status(a->context));
     oa_tape_backward(&a->rig.tape);

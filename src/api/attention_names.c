@@ -35,10 +35,12 @@ static enum oa_error take_own(const oa_config *config, struct oa_names *out)
     return OA_OK;
 }
 
-static enum oa_error take_given(oa_context *c, const char *const *given, int count, struct oa_names *out)
+static enum oa_error take_given(oa_context *c, const char *const *given, int count,
+                                struct oa_names *out)
 {
     if (out->count)
-        oa_log(c, 0, "the attentions given take the place of the %d of compare.attentions", out->count);
+        oa_log(c, 0, "the attentions given take the place of the %d of compare.attentions",
+               out->count);
     oa_names_free(out);
     out->name = oa_alloc(c, (size_t)count * sizeof *out->name);
     if (!out->name)
@@ -48,7 +50,8 @@ static enum oa_error take_given(oa_context *c, const char *const *given, int cou
     return OA_OK;
 }
 
-enum oa_error oa_names_open(const oa_config *config, const char *const *given, int count, struct oa_names *out)
+enum oa_error oa_names_open(const oa_config *config, const char *const *given, int count,
+                            struct oa_names *out)
 {
     *out = (struct oa_names){ 0 };
     OA_TRY(take_own(config, out));

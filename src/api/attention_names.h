@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The attentions of a contest: those that were given, or else those of the configuration (compare.attentions). */
+ * The attentions of a comparison: those that were given, or else those of the configuration
+ * (compare.attentions). */
 #ifndef ORTHANT_ATTENTION_NAMES_H
 #define ORTHANT_ATTENTION_NAMES_H
 
@@ -10,8 +11,10 @@ struct oa_names {
     const char **name;
     int count;
 };
-/* Given ones take the place of the configuration's, which is said. oa_names_free also after an error. */
-enum oa_error oa_names_open(const oa_config *config, const char *const *given, int count, struct oa_names *out);
+/* Given ones take the place of the configuration's, which is said. oa_names_free also after an
+ * error. */
+enum oa_error oa_names_open(const oa_config *config, const char *const *given, int count,
+                            struct oa_names *out);
 void oa_names_free(struct oa_names *n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs an attention layer, projections included, on the plan device for its FLOPs and on the CPU for its time. */
+ * Runs an attention layer, projections included, on the plan device for its FLOPs and on the CPU
+ * for its time. */
 #include "api/bench_layer.h"
 #include "attention/layer/rig.h"
 #include "print/print.h"
@@ -25,7 +26,8 @@ static void *make_input(struct bench *b, const char *name, long count)
 {
     void *act = oa_arena_take(&b->inputs, (size_t)count * b->rig.device->numbers.act_size);
     struct oa_stream s = oa_stream_named(1, name);
-    double *values = act && !b->rig.device->dry ? oa_alloc(b->c, (size_t)count * sizeof *values) : NULL;
+    double *values =
+        act && !b->rig.device->dry ? oa_alloc(b->c, (size_t)count * sizeof *values) : NULL;
     for (long i = 0; values && i < count; i++)
         values[i] = oa_random_normal(s, (uint64_t)i);
     if (values)
@@ -60,7 +62,8 @@ static enum oa_error pass(struct bench *b, bool backward)
     const struct oa_layer_case *w = b->what;
     long rows = w->batch * w->length;
     oa_tape_reset(&b->rig.tape, backward, false, (struct oa_stream){ 0 });
-    struct oa_layer_input in = { .x = oa_tensor_from(&b->rig.tape, b->x, rows, w->width, w->width, true),
+    struct oa_layer_input in = { .x = oa_tensor_from(&b->rig.tape, b->x, rows, w->width, w->width,
+                                                     true),
                                  .batch = w->batch,
                                  .queries = w->length,
                                  .keys = w->length };
@@ -93,15 +96,16 @@ static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
     return OA_OK;
 }
 
-/* The least of several runs, since other programs can only make them slower. The first one warms up: it is the one that
- * gets the pages of the memory, a third of the time of a long pass. */
+/* The least of several runs, since other programs can only make them slower. The first one warms
+ * up: it is the one that gets the pages of the memory, a third of the time of a long pass. */
 static enum oa_error time_pass(struct bench *b, bool backward, struct runs *r)
 {
     const struct runs none = { .least = INFINITY };
     *r = none;
     OA_TRY(time_run(b, backward, r));
     *r = none;
-    while (r->count < MOST_RUNS && (r->sum < enough || (r->count < LEAST_RUNS && r->sum < patience)))
+    while (r->count < MOST_RUNS &&
+           (r->sum < enough || (r->count < LEAST_RUNS && r->sum < patience)))
         OA_TRY(time_run(b, backward, r));
     return OA_OK;
 }
@@ -122,8 +126,9 @@ static enum oa_error count_layer(struct bench *b, struct oa_layer_cost *out)
     out->flops = b->rig.device->flops;
     read_memory(b, out);
     if (limit > 0 && out->parameters + out->pass > limit)
-        return oa_fail(b->c, OA_UNSUPPORTED, "a layer of %ld tokens needs %s, too much for this machine",
-                       b->what->length, oa_number_bytes(needed, out->parameters + out->pass));
+        return oa_fail(b->c, OA_UNSUPPORTED,
+                       "a layer of %ld tokens needs %s, too much for this machine", b->what->length,
+                       oa_number_bytes(needed, out->parameters + out->pass));
     return OA_OK;
 }
 
@@ -155,7 +160,8 @@ static enum oa_error note_refusal(struct bench *b, enum oa_error e, struct oa_la
     return OA_OK;
 }
 
-enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what, struct oa_layer_cost *out)
+enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what,
+                               struct oa_layer_cost *out)
 {
     struct bench dry = { .c = c, .what = what }, real = dry;
     *out = (struct oa_layer_cost){ 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run takes over from the run that it starts from (train.init): the options of its model that nobody gave. */
+ * What a run takes over from the run that it starts from (train.init): the options of its model
+ * that nobody gave. */
 #include "api/api.h"
 #include "attention/attention.h"
-#include "contest/parents.h"
+#include "compare/parents.h"
 #include "model/start.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ static bool is_attention_here(const struct taking *t)
 {
     char *name = NULL;
     oa_context *c = t->in->context;
-    bool good = t->attention && oa_stacks_canonical(c, t->from.model_attention, t->stacks, &name) == OA_OK;
+    bool good =
+        t->attention && oa_stacks_canonical(c, t->from.model_attention, t->stacks, &name) == OA_OK;
     oa_free(name);
     oa_clear_error(c);
     return good;
@@ -66,23 +68,27 @@ static enum oa_error take_options(struct taking *t)
     for (int i = 0; (row = oa_option_at(i)); i++) {
         char key[64];
         snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-        if (strcmp(row->section, "model") == 0 && !t->in->given.option[i] && means_something(t, row->name))
+        if (strcmp(row->section, "model") == 0 && !t->in->given.option[i] &&
+            means_something(t, row->name))
             OA_TRY(take_option(t, i, key));
     }
     if (t->said.length)
-        oa_log(t->in->context, 0, "not given, so as in %s: %s", t->in->options.train_init, t->said.s);
+        oa_log(t->in->context, 0, "not given, so as in %s: %s", t->in->options.train_init,
+               t->said.s);
     return oa_status(t->in->context);
 }
 
 enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_config *out)
 {
-    struct taking t = { .in = in, .attention = attention, .stacks = oa_options_stacks(&in->options), .out = out };
+    struct taking t = {
+        .in = in, .attention = attention, .stacks = oa_options_stacks(&in->options), .out = out
+    };
     struct oa_options asked = in->options;
     struct oa_start start;
     *out = *in;
     if (!asked.train_init[0])
         return OA_OK;
-    if (oa_parents_contest(asked.train_init))
+    if (oa_parents_comparison(asked.train_init))
         OA_TRY(oa_parents_first(in->context, &asked));
     OA_TRY(oa_start_find(in->context, asked.train_init, &start));
     oa_options_default(&t.from);

@@ -34,8 +34,8 @@ static void print_place(const struct oa_input_lines *l, char *out, size_t size)
 
 /* ---- encoding ---- */
 
-static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, const char *s, size_t n, bool *header,
-                                  struct oa_examples *out)
+static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, const char *s,
+                                  size_t n, bool *header, struct oa_examples *out)
 {
     struct oa_given_text text[2] = { { s, n } };
     int texts = 1;
@@ -56,7 +56,8 @@ static const char *why_unreadable(const struct oa_input_lines *l, const char *s,
 }
 
 /* A line that cannot be read is said. Columns that are not there at all are no matter of a line. */
-static enum oa_error encode(struct oa_input_lines *l, const char *s, size_t n, bool *header, struct oa_examples *out)
+static enum oa_error encode(struct oa_input_lines *l, const char *s, size_t n, bool *header,
+                            struct oa_examples *out)
 {
     char place[1024];
     oa_context *c = l->context;
@@ -95,7 +96,8 @@ void oa_input_line_trim(bool first, const char **s, size_t *n)
     *n -= *n && (*s)[*n - 1] == '\r';
 }
 
-static enum oa_error take(struct oa_input_lines *l, const char *s, size_t n, struct oa_coded_line *to, int *count)
+static enum oa_error take(struct oa_input_lines *l, const char *s, size_t n,
+                          struct oa_coded_line *to, int *count)
 {
     bool header = false;
     *to = (struct oa_coded_line){ .line = ++l->lines };
@@ -115,7 +117,8 @@ enum oa_error oa_input_failed(oa_context *c, uint64_t line)
     return oa_fail(c, OA_IO, "line %llu of the input could not be read", (unsigned long long)line);
 }
 
-enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_coded_line *to, int *count, bool *more)
+enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_coded_line *to,
+                                  int *count, bool *more)
 {
     const char *s;
     size_t n;
@@ -128,7 +131,8 @@ enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_
             OA_TRY(take(l, s, n, &to[*count], count));
     }
     if (oa_stop_requested(l->context))
-        return oa_fail(l->context, OA_INTERRUPTED, "stopped by signal %d while line %llu was waited for",
+        return oa_fail(l->context, OA_INTERRUPTED,
+                       "stopped by signal %d while line %llu was waited for",
                        oa_stop_requested(l->context), (unsigned long long)l->lines + 1);
     *more = there != 0;
     l->failed = there < 0;
@@ -151,7 +155,8 @@ void oa_input_lines_account(const struct oa_input_lines *l)
     const char *what = l->pictures ? "pictures" : "lines";
     if (l->cut)
         oa_log(l->context, 0, "%llu of %llu %s were cut to the %ld tokens that the model reads",
-               (unsigned long long)l->cut, (unsigned long long)l->lines, what, l->layout.source_limit);
+               (unsigned long long)l->cut, (unsigned long long)l->lines, what,
+               l->layout.source_limit);
     if (l->bad)
         oa_log(l->context, 0, "%llu of %llu %s could not be read", (unsigned long long)l->bad,
                (unsigned long long)l->lines, what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines that a trained model reads, one after the other: taken in blocks, encoded, counted. One that cannot be read is
- * said, and nothing is encoded for it.
+ * Lines that a trained model reads, one after the other: taken in blocks, encoded, counted. One
+ * that cannot be read is said, and nothing is encoded for it.
  */
 #ifndef ORTHANT_API_INPUT_LINES_H
 #define ORTHANT_API_INPUT_LINES_H
@@ -18,7 +18,8 @@ struct oa_input_lines {
     oa_context *context;
     struct oa_tokenizer *tokenizer;
     struct oa_example_layout layout;
-    int (*next)(void *argument, const char **line, size_t *length); /* 0 at the end, -1 after an error */
+    int (*next)(void *argument, const char **line,
+                size_t *length); /* 0 at the end, -1 after an error */
     void *argument;
     struct oa_given_columns *columns; /* NULL: a line is a text */
     bool pictures;                    /* what is read are pixels */
@@ -28,16 +29,19 @@ struct oa_input_lines {
     double all;                       /* bytes there are, for progress; 0: not known */
     const char *title;                /* of the progress */
     struct oa_bar bar;
-    bool failed;              /* `next`: what was read before it is answered first */
-    double bytes;             /* read */
-    uint64_t lines, cut, bad; /* read; longer than the model reads; without an answer because of what they are */
+    bool failed;  /* `next`: what was read before it is answered first */
+    double bytes; /* read */
+    uint64_t lines, cut,
+        bad; /* read; longer than the model reads; without an answer because of what they are */
 };
 
 /* At most `most` lines; *more is false at the end. OA_INTERRUPTED when a stop is asked for. */
-enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_coded_line *to, int *count, bool *more);
+enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_coded_line *to,
+                                  int *count, bool *more);
 /* The error of a `next` that gave -1. */
 enum oa_error oa_input_failed(oa_context *c, uint64_t line);
-/* What is around the text of a line: a byte order mark before the first one of a file, CR after it. */
+/* What is around the text of a line: a byte order mark before the first one of a file, CR after it.
+ */
 void oa_input_line_trim(bool first, const char **line, size_t *length);
 void oa_input_lines_release(struct oa_coded_line *lines, int count);
 /* What was cut and what could not be read, in notices. */

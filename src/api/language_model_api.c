@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A trained language model for programs: what a run's folder holds, behind arrays of ids and numbers. */
+ * A trained language model for programs: what a run's folder holds, behind arrays of ids and
+ * numbers. */
 #include "api/api.h"
 
 #include <string.h>
@@ -60,18 +61,20 @@ void oa_language_model_describe(const oa_language_model *m, struct oa_language_m
 
 /* ---- tokens ---- */
 
-static enum oa_error copy_ids(oa_context *c, const struct oa_ids *from, int32_t *ids, size_t room, size_t *count)
+static enum oa_error copy_ids(oa_context *c, const struct oa_ids *from, int32_t *ids, size_t room,
+                              size_t *count)
 {
     *count = (size_t)from->count;
     if (*count > room)
-        return oa_fail(c, OA_SHAPE, "the text has %zu tokens, and there is room for %zu", *count, room);
+        return oa_fail(c, OA_SHAPE, "the text has %zu tokens, and there is room for %zu", *count,
+                       room);
     if (*count)
         memcpy(ids, from->id, *count * sizeof *ids);
     return OA_OK;
 }
 
-enum oa_error oa_language_model_encode(oa_language_model *m, const char *text, size_t length, int32_t *ids, size_t room,
-                                       size_t *count)
+enum oa_error oa_language_model_encode(oa_language_model *m, const char *text, size_t length,
+                                       int32_t *ids, size_t room, size_t *count)
 {
     struct oa_ids found;
     *count = 0;
@@ -98,14 +101,15 @@ static enum oa_error check_ids(const oa_language_model *m, const int32_t *ids, s
     OA_TRY(oa_status(context_of(m)));
     for (size_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= m->trained.model->vocabulary)
-            return oa_fail(context_of(m), OA_ARGUMENT, "token %zu is %d: ids go from 0 to %ld", i, ids[i],
-                           m->trained.model->vocabulary - 1);
+            return oa_fail(context_of(m), OA_ARGUMENT, "token %zu is %d: ids go from 0 to %ld", i,
+                           ids[i], m->trained.model->vocabulary - 1);
     return OA_OK;
 }
 
 /* ---- scores ---- */
 
-enum oa_error oa_language_model_score(oa_language_model *m, const int32_t *ids, size_t count, double *nats)
+enum oa_error oa_language_model_score(oa_language_model *m, const int32_t *ids, size_t count,
+                                      double *nats)
 {
     OA_TRY(check_ids(m, ids, count));
     return oa_model_score(&m->trained.tape, m->trained.model, ids, (long)count, nats);
@@ -140,21 +144,25 @@ void oa_language_model_state_reset(oa_language_model_state *s)
     oa_decoding_reset(&s->decoding);
 }
 
-enum oa_error oa_language_model_state_copy(const oa_language_model_state *from, oa_language_model_state *to)
+enum oa_error oa_language_model_state_copy(const oa_language_model_state *from,
+                                           oa_language_model_state *to)
 {
     OA_TRY(oa_status(context_of(from->model)));
     if (from->model != to->model)
-        return oa_fail(context_of(from->model), OA_ARGUMENT, "a copy goes from a state of a model to one of the same");
+        return oa_fail(context_of(from->model), OA_ARGUMENT,
+                       "a copy goes from a state of a model to one of the same");
     return oa_decoding_copy(&from->decoding, &to->decoding);
 }
 
-enum oa_error oa_language_model_step(oa_language_model_state *s, const int32_t *ids, size_t count, float *logits)
+enum oa_error oa_language_model_step(oa_language_model_state *s, const int32_t *ids, size_t count,
+                                     float *logits)
 {
     long context = s->model->trained.options.model_context;
     OA_TRY(check_ids(s->model, ids, count));
     if (count < 1 || s->decoding.tokens + (long)count > context)
-        return oa_fail(context_of(s->model), OA_SHAPE,
-                       "%zu tokens after %ld: give at least one, and no more than the context of %ld holds", count,
-                       s->decoding.tokens, context);
+        return oa_fail(
+            context_of(s->model), OA_SHAPE,
+            "%zu tokens after %ld: give at least one, and no more than the context of %ld holds",
+            count, s->decoding.tokens, context);
     return oa_decoding_read(&s->decoding, ids, (long)count, logits);
 }

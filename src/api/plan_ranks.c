@@ -12,7 +12,8 @@ static double waiting_of(const struct oa_options *o, long ranks, const struct oa
     double bytes = fmax(t->sent, t->received);
     if (ranks == 1)
         return 0;
-    return 8 * bytes / (1e9 * o->cluster_bandwidth) + (2 + log2((double)ranks)) * 1e-6 * o->cluster_latency +
+    return 8 * bytes / (1e9 * o->cluster_bandwidth) +
+           (2 + log2((double)ranks)) * 1e-6 * o->cluster_latency +
            2 * overhead * (double)t->messages;
 }
 
@@ -30,9 +31,10 @@ static long first_of(const struct oa_options *o)
     return ranks;
 }
 
-enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                                 const struct oa_step_shape *shape, const struct oa_machine_rates *rates,
-                                 struct oa_rank_plans *out)
+enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o,
+                                 const struct oa_model_form *form,
+                                 const struct oa_step_shape *shape,
+                                 const struct oa_machine_rates *rates, struct oa_rank_plans *out)
 {
     out->count = 0;
     for (long ranks = first_of(o); o->cluster_ranks > 1 && ranks <= o->cluster_ranks; ranks++) {
@@ -89,23 +91,27 @@ static void add_row(const struct oa_options *o, const struct oa_rank_plan *p, st
     oa_table_cell(t, "%s", oa_number_bytes(out, memory_of(p)));
 }
 
-void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_options *o, const struct oa_rank_plans *p,
-                        int width, struct oa_text *out)
+void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_options *o,
+                        const struct oa_rank_plans *p, int width, struct oa_text *out)
 {
     struct oa_table t;
     if (p->count == 0)
         return;
-    oa_text_printf(out, "\n%s on several ranks like this machine, %s Gbit/s and %s microseconds apart\n\n", attention,
-                   oa_real_text(o->cluster_bandwidth).s, oa_real_text(o->cluster_latency).s);
+    oa_text_printf(
+        out, "\n%s on several ranks like this machine, %s Gbit/s and %s microseconds apart\n\n",
+        attention, oa_real_text(o->cluster_bandwidth).s, oa_real_text(o->cluster_latency).s);
     oa_table_init(&t, c, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < p->count; i++)
         add_row(o, &p->of[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    oa_text_printf(out, "\nThe fastest: %ld rank%s. Ranks are those that divide train.accumulate = %ld.\n",
-                   p->of[best_of(p)].ranks, oa_plural(p->of[best_of(p)].ranks), o->train_accumulate);
+    oa_text_printf(
+        out, "\nThe fastest: %ld rank%s. Ranks are those that divide train.accumulate = %ld.\n",
+        p->of[best_of(p)].ranks, oa_plural(p->of[best_of(p)].ranks), o->train_accumulate);
     if (!fits(o, o->cluster_ranks))
-        oa_text_printf(out, "%ld ranks do not: give train.accumulate a multiple of %ld, or another number of ranks.\n",
+        oa_text_printf(out,
+                       "%ld ranks do not: give train.accumulate a multiple of %ld, or another "
+                       "number of ranks.\n",
                        o->cluster_ranks, o->cluster_ranks);
 }
 
@@ -114,11 +120,13 @@ json_t *oa_rank_plans_json(const struct oa_rank_plans *p)
     json_t *rows = json_array();
     for (int i = 0; i < p->count; i++) {
         const struct oa_rank_plan *r = &p->of[i];
-        json_array_append_new(rows, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "ranks", (json_int_t)r->ranks,
-                                              "seconds_per_step", seconds_of(r), "seconds_computing", r->computing,
-                                              "seconds_waiting", r->waiting, "bytes_sent", r->plan.traffic.sent,
-                                              "bytes_received", r->plan.traffic.received, "messages",
-                                              (json_int_t)r->plan.traffic.messages, "memory", memory_of(r)));
+        json_array_append_new(
+            rows,
+            json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "ranks", (json_int_t)r->ranks,
+                      "seconds_per_step", seconds_of(r), "seconds_computing", r->computing,
+                      "seconds_waiting", r->waiting, "bytes_sent", r->plan.traffic.sent,
+                      "bytes_received", r->plan.traffic.received, "messages",
+                      (json_int_t)r->plan.traffic.messages, "memory", memory_of(r)));
     }
     return rows;
 }

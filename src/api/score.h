@@ -2,7 +2,8 @@
  *
  * score: from a request to text.
  *
- *     score_request.c → struct score_plan → api_score.c (files, scores) → struct score_row → score_report.c
+ *     score_request.c → struct score_plan → api_score.c (files, scores) → struct score_row →
+ * score_report.c
  */
 #ifndef ORTHANT_API_SCORE_H
 #define ORTHANT_API_SCORE_H
@@ -13,7 +14,15 @@
 enum { SCORE_MOST = 32, SCORE_PARTS = 4 };
 
 /* A metric of the request: one of segments, or of labels or numbers. */
-enum score_kind { SCORE_SEGMENTS, SCORE_ACCURACY, SCORE_F1, SCORE_MCC, SCORE_CONFUSION, SCORE_PEARSON, SCORE_SPEARMAN };
+enum score_kind {
+    SCORE_SEGMENTS,
+    SCORE_ACCURACY,
+    SCORE_F1,
+    SCORE_MCC,
+    SCORE_CONFUSION,
+    SCORE_PEARSON,
+    SCORE_SPEARMAN
+};
 struct score_item {
     enum score_kind kind;
     const struct oa_metric *metric; /* of segments */
@@ -29,9 +38,11 @@ struct score_plan {
     struct oa_metric_options options;
     enum score_resample resample;
     long samples;
-    struct oa_real_text positive_number; /* the positive label, where it is a whole number: its digits; else "" */
+    struct oa_real_text
+        positive_number; /* the positive label, where it is a whole number: its digits; else "" */
 };
-enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r, struct score_plan *out);
+enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r,
+                              struct score_plan *out);
 
 /* One number and what belongs to it; score_row_free it. */
 struct score_row {
@@ -53,9 +64,10 @@ void score_row_free(struct score_row *row);
 /* rows: of one system, metric by metric. */
 void score_report(const struct score_row *row, int rows, bool json, struct oa_text *out);
 /* rows [metrics][systems]; what p means is said where there is one. */
-void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems, bool json,
-                          struct oa_text *out);
+void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems,
+                          bool json, struct oa_text *out);
 /* A score for each line; the row has the signature. */
-void score_report_lines(const struct oa_statistics *s, struct score_row *row, bool json, struct oa_text *out);
+void score_report_lines(const struct oa_statistics *s, struct score_row *row, bool json,
+                        struct oa_text *out);
 
 #endif

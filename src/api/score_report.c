@@ -27,13 +27,16 @@ static const char *words(const struct oa_text *t)
     return t->s ? t->s : "";
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static void add_score(const struct score_row *row, struct oa_text *out)
 {
     oa_text_printf(out, "%.*f", row->decimals, row->score);
     if (!isnan(row->mean))
-        oa_text_printf(out, " (μ = %.*f ± %.*f)", row->decimals, row->mean, row->decimals, row->half);
+        oa_text_printf(out, " (μ = %.*f ± %.*f)", row->decimals, row->mean, row->decimals,
+                       row->half);
 }
 
 static void add_line(const struct score_row *row, struct oa_text *out)
@@ -63,7 +66,9 @@ static void lines(const struct score_row *row, int rows, struct oa_text *out)
     }
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 /* The number that is printed, so that text and JSON say the same; null when it is not finite. */
 static json_t *printed_number(double x, int decimals)
@@ -77,7 +82,8 @@ static json_t *printed_number(double x, int decimals)
 static void add_confidence(const struct score_row *row, json_t *object)
 {
     char text[96];
-    snprintf(text, sizeof text, "μ = %.*f ± %.*f", row->decimals, row->mean, row->decimals, row->half);
+    snprintf(text, sizeof text, "μ = %.*f ± %.*f", row->decimals, row->mean, row->decimals,
+             row->half);
     json_object_set_new(object, "confidence_mean", printed_number(row->mean, row->decimals));
     json_object_set_new(object, "confidence_var", printed_number(row->half, row->decimals));
     json_object_set_new(object, "confidence", json_string(text));
@@ -112,7 +118,8 @@ static json_t *object_of(const struct score_row *row)
     if (row->verbose.length)
         json_object_set_new(object, "verbose_score", json_string(row->verbose.s));
     for (int i = 0; i < row->parts; i++)
-        json_object_set_new(object, row->part[i].name, printed_number(row->part[i].value, row->decimals));
+        json_object_set_new(object, row->part[i].name,
+                            printed_number(row->part[i].value, row->decimals));
     add_fields(words(&row->signature), object);
     return object;
 }
@@ -147,7 +154,8 @@ void score_report(const struct score_row *row, int rows, bool json, struct oa_te
         lines(row, rows, out);
 }
 
-/* ---- several systems --------------------------------------------------------------------------------------------- */
+/* ---- several systems
+ * --------------------------------------------------------------------------------------------- */
 
 static bool is_significant(const struct score_row *row)
 {
@@ -158,30 +166,35 @@ static bool is_significant(const struct score_row *row)
 static json_t *system_json(const struct score_row *row)
 {
     json_t *object = json_pack("{s:o}", "score", oa_json_number(row->score));
-    json_object_set_new(object, "p_value", oa_json_number(isnan(row->strict_p) ? row->p : row->strict_p));
+    json_object_set_new(object, "p_value",
+                        oa_json_number(isnan(row->strict_p) ? row->p : row->strict_p));
     json_object_set_new(object, "p_with_ties", oa_json_number(row->p));
-    json_object_set_new(object, "significant", isnan(row->p) ? json_null() : json_boolean(is_significant(row)));
+    json_object_set_new(object, "significant",
+                        isnan(row->p) ? json_null() : json_boolean(is_significant(row)));
     json_object_set_new(object, "mean", oa_json_number(row->mean));
     json_object_set_new(object, "ci", oa_json_number(row->half));
     json_object_set_new(object, "signature", json_string(words(&row->signature)));
     return object;
 }
 
-static void systems_json(const struct score_plan *p, const struct score_row *row, int systems, struct oa_text *out)
+static void systems_json(const struct score_plan *p, const struct score_row *row, int systems,
+                         struct oa_text *out)
 {
     json_t *root = json_array();
     for (int k = 0; k < systems; k++) {
         json_t *object = json_object();
-        json_object_set_new(object, "system", oa_json_bytes(out->context, row[k].system, strlen(row[k].system)));
+        json_object_set_new(object, "system",
+                            oa_json_bytes(out->context, row[k].system, strlen(row[k].system)));
         for (int i = 0; i < p->items; i++)
-            json_object_set_new(object, words(&row[i * systems].title), system_json(&row[i * systems + k]));
+            json_object_set_new(object, words(&row[i * systems].title),
+                                system_json(&row[i * systems + k]));
         json_array_append_new(root, object);
     }
     oa_json_add(out, root);
 }
 
-static void system_line(const struct score_plan *p, const struct score_row *row, bool baseline, int width,
-                        struct oa_text *out)
+static void system_line(const struct score_plan *p, const struct score_row *row, bool baseline,
+                        int width, struct oa_text *out)
 {
     int n = row->decimals;
     oa_text_printf(out, "  ");
@@ -203,23 +216,28 @@ static void system_line(const struct score_plan *p, const struct score_row *row,
 static void test_words(const struct score_plan *p, bool sacrebleu, struct oa_text *out)
 {
     if (p->resample == SCORE_PLAIN) {
-        oa_text_printf(out, "Scores alone; --paired-bs or --paired-ar say which differences are more than chance.\n");
+        oa_text_printf(out, "Scores alone; --paired-bs or --paired-ar say which differences are "
+                            "more than chance.\n");
         return;
     }
     if (p->resample == SCORE_PAIRED_BS)
-        oa_text_printf(out, "Score (mean of the resamples ± 95 %% interval). p: how often resampling alone changes the "
+        oa_text_printf(out, "Score (mean of the resamples ± 95 %% interval). p: how often "
+                            "resampling alone changes the "
                             "difference to the baseline by at least as much as it is;");
     else
-        oa_text_printf(out, "p: how often exchanging lines at random makes the difference to the baseline at least as "
+        oa_text_printf(out, "p: how often exchanging lines at random makes the difference to the "
+                            "baseline at least as "
                             "large;");
     oa_text_printf(out, " * below 0.05.\n");
     if (sacrebleu)
-        oa_text_printf(out, "sacreBLEU: the p that it prints, which leaves out equal differences%s; no * goes by it.\n",
+        oa_text_printf(out,
+                       "sacreBLEU: the p that it prints, which leaves out equal differences%s; no "
+                       "* goes by it.\n",
                        p->resample == SCORE_PAIRED_BS ? " and looks one way" : "");
 }
 
-void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems, bool json,
-                          struct oa_text *out)
+void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems,
+                          bool json, struct oa_text *out)
 {
     if (json) {
         systems_json(p, row, systems, out);
@@ -240,7 +258,9 @@ void score_report_systems(const struct score_plan *p, const struct score_row *ro
     test_words(p, sacrebleu, out);
 }
 
-/* ---- line by line ------------------------------------------------------------------------------------------------ */
+/* ---- line by line
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void each_text(const struct oa_statistics *s, struct score_row *row, struct oa_text *out)
 {
@@ -254,7 +274,8 @@ static void each_text(const struct oa_statistics *s, struct score_row *row, stru
     }
 }
 
-void score_report_lines(const struct oa_statistics *s, struct score_row *row, bool json, struct oa_text *out)
+void score_report_lines(const struct oa_statistics *s, struct score_row *row, bool json,
+                        struct oa_text *out)
 {
     if (!json) {
         each_text(s, row, out);
@@ -263,9 +284,10 @@ void score_report_lines(const struct oa_statistics *s, struct score_row *row, bo
     json_t *scores = json_array();
     for (long i = 0; i < s->count; i++)
         json_array_append_new(
-            scores, printed_number(s->metric->score(s->options, s->row + i * s->numbers, false), row->decimals));
-    json_t *object =
-        json_pack("{s:s, s:s, s:o}", "name", words(&row->title), "signature", words(&row->signature), "scores", scores);
+            scores, printed_number(s->metric->score(s->options, s->row + i * s->numbers, false),
+                                   row->decimals));
+    json_t *object = json_pack("{s:s, s:s, s:o}", "name", words(&row->title), "signature",
+                               words(&row->signature), "scores", scores);
     add_json(object, out);
     oa_text_printf(out, "\n");
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a request for scores asks for: names into tables, and everything refused that would do nothing. */
+ * What a request for scores asks for: names into tables, and everything refused that would do
+ * nothing. */
 #include "api/score.h"
 
 #include <string.h>
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 /* Index of a word among those of a list that ends with NULL; NULL is the first. */
-static enum oa_error choose(oa_context *c, const char *what, const char *word, const char *const *list, int *index)
+static enum oa_error choose(oa_context *c, const char *what, const char *word,
+                            const char *const *list, int *index)
 {
     int count = 0;
     while (list[count])
@@ -20,8 +24,8 @@ static enum oa_error choose(oa_context *c, const char *what, const char *word, c
         return OA_OK;
     }
     const char *near = oa_nearest(word, list, count);
-    return oa_fail(c, OA_ARGUMENT, "there is no %s \"%.40s\"%s%s%s", what, word, near ? "; did you mean \"" : "",
-                   near ? near : "", near ? "\"?" : "");
+    return oa_fail(c, OA_ARGUMENT, "there is no %s \"%.40s\"%s%s%s", what, word,
+                   near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 /* Tokenizers of sacreBLEU that need a dictionary or a trained model. */
@@ -31,22 +35,26 @@ static enum oa_error refuse_models(oa_context *c, const char *name)
                                          "flores200", "spBLEU-1K", "ja",       "ko",  NULL };
     for (int i = 0; name && other[i]; i++)
         if (strcmp(other[i], name) == 0)
-            return oa_fail(
-                c, OA_ARGUMENT,
-                "sacreBLEU's tokenizer %s needs a dictionary, a trained model or rules for one language, which "
-                "orthant does not have; use char for text without blanks between words, or tokenise before "
-                "and use none",
-                name);
+            return oa_fail(c, OA_ARGUMENT,
+                           "sacreBLEU's tokenizer %s needs a dictionary, a trained model or rules "
+                           "for one language, which "
+                           "orthant does not have; use char for text without blanks between words, "
+                           "or tokenise before "
+                           "and use none",
+                           name);
     return OA_OK;
 }
 
-/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+/* ---- metrics
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static const char *const names[] = { "bleu",   "chrf",      "ter",       "rouge",    "rouge1",
                                      "rouge2", "rougeL",    "rougeLsum", "accuracy", "f1",
                                      "mcc",    "confusion", "pearson",   "spearman", NULL };
 
-static enum oa_error add_item(oa_context *c, struct score_plan *p, enum score_kind kind, const char *name)
+static enum oa_error add_item(oa_context *c, struct score_plan *p, enum score_kind kind,
+                              const char *name)
 {
     const struct oa_metric *m = kind == SCORE_SEGMENTS ? oa_metric_find(name) : NULL;
     for (int i = 0; i < p->items; i++)
@@ -69,8 +77,9 @@ static enum oa_error add_metric(oa_context *c, struct score_plan *p, const char 
     static const struct {
         const char *name;
         enum score_kind kind;
-    } others[] = { { "accuracy", SCORE_ACCURACY },   { "f1", SCORE_F1 },           { "mcc", SCORE_MCC },
-                   { "confusion", SCORE_CONFUSION }, { "pearson", SCORE_PEARSON }, { "spearman", SCORE_SPEARMAN } };
+    } others[] = { { "accuracy", SCORE_ACCURACY }, { "f1", SCORE_F1 },
+                   { "mcc", SCORE_MCC },           { "confusion", SCORE_CONFUSION },
+                   { "pearson", SCORE_PEARSON },   { "spearman", SCORE_SPEARMAN } };
     int index;
     OA_TRY(choose(c, "metric", name, names, &index));
     if (strcmp(name, "rouge") == 0)
@@ -85,7 +94,8 @@ static enum oa_error add_metrics(oa_context *c, struct score_plan *p)
 {
     const struct oa_score_request *r = p->request;
     if (r->metrics < 1 || r->metrics > SCORE_MOST / 4)
-        return oa_fail(c, OA_ARGUMENT, "%d metrics are asked for; name 1 to %d of them", r->metrics, SCORE_MOST / 4);
+        return oa_fail(c, OA_ARGUMENT, "%d metrics are asked for; name 1 to %d of them", r->metrics,
+                       SCORE_MOST / 4);
     for (int i = 0; i < r->metrics; i++)
         OA_TRY(add_metric(c, p, r->metric[i]));
     return OA_OK;
@@ -94,7 +104,8 @@ static enum oa_error add_metrics(oa_context *c, struct score_plan *p)
 static bool has_segments(const struct score_plan *p, const char *family)
 {
     for (int i = 0; i < p->items; i++)
-        if (p->item[i].kind == SCORE_SEGMENTS && strncmp(p->item[i].metric->name, family, strlen(family)) == 0)
+        if (p->item[i].kind == SCORE_SEGMENTS &&
+            strncmp(p->item[i].metric->name, family, strlen(family)) == 0)
             return true;
     return false;
 }
@@ -115,9 +126,12 @@ static bool only_segments(const struct score_plan *p)
     return true;
 }
 
-/* ---- options ----------------------------------------------------------------------------------------------------- */
+/* ---- options
+ * -----------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error read_options(oa_context *c, const struct oa_score_request *r, struct score_plan *p)
+static enum oa_error read_options(oa_context *c, const struct oa_score_request *r,
+                                  struct score_plan *p)
 {
     static const char *const tokens[] = { "13a", "intl", "char", "none", NULL };
     static const char *const smooth[] = { "exp", "floor", "add-k", "none", NULL };
@@ -156,7 +170,8 @@ static enum oa_error check_idle(oa_context *c, const struct score_plan *p)
     const struct oa_score_request *r = p->request;
     bool bleu = r->bleu_tokenize || r->bleu_smooth || r->bleu_smooth_value != 0 || r->bleu_order ||
                 r->bleu_effective_order || r->bleu_force;
-    bool chrf = r->chrf_characters || r->chrf_words || r->chrf_beta || r->chrf_whitespace || r->chrf_eps_smoothing;
+    bool chrf = r->chrf_characters || r->chrf_words || r->chrf_beta || r->chrf_whitespace ||
+                r->chrf_eps_smoothing;
     bool ter = r->ter_normalized || r->ter_no_punctuation || r->ter_asian || r->ter_case_sensitive;
     const struct {
         bool given, used;
@@ -183,7 +198,8 @@ static enum oa_error check_idle(oa_context *c, const struct score_plan *p)
     return OA_OK;
 }
 
-/* ---- files and resampling ---------------------------------------------------------------------------------------- */
+/* ---- files and resampling
+ * ---------------------------------------------------------------------------------------- */
 
 static enum oa_error check_sides(oa_context *c, const struct score_plan *p)
 {
@@ -191,13 +207,17 @@ static enum oa_error check_sides(oa_context *c, const struct score_plan *p)
     if (r->references < 1 || r->hypotheses < 1)
         return oa_fail(c, OA_ARGUMENT, "a score needs a file of references and one of hypotheses");
     if (r->references > 1 && !only_segments(p))
-        return oa_fail(c, OA_ARGUMENT, "labels and numbers have one reference, and %d files are given", r->references);
-    if (r->sentence_level && (p->items != 1 || !only_segments(p)))
         return oa_fail(c, OA_ARGUMENT,
-                       "scores line by line are of one of bleu, chrf, ter, rouge1, rouge2, rougeL and "
-                       "rougeLsum; name that one alone");
+                       "labels and numbers have one reference, and %d files are given",
+                       r->references);
+    if (r->sentence_level && (p->items != 1 || !only_segments(p)))
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "scores line by line are of one of bleu, chrf, ter, rouge1, rouge2, rougeL and "
+            "rougeLsum; name that one alone");
     if (r->sentence_level && r->hypotheses > 1)
-        return oa_fail(c, OA_ARGUMENT, "scores line by line are of one system, and %d are given", r->hypotheses);
+        return oa_fail(c, OA_ARGUMENT, "scores line by line are of one system, and %d are given",
+                       r->hypotheses);
     if (r->decimals && (r->decimals < 1 || r->decimals > 12))
         return oa_fail(c, OA_ARGUMENT, "%d decimals are asked for; give 1 to 12", r->decimals);
     return oa_check_reserved(c, "oa_score_request", r->reserved, 4);
@@ -214,23 +234,31 @@ static enum oa_error read_resampling(oa_context *c, struct score_plan *p)
     if (r->samples && !kind)
         return oa_fail(c, OA_ARGUMENT, "a number of resamples is given, but nothing is resampled");
     if (p->samples < 1 || p->samples > 10000000)
-        return oa_fail(c, OA_ARGUMENT, "%ld resamples are asked for; give 1 to 10000000", p->samples);
+        return oa_fail(c, OA_ARGUMENT, "%ld resamples are asked for; give 1 to 10000000",
+                       p->samples);
     if (has_kind(p, SCORE_CONFUSION) && (kind || r->hypotheses > 1))
-        return oa_fail(c, OA_ARGUMENT,
-                       "a confusion matrix is of one system, and no score that could be resampled: ask "
-                       "for it alone, with one file of hypotheses");
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "a confusion matrix is of one system, and no score that could be resampled: ask "
+            "for it alone, with one file of hypotheses");
     if (kind && r->sentence_level)
-        return oa_fail(c, OA_ARGUMENT, "%s is of the score of all lines, and scores line by line are asked for",
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s is of the score of all lines, and scores line by line are asked for",
                        kinds[kind]);
     if (p->resample == SCORE_CONFIDENCE && r->hypotheses > 1)
-        return oa_fail(c, OA_ARGUMENT, "with several systems ask for paired-bs, which gives intervals and compares");
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "with several systems ask for paired-bs, which gives intervals and compares");
     if (kind > SCORE_CONFIDENCE && r->hypotheses < 2)
-        return oa_fail(c, OA_ARGUMENT, "%s compares systems: give two files of hypotheses at least, the baseline first",
-                       kinds[kind]);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "%s compares systems: give two files of hypotheses at least, the baseline first",
+            kinds[kind]);
     return OA_OK;
 }
 
-enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r, struct score_plan *out)
+enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r,
+                              struct score_plan *out)
 {
     const char *positive = r->f1_positive ? r->f1_positive : "1";
     *out = (struct score_plan){ .request = r };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model was measured by, for people and as JSON: the loss in the unit of its task, and the task's measures. */
+ * What a model was measured by, for people and as JSON: the loss in the unit of its task, and the
+ * task's measures. */
 #include "api/api.h"
 
 #include <math.h>
@@ -24,7 +25,8 @@ struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *
                            .tokens = run->valid_tokens };
     for (const struct oa_measure *m = w->task->measures; m->name; m++, s.measures++)
         s.measured[s.measures] =
-            (struct oa_task_score){ m->name, m->unit, s.measures ? run->scores[s.measures] : run->valid_loss };
+            (struct oa_task_score){ m->name, m->unit,
+                                    s.measures ? run->scores[s.measures] : run->valid_loss };
     return s;
 }
 
@@ -62,7 +64,8 @@ void oa_scores_text(const struct oa_scores *s, const struct oa_workload *w, stru
         oa_text_printf(out, "\n");
     for (int i = 1; i < s->measures; i++)
         if (isfinite(s->measured[i].value))
-            oa_text_printf(out, "%-15s %.*f %s\n", m[i].name, m[i].decimals, s->measured[i].value, m[i].unit);
+            oa_text_printf(out, "%-15s %.*f %s\n", m[i].name, m[i].decimals, s->measured[i].value,
+                           m[i].unit);
 }
 
 /* ---- JSON ---- */

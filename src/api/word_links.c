@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 struct counting {
     long words;
@@ -16,7 +18,8 @@ static int32_t read_bytes(struct counting *n, const char *bytes, size_t length)
 {
     int32_t first = -1;
     for (size_t i = 0; i < length; i++) {
-        bool blank = memchr(" \t\n\v\f\r", bytes[i], 7) != NULL; /* 0 is one as well: it is printed so */
+        bool blank =
+            memchr(" \t\n\v\f\r", bytes[i], 7) != NULL; /* 0 is one as well: it is printed so */
         n->words += !blank && !n->inside;
         n->inside = !blank;
         first = first < 0 && !blank ? (int32_t)n->words - 1 : first;
@@ -24,7 +27,8 @@ static int32_t read_bytes(struct counting *n, const char *bytes, size_t length)
     return first;
 }
 
-long oa_count_words(const struct oa_tokenizer *tok, const int32_t *ids, size_t count, int32_t unknown, int32_t *word)
+long oa_count_words(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
+                    int32_t unknown, int32_t *word)
 {
     struct counting n = { 0 };
     for (size_t i = 0; i < count; i++) {
@@ -38,17 +42,21 @@ long oa_count_words(const struct oa_tokenizer *tok, const int32_t *ids, size_t c
     return n.words;
 }
 
-/* ---- links ------------------------------------------------------------------------------------------------------- */
+/* ---- links
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 struct linking {
     struct oa_trained *t;
     const struct oa_sequences *source;
     const int32_t *written;
     long count;
-    int32_t *read, *target_word, *source_word, *link; /* what the decoder read, before each id that it wrote */
+    int32_t *read, *target_word, *source_word,
+        *link; /* what the decoder read, before each id that it wrote */
 };
 
-static enum oa_error keep(struct oa_context *c, const struct linking *l, long words, struct oa_links *out)
+static enum oa_error keep(struct oa_context *c, const struct linking *l, long words,
+                          struct oa_links *out)
 {
     out->link = oa_alloc(c, ((size_t)words + 1) * sizeof *out->link);
     for (int32_t w = 0; out->link && w < words; w++)
@@ -74,8 +82,8 @@ static enum oa_error link_words(struct linking *l, struct oa_links *out)
     return e == OA_OK ? keep(l->t->context, l, words, out) : e;
 }
 
-enum oa_error oa_links_find(struct oa_trained *t, const struct oa_sequences *source, const int32_t *written, long count,
-                            struct oa_links *out)
+enum oa_error oa_links_find(struct oa_trained *t, const struct oa_sequences *source,
+                            const int32_t *written, long count, struct oa_links *out)
 {
     size_t room = (size_t)count;
     *out = (struct oa_links){ 0 };

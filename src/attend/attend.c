@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One attention layer on tensors from a safetensors file (orthant attend --help): forward, backward when the file has
- * dy, and the attention map when it is asked for. The way to check this library against any other, tensor by tensor.
+ * One attention layer on tensors from a safetensors file (orthant attend --help): forward, backward
+ * when the file has dy, and the attention map when it is asked for. The way to check this library
+ * against any other, tensor by tensor.
  */
 #include "attend/attend.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- numbers in and out ------------------------------------------------------------------------------------------ */
+/* ---- numbers in and out
+ * ------------------------------------------------------------------------------------------ */
 
 static double *read_doubles(struct attend *a, const struct oa_array *t, long first, long count)
 {
@@ -42,8 +44,8 @@ static struct oa_array *add_result(struct results *r, const char *name, int dims
 {
     if (r->count == r->room) {
         int room = r->room ? 2 * r->room : 16;
-        void *grown =
-            oa_grow(r->a->context, r->array, (size_t)r->room * sizeof *r->array, (size_t)room * sizeof *r->array);
+        void *grown = oa_grow(r->a->context, r->array, (size_t)r->room * sizeof *r->array,
+                              (size_t)room * sizeof *r->array);
         if (!grown)
             return NULL;
         r->array = grown;
@@ -53,8 +55,9 @@ static struct oa_array *add_result(struct results *r, const char *name, int dims
     size_t bytes = oa_type_size(r->type);
     for (int i = 0; i < dims; i++)
         bytes *= (size_t)dim[i];
-    *out =
-        (struct oa_array){ .name = oa_copy_text(r->a->context, name), .type = r->type, .dims = dims, .bytes = bytes };
+    *out = (struct oa_array){
+        .name = oa_copy_text(r->a->context, name), .type = r->type, .dims = dims, .bytes = bytes
+    };
     memcpy(out->dim, dim, (size_t)dims * sizeof *dim);
     out->data = oa_alloc(r->a->context, bytes);
     return out->name && out->data ? out : NULL;
@@ -69,7 +72,8 @@ static void set_result(const struct oa_array *out, long i, double value)
 }
 
 /* acts or, with `real`, reals; NULL = zeros. */
-static void put(struct results *r, const char *name, int dims, const long *dim, const void *values, bool real)
+static void put(struct results *r, const char *name, int dims, const long *dim, const void *values,
+                bool real)
 {
     struct oa_device *d = r->a->rig.device;
     const struct oa_array *out = add_result(r, name, dims, dim);
@@ -91,7 +95,8 @@ static void free_results(struct results *r)
     oa_free(r->array);
 }
 
-/* ---- forward and backward -----------------------------------------------------------------------------------------
+/* ---- forward and backward
+ * -----------------------------------------------------------------------------------------
  */
 
 static void put_gradients(struct results *r, const oa_tensor *x, const oa_tensor *memory)
@@ -100,7 +105,8 @@ static void put_gradients(struct results *r, const oa_tensor *x, const oa_tensor
     char name[200];
     put(r, "grad.x", 3, (const long[]){ a->batch, a->queries, a->width }, x->gradient, false);
     if (memory)
-        put(r, "grad.memory", 3, (const long[]){ a->batch, a->keys, a->width }, memory->gradient, false);
+        put(r, "grad.memory", 3, (const long[]){ a->batch, a->keys, a->width }, memory->gradient,
+            false);
     for (int i = 0; i < a->rig.store.count; i++) {
         const struct oa_parameter *p = a->rig.store.parameter[i];
         if (!p->trainable || !oa_attend_exists(a, p))
@@ -115,7 +121,8 @@ static enum oa_error run(struct attend *a, struct results *r)
     oa_tape *t = &a->rig.tape;
     long rows = a->batch * a->queries, memory_rows = a->batch * a->keys, D = a->width;
     oa_tape_reset(t, a->dy != NULL, false, oa_stream_named(a->options->seed, "attend"));
-    void *x = read_acts(a, a->x, rows * D), *m = a->memory ? read_acts(a, a->memory, memory_rows * D) : NULL;
+    void *x = read_acts(a, a->x, rows * D),
+         *m = a->memory ? read_acts(a, a->memory, memory_rows * D) : NULL;
     OA_TRY(oa_status(a->context));
     struct oa_layer_input in = { .x = oa_tensor_from(t, x, rows, D, D, true),
                                  .memory = m ? oa_tensor_from(t, m, memory_rows, D, D, true) : NULL,
@@ -139,14 +146,16 @@ static enum oa_error run(struct attend *a, struct results *r)
     return oa_status(a->context);
 }
 
-/* ---- the map, by the oracles ----------------------------------------------------------------------------------------
+/* ---- the map, by the oracles
+ * ----------------------------------------------------------------------------------------
  */
 
 static enum oa_error weigh_item(struct attend *a, long b, double *map)
 {
     long n = a->queries, m = a->keys, D = a->width;
     struct oa_oracle in = { .x = read_doubles(a, a->x, b * n * D, n * D),
-                            .memory = a->memory ? read_doubles(a, a->memory, b * m * D, m * D) : NULL,
+                            .memory =
+                                a->memory ? read_doubles(a, a->memory, b * m * D, m * D) : NULL,
                             .queries = n,
                             .keys = m,
                             .length = oa_attend_key_length(a, b),
@@ -174,7 +183,8 @@ static enum oa_error put_weights(struct attend *a, struct results *r)
     return oa_status(a->context);
 }
 
-/* ---- numbers that overflowed ----------------------------------------------------------------------------------------
+/* ---- numbers that overflowed
+ * ----------------------------------------------------------------------------------------
  */
 
 static bool is_padding(const struct attend *a, const struct oa_array *t, long i)
@@ -182,7 +192,8 @@ static bool is_padding(const struct attend *a, const struct oa_array *t, long i)
     bool queries = strcmp(t->name, "y") == 0 || strcmp(t->name, "grad.x") == 0;
     bool keys = strcmp(t->name, "grad.memory") == 0;
     long rows = keys ? a->keys : a->queries, b = i / (rows * a->width), row = i / a->width % rows;
-    return (queries && row >= oa_attend_query_length(a, b)) || (keys && row >= oa_attend_key_length(a, b));
+    return (queries && row >= oa_attend_query_length(a, b)) ||
+           (keys && row >= oa_attend_key_length(a, b));
 }
 
 static enum oa_error check_results(const struct results *r)
@@ -193,14 +204,16 @@ static enum oa_error check_results(const struct results *r)
         for (long i = 0; i < count; i++)
             if (!isfinite(oa_array_value(t, (size_t)i)) && !is_padding(a, t, i))
                 return oa_fail(a->context, OA_DIVERGED,
-                               "%s: element %ld of the result %s is not finite, and nothing was written; scale the "
+                               "%s: element %ld of the result %s is not finite, and nothing was "
+                               "written; scale the "
                                "input down, or compute with --precision f64",
                                a->options->in, i, t->name);
     }
     return OA_OK;
 }
 
-/* ---- the course of it -----------------------------------------------------------------------------------------------
+/* ---- the course of it
+ * -----------------------------------------------------------------------------------------------
  */
 
 static enum oa_error open_rig(struct attend *a)
@@ -208,11 +221,12 @@ static enum oa_error open_rig(struct attend *a)
     enum oa_precision precision = OA_PRECISION_F32;
     const char *name = a->options->precision;
     if (name && !oa_precision_parse(name, &precision))
-        return oa_fail(a->context, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64", name);
+        return oa_fail(a->context, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64",
+                       name);
     OA_TRY(oa_rig_open(a->context, a->options->spec, precision, false, &a->rig));
     if (a->rig.spec.layers > 1)
-        return oa_fail(a->context, OA_ARGUMENT, "attend runs one layer, and \"%s\" has %d", a->options->spec,
-                       a->rig.spec.layers);
+        return oa_fail(a->context, OA_ARGUMENT, "attend runs one layer, and \"%s\" has %d",
+                       a->options->spec, a->rig.spec.layers);
     return OA_OK;
 }
 
@@ -234,10 +248,12 @@ enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o)
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_attend_options", o->reserved, 4));
     if (!o->spec || !o->in || !o->out)
-        return oa_fail(c, OA_ARGUMENT, "attend needs an attention, a file to read and a file to write");
+        return oa_fail(c, OA_ARGUMENT,
+                       "attend needs an attention, a file to read and a file to write");
     OA_TRY(oa_file_check(c, o->out));
     if (oa_same_file(o->in, o->out))
-        return oa_fail(c, OA_ARGUMENT, "%s and %s are one file, which the result would replace: write to another",
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s and %s are one file, which the result would replace: write to another",
                        o->in, o->out);
     struct attend a = { .context = c, .options = o };
     struct results r = { .a = &a };

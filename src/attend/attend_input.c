@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tensors of an `orthant attend` file that are not parameters (orthant attend --help): shapes, types, lengths, word
- * numbers, and no number at a real position that is not finite.
+ * The tensors of an `orthant attend` file that are not parameters (orthant attend --help): shapes,
+ * types, lengths, word numbers, and no number at a real position that is not finite.
  */
 #include "attend/attend.h"
 
@@ -29,7 +29,9 @@ long oa_attend_query_length(const struct attend *a, long b)
     return a->lengths && !a->memory ? a->lengths[b] : a->queries;
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------------------- */
+/* ---- shapes
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error check_type(const struct attend *a, const struct oa_array *t, bool integers)
 {
@@ -37,8 +39,8 @@ static enum oa_error check_type(const struct attend *a, const struct oa_array *t
     bool is_real = t->type == OA_F32 || t->type == OA_F64 || t->type == OA_BF16;
     if (integers ? is_integer : is_real)
         return OA_OK;
-    return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected %s", a->options->in, t->name,
-                   oa_type_name(t->type), integers ? "I32" : "F32, F64 or BF16");
+    return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected %s", a->options->in,
+                   t->name, oa_type_name(t->type), integers ? "I32" : "F32, F64 or BF16");
 }
 
 static void shape_text(const struct oa_array *t, char *out, size_t size)
@@ -51,8 +53,8 @@ static void shape_text(const struct oa_array *t, char *out, size_t size)
 }
 
 /* The tensor `name` with the given shape; −1 accepts any size from 1. */
-static enum oa_error find(const struct attend *a, const char *name, int dims, const long *dim, const char *shape,
-                          bool integers, const struct oa_array **out)
+static enum oa_error find(const struct attend *a, const char *name, int dims, const long *dim,
+                          const char *shape, bool integers, const struct oa_array **out)
 {
     const struct oa_array *t = oa_tensors_find(a->file, name);
     *out = t;
@@ -73,25 +75,29 @@ static enum oa_error find(const struct attend *a, const char *name, int dims, co
         else
             snprintf(wanted + n, sizeof wanted - n, "%s%ld", i ? ", " : "", dim[i]);
     }
-    return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is %s; expected %s = [%s]", a->options->in, name, found, shape,
-                   wanted);
+    return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is %s; expected %s = [%s]", a->options->in,
+                   name, found, shape, wanted);
 }
 
 static enum oa_error find_rows(struct attend *a)
 {
     OA_TRY(find(a, "x", 3, (const long[]){ -1, -1, -1 }, "[B, n, d]", false, &a->x));
     if (!a->x)
-        return oa_fail(a->context, OA_SHAPE, "%s: there is no tensor x; expected x [B, n, d]", a->options->in);
+        return oa_fail(a->context, OA_SHAPE, "%s: there is no tensor x; expected x [B, n, d]",
+                       a->options->in);
     a->batch = a->x->dim[0];
     a->queries = a->keys = a->x->dim[1];
     a->width = a->x->dim[2];
-    OA_TRY(find(a, "memory", 3, (const long[]){ a->batch, -1, a->width }, "[B, m, d]", false, &a->memory));
+    OA_TRY(find(a, "memory", 3, (const long[]){ a->batch, -1, a->width }, "[B, m, d]", false,
+                &a->memory));
     if (a->memory)
         a->keys = a->memory->dim[1];
-    return find(a, "dy", 3, (const long[]){ a->batch, a->queries, a->width }, "[B, n, d]", false, &a->dy);
+    return find(a, "dy", 3, (const long[]){ a->batch, a->queries, a->width }, "[B, n, d]", false,
+                &a->dy);
 }
 
-/* ---- lengths and words ------------------------------------------------------------------------------------------- */
+/* ---- lengths and words
+ * ------------------------------------------------------------------------------------------- */
 
 static int32_t *copy_integers(struct attend *a, const struct oa_array *t, long count)
 {
@@ -110,7 +116,8 @@ static enum oa_error read_lengths(struct attend *a)
     a->lengths = t ? copy_integers(a, t, a->batch) : NULL;
     for (long b = 0; a->lengths && b < a->batch; b++) {
         if (a->lengths[b] < 0 || a->lengths[b] > a->keys)
-            return oa_fail(a->context, OA_SHAPE, "%s: lengths[%ld] is %d; expected 0 to %ld, the length of %s",
+            return oa_fail(a->context, OA_SHAPE,
+                           "%s: lengths[%ld] is %d; expected 0 to %ld, the length of %s",
                            a->options->in, b, a->lengths[b], a->keys, a->memory ? "memory" : "x");
     }
     return oa_status(a->context);
@@ -119,30 +126,36 @@ static enum oa_error read_lengths(struct attend *a)
 /* Real tokens count words from 0 and go on by 0 or 1. */
 static enum oa_error read_words(struct attend *a)
 {
-    OA_TRY(find(a, "word_ids", 2, (const long[]){ a->batch, a->queries }, "[B, n]", true, &a->word_ids));
+    OA_TRY(find(a, "word_ids", 2, (const long[]){ a->batch, a->queries }, "[B, n]", true,
+                &a->word_ids));
     a->words = a->word_ids ? copy_integers(a, a->word_ids, a->batch * a->queries) : NULL;
     for (long b = 0; a->words && b < a->batch; b++) {
         const int32_t *row = a->words + b * a->queries;
         for (long i = 0; i < oa_attend_query_length(a, b); i++) {
             int32_t low = i ? row[i - 1] : 0, high = i ? row[i - 1] + 1 : 0;
             if (row[i] < low || row[i] > high)
-                return oa_fail(a->context, OA_SHAPE,
-                               "%s: word_ids[%ld, %ld] is %d; word numbers begin at 0 and rise by 0 or 1",
-                               a->options->in, b, i, row[i]);
+                return oa_fail(
+                    a->context, OA_SHAPE,
+                    "%s: word_ids[%ld, %ld] is %d; word numbers begin at 0 and rise by 0 or 1",
+                    a->options->in, b, i, row[i]);
         }
     }
     return oa_status(a->context);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * -----------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error check_finite(const struct attend *a, const struct oa_array *t, long rows, bool keys)
+static enum oa_error check_finite(const struct attend *a, const struct oa_array *t, long rows,
+                                  bool keys)
 {
     for (long b = 0; t && b < a->batch; b++) {
         long real = keys ? oa_attend_key_length(a, b) : oa_attend_query_length(a, b);
         for (long i = 0; i < real * a->width; i++) {
             if (!isfinite(oa_array_value(t, (size_t)(b * rows * a->width + i))))
-                return oa_fail(a->context, OA_DIVERGED, "%s: %s[%ld, %ld, %ld] is not finite, and it is no padding",
+                return oa_fail(a->context, OA_DIVERGED,
+                               "%s: %s[%ld, %ld, %ld] is not finite, and it is no padding",
                                a->options->in, t->name, b, i / a->width, i % a->width);
         }
     }
@@ -157,10 +170,11 @@ static enum oa_error read_heads(struct attend *a)
     if (a->heads >= 1 && a->heads <= 65536 && *end == 0)
         return OA_OK;
     if (!text && !a->options->heads)
-        return oa_fail(a->context, OA_ARGUMENT, "%s: how many heads? Give --heads, or the metadata key heads",
+        return oa_fail(a->context, OA_ARGUMENT,
+                       "%s: how many heads? Give --heads, or the metadata key heads",
                        a->options->in);
-    return oa_fail(a->context, OA_ARGUMENT, "%s: the number of heads is %s; expected 1 to 65536", a->options->in,
-                   a->options->heads ? "out of range" : text);
+    return oa_fail(a->context, OA_ARGUMENT, "%s: the number of heads is %s; expected 1 to 65536",
+                   a->options->in, a->options->heads ? "out of range" : text);
 }
 
 enum oa_error oa_attend_read(struct attend *a)

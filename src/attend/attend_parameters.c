@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layer that the parameters of an `orthant attend` file describe: widths and table lengths come from the tensors
- * that are there, the others are initialised from the seed as in training; what the layer has no place for is refused
- * by name.
+ * The layer that the parameters of an `orthant attend` file describe: widths and table lengths come
+ * from the tensors that are there, the others are initialised from the seed as in training; what
+ * the layer has no place for is refused by name.
  */
 #include "attend/attend.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- shapes from stored tensors ------------------------------------------------------------------------------- */
+/* ---- shapes from stored tensors
+ * ------------------------------------------------------------------------------- */
 
 struct stored {
     const struct oa_tensors *file;
@@ -42,16 +43,20 @@ static void refine(void *argument, struct oa_group *g)
     const struct attend *a = argument;
     struct stored s = { .file = a->file, .prefix = g->prefix };
     long heads = g->shape.heads, diagonal = stored_axis(&s, "query.diagonal", -1);
-    bool statistics = stored_axis(&s, "features.mean", 0) > 0 && stored_axis(&s, "features.square", 0) > 0;
+    bool statistics =
+        stored_axis(&s, "features.mean", 0) > 0 && stored_axis(&s, "features.square", 0) > 0;
     g->statistics = statistics ? OA_STATISTICS_STORED : OA_STATISTICS_ABSENT;
-    g->stored_weights = stored_axis(&s, "query.weight", 0) > 0 || stored_axis(&s, "key.weight", 0) > 0;
-    g->shape.head_width = head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
-                                     diagonal > 0 ? diagonal : g->shape.head_width);
+    g->stored_weights =
+        stored_axis(&s, "query.weight", 0) > 0 || stored_axis(&s, "key.weight", 0) > 0;
+    g->shape.head_width = head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL },
+                                     heads, diagonal > 0 ? diagonal : g->shape.head_width);
     if (!g->no_value || g->mechanism->can & OA_OWN_VALUES) {
-        long output =
-            a->rig.spec.layer[0].groups == 1 ? stored_axis(&(struct stored){ a->file, "" }, "output.weight", -1) : 0;
-        g->shape.value_width = head_width(&s, (const char *[]){ "value.weight", NULL }, heads,
-                                          output > 0 && output % heads == 0 ? output / heads : g->shape.value_width);
+        long output = a->rig.spec.layer[0].groups == 1
+                          ? stored_axis(&(struct stored){ a->file, "" }, "output.weight", -1)
+                          : 0;
+        g->shape.value_width =
+            head_width(&s, (const char *[]){ "value.weight", NULL }, heads,
+                       output > 0 && output % heads == 0 ? output / heads : g->shape.value_width);
     }
     long N = g->mechanism->length ? g->mechanism->length(g->atom, stored_axis, &s) : 0;
     if (N > 0)
@@ -60,7 +65,9 @@ static void refine(void *argument, struct oa_group *g)
         g->shape.memory_length = g->mechanism->memory_length(g->atom, stored_axis, &s);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------- */
+/* ---- names
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -71,8 +78,8 @@ static bool ends_with(const char *text, const char *end)
 /* The biases of projections, which a model has or has not. */
 static bool is_projection_bias(const char *name)
 {
-    return ends_with(name, "query.bias") || ends_with(name, "key.bias") || ends_with(name, "value.bias") ||
-           ends_with(name, "output.bias");
+    return ends_with(name, "query.bias") || ends_with(name, "key.bias") ||
+           ends_with(name, "value.bias") || ends_with(name, "output.bias");
 }
 
 static bool has_biases(const struct attend *a)
@@ -114,11 +121,12 @@ static enum oa_error refuse_unused(const struct attend *a, const struct oa_array
         oa_text_printf(&list, "%s%s", count++ ? ", " : "", a->rig.store.parameter[i]->name);
     }
     const char *nearest = oa_nearest(t->name, names, count);
-    enum oa_error e = oa_fail(a->context, OA_ARGUMENT,
-                              "%s: \"%s\" has no use for the tensor %s%s%s%s. Expected x, and if wanted memory, dy, "
-                              "lengths%s, and the parameters %s",
-                              a->options->in, a->options->spec, t->name, nearest ? "; did you mean " : "",
-                              nearest ? nearest : "", nearest ? "?" : "", a->words ? "" : ", word_ids", list.s);
+    enum oa_error e = oa_fail(
+        a->context, OA_ARGUMENT,
+        "%s: \"%s\" has no use for the tensor %s%s%s%s. Expected x, and if wanted memory, dy, "
+        "lengths%s, and the parameters %s",
+        a->options->in, a->options->spec, t->name, nearest ? "; did you mean " : "",
+        nearest ? nearest : "", nearest ? "?" : "", a->words ? "" : ", word_ids", list.s);
     oa_text_free(&list);
     return e;
 }
@@ -133,7 +141,9 @@ static enum oa_error check_used(const struct attend *a)
     return OA_OK;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void sizes(int dims, const long *dim, char *out, size_t size)
 {
@@ -143,33 +153,37 @@ static void sizes(int dims, const long *dim, char *out, size_t size)
         n += (size_t)snprintf(out + n, size - n, "%s%ld", i ? ", " : "", dim[i]);
 }
 
-static enum oa_error check_parameter(const struct attend *a, const struct oa_parameter *p, const struct oa_array *t)
+static enum oa_error check_parameter(const struct attend *a, const struct oa_parameter *p,
+                                     const struct oa_array *t)
 {
     char found[120], wanted[120];
     sizes(t->dims, t->dim, found, sizeof found);
     sizes(p->dims, p->dim, wanted, sizeof wanted);
     if (strcmp(found, wanted) != 0)
-        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is [%s]; expected [%s] for %ld heads and width %ld",
+        return oa_fail(a->context, OA_SHAPE,
+                       "%s: tensor %s is [%s]; expected [%s] for %ld heads and width %ld",
                        a->options->in, p->name, found, wanted, a->heads, a->width);
     if (p->bits && t->type != OA_I32 && t->type != OA_I64)
-        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected I32", a->options->in, p->name,
-                       oa_type_name(t->type));
+        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected I32",
+                       a->options->in, p->name, oa_type_name(t->type));
     if (!p->bits && t->type != OA_F32 && t->type != OA_F64 && t->type != OA_BF16)
-        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected F32, F64 or BF16", a->options->in,
+        return oa_fail(a->context, OA_SHAPE,
+                       "%s: tensor %s is of type %s; expected F32, F64 or BF16", a->options->in,
                        p->name, oa_type_name(t->type));
     return OA_OK;
 }
 
-static enum oa_error copy_values(const struct attend *a, const struct oa_parameter *p, const struct oa_array *t,
-                                 void *out)
+static enum oa_error copy_values(const struct attend *a, const struct oa_parameter *p,
+                                 const struct oa_array *t, void *out)
 {
     for (long i = 0; i < p->count; i++) {
         double value = oa_array_value(t, (size_t)i);
         if (!isfinite(value))
-            return oa_fail(a->context, OA_DIVERGED, "%s: element %ld of %s is not finite", a->options->in, i, p->name);
+            return oa_fail(a->context, OA_DIVERGED, "%s: element %ld of %s is not finite",
+                           a->options->in, i, p->name);
         if (p->bits && value != 0 && value != 1)
-            return oa_fail(a->context, OA_FORMAT, "%s: element %ld of %s is %s; expected 0 or 1", a->options->in, i,
-                           p->name, oa_real_text(value).s);
+            return oa_fail(a->context, OA_FORMAT, "%s: element %ld of %s is %s; expected 0 or 1",
+                           a->options->in, i, p->name, oa_real_text(value).s);
         oa_real_set(a->rig.device, out, i, value);
     }
     return OA_OK;
@@ -182,8 +196,8 @@ static enum oa_error load(const struct attend *a, struct oa_parameter *p)
     if (!t)
         return OA_OK;
     OA_TRY(check_parameter(a, p, t));
-    void *host =
-        oa_view_open(&v, a->rig.device, p->value, (size_t)p->count * a->rig.device->numbers.real_size, OA_VIEW_WRITE);
+    void *host = oa_view_open(&v, a->rig.device, p->value,
+                              (size_t)p->count * a->rig.device->numbers.real_size, OA_VIEW_WRITE);
     enum oa_error e = host ? copy_values(a, p, t, host) : oa_status(a->context);
     oa_view_close(&v);
     return e;
@@ -203,7 +217,8 @@ static enum oa_error fill_store(struct attend *a)
     return oa_status(a->context);
 }
 
-/* Shapes are compared before anything is allocated: a table in the file must not decide how much that is. */
+/* Shapes are compared before anything is allocated: a table in the file must not decide how much
+ * that is. */
 static enum oa_error check_shapes(const struct attend *a)
 {
     for (int i = 0; i < a->rig.store.count; i++) {
@@ -220,7 +235,8 @@ enum oa_error oa_attend_open_layer(struct attend *a)
     shape.causal = a->options->causal;
     shape.cross = a->memory != NULL;
     shape.bias = has_biases(a);
-    OA_TRY(oa_layer_open_refined(a->context, &a->rig.spec, 0, &shape, &a->rig.store, "", refine, a, &a->rig.layer));
+    OA_TRY(oa_layer_open_refined(a->context, &a->rig.spec, 0, &shape, &a->rig.store, "", refine, a,
+                                 &a->rig.layer));
     OA_TRY(check_used(a));
     OA_TRY(check_shapes(a));
     return fill_store(a);

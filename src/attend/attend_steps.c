@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `orthant attend --steps`: y by the decoding path, each sequence by itself and one token at a time.
+ * `orthant attend --steps`: y by the decoding path, each sequence by itself and one token at a
+ * time.
  */
 #include "attend/attend.h"
 
@@ -15,7 +16,9 @@ struct steps {
 static oa_tensor *rows_of(struct steps *s, const oa_tensor *x, long first, long count)
 {
     const struct oa_device *d = s->a->rig.device;
-    return x ? oa_tensor_from(&s->tape, oa_act_at(d, x->data, first * x->ld), count, x->cols, x->ld, false) : NULL;
+    return x ? oa_tensor_from(&s->tape, oa_act_at(d, x->data, first * x->ld), count, x->cols, x->ld,
+                              false)
+             : NULL;
 }
 
 static enum oa_error step(struct steps *s, long b, long token)
@@ -32,8 +35,8 @@ static enum oa_error step(struct steps *s, long b, long token)
                                  .state = s->state };
     const oa_tensor *y = oa_layer_forward(&s->tape, &a->rig.layer, &in);
     OA_TRY(oa_status(a->context));
-    a->rig.device->ops->copy(a->rig.device, (size_t)a->width * a->rig.device->numbers.act_size, y->data,
-                             oa_act_at(a->rig.device, s->y, row * a->width));
+    a->rig.device->ops->copy(a->rig.device, (size_t)a->width * a->rig.device->numbers.act_size,
+                             y->data, oa_act_at(a->rig.device, s->y, row * a->width));
     return OA_OK;
 }
 

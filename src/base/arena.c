@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arenas. Positions (`used`, marks) count the bytes taken, rounded up to OA_ALIGN each, whatever chunk they lie in; the
- * free tail that a full chunk leaves behind is not counted. So a dry arena, which has no chunks, counts the same, and
- * one chunk of `peak` bytes is exactly enough for a second use.
+ * Arenas. Positions (`used`, marks) count the bytes taken, rounded up to OA_ALIGN each, whatever
+ * chunk they lie in; the free tail that a full chunk leaves behind is not counted. So a dry arena,
+ * which has no chunks, counts the same, and one chunk of `peak` bytes is exactly enough for a
+ * second use.
  */
 #include "base/context.h"
 #include "base/forbidden.h"
@@ -18,7 +19,8 @@ struct oa_chunk {
     size_t used, size;
 };
 
-void oa_arena_init_from(struct oa_arena *a, oa_context *c, const struct oa_memory_source *source, void *owner)
+void oa_arena_init_from(struct oa_arena *a, oa_context *c, const struct oa_memory_source *source,
+                        void *owner)
 {
     *a = (struct oa_arena){ .context = c, .source = source, .owner = owner };
 #ifdef ORTHANT_POISON
@@ -59,7 +61,9 @@ void oa_arena_free(struct oa_arena *a)
 static bool add_chunk(struct oa_arena *a, size_t size)
 {
     struct oa_chunk *k = oa_alloc(a->context, sizeof *k);
-    char *memory = !k ? NULL : a->source ? a->source->allocate(a->owner, size) : oa_alloc_raw(a->context, size);
+    char *memory = !k          ? NULL
+                   : a->source ? a->source->allocate(a->owner, size)
+                               : oa_alloc_raw(a->context, size);
     if (!memory) {
         oa_free(k);
         return false;
@@ -129,8 +133,8 @@ static void *take_real(struct oa_arena *a, size_t bytes, size_t room)
     return memory;
 }
 
-/* What a take of so many bytes makes an arena longer by: never nothing, and where it can be watched there is always
- * something behind the bytes that is forbidden. */
+/* What a take of so many bytes makes an arena longer by: never nothing, and where it can be watched
+ * there is always something behind the bytes that is forbidden. */
 static size_t room_for(size_t bytes)
 {
     size_t least = OA_FORBIDS || bytes == 0 ? bytes + 1 : bytes;
@@ -140,7 +144,8 @@ static size_t room_for(size_t bytes)
 void *oa_arena_take(struct oa_arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2 || a->used > SIZE_MAX / 2) {
-        oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in use and %zu more wanted", a->used, bytes);
+        oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in use and %zu more wanted",
+                a->used, bytes);
         return NULL;
     }
     size_t room = room_for(bytes);
@@ -165,7 +170,8 @@ size_t oa_arena_mark(const struct oa_arena *a)
     return a->used;
 }
 
-/* Of the chunks that become empty only the newest, which is the largest, is kept for what comes next. */
+/* Of the chunks that become empty only the newest, which is the largest, is kept for what comes
+ * next. */
 static void drop_empty_chunks(struct oa_arena *a, size_t mark)
 {
     struct oa_chunk *newest = a->chunks;

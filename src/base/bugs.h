@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bugs on purpose (bugs.def): what `orthant verify` claims to find, it is made to find. OA_BUG(NAME) is the constant
- * false but in a build with ORTHANT_BUGS, where the environment variable ORTHANT_BUG names the one that is on.
+ * Bugs on purpose (bugs.def): what `orthant verify` claims to find, it is made to find.
+ * OA_BUG(NAME) is the constant false but in a build with ORTHANT_BUGS, where the environment
+ * variable ORTHANT_BUG names the one that is on.
  */
 #ifndef ORTHANT_BUGS_H
 #define ORTHANT_BUGS_H

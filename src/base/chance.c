@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sources of chance in a run, and the option that holds the seed of each. Frozen tensors, and features that are
- * drawn again during a training, belong to the initial values: both are drawn as those are, by name from one seed.
+ * The sources of chance in a run, and the option that holds the seed of each. Frozen tensors, and
+ * features that are drawn again during a training, belong to the initial values: both are drawn as
+ * those are, by name from one seed.
  */
 #include "base/base.h"
 
@@ -12,7 +13,8 @@ static const struct {
     [OA_CHANCE_INIT] = { "init", "initial values", offsetof(struct oa_options, train_seed_init) },
     [OA_CHANCE_ORDER] = { "order", "batch order", offsetof(struct oa_options, train_seed_order) },
     [OA_CHANCE_DROPOUT] = { "dropout", "dropout", offsetof(struct oa_options, train_seed_dropout) },
-    [OA_CHANCE_SPLIT] = { "split", "split of the text", offsetof(struct oa_options, data_split_seed) },
+    [OA_CHANCE_SPLIT] = { "split", "split of the text",
+                          offsetof(struct oa_options, data_split_seed) },
 };
 
 const char *oa_chance_name(enum oa_chance s)

@@ -47,7 +47,8 @@ static void limit_memory(const struct hierarchy *h, const char *folder, struct o
 {
     char path[PATH + 32];
     double bytes;
-    snprintf(path, sizeof path, "%s/%s", folder, h->second ? "memory.max" : "memory.limit_in_bytes");
+    snprintf(path, sizeof path, "%s/%s", folder,
+             h->second ? "memory.max" : "memory.limit_in_bytes");
     if (read_two(path, &bytes, NULL) && bytes > 0 && bytes < (double)(SIZE_MAX / 2) &&
         (out->memory == 0 || bytes < (double)out->memory))
         out->memory = (size_t)bytes;
@@ -84,16 +85,20 @@ static void find_group(struct hierarchy *h, const char *controller)
         fclose(f);
 }
 
-/* The group's path below the mount; "" where the group is the mounted one, or lies outside of what is mounted. */
+/* The group's path below the mount; "" where the group is the mounted one, or lies outside of what
+ * is mounted. */
 static const char *below_mount(const struct hierarchy *h)
 {
     size_t n = strcmp(h->top, "/") == 0 ? 0 : strlen(h->top);
     bool inside = strncmp(h->group, h->top, n) == 0 && (h->group[n] == '/' || h->group[n] == 0);
-    return inside && strncmp(h->group, "/..", 3) != 0 && strcmp(h->group + n, "/") != 0 ? h->group + n : "";
+    return inside && strncmp(h->group, "/..", 3) != 0 && strcmp(h->group + n, "/") != 0
+               ? h->group + n
+               : "";
 }
 
 static void limit(struct hierarchy *h, const char *controller,
-                  void (*look)(const struct hierarchy *h, const char *folder, struct oa_container *out),
+                  void (*look)(const struct hierarchy *h, const char *folder,
+                               struct oa_container *out),
                   struct oa_container *out)
 {
     char folder[PATH];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the control groups of this process leave it of the machine (cgroups(7), versions 1 and 2): the least limit of
- * its own group and of those above it that can be seen.
+ * What the control groups of this process leave it of the machine (cgroups(7), versions 1 and 2):
+ * the least limit of its own group and of those above it that can be seen.
  */
 #ifndef ORTHANT_CONTAINER_H
 #define ORTHANT_CONTAINER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts: settings, the error that is recorded, log and stop. Everything mutable in the library hangs on one of
- * these.
+ * Contexts: settings, the error that is recorded, log and stop. Everything mutable in the library
+ * hangs on one of these.
  */
 #include "base/context.h"
 #include "base/beside.h"
@@ -13,7 +13,9 @@
 
 #define MAX_THREADS 1024
 
-/* ---- errors -------------------------------------------------------------------------------------------------- */
+/* ---- errors
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void show_line_ends(char sentence[SENTENCE])
 {
@@ -29,7 +31,8 @@ static void show_line_ends(char sentence[SENTENCE])
     sentence[n] = 0;
 }
 
-static void record(oa_context *c, enum oa_error code, const char *picture, const char *format, va_list arguments)
+static void record(oa_context *c, enum oa_error code, const char *picture, const char *format,
+                   va_list arguments)
 {
     pthread_mutex_lock(&c->error_lock);
     if (atomic_load(&c->error) == OA_OK) {
@@ -52,7 +55,8 @@ enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...
     return code;
 }
 
-enum oa_error oa_fail_with_picture(oa_context *c, enum oa_error code, const char *picture, const char *format, ...)
+enum oa_error oa_fail_with_picture(oa_context *c, enum oa_error code, const char *picture,
+                                   const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -99,7 +103,8 @@ void oa_clear_error(oa_context *c)
     atomic_store(&c->error, OA_OK);
 }
 
-/* ---- log, stop, version -------------------------------------------------------------------------------------- */
+/* ---- log, stop, version
+ * -------------------------------------------------------------------------------------- */
 
 void oa_log(oa_context *c, int level, const char *format, ...)
 {
@@ -140,14 +145,15 @@ void oa_stop(oa_context *c, int signal)
     atomic_store(&c->asked, signal);
 }
 
-enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long *reserved, int count)
+enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long *reserved,
+                                int count)
 {
     for (int i = 0; i < count; i++)
         if (reserved[i])
-            return oa_fail(
-                c, OA_ARGUMENT,
-                "struct %s: reserved[%d] is %ld and must be 0; set the whole struct to zero before filling it",
-                structure, i, reserved[i]);
+            return oa_fail(c, OA_ARGUMENT,
+                           "struct %s: reserved[%d] is %ld and must be 0; set the whole struct to "
+                           "zero before filling it",
+                           structure, i, reserved[i]);
     return OA_OK;
 }
 
@@ -178,7 +184,8 @@ double oa_thread_clock(void)
     return oa_seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------------------- */
+/* ---- opening and closing
+ * ------------------------------------------------------------------------------------- */
 
 const struct oa_cpu *oa_context_cpu(const oa_context *c)
 {
@@ -223,8 +230,9 @@ static enum oa_isa choose_isa(oa_context *c, const char *wanted)
             continue;
         if ((enum oa_isa)i <= best)
             return (enum oa_isa)i;
-        oa_fail(c, OA_ARGUMENT, "isa is %s, but this processor (%s) has no more than %s; give that, or auto", wanted,
-                c->cpu.name, oa_isa_name(best));
+        oa_fail(c, OA_ARGUMENT,
+                "isa is %s, but this processor (%s) has no more than %s; give that, or auto",
+                wanted, c->cpu.name, oa_isa_name(best));
         return best;
     }
     oa_fail(c, OA_ARGUMENT, "isa is \"%s\"; choose auto, ref, avx2, avx512 or amx", wanted);
@@ -234,8 +242,8 @@ static enum oa_isa choose_isa(oa_context *c, const char *wanted)
 static int choose_threads(oa_context *c, int wanted)
 {
     if (wanted < 0 || wanted > MAX_THREADS)
-        oa_fail(c, OA_ARGUMENT, "threads is %d; give 1 to %d, or 0 for all %d cores", wanted, MAX_THREADS,
-                c->cpu.cores);
+        oa_fail(c, OA_ARGUMENT, "threads is %d; give 1 to %d, or 0 for all %d cores", wanted,
+                MAX_THREADS, c->cpu.cores);
     else if (wanted > 0)
         return wanted;
     return c->cpu.cores < MAX_THREADS ? c->cpu.cores : MAX_THREADS;
@@ -263,12 +271,13 @@ oa_context *oa_open(const struct oa_settings *settings)
     return c;
 }
 
-oa_context *oa_open_beside(oa_context *c, int threads, void (*log)(void *argument, int level, const char *line),
-                           void *argument)
+oa_context *oa_open_beside(oa_context *c, int threads,
+                           void (*log)(void *argument, int level, const char *line), void *argument)
 {
     oa_context *beside = calloc(1, sizeof *beside);
     if (beside) {
-        beside->settings = (struct oa_settings){ .threads = threads, .log = log, .log_argument = argument };
+        beside->settings =
+            (struct oa_settings){ .threads = threads, .log = log, .log_argument = argument };
         beside->cpu = c->cpu;
         beside->isa = c->isa;
         beside->device = c->device;

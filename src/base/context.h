@@ -12,7 +12,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define SENTENCE 4096 /* bytes of the longest error sentence; a text option fits with room to spare */
+#define SENTENCE                                                                                   \
+    4096 /* bytes of the longest error sentence; a text option fits with room to spare */
 
 struct oa_context {
     struct oa_settings settings;
@@ -32,39 +33,49 @@ struct oa_context {
 
 double oa_seconds_of(clockid_t clock); /* context.c */
 
-/* threads.c: NULL after a recorded failure. watch: whether threads that wait may keep their core busy for a moment. */
+/* threads.c: NULL after a recorded failure. watch: whether threads that wait may keep their core
+ * busy for a moment. */
 struct oa_pool *oa_pool_make(oa_context *c, int threads, bool watch);
 void oa_pool_free(struct oa_pool *p);
 bool oa_pool_watches(const struct oa_pool *p);
 
-/* files.c: records why the system refused `what` ("read", "write", …) on a path, with a remedy; `code` is an errno. */
+/* files.c: records why the system refused `what` ("read", "write", …) on a path, with a remedy;
+ * `code` is an errno. */
 enum oa_error oa_fail_system(oa_context *c, int code, const char *what, const char *path);
 const char *oa_remedy(int code); /* what to do about it */
 
-/* files.c: OA_INTERRUPTED when a stop is asked for, once OA_READING_PIECE bytes were read: what is small is read whole,
- * for it may be what a stop has to be noted in. */
+/* files.c: OA_INTERRUPTED when a stop is asked for, once OA_READING_PIECE bytes were read: what is
+ * small is read whole, for it may be what a stop has to be noted in. */
 #define OA_READING_PIECE ((size_t)1 << 24)
 enum oa_error oa_reading_stopped(oa_context *c, const char *path, size_t done);
 
-/* pipes.c: until something can be read or written (poll's `events`), but a moment at most. Looks first whether a stop
- * is asked for: OA_INTERRUPTED. */
+/* pipes.c: until something can be read or written (poll's `events`), but a moment at most. Looks
+ * first whether a stop is asked for: OA_INTERRUPTED. */
 enum oa_error oa_wait_a_moment(oa_context *c, const char *path, int fd, short events, bool *ready);
-/* A pipe or a device, opened for writing without waits; that of a pipe for its reader ends when a stop is asked for. */
+/* A pipe or a device, opened for writing without waits; that of a pipe for its reader ends when a
+ * stop is asked for. */
 enum oa_error oa_special_open(oa_context *c, const char *path, int *fd);
 
 /* new_file.c: writes everything; `before` bytes were written already (for the sentence). */
-enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length, size_t before);
+enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length,
+                           size_t before);
 
-/* safetensors_seal.c: the seal that fits a header (a jansson object) and the CRC-32 of the tensors' bytes. */
+/* safetensors_seal.c: the seal that fits a header (a jansson object) and the CRC-32 of the tensors'
+ * bytes. */
 struct json_t;
-enum oa_error oa_tensors_seal(oa_context *c, struct json_t *header, unsigned long crc, struct oa_digest *out);
+enum oa_error oa_tensors_seal(oa_context *c, struct json_t *header, unsigned long crc,
+                              struct oa_digest *out);
 
-/* options.c: sets one option. On failure `why` holds the sentence, so that the caller can put file and line before it.
+/* options.c: sets one option. On failure `why` holds the sentence, so that the caller can put file
+ * and line before it.
  */
-enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value, char why[SENTENCE]);
+enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value,
+                              char why[SENTENCE]);
 
 /* options.c: the value of one option, plain, or as JSON and YAML both want it (texts in quotes). */
-void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out);
-void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out);
+void oa_option_print(const struct oa_options *o, const struct oa_option_row *r,
+                     struct oa_text *out);
+void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r,
+                     struct oa_text *out);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as people write them: the fewest digits that read back as the same double, in plain decimal from 1e-4 to
- * below 1e16 (Python's repr has the same range), and whole numbers without a point.
+ * Numbers as people write them: the fewest digits that read back as the same double, in plain
+ * decimal from 1e-4 to below 1e16 (Python's repr has the same range), and whole numbers without a
+ * point.
  */
 #include "base/base.h"
 
@@ -42,8 +43,8 @@ static void print_decimal(const struct decimal *d, struct oa_real_text *out)
     else if (d->point >= SMALLEST && d->point <= LARGEST)
         print_plain_decimal(d, s);
     else
-        snprintf(s, sizeof out->s - 1, "%c%s%.*se%+03ld", d->digits[0], d->count > 1 ? "." : "", d->count - 1,
-                 d->digits + 1, d->point - 1);
+        snprintf(s, sizeof out->s - 1, "%c%s%.*se%+03ld", d->digits[0], d->count > 1 ? "." : "",
+                 d->count - 1, d->digits + 1, d->point - 1);
 }
 
 /* From "-d,ddde+XX", whatever sign the locale has for the point. */
@@ -91,9 +92,11 @@ void oa_text_real(struct oa_text *t, double value)
     oa_text_add(t, text.s, strlen(text.s));
 }
 
-/* ---- whole numbers however they are written ---------------------------------------------------------------------- */
+/* ---- whole numbers however they are written
+ * ---------------------------------------------------------------------- */
 
-/* Digits with at most one point among them; how many characters. Leading zeros are part of a code, not of a number. */
+/* Digits with at most one point among them; how many characters. Leading zeros are part of a code,
+ * not of a number. */
 static size_t read_digits(const char *s, size_t n, struct decimal *d, char *digits)
 {
     size_t i = 0, whole = 0;
@@ -150,11 +153,14 @@ bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out)
     return true;
 }
 
-/* ---- labels ---------------------------------------------------------------------------------------------------- */
+/* ---- labels
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static size_t blank_at(const char *s, size_t n, bool end)
 {
-    static const char *const blanks[] = { " ", "\t", "\n", "\v", "\f", "\r", "\xc2\xa0", "\xe3\x80\x80" };
+    static const char *const blanks[] = { " ",  "\t", "\n",       "\v",
+                                          "\f", "\r", "\xc2\xa0", "\xe3\x80\x80" };
     for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++) {
         size_t length = strlen(blanks[i]);
         if (length <= n && memcmp(end ? s + n - length : s, blanks[i], length) == 0)

@@ -11,7 +11,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* ---- errors -------------------------------------------------------------------------------------------------- */
+/* ---- errors
+ * --------------------------------------------------------------------------------------------------
+ */
 
 const char *oa_remedy(int code)
 {
@@ -47,7 +49,9 @@ enum oa_error oa_fail_system(oa_context *c, int code, const char *what, const ch
     return oa_fail(c, OA_IO, "cannot %s %s: %s; %s", what, path, strerror(code), oa_remedy(code));
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------
+ */
 
 uint64_t oa_read_limit(const char *path)
 {
@@ -60,7 +64,8 @@ uint64_t oa_read_limit(const char *path)
 enum oa_error oa_fail_endless(oa_context *c, const char *path, uint64_t limit)
 {
     return oa_fail(c, OA_UNSUPPORTED,
-                   "%s gives more than %.0f MiB: a pipe or a device is read up to 256 MiB, and gzip data up to that or "
+                   "%s gives more than %.0f MiB: a pipe or a device is read up to 256 MiB, and "
+                   "gzip data up to that or "
                    "to 64 times their size; put what it holds into a plain file",
                    path, (double)limit / 1048576);
 }
@@ -68,7 +73,9 @@ enum oa_error oa_fail_endless(oa_context *c, const char *path, uint64_t limit)
 enum oa_error oa_reading_stopped(oa_context *c, const char *path, size_t done)
 {
     int signal = done < OA_READING_PIECE ? 0 : oa_stop_requested(c);
-    return signal ? oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while reading %s", signal, path) : OA_OK;
+    return signal
+               ? oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while reading %s", signal, path)
+               : OA_OK;
 }
 
 /* What was read so far. */
@@ -105,8 +112,10 @@ static enum oa_error fail_unpack(oa_context *c, gzFile gz, const char *path, siz
         return oa_fail_system(c, system, "read", path);
     if (code == Z_MEM_ERROR)
         return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
-    return oa_fail(c, OA_FORMAT, "%s: the gzip data is damaged or cut off after %zu unpacked bytes (%s); get it again",
-                   path, length, code == Z_BUF_ERROR ? "unexpected end of file" : oa_unpacking_fault(reason));
+    return oa_fail(
+        c, OA_FORMAT,
+        "%s: the gzip data is damaged or cut off after %zu unpacked bytes (%s); get it again", path,
+        length, code == Z_BUF_ERROR ? "unexpected end of file" : oa_unpacking_fault(reason));
 }
 
 /* zlib hands out a plain file as it is. */
@@ -117,7 +126,8 @@ static enum oa_error read_content(oa_context *c, gzFile gz, const char *path, st
             return OA_NO_MEMORY;
         size_t room = t->capacity - t->length - 1;
         OA_TRY(oa_reading_stopped(c, path, t->length));
-        int n = gzread(gz, t->data + t->length, (unsigned)(room < OA_READING_PIECE ? room : OA_READING_PIECE));
+        int n = gzread(gz, t->data + t->length,
+                       (unsigned)(room < OA_READING_PIECE ? room : OA_READING_PIECE));
         if (n < 0)
             return fail_unpack(c, gz, path, t->length);
         if (n == 0)
@@ -167,7 +177,9 @@ enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t 
     return OA_OK;
 }
 
-/* ---- folders ------------------------------------------------------------------------------------------------- */
+/* ---- folders
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error make_one(oa_context *c, const char *path)
 {
@@ -176,7 +188,9 @@ static enum oa_error make_one(oa_context *c, const char *path)
         return OA_OK;
     int code = errno;
     if (code == EEXIST && stat(path, &about) != 0 && errno == ENOENT)
-        return oa_fail(c, OA_IO, "cannot make the folder %s: it is a symbolic link to nothing; remove it", path);
+        return oa_fail(c, OA_IO,
+                       "cannot make the folder %s: it is a symbolic link to nothing; remove it",
+                       path);
     if (stat(path, &about) == 0)
         return S_ISDIR(about.st_mode) ? OA_OK : oa_fail_system(c, ENOTDIR, "make the folder", path);
     return oa_fail_system(c, code, "make the folder", path);
@@ -188,7 +202,8 @@ enum oa_error oa_directory_make(oa_context *c, const char *path)
     if (!part)
         return OA_NO_MEMORY;
     enum oa_error e = OA_OK;
-    for (char *slash = part[0] ? strchr(part + 1, '/') : NULL; slash && e == OA_OK; slash = strchr(slash + 1, '/')) {
+    for (char *slash = part[0] ? strchr(part + 1, '/') : NULL; slash && e == OA_OK;
+         slash = strchr(slash + 1, '/')) {
         *slash = 0;
         e = make_one(c, part);
         *slash = '/';
@@ -201,8 +216,9 @@ enum oa_error oa_directory_make(oa_context *c, const char *path)
 
 enum oa_error oa_fail_folder(oa_context *c, const char *folder)
 {
-    return errno == ENOMEM ? oa_fail(c, OA_NO_MEMORY, "out of memory for reading the folder %s", folder)
-                           : oa_fail_system(c, errno, "read the folder", folder);
+    return errno == ENOMEM
+               ? oa_fail(c, OA_NO_MEMORY, "out of memory for reading the folder %s", folder)
+               : oa_fail_system(c, errno, "read the folder", folder);
 }
 
 bool oa_file_exists(const char *path)
@@ -213,5 +229,6 @@ bool oa_file_exists(const char *path)
 bool oa_same_file(const char *a, const char *b)
 {
     struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
 }

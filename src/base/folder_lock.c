@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A folder that one process has for itself: an advisory lock (flock) on the file .lock in it, which says who holds it.
- * The kernel forgets the lock with its process, so a lock file that was left behind holds nobody up. The file is
- * removed at the end; whoever opened it before and locks it after that holds a file without a name, sees so and opens
- * again.
+ * A folder that one process has for itself: an advisory lock (flock) on the file .lock in it, which
+ * says who holds it. The kernel forgets the lock with its process, so a lock file that was left
+ * behind holds nobody up. The file is removed at the end; whoever opened it before and locks it
+ * after that holds a file without a name, sees so and opens again.
  */
 #include "base/context.h"
 
@@ -22,7 +22,8 @@ struct oa_lock {
     size_t existed;      /* bytes of the folder's path that were there before */
 };
 
-/* ---- the folder ---------------------------------------------------------------------------------------------- */
+/* ---- the folder
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Cuts the last name off a path; false when none is left. */
 static bool cut_last(char *path)
@@ -50,18 +51,23 @@ static void remove_what_was_made(const struct oa_lock *l)
         ;
 }
 
-/* ---- the lock ------------------------------------------------------------------------------------------------ */
+/* ---- the lock
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error fail_held(oa_context *c, const struct oa_lock *l)
 {
     char holder[200] = "";
     ssize_t n = pread(l->fd, holder, sizeof holder - 1, 0);
     holder[n > 0 ? strcspn(holder, "\n") : 0] = 0;
-    return oa_fail(c, OA_IO, "%s is in use by another process (%s); wait until it has ended, or choose another folder",
-                   l->folder, holder[0] ? holder : "it has only just begun");
+    return oa_fail(
+        c, OA_IO,
+        "%s is in use by another process (%s); wait until it has ended, or choose another folder",
+        l->folder, holder[0] ? holder : "it has only just begun");
 }
 
-/* Who is in the folder is said for people; where there is no room for it the lock holds all the same. */
+/* Who is in the folder is said for people; where there is no room for it the lock holds all the
+ * same. */
 static void say_holder(const struct oa_lock *l)
 {
     char text[200], date[32];
@@ -92,8 +98,8 @@ static enum oa_error try_lock(oa_context *c, struct oa_lock *l, bool *again)
     if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             return fail_held(c, l);
-        oa_log(c, 0, "%s cannot be locked (%s): see to it that no other process writes there", l->folder,
-               strerror(errno));
+        oa_log(c, 0, "%s cannot be locked (%s): see to it that no other process writes there",
+               l->folder, strerror(errno));
         return OA_OK;
     }
     *again = !still_named(l);
@@ -112,7 +118,9 @@ static enum oa_error take(oa_context *c, struct oa_lock *l)
     return OA_OK;
 }
 
-/* ---- both ---------------------------------------------------------------------------------------------------- */
+/* ---- both
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void free_lock(struct oa_lock *l)
 {
@@ -160,7 +168,8 @@ void oa_folder_unlock(struct oa_lock *l)
     if (!l)
         return;
     unlink(l->path);
-    flock(l->fd, LOCK_UN); /* said, since a child that was forked meanwhile has the file open as well */
+    flock(l->fd,
+          LOCK_UN); /* said, since a child that was forked meanwhile has the file open as well */
     remove_what_was_made(l);
     free_lock(l);
 }

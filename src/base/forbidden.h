@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that is there and that nobody may touch: what an arena has not given out, and what stands behind the bytes
- * that were asked for. With the address sanitizer a use of it ends the program; otherwise nothing is done. */
+ * Memory that is there and that nobody may touch: what an arena has not given out, and what stands
+ * behind the bytes that were asked for. With the address sanitizer a use of it ends the program;
+ * otherwise nothing is done. */
 #ifndef ORTHANT_BASE_FORBIDDEN_H
 #define ORTHANT_BASE_FORBIDDEN_H
 

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define LONGEST ((size_t)100000000) /* bytes: what the reference allows the header of a safetensors file */
+#define LONGEST                                                                                    \
+    ((size_t)100000000) /* bytes: what the reference allows the header of a safetensors file */
 
 struct source {
     oa_context *context;
@@ -29,14 +30,15 @@ static size_t next_bytes(void *buffer, size_t room, void *data)
     return n;
 }
 
-enum oa_error oa_json_parse(oa_context *c, const char *path, const char *text, size_t length, const char *remedy,
-                            json_t **out)
+enum oa_error oa_json_parse(oa_context *c, const char *path, const char *text, size_t length,
+                            const char *remedy, json_t **out)
 {
     struct source s = { .context = c, .path = path, .text = text, .left = length };
     json_error_t why;
     *out = NULL;
     if (length > LONGEST)
-        return oa_fail(c, OA_UNSUPPORTED, "%s has %zu bytes of JSON; %zu are read at most", path, length, LONGEST);
+        return oa_fail(c, OA_UNSUPPORTED, "%s has %zu bytes of JSON; %zu are read at most", path,
+                       length, LONGEST);
     *out = json_load_callback(next_bytes, &s, JSON_REJECT_DUPLICATES, &why);
     if (*out || s.error != OA_OK)
         return s.error;
@@ -45,8 +47,8 @@ enum oa_error oa_json_parse(oa_context *c, const char *path, const char *text, s
     char *shown = strstr(why.text, " near '");
     if (shown)
         *shown = 0;
-    return oa_fail(c, OA_FORMAT, "%s:%d:%d: not valid JSON: %s%s%s", path, why.line, why.column, why.text,
-                   remedy ? "; " : "", remedy ? remedy : "");
+    return oa_fail(c, OA_FORMAT, "%s:%d:%d: not valid JSON: %s%s%s", path, why.line, why.column,
+                   why.text, remedy ? "; " : "", remedy ? remedy : "");
 }
 
 enum oa_error oa_json_read(oa_context *c, const char *path, const char *remedy, json_t **out)

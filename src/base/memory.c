@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Aligned memory. Large blocks start on a huge page and ask for huge pages: a step walks through hundreds of megabytes,
- * and with pages of 4 kB the processor would spend its time looking addresses up.
+ * Aligned memory. Large blocks start on a huge page and ask for huge pages: a step walks through
+ * hundreds of megabytes, and with pages of 4 kB the processor would spend its time looking
+ * addresses up.
  */
 #include "base/context.h"
 #include "base/forbidden.h"
@@ -29,7 +30,8 @@ void *oa_alloc_raw(oa_context *c, size_t bytes)
             oa_forbid((char *)memory + bytes, whole - bytes);
 #ifdef MADV_HUGEPAGE
         if (memory && unit == HUGE_PAGE)
-            (void)madvise(memory, whole, MADV_HUGEPAGE); /* a wish: without it all works, only slower */
+            (void)madvise(memory, whole,
+                          MADV_HUGEPAGE); /* a wish: without it all works, only slower */
 #endif
     }
     if (!memory)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files written so that a crash at any moment leaves the old file or the new one: the bytes go into a file of a name
- * of its own in the same folder, which takes the place of the old one when it is complete and on the disk.
+ * Files written so that a crash at any moment leaves the old file or the new one: the bytes go into
+ * a file of a name of its own in the same folder, which takes the place of the old one when it is
+ * complete and on the disk.
  */
 #include "base/context.h"
 
@@ -16,7 +17,8 @@
 
 #define PIECE ((size_t)1 << 30) /* bytes a call of write at most */
 
-enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length, size_t before)
+enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length,
+                           size_t before)
 {
     for (size_t done = 0; done < length;) {
         size_t wanted = length - done < PIECE ? length - done : PIECE;
@@ -30,17 +32,22 @@ enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *
         }
         if (n < 0) {
             int code = errno;
-            return oa_fail(c, OA_IO, "cannot write %s: %s after %zu bytes, with %zu more to write at least; %s", path,
-                           strerror(code), before + done, length - done, oa_remedy(code));
+            return oa_fail(
+                c, OA_IO,
+                "cannot write %s: %s after %zu bytes, with %zu more to write at least; %s", path,
+                strerror(code), before + done, length - done, oa_remedy(code));
         }
         done += (size_t)n;
     }
     return OA_OK;
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------- */
+/* ---- names
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-/* Renaming over a device or a pipe would destroy it (think of /dev/null), so these are written to directly. */
+/* Renaming over a device or a pipe would destroy it (think of /dev/null), so these are written to
+ * directly. */
 static bool is_special(const char *path)
 {
     struct stat about;
@@ -54,15 +61,16 @@ static enum oa_error find_place(struct oa_new_file *f)
     bool link = lstat(f->path, &about) == 0 && S_ISLNK(about.st_mode);
     char *target = link ? realpath(f->path, NULL) : NULL;
     if (link && !target)
-        return oa_fail(f->context, OA_IO, "cannot write %s: it is a symbolic link to nothing (%s); remove it", f->path,
+        return oa_fail(f->context, OA_IO,
+                       "cannot write %s: it is a symbolic link to nothing (%s); remove it", f->path,
                        strerror(errno));
     f->place = oa_copy_text(f->context, target ? target : f->path);
     free(target);
     return f->place ? OA_OK : OA_NO_MEMORY;
 }
 
-/* Makes NAME.PID-N.tmp with the first N that is free. Nothing that is there already is opened, least of all through a
- * symbolic link that somebody laid under a name that can be guessed. */
+/* Makes NAME.PID-N.tmp with the first N that is free. Nothing that is there already is opened,
+ * least of all through a symbolic link that somebody laid under a name that can be guessed. */
 static int make_temporary(struct oa_new_file *f, size_t room)
 {
     enum { NAMES = 10000 };
@@ -84,7 +92,8 @@ static bool is_temporary(const char *name)
         return false;
     while (tail > name && strchr("0123456789-", tail[-1]))
         tail--;
-    return tail > name && tail[-1] == '.' && sscanf(tail, "%ld-%d.tmp%n", &pid, &n, &end) == 2 && end && !tail[end];
+    return tail > name && tail[-1] == '.' && sscanf(tail, "%ld-%d.tmp%n", &pid, &n, &end) == 2 &&
+           end && !tail[end];
 }
 
 void oa_folder_sweep(const char *folder)
@@ -97,7 +106,8 @@ void oa_folder_sweep(const char *folder)
         closedir(d);
 }
 
-/* ---- a new file ---------------------------------------------------------------------------------------------- */
+/* ---- a new file
+ * ---------------------------------------------------------------------------------------------- */
 
 enum oa_error oa_new_file_open(struct oa_new_file *f, oa_context *c, const char *path)
 {
@@ -125,7 +135,8 @@ enum oa_error oa_new_file_add(struct oa_new_file *f, const void *data, size_t le
     return OA_OK;
 }
 
-/* The name itself is on the disk only when its folder is. Some file systems cannot sync a folder: nothing to be done.
+/* The name itself is on the disk only when its folder is. Some file systems cannot sync a folder:
+ * nothing to be done.
  */
 static enum oa_error sync_folder(oa_context *c, const char *path)
 {

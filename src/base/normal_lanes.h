@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two normal numbers from the 128 bits of a block by Box and Muller (A note on the generation of random normal
- * deviates, 1958), in double, for one block or for as many as a vector has lanes: written once, over types of the
- * including file.
+ * Two normal numbers from the 128 bits of a block by Box and Muller (A note on the generation of
+ * random normal deviates, 1958), in double, for one block or for as many as a vector has lanes:
+ * written once, over types of the including file.
  *
  *     LANES, WORDS                   double and uint64_t, or vectors of as many of them
  *     LANES_OF(w), WORDS_OF(x)       the same bits as the other type
@@ -10,13 +10,15 @@
  *     PICK(table, w)                 table[w], of doubles
  *     LANES_FUNCTION                 how a function of it is declared
  *
- * Everything is sums, differences, products and square roots as IEEE 754 rounds them, in one order and never fused, and
- * so has the same bits on every processor, with every instruction set and every C library. The logarithm, the sine and
- * the cosine are within 0.52 units of the last place; a rounding of the C library's to the other side is what numbers
- * of programs that took these differ by, in the 53rd bit: about one in 10⁹ of them is another float.
+ * Everything is sums, differences, products and square roots as IEEE 754 rounds them, in one order
+ * and never fused, and so has the same bits on every processor, with every instruction set and
+ * every C library. The logarithm, the sine and the cosine are within 0.52 units of the last place;
+ * a rounding of the C library's to the other side is what numbers of programs that took these
+ * differ by, in the 53rd bit: about one in 10⁹ of them is another float.
  *
- * How: a table brings the argument near 1 (or 0), a short Taylor polynomial does the rest, and what is large is kept as
- * a sum of two doubles. Table entries have so few bits that their products with the leading bits of a number are exact.
+ * How: a table brings the argument near 1 (or 0), a short Taylor polynomial does the rest, and what
+ * is large is kept as a sum of two doubles. Table entries have so few bits that their products with
+ * the leading bits of a number are exact.
  */
 #ifndef OA_NORMAL_LANES_H
 #define OA_NORMAL_LANES_H
@@ -24,9 +26,10 @@
 #include <stdint.h>
 
 enum { OA_LOG_PIECES = 32, OA_CIRCLE_POINTS = 81 };
-/* Pieces of [0.6875, 1.375), as wide as a 32nd of their power of two. inverse: c, about 1/middle, in 9 bits, 1 where
- * the piece ends in 1; −log c = high (a multiple of 2⁻⁴²) + low. */
-extern const double oa_log_inverse[OA_LOG_PIECES], oa_log_high[OA_LOG_PIECES], oa_log_low[OA_LOG_PIECES];
+/* Pieces of [0.6875, 1.375), as wide as a 32nd of their power of two. inverse: c, about 1/middle,
+ * in 9 bits, 1 where the piece ends in 1; −log c = high (a multiple of 2⁻⁴²) + low. */
+extern const double oa_log_inverse[OA_LOG_PIECES], oa_log_high[OA_LOG_PIECES],
+    oa_log_low[OA_LOG_PIECES];
 /* sin(i π/32) = high (26 bits) + low; the cosine is 16 entries on. */
 extern const double oa_circle_high[OA_CIRCLE_POINTS], oa_circle_low[OA_CIRCLE_POINTS];
 
@@ -40,7 +43,8 @@ LANES_FUNCTION LANES lanes_whole(WORDS w)
     return LANES_OF(w | 0x4330000000000000u) - 0x1p52;
 }
 
-/* In (0,1): 52 bits and a half, which a double holds exactly; never 0, whose logarithm Box–Muller could not take. */
+/* In (0,1): 52 bits and a half, which a double holds exactly; never 0, whose logarithm Box–Muller
+ * could not take. */
 LANES_FUNCTION LANES lanes_uniform(WORDS w)
 {
     return (lanes_whole(w >> 12) + 0.5) * 0x1p-52;
@@ -53,17 +57,20 @@ LANES_FUNCTION LANES lanes_log_rest(LANES r)
     return r * r * (r * (1.0 / 3 - r * (1.0 / 4 - r * (1.0 / 5 - r * (1.0 / 6 - r * high)))) - 0.5);
 }
 
-/* log u for 2⁻⁶⁴ < u < 1: u = 2ᵏ m, m·c = 1 + r. The upper 40 bits of m times the 9 of c are exact, and so is what the
- * others add. */
+/* log u for 2⁻⁶⁴ < u < 1: u = 2ᵏ m, m·c = 1 + r. The upper 40 bits of m times the 9 of c are exact,
+ * and so is what the others add. */
 LANES_FUNCTION LANES lanes_log(LANES u)
 {
     WORDS bits = WORDS_OF(u), above = bits + ((uint64_t)64 << 52) - 0x3fe6000000000000u;
     WORDS exponent = above >> 52, piece = above >> 47 & 31;
-    LANES k = lanes_whole(exponent) - 64, m = LANES_OF(bits + ((uint64_t)64 << 52) - (exponent << 52));
+    LANES k = lanes_whole(exponent) - 64,
+          m = LANES_OF(bits + ((uint64_t)64 << 52) - (exponent << 52));
     LANES c = PICK(oa_log_inverse, piece), leading = LANES_OF(WORDS_OF(m) & ~(uint64_t)0x1fff);
     LANES a = leading * c - 1, b = (m - leading) * c, r = a + b;
-    LANES sum = k * 0x1.62e42fefa38p-1 + PICK(oa_log_high, piece), high = sum + r; /* log 2 in 42 bits */
-    LANES low = ((sum - high) + r) + ((a - r) + b) + (k * 0x1.ef35793c7673p-45 + PICK(oa_log_low, piece));
+    LANES sum = k * 0x1.62e42fefa38p-1 + PICK(oa_log_high, piece),
+          high = sum + r; /* log 2 in 42 bits */
+    LANES low =
+        ((sum - high) + r) + ((a - r) + b) + (k * 0x1.ef35793c7673p-45 + PICK(oa_log_low, piece));
     return high + (low + lanes_log_rest(r));
 }
 
@@ -74,18 +81,22 @@ struct lanes_arc {
     LANES cosine, sine;     /* cos y − 1, sin y − y */
 };
 
-LANES_FUNCTION LANES lanes_arc_sine(const struct lanes_arc *a, LANES s, LANES s_low, LANES c, LANES c_low)
+LANES_FUNCTION LANES lanes_arc_sine(const struct lanes_arc *a, LANES s, LANES s_low, LANES c,
+                                    LANES c_low)
 {
     LANES step = c * a->leading, high = s + step;
-    LANES rest = s_low + (c_low * a->y + c * a->rest) + ((s + s_low) * a->cosine + (c + c_low) * a->sine);
+    LANES rest =
+        s_low + (c_low * a->y + c * a->rest) + ((s + s_low) * a->cosine + (c + c_low) * a->sine);
     return high + (((s - high) + step) + rest);
 }
 
 LANES_FUNCTION void lanes_sine_cosine(LANES angle, LANES *sine, LANES *cosine)
 {
-    LANES shifted = angle * 0x1.45f306dc9c883p3 + 0x1.8p52, n = shifted - 0x1.8p52; /* 32/π; to the nearest integer */
+    LANES shifted = angle * 0x1.45f306dc9c883p3 + 0x1.8p52,
+          n = shifted - 0x1.8p52; /* 32/π; to the nearest integer */
     WORDS point = WORDS_OF(shifted) & 127;
-    LANES a = angle - n * 0x1.921fb54442dp-4, b = n * 0x1.8469898cc518p-52; /* π/32 in 46 bits, 46 more, and the rest */
+    LANES a = angle - n * 0x1.921fb54442dp-4,
+          b = n * 0x1.8469898cc518p-52; /* π/32 in 46 bits, 46 more, and the rest */
     LANES y = a - b, low = ((a - y) - b) + n * 0x1.fc8f8cbb5bf6cp-101, z = y * y;
     struct lanes_arc arc = { .y = y, .leading = LANES_OF(WORDS_OF(y) & ~(uint64_t)0x7ffffff) };
     arc.rest = (y - arc.leading) + low;

@@ -12,13 +12,14 @@ const double oa_log_inverse[OA_LOG_PIECES] = {
 };
 
 const double oa_log_high[OA_LOG_PIECES] = {
-    -0x1.739d7f6bbdp-2, -0x1.5d1bdbf581p-2, -0x1.4618bc21c6p-2, -0x1.31871c9544p-2, -0x1.1c898c169ap-2,
-    -0x1.071b85fcd6p-2, -0x1.e27076e2bp-3,  -0x1.bc286742d8p-3, -0x1.9525a9cf46p-3, -0x1.6d60fe719ep-3,
-    -0x1.4ba36f39a6p-3, -0x1.2266f190a6p-3, -0x1.fec9131dcp-4,  -0x1.b78c82bb1p-4,  -0x1.6f0d28ae58p-4,
-    -0x1.253f62f0ap-4,  -0x1.d276b8adbp-5,  -0x1.39e87b9fe8p-5, -0x1.7b91b07d6p-6,  0,
-    0x1.020565893p-6,   0x1.67c94f2d48p-5,  0x1.3bdf5a7d2p-4,   0x1.a4e7640b1cp-4,  0x1.1178e8227ep-3,
-    0x1.4913d8333cp-3,  0x1.7898d85444p-3,  0x1.b31d8575bcp-3,  0x1.e530effe72p-3,  0x1.0c42d67616p-2,
-    0x1.214456d0ecp-2,  0x1.3c25277333p-2,
+    -0x1.739d7f6bbdp-2, -0x1.5d1bdbf581p-2, -0x1.4618bc21c6p-2, -0x1.31871c9544p-2,
+    -0x1.1c898c169ap-2, -0x1.071b85fcd6p-2, -0x1.e27076e2bp-3,  -0x1.bc286742d8p-3,
+    -0x1.9525a9cf46p-3, -0x1.6d60fe719ep-3, -0x1.4ba36f39a6p-3, -0x1.2266f190a6p-3,
+    -0x1.fec9131dcp-4,  -0x1.b78c82bb1p-4,  -0x1.6f0d28ae58p-4, -0x1.253f62f0ap-4,
+    -0x1.d276b8adbp-5,  -0x1.39e87b9fe8p-5, -0x1.7b91b07d6p-6,  0,
+    0x1.020565893p-6,   0x1.67c94f2d48p-5,  0x1.3bdf5a7d2p-4,   0x1.a4e7640b1cp-4,
+    0x1.1178e8227ep-3,  0x1.4913d8333cp-3,  0x1.7898d85444p-3,  0x1.b31d8575bcp-3,
+    0x1.e530effe72p-3,  0x1.0c42d67616p-2,  0x1.214456d0ecp-2,  0x1.3c25277333p-2,
 };
 
 const double oa_log_low[OA_LOG_PIECES] = {

@@ -9,18 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -----------------------------------------------------------------------------------------------
+ */
 
 #define AT(section, name) offsetof(struct oa_options, section##_##name)
-#define OA_INT(section, name, fallback, low, high, help)                                                               \
-    { #section, #name, #fallback, NULL, help, (double)(low), (double)(high), OA_OPTION_INT, AT(section, name) },
-#define OA_REAL(section, name, fallback, low, high, help)                                                              \
+#define OA_INT(section, name, fallback, low, high, help)                                           \
+    { #section,       #name,         #fallback,        NULL, help, (double)(low),                  \
+      (double)(high), OA_OPTION_INT, AT(section, name) },
+#define OA_REAL(section, name, fallback, low, high, help)                                          \
     { #section, #name, #fallback, NULL, help, low, high, OA_OPTION_REAL, AT(section, name) },
-#define OA_BOOL(section, name, fallback, help)                                                                         \
+#define OA_BOOL(section, name, fallback, help)                                                     \
     { #section, #name, #fallback, NULL, help, 0, 0, OA_OPTION_BOOL, AT(section, name) },
-#define OA_TEXT(section, name, fallback, help)                                                                         \
+#define OA_TEXT(section, name, fallback, help)                                                     \
     { #section, #name, fallback, NULL, help, 0, 0, OA_OPTION_WORDS, AT(section, name) },
-#define OA_CHOICE(section, name, type, fallback, choices, help)                                                        \
+#define OA_CHOICE(section, name, type, fallback, choices, help)                                    \
     { #section, #name, fallback, choices, help, 0, 0, OA_OPTION_CHOICE, AT(section, name) },
 static const struct oa_option_row rows[] = {
 #include "base/options.def"
@@ -40,7 +43,7 @@ _Static_assert(ROWS <= OA_MOST_OPTIONS, "raise OA_MOST_OPTIONS");
 #define OA_REAL(section, name, fallback, low, high, help)
 #define OA_BOOL(section, name, fallback, help)
 #define OA_TEXT(section, name, fallback, help)
-#define OA_CHOICE(section, name, type, fallback, choices, help)                                                        \
+#define OA_CHOICE(section, name, type, fallback, choices, help)                                    \
     _Static_assert(sizeof(enum oa_##type) == sizeof(int), "a choice is an int");
 #include "base/options.def"
 #undef OA_INT
@@ -64,7 +67,9 @@ static void row_key(const struct oa_option_row *r, char key[KEY])
     snprintf(key, KEY, "%s.%s", r->section, r->name);
 }
 
-/* ---- from text ----------------------------------------------------------------------------------------------- */
+/* ---- from text
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static bool parse_int(const char *text, long *value)
 {
@@ -148,7 +153,9 @@ void oa_options_default(struct oa_options *o)
         parse_value(o, &rows[i], rows[i].fallback);
 }
 
-/* ---- sentences ----------------------------------------------------------------------------------------------- */
+/* ---- sentences
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void say(char why[SENTENCE], const char *format, ...) OA_PRINTF(2, 3);
 static void say(char why[SENTENCE], const char *format, ...)
@@ -159,7 +166,8 @@ static void say(char why[SENTENCE], const char *format, ...)
     va_end(arguments);
 }
 
-static void say_choices(const struct oa_option_row *r, const char *key, const char *value, char why[SENTENCE])
+static void say_choices(const struct oa_option_row *r, const char *key, const char *value,
+                        char why[SENTENCE])
 {
     char words[256];
     const char *candidates[32];
@@ -169,17 +177,19 @@ static void say_choices(const struct oa_option_row *r, const char *key, const ch
     for (char *w = strtok_r(words, "|", &rest); w && n < 32; w = strtok_r(NULL, "|", &rest))
         candidates[n++] = w;
     const char *near = oa_nearest(value, candidates, n);
-    say(why, "%s is \"%.80s\"; %s%s%schoose one of %s", key, value, near ? "did you mean \"" : "", near ? near : "",
-        near ? "\"? " : "", r->choices);
+    say(why, "%s is \"%.80s\"; %s%s%schoose one of %s", key, value, near ? "did you mean \"" : "",
+        near ? near : "", near ? "\"? " : "", r->choices);
 }
 
-static enum oa_error refuse_value(const struct oa_option_row *r, const char *value, char why[SENTENCE])
+static enum oa_error refuse_value(const struct oa_option_row *r, const char *value,
+                                  char why[SENTENCE])
 {
     char key[KEY];
     row_key(r, key);
     switch (r->kind) {
     case OA_OPTION_INT:
-        say(why, "%s is \"%.80s\"; give a whole number from %.0f to %.0f", key, value, r->low, r->high);
+        say(why, "%s is \"%.80s\"; give a whole number from %.0f to %.0f", key, value, r->low,
+            r->high);
         break;
     case OA_OPTION_REAL:
         say(why, "%s is \"%.80s\"; give a number from %s to %s", key, value, oa_real_text(r->low).s,
@@ -192,7 +202,8 @@ static enum oa_error refuse_value(const struct oa_option_row *r, const char *val
         say_choices(r, key, value, why);
         break;
     case OA_OPTION_WORDS:
-        say(why, "%s has %zu bytes; give at most %d bytes of UTF-8 text", key, strlen(value), OA_OPTION_TEXT - 1);
+        say(why, "%s has %zu bytes; give at most %d bytes of UTF-8 text", key, strlen(value),
+            OA_OPTION_TEXT - 1);
         break;
     }
     return OA_ARGUMENT;
@@ -215,11 +226,14 @@ static enum oa_error refuse_key(const char *key, char why[SENTENCE])
     if (near)
         say(why, "unknown option \"%.80s\"; did you mean \"%s\"?", key, keys[found]);
     else
-        say(why, "unknown option \"%.80s\"; options are written section.name, as in model.layers", key);
+        say(why, "unknown option \"%.80s\"; options are written section.name, as in model.layers",
+            key);
     return OA_ARGUMENT;
 }
 
-/* ---- by key -------------------------------------------------------------------------------------------------- */
+/* ---- by key
+ * --------------------------------------------------------------------------------------------------
+ */
 
 int oa_option_number(const char *key)
 {
@@ -237,7 +251,8 @@ static const struct oa_option_row *find_row(const char *key)
     return oa_option_at(oa_option_number(key));
 }
 
-enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value, char why[SENTENCE])
+enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value,
+                              char why[SENTENCE])
 {
     const struct oa_option_row *r = find_row(key);
     if (!r)
@@ -245,14 +260,17 @@ enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char 
     return parse_value(o, r, value) ? OA_OK : refuse_value(r, value, why);
 }
 
-enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key, const char *value)
+enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key,
+                             const char *value)
 {
     char why[SENTENCE];
     enum oa_error e = oa_option_apply(o, key, value, why);
     return e == OA_OK ? OA_OK : oa_fail(c, e, "%s", why);
 }
 
-/* ---- choices ------------------------------------------------------------------------------------------------- */
+/* ---- choices
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_option_word word_of(const char *choices, int i)
 {
@@ -273,7 +291,9 @@ int oa_option_choice(const char *key, const char *word)
     return choice_of(find_row(key)->choices, word);
 }
 
-/* ---- to text ------------------------------------------------------------------------------------------------- */
+/* ---- to text
+ * -------------------------------------------------------------------------------------------------
+ */
 
 void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
 {
@@ -296,7 +316,8 @@ void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, 
     }
 }
 
-enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *value)
+enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key,
+                             struct oa_text *value)
 {
     char why[SENTENCE];
     const struct oa_option_row *r = find_row(key);
@@ -311,7 +332,8 @@ enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const ch
 void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
 {
     if (r->kind != OA_OPTION_WORDS) {
-        const char *mark = r->kind == OA_OPTION_CHOICE ? "\"" : ""; /* no word of a choice needs escapes */
+        const char *mark =
+            r->kind == OA_OPTION_CHOICE ? "\"" : ""; /* no word of a choice needs escapes */
         oa_text_printf(out, "%s", mark);
         oa_option_print(o, r, out);
         oa_text_printf(out, "%s", mark);
@@ -322,12 +344,15 @@ void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, 
     if (quoted)
         oa_text_add(out, quoted, strlen(quoted));
     else
-        oa_fail(out->context, OA_NO_MEMORY, "out of memory for the option %s.%s", r->section, r->name);
+        oa_fail(out->context, OA_NO_MEMORY, "out of memory for the option %s.%s", r->section,
+                r->name);
     free(quoted);
     json_decref(string);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+/* ---- JSON
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 void oa_options_json(const struct oa_options *o, struct oa_text *out)
 {
@@ -361,8 +386,8 @@ static bool scalar_text(json_t *value, struct oa_text *out)
     return true;
 }
 
-static enum oa_error apply_json(oa_context *c, struct oa_options *o, const char *path, const char *section,
-                                const char *name, json_t *value)
+static enum oa_error apply_json(oa_context *c, struct oa_options *o, const char *path,
+                                const char *section, const char *name, json_t *value)
 {
     char why[SENTENCE];
     struct oa_text key, text;
@@ -372,7 +397,8 @@ static enum oa_error apply_json(oa_context *c, struct oa_options *o, const char 
     bool scalar = scalar_text(value, &text);
     enum oa_error e = OA_NO_MEMORY;
     if (!scalar)
-        e = oa_fail(c, OA_FORMAT, "%s: the option %s is not a text, a number or a truth value", path, key.s);
+        e = oa_fail(c, OA_FORMAT, "%s: the option %s is not a text, a number or a truth value",
+                    path, key.s);
     else if (key.s && text.s && (e = oa_option_apply(o, key.s, text.s, why)) != OA_OK)
         oa_fail(c, e, "%s: %s", path, why);
     oa_text_free(&key);
@@ -380,13 +406,14 @@ static enum oa_error apply_json(oa_context *c, struct oa_options *o, const char 
     return e;
 }
 
-static enum oa_error apply_json_section(oa_context *c, struct oa_options *o, const char *path, const char *section,
-                                        json_t *values)
+static enum oa_error apply_json_section(oa_context *c, struct oa_options *o, const char *path,
+                                        const char *section, json_t *values)
 {
     const char *name;
     json_t *value;
     if (!json_is_object(values))
-        return oa_fail(c, OA_FORMAT, "%s: \"%.80s\" is not a section of options (a JSON object)", path, section);
+        return oa_fail(c, OA_FORMAT, "%s: \"%.80s\" is not a section of options (a JSON object)",
+                       path, section);
     json_object_foreach(values, name, value)
     {
         OA_TRY(apply_json(c, o, path, section, name, value));
@@ -394,7 +421,8 @@ static enum oa_error apply_json_section(oa_context *c, struct oa_options *o, con
     return OA_OK;
 }
 
-/* What a file that was recorded before an option existed stands for, where that is not the default. */
+/* What a file that was recorded before an option existed stands for, where that is not the default.
+ */
 static void apply_older(struct oa_options *o, json_t *root)
 {
     json_t *data = json_object_get(root, "data");
@@ -402,13 +430,15 @@ static void apply_older(struct oa_options *o, json_t *root)
         o->data_stratify = false;
 }
 
-enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json)
+enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path,
+                                   const char *json)
 {
     json_error_t why;
     const char *section;
     json_t *values, *root = json_loads(json, JSON_REJECT_DUPLICATES, &why);
     if (!root)
-        return oa_fail(c, OA_FORMAT, "%s:%d:%d: not valid JSON: %s", path, why.line, why.column, why.text);
+        return oa_fail(c, OA_FORMAT, "%s:%d:%d: not valid JSON: %s", path, why.line, why.column,
+                       why.text);
     enum oa_error e = OA_OK;
     if (!json_is_object(root))
         e = oa_fail(c, OA_FORMAT, "%s: options are written as a JSON object of sections", path);

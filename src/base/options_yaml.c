@@ -5,10 +5,12 @@
  *     model: {layers: 4}
  *     train.lr: 1e-3
  *     compare:
- *       attentions: [softmax, "local(window=16)"]     a list, for the options that are written so: one item a line
+ *       attentions: [softmax, "local(window=16)"]     a list, for the options that are written so:
+ * one item a line
  *
- * Whatever else stands in the file is refused with its line: an option that is spelled wrong must not be ignored. One
- * section is passed over: `claim`, a map, says of an experiment what its contests are to answer (evidence/evidence.h).
+ * Whatever else stands in the file is refused with its line: an option that is spelled wrong must
+ * not be ignored. One section is passed over: `claim`, a map, says of an experiment what its
+ * comparisons are to answer (evidence/evidence.h).
  */
 #include "base/context.h"
 #include "base/yaml_file.h"
@@ -23,12 +25,15 @@ struct reading {
     int line[OA_MOST_OPTIONS]; /* where each was given, or 0 */
 };
 
-/* ---- reading ------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error refuse(struct reading *r, const yaml_node_t *at, enum oa_error code, const char *sentence)
+static enum oa_error refuse(struct reading *r, const yaml_node_t *at, enum oa_error code,
+                            const char *sentence)
 {
-    return oa_fail(r->context, code, "%s:%zu:%zu: %s", r->path, at->start_mark.line + 1, at->start_mark.column + 1,
-                   sentence);
+    return oa_fail(r->context, code, "%s:%zu:%zu: %s", r->path, at->start_mark.line + 1,
+                   at->start_mark.column + 1, sentence);
 }
 
 /* A scalar without zero bytes inside; NULL for any other node. */
@@ -40,7 +45,8 @@ static const char *scalar(const yaml_node_t *n)
     return strlen(text) == n->data.scalar.length ? text : NULL;
 }
 
-static enum oa_error refuse_second(struct reading *r, const yaml_node_t *at, const char *key, int line)
+static enum oa_error refuse_second(struct reading *r, const yaml_node_t *at, const char *key,
+                                   int line)
 {
     char why[160];
     snprintf(why, sizeof why, "%s is given a second time; the first is in line %d", key, line);
@@ -74,8 +80,8 @@ static enum oa_error join(struct reading *r, const yaml_node_t *list, struct oa_
     return oa_status(r->context);
 }
 
-static enum oa_error apply_text(struct reading *r, const yaml_node_t *at, const char *key, const yaml_node_t *value,
-                                const char *text)
+static enum oa_error apply_text(struct reading *r, const yaml_node_t *at, const char *key,
+                                const yaml_node_t *value, const char *text)
 {
     char why[SENTENCE];
     enum oa_error e = oa_option_apply(r->options, key, text, why);
@@ -88,7 +94,8 @@ static enum oa_error apply_text(struct reading *r, const yaml_node_t *at, const 
     return OA_OK;
 }
 
-static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char *key, const yaml_node_t *value)
+static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char *key,
+                           const yaml_node_t *value)
 {
     struct oa_text list;
     const char *text = scalar(value);
@@ -96,7 +103,8 @@ static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char 
         return apply_text(r, at, key, value, text);
     if (value->type != YAML_SEQUENCE_NODE || !takes_list(key))
         return refuse(r, value, OA_FORMAT,
-                      "a value is a text, a number or a truth value, not a list or a map (compare.attentions may be a "
+                      "a value is a text, a number or a truth value, not a list or a map "
+                      "(compare.attentions may be a "
                       "list)");
     oa_text_init(&list, r->context);
     enum oa_error e = join(r, value, &list);
@@ -116,7 +124,8 @@ static enum oa_error apply_map(struct reading *r, const yaml_node_t *map, const 
         const yaml_node_t *value = yaml_document_get_node(&r->document, pair->value);
         const char *text = scalar(name);
         if (!text || strlen(text) > 120)
-            return refuse(r, name, OA_FORMAT, "the name of an option or a section was expected here");
+            return refuse(r, name, OA_FORMAT,
+                          "the name of an option or a section was expected here");
         snprintf(key, sizeof key, "%s%s%s", section ? section : "", section ? "." : "", text);
         if (!section && value->type == YAML_MAPPING_NODE && strcmp(text, OA_CLAIM_SECTION) == 0)
             continue;
@@ -134,7 +143,8 @@ static enum oa_error apply_document(struct reading *r)
     if (!root) /* nothing but comments */
         return OA_OK;
     if (root->type != YAML_MAPPING_NODE)
-        return refuse(r, root, OA_FORMAT, "options are written as a map of sections, such as model: {layers: 4}");
+        return refuse(r, root, OA_FORMAT,
+                      "options are written as a map of sections, such as model: {layers: 4}");
     return apply_map(r, root, NULL);
 }
 
@@ -157,7 +167,8 @@ static enum oa_error read_one(void *argument, yaml_parser_t *p)
     return e;
 }
 
-enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path, struct oa_given *given)
+enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path,
+                              struct oa_given *given)
 {
     struct reading r = { .context = c, .options = o, .path = path };
     OA_TRY(oa_yaml_read(c, path, read_one, &r));
@@ -166,7 +177,9 @@ enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *p
     return OA_OK;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void describe(const struct oa_option_row *r, struct oa_text *out)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pipes, for reading and for writing. The other end may stay silent for ever, and a call that waits for it would not
- * notice a stop that is asked for: here waiting is cut into moments, with a look at the stop between them.
+ * Pipes, for reading and for writing. The other end may stay silent for ever, and a call that waits
+ * for it would not notice a stop that is asked for: here waiting is cut into moments, with a look
+ * at the stop between them.
  */
 #include "base/context.h"
 
@@ -21,12 +22,15 @@ enum oa_error oa_wait_a_moment(oa_context *c, const char *path, int fd, short ev
     int signal = oa_stop_requested(c);
     *ready = false;
     if (signal)
-        return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while waiting for %s", signal, path);
+        return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while waiting for %s", signal,
+                       path);
     *ready = poll(&end, 1, BETWEEN_LOOKS) > 0;
     return OA_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* What is copied into memory. */
 struct source {
@@ -35,7 +39,8 @@ struct source {
     int from, to;
 };
 
-/* *length: 0 at the end. As long as there was no writer yet, poll says that there is nothing to read. */
+/* *length: 0 at the end. As long as there was no writer yet, poll says that there is nothing to
+ * read. */
 static enum oa_error read_piece(const struct source *s, char *piece, size_t room, size_t *length)
 {
     ssize_t n;
@@ -68,7 +73,9 @@ static enum oa_error copy(const struct source *s)
 /* Puts the copy in the place of *fd. */
 static enum oa_error copy_into_memory(oa_context *c, const char *path, int *fd)
 {
-    struct source s = { .context = c, .path = path, .from = *fd, .to = memfd_create("orthant", MFD_CLOEXEC) };
+    struct source s = {
+        .context = c, .path = path, .from = *fd, .to = memfd_create("orthant", MFD_CLOEXEC)
+    };
     enum oa_error e = s.to < 0 ? oa_fail_system(c, errno, "read", path) : copy(&s);
     close(s.from);
     if (e != OA_OK && s.to >= 0)
@@ -86,16 +93,20 @@ enum oa_error oa_input_open(oa_context *c, const char *path, const char *remedy,
         return S_ISREG(about.st_mode) ? OA_OK : copy_into_memory(c, path, fd);
     if (*fd >= 0)
         close(*fd);
-    return oa_fail(c, OA_IO, "cannot read %s: %s; %s", path, strerror(code), remedy ? remedy : oa_remedy(code));
+    return oa_fail(c, OA_IO, "cannot read %s: %s; %s", path, strerror(code),
+                   remedy ? remedy : oa_remedy(code));
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * -------------------------------------------------------------------------------------------------
+ */
 
 enum oa_error oa_special_open(oa_context *c, const char *path, int *fd)
 {
     struct stat about;
     bool pipe = stat(path, &about) == 0 && S_ISFIFO(about.st_mode), ready;
-    while ((*fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && pipe && errno == ENXIO) /* nobody reads yet */
+    while ((*fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && pipe &&
+           errno == ENXIO) /* nobody reads yet */
         OA_TRY(oa_wait_a_moment(c, path, -1, 0, &ready));
     return *fd < 0 ? oa_fail_system(c, errno, "write", path) : OA_OK;
 }

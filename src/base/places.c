@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a result can be written where it is wanted, asked before the work that makes it. Nothing is touched. The
- * answer may be out of date when the work is done; writing then fails as it would have.
+ * Whether a result can be written where it is wanted, asked before the work that makes it. Nothing
+ * is touched. The answer may be out of date when the work is done; writing then fails as it would
+ * have.
  */
 #include "base/context.h"
 
@@ -52,7 +53,8 @@ enum oa_error oa_directory_check(oa_context *c, const char *path)
     if (!copy)
         return OA_NO_MEMORY;
     const char *there = copy; /* the nearest folder that exists: the others will be made in it */
-    while (access(there, F_OK) != 0 && errno == ENOENT && strcmp(there, ".") != 0 && strcmp(there, "/") != 0)
+    while (access(there, F_OK) != 0 && errno == ENOENT && strcmp(there, ".") != 0 &&
+           strcmp(there, "/") != 0)
         there = cut_last(copy);
     enum oa_error e = check_folder(c, there, path);
     oa_free(copy);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the processor has: instruction sets (present and enabled by the operating system), cores that this process may
- * use, caches, memory. Limits of control groups (container.h) count as limits of the machine.
+ * What the processor has: instruction sets (present and enabled by the operating system), cores
+ * that this process may use, caches, memory. Limits of control groups (container.h) count as limits
+ * of the machine.
  */
 #include "base/base.h"
 #include "base/container.h"
@@ -12,7 +13,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* ---- instruction sets ---------------------------------------------------------------------------------------- */
+/* ---- instruction sets
+ * ---------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
@@ -55,13 +57,15 @@ static bool saves(uint64_t state, uint64_t parts)
     return (state & parts) == parts;
 }
 
-/* Linux gives the memory for tiles only to processes that ask. Threads started later inherit the permission. */
+/* Linux gives the memory for tiles only to processes that ask. Threads started later inherit the
+ * permission. */
 static bool tiles_permitted(void)
 {
     return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* As measured (docs/speed-log.md, "Decoding"): so on AMD's cores; on Intel's asking gives half as much again. */
+/* As measured (docs/speed-log.md, "Decoding"): so on AMD's cores; on Intel's asking gives half as
+ * much again. */
 static bool looks_ahead(void)
 {
     struct leaf zero = cpuid(0, 0);
@@ -82,7 +86,8 @@ static void detect_instructions(struct oa_cpu *cpu)
         cpu->avx2 = bit(seven.b, 5);
     }
     if (saves(state, XCR0_AVX512)) {
-        cpu->avx512 = bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 28) && bit(seven.b, 30) && bit(seven.b, 31);
+        cpu->avx512 = bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 28) &&
+                      bit(seven.b, 30) && bit(seven.b, 31);
         cpu->avx512_bf16 = cpu->avx512 && bit(seven1.a, 5);
     }
     cpu->looks_ahead = looks_ahead();
@@ -142,7 +147,9 @@ const char *oa_isa_name(enum oa_isa isa)
     return names[isa];
 }
 
-/* ---- sizes --------------------------------------------------------------------------------------------------- */
+/* ---- sizes
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* The first word of a small file of the system; false when there is none. */
 static bool read_word(const char *path, char word[32])

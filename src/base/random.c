@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011): ten rounds that
- * turn a counter of 128 bits and a key of 64 bits into 128 random bits. Here
+ * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011):
+ * ten rounds that turn a counter of 128 bits and a key of 64 bits into 128 random bits. Here
  *
  *     counter = (index: words 0 and 1, low first | id of the stream: words 2 and 3),  key = seed.
  *
  * Cost: about 25 ns a block of four words. Where the four words of block b go:
  *
  *     uniform  4b … 4b+3   one word each: (x + ½)·2⁻³²
- *     normal   2b, 2b+1    the cosine and the sine of Box–Muller, from two uniforms of 52 bits (normal_lanes.h)
- *     below    2b, 2b+1    the upper half of a 64-bit word times n; the bias is below n·2⁻⁶⁴
+ *     normal   2b, 2b+1    the cosine and the sine of Box–Muller, from two uniforms of 52 bits
+ * (normal_lanes.h) below    2b, 2b+1    the upper half of a 64-bit word times n; the bias is below
+ * n·2⁻⁶⁴
  */
 #include "base/base.h"
 
@@ -18,9 +19,12 @@
 
 #define ROUNDS 10
 
-/* ---- streams ------------------------------------------------------------------------------------------------- */
+/* ---- streams
+ * -------------------------------------------------------------------------------------------------
+ */
 
-/* The finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). */
+/* The finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+ * 2014). */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -28,7 +32,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* FNV-1a over the bytes of the name, then mix, since FNV alone leaves the last letters in the low bits. */
+/* FNV-1a over the bytes of the name, then mix, since FNV alone leaves the last letters in the low
+ * bits. */
 struct oa_stream oa_stream_named(uint64_t seed, const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -37,18 +42,22 @@ struct oa_stream oa_stream_named(uint64_t seed, const char *name)
     return (struct oa_stream){ .key = seed, .id = mix(h) };
 }
 
-/* The odd constant of splitmix64 keeps child 0 apart from its parent and child(child(s, 1), 2) from (…, 2), 1). */
+/* The odd constant of splitmix64 keeps child 0 apart from its parent and child(child(s, 1), 2) from
+ * (…, 2), 1). */
 struct oa_stream oa_stream_child(struct oa_stream parent, uint64_t number)
 {
     uint64_t id = mix(parent.id + 0x9e3779b97f4a7c15u) + number;
     return (struct oa_stream){ .key = parent.key, .id = mix(id) };
 }
 
-/* ---- Philox -------------------------------------------------------------------------------------------------- */
+/* ---- Philox
+ * --------------------------------------------------------------------------------------------------
+ */
 
 void oa_random_block(struct oa_stream s, uint64_t index, uint32_t out[4])
 {
-    uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = (uint32_t)s.id, c3 = (uint32_t)(s.id >> 32);
+    uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = (uint32_t)s.id,
+             c3 = (uint32_t)(s.id >> 32);
     uint32_t k0 = (uint32_t)s.key, k1 = (uint32_t)(s.key >> 32);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t a = (uint64_t)0xd2511f53u * c0, b = (uint64_t)0xcd9e8d57u * c2;
@@ -71,7 +80,8 @@ static uint64_t wide_word(const uint32_t block[4], unsigned half)
     return (uint64_t)block[2 * half + 1] << 32 | block[2 * half];
 }
 
-/* ---- distributions ------------------------------------------------------------------------------------------- */
+/* ---- distributions
+ * ------------------------------------------------------------------------------------------- */
 
 double oa_random_uniform(struct oa_stream s, uint64_t index)
 {

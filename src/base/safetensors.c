@@ -2,13 +2,16 @@
  *
  * Reading safetensors (huggingface/safetensors):
  *
- *     8 bytes: N, little-endian | N bytes: JSON, first byte '{', spaces may follow | the tensors' bytes
- *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "text"}}
+ *     8 bytes: N, little-endian | N bytes: JSON, first byte '{', spaces may follow | the tensors'
+ * bytes
+ *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__":
+ * {"key": "text"}}
  *
- * Offsets count from the end of the JSON; the tensors cover all bytes exactly once. The file is read, not mapped: one
- * that is cut while it is in use would end the program, and one that is changed would not be what its checksum was
- * compared with. Nothing is believed: a file that breaks a rule is refused with its name and the rule, and the bytes
- * of its tensors are read only when the header fits them.
+ * Offsets count from the end of the JSON; the tensors cover all bytes exactly once. The file is
+ * read, not mapped: one that is cut while it is in use would end the program, and one that is
+ * changed would not be what its checksum was compared with. Nothing is believed: a file that breaks
+ * a rule is refused with its name and the rule, and the bytes of its tensors are read only when the
+ * header fits them.
  */
 #include "base/context.h"
 #include "base/json_read.h"
@@ -49,25 +52,30 @@ struct reading {
 
 #define REFUSE(r, ...) oa_fail((r)->context, OA_FORMAT, __VA_ARGS__)
 
-/* ---- the bytes ----------------------------------------------------------------------------------------------- */
+/* ---- the bytes
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error read_at(struct reading *r, char *out, size_t length, size_t at)
 {
     for (size_t done = 0; done < length;) {
         size_t left = length - done;
         OA_TRY(oa_reading_stopped(r->context, r->path, done));
-        ssize_t n = pread(r->fd, out + done, left < OA_READING_PIECE ? left : OA_READING_PIECE, (off_t)(at + done));
+        ssize_t n = pread(r->fd, out + done, left < OA_READING_PIECE ? left : OA_READING_PIECE,
+                          (off_t)(at + done));
         if (n < 0 && errno != EINTR)
             return oa_fail_system(r->context, errno, "read", r->path);
         if (n == 0)
-            return oa_fail(r->context, OA_IO, "cannot read %s: it became shorter while it was read; get it again",
+            return oa_fail(r->context, OA_IO,
+                           "cannot read %s: it became shorter while it was read; get it again",
                            r->path);
         done += n > 0 ? (size_t)n : 0;
     }
     return OA_OK;
 }
 
-/* Of a plain file only the number of bytes of the header; what else can be read (a pipe) is read whole. */
+/* Of a plain file only the number of bytes of the header; what else can be read (a pipe) is read
+ * whole. */
 static enum oa_error open_bytes(struct reading *r)
 {
     struct oa_tensors *f = r->file;
@@ -82,7 +90,8 @@ static enum oa_error open_bytes(struct reading *r)
     return !f->bytes ? OA_NO_MEMORY : f->length < 8 ? OA_OK : read_at(r, f->bytes, 8, 0);
 }
 
-/* Of a plain file `n` more bytes, and room for those that follow them, which are read when the header was found right.
+/* Of a plain file `n` more bytes, and room for those that follow them, which are read when the
+ * header was found right.
  */
 static enum oa_error read_header(struct reading *r, size_t n)
 {
@@ -107,19 +116,22 @@ static enum oa_error parse_header(struct reading *r)
         return REFUSE(r, "%s: %zu bytes are too few for a safetensors file", r->path, f->length);
     memcpy(&n, f->bytes, 8);
     if (n > HEADER_LIMIT)
-        return REFUSE(r, "%s: not a safetensors file (its header would have %llu bytes; the limit is %u)", r->path,
-                      (unsigned long long)n, HEADER_LIMIT);
+        return REFUSE(
+            r, "%s: not a safetensors file (its header would have %llu bytes; the limit is %u)",
+            r->path, (unsigned long long)n, HEADER_LIMIT);
     if (n > f->length - 8)
-        return REFUSE(r, "%s: cut off: the header has %llu bytes, the whole file %zu", r->path, (unsigned long long)n,
-                      f->length);
+        return REFUSE(r, "%s: cut off: the header has %llu bytes, the whole file %zu", r->path,
+                      (unsigned long long)n, f->length);
     OA_TRY(read_header(r, (size_t)n));
     if (n == 0 || f->bytes[8] != '{')
         return REFUSE(r, "%s: not a safetensors file (the header must begin with '{')", r->path);
     r->data = f->data;
-    return oa_json_parse(r->context, r->path, f->bytes + 8, (size_t)n, "this is the header of the tensors", &f->header);
+    return oa_json_parse(r->context, r->path, f->bytes + 8, (size_t)n,
+                         "this is the header of the tensors", &f->header);
 }
 
-/* ---- one tensor ---------------------------------------------------------------------------------------------- */
+/* ---- one tensor
+ * ---------------------------------------------------------------------------------------------- */
 
 static enum oa_error read_type(struct reading *r, json_t *entry, struct oa_array *a)
 {
@@ -132,10 +144,10 @@ static enum oa_error read_type(struct reading *r, json_t *entry, struct oa_array
             return OA_OK;
         }
     }
-    return oa_fail(
-        r->context, OA_UNSUPPORTED,
-        "%s: tensor %s has the type %s; only F32, BF16, F64, I32, I64 and U8 can be read, so convert it first", r->path,
-        a->name, name);
+    return oa_fail(r->context, OA_UNSUPPORTED,
+                   "%s: tensor %s has the type %s; only F32, BF16, F64, I32, I64 and U8 can be "
+                   "read, so convert it first",
+                   r->path, a->name, name);
 }
 
 /* Sets dims, dim and bytes. A product beyond the range of size_t is refused, not wrapped. */
@@ -146,17 +158,20 @@ static enum oa_error read_shape(struct reading *r, json_t *entry, struct oa_arra
     if (!json_is_array(shape))
         return REFUSE(r, "%s: tensor %s has no shape", r->path, a->name);
     if (json_array_size(shape) > (size_t)MAX_DIMS)
-        return oa_fail(r->context, OA_UNSUPPORTED, "%s: tensor %s has %zu dimensions; %d at most can be read", r->path,
-                       a->name, json_array_size(shape), MAX_DIMS);
+        return oa_fail(r->context, OA_UNSUPPORTED,
+                       "%s: tensor %s has %zu dimensions; %d at most can be read", r->path, a->name,
+                       json_array_size(shape), MAX_DIMS);
     a->dims = (int)json_array_size(shape);
     a->bytes = oa_type_size(a->type);
     json_array_foreach(shape, i, side)
     {
         if (!json_is_integer(side) || json_integer_value(side) < 0)
-            return REFUSE(r, "%s: side %zu of tensor %s is not a whole number from 0 on", r->path, i, a->name);
+            return REFUSE(r, "%s: side %zu of tensor %s is not a whole number from 0 on", r->path,
+                          i, a->name);
         a->dim[i] = (long)json_integer_value(side);
         if (__builtin_mul_overflow(a->bytes, (size_t)a->dim[i], &a->bytes))
-            return REFUSE(r, "%s: the shape of tensor %s is too large for any memory", r->path, a->name);
+            return REFUSE(r, "%s: the shape of tensor %s is too large for any memory", r->path,
+                          a->name);
     }
     return OA_OK;
 }
@@ -169,16 +184,19 @@ static enum oa_error read_offsets(struct reading *r, json_t *entry, struct oa_ar
         return REFUSE(r, "%s: tensor %s has no pair of data_offsets", r->path, a->name);
     json_int_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || (uint64_t)end > r->data_length)
-        return REFUSE(r, "%s: tensor %s lies at bytes %lld to %lld, but the file has %zu; it is cut off or damaged",
+        return REFUSE(r,
+                      "%s: tensor %s lies at bytes %lld to %lld, but the file has %zu; it is cut "
+                      "off or damaged",
                       r->path, a->name, (long long)begin, (long long)end, r->data_length);
     if ((size_t)(end - begin) != a->bytes)
-        return REFUSE(r, "%s: tensor %s has %lld bytes, but its type and shape need %zu", r->path, a->name,
-                      (long long)(end - begin), a->bytes);
+        return REFUSE(r, "%s: tensor %s has %lld bytes, but its type and shape need %zu", r->path,
+                      a->name, (long long)(end - begin), a->bytes);
     a->data = r->data + begin;
     return OA_OK;
 }
 
-static enum oa_error read_tensor(struct reading *r, const char *name, json_t *entry, struct oa_array *a)
+static enum oa_error read_tensor(struct reading *r, const char *name, json_t *entry,
+                                 struct oa_array *a)
 {
     a->name = oa_copy_text(r->context, name);
     if (!a->name)
@@ -190,7 +208,8 @@ static enum oa_error read_tensor(struct reading *r, const char *name, json_t *en
     return read_offsets(r, entry, a);
 }
 
-/* ---- all tensors --------------------------------------------------------------------------------------------- */
+/* ---- all tensors
+ * --------------------------------------------------------------------------------------------- */
 
 static int by_place(const void *x, const void *y)
 {
@@ -253,12 +272,14 @@ static enum oa_error check_cover(struct reading *r)
         if (a->data != (const void *)end)
             return REFUSE(r, "%s: tensor %s begins at byte %td, but %s byte %td", r->path, a->name,
                           (const char *)a->data - r->data,
-                          (const char *)a->data < end ? "the one before it ends at" : "nothing covers", end - r->data);
+                          (const char *)a->data < end ? "the one before it ends at"
+                                                      : "nothing covers",
+                          end - r->data);
         end += a->bytes;
     }
     if (end != r->data + r->data_length)
-        return REFUSE(r, "%s: the tensors end at byte %td, but the file has %zu", r->path, end - r->data,
-                      r->data_length);
+        return REFUSE(r, "%s: the tensors end at byte %td, but the file has %zu", r->path,
+                      end - r->data, r->data_length);
     return OA_OK;
 }
 
@@ -273,11 +294,14 @@ static enum oa_error check_seal(struct reading *r)
     for (size_t at = 0; at < r->data_length; at += OA_READING_PIECE) {
         size_t left = r->data_length - at;
         OA_TRY(oa_reading_stopped(r->context, r->path, at));
-        crc = crc32_z(crc, (const unsigned char *)r->data + at, left < OA_READING_PIECE ? left : OA_READING_PIECE);
+        crc = crc32_z(crc, (const unsigned char *)r->data + at,
+                      left < OA_READING_PIECE ? left : OA_READING_PIECE);
     }
     OA_TRY(oa_tensors_seal(r->context, r->file->header, crc, &now));
     if (strcmp(seal, now.hex) != 0)
-        return REFUSE(r, "%s: the contents do not match the checksum they were written with: the file was altered",
+        return REFUSE(r,
+                      "%s: the contents do not match the checksum they were written with: the file "
+                      "was altered",
                       r->path);
     return OA_OK;
 }
@@ -305,7 +329,9 @@ static enum oa_error read_file(struct reading *r)
 
 enum oa_error oa_tensors_open(oa_context *c, const char *path, struct oa_tensors **out)
 {
-    struct reading r = { .context = c, .path = path, .fd = -1, .file = oa_alloc(c, sizeof *r.file) };
+    struct reading r = {
+        .context = c, .path = path, .fd = -1, .file = oa_alloc(c, sizeof *r.file)
+    };
     if (!r.file)
         return OA_NO_MEMORY;
     enum oa_error e = read_file(&r);
@@ -332,7 +358,9 @@ void oa_tensors_close(struct oa_tensors *f)
     oa_free(f);
 }
 
-/* ---- questions ----------------------------------------------------------------------------------------------- */
+/* ---- questions
+ * -----------------------------------------------------------------------------------------------
+ */
 
 int oa_tensors_count(const struct oa_tensors *f)
 {
@@ -347,7 +375,8 @@ const struct oa_array *oa_tensors_at(const struct oa_tensors *f, int i)
 const struct oa_array *oa_tensors_find(const struct oa_tensors *f, const char *name)
 {
     const struct oa_array key = { .name = (char *)name }, *at = &key;
-    const struct oa_array **found = bsearch(&at, f->sorted, (size_t)f->count, sizeof *f->sorted, by_name);
+    const struct oa_array **found =
+        bsearch(&at, f->sorted, (size_t)f->count, sizeof *f->sorted, by_name);
     return found ? *found : NULL;
 }
 

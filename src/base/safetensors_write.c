@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing safetensors byte for byte as the reference writer does: tensors by type, the larger elements first, then by
- * name, so that every one of them is aligned; the header padded with spaces to a multiple of 8. The bytes go from the
- * arrays straight to the file.
+ * Writing safetensors byte for byte as the reference writer does: tensors by type, the larger
+ * elements first, then by name, so that every one of them is aligned; the header padded with spaces
+ * to a multiple of 8. The bytes go from the arrays straight to the file.
  */
 #include "base/context.h"
 
@@ -13,7 +13,9 @@
 
 #define HEADER_LIMIT 100000000u
 
-/* ---- checks -------------------------------------------------------------------------------------------------- */
+/* ---- checks
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error check_array(oa_context *c, const char *path, const struct oa_array *a)
 {
@@ -22,8 +24,9 @@ static enum oa_error check_array(oa_context *c, const char *path, const struct o
     for (int i = 0; i < a->dims; i++)
         fits = fits && a->dim[i] >= 0 && !__builtin_mul_overflow(bytes, (size_t)a->dim[i], &bytes);
     if (!fits || bytes != a->bytes)
-        return oa_fail(c, OA_SHAPE, "%s: tensor %s is given with %zu bytes, but its type and shape need %zu", path,
-                       a->name, a->bytes, bytes);
+        return oa_fail(c, OA_SHAPE,
+                       "%s: tensor %s is given with %zu bytes, but its type and shape need %zu",
+                       path, a->name, a->bytes, bytes);
     if (strcmp(a->name, "__metadata__") == 0)
         return oa_fail(c, OA_ARGUMENT, "%s: a tensor may not be called __metadata__", path);
     return OA_OK;
@@ -36,23 +39,26 @@ static const int type_place[OA_TYPES] = {
 
 static int by_type_then_name(const void *x, const void *y)
 {
-    const struct oa_array *a = *(const struct oa_array *const *)x, *b = *(const struct oa_array *const *)y;
+    const struct oa_array *a = *(const struct oa_array *const *)x,
+                          *b = *(const struct oa_array *const *)y;
     int places = type_place[a->type] - type_place[b->type];
     return places ? places : strcmp(a->name, b->name);
 }
 
-/* ---- the header ---------------------------------------------------------------------------------------------- */
+/* ---- the header
+ * ---------------------------------------------------------------------------------------------- */
 
 static json_t *describe(const struct oa_array *a, size_t begin)
 {
     json_t *shape = json_array();
     for (int i = 0; i < a->dims; i++)
         json_array_append_new(shape, json_integer(a->dim[i]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", oa_type_name(a->type), "shape", shape, "data_offsets",
-                     (json_int_t)begin, (json_int_t)(begin + a->bytes));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", oa_type_name(a->type), "shape", shape,
+                     "data_offsets", (json_int_t)begin, (json_int_t)(begin + a->bytes));
 }
 
-static enum oa_error add_metadata(oa_context *c, const char *path, json_t *header, const char *const *pairs)
+static enum oa_error add_metadata(oa_context *c, const char *path, json_t *header,
+                                  const char *const *pairs)
 {
     if (!pairs || !pairs[0])
         return OA_OK;
@@ -60,13 +66,14 @@ static enum oa_error add_metadata(oa_context *c, const char *path, json_t *heade
     json_object_set_new(header, "__metadata__", metadata);
     for (; pairs[0]; pairs += 2) {
         if (json_object_set_new(metadata, pairs[0], json_string(pairs[1])) != 0)
-            return oa_fail(c, OA_ARGUMENT, "%s: the metadata \"%s\" is not UTF-8 text", path, pairs[0]);
+            return oa_fail(c, OA_ARGUMENT, "%s: the metadata \"%s\" is not UTF-8 text", path,
+                           pairs[0]);
     }
     return OA_OK;
 }
 
-static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header, const struct oa_array *const *sorted,
-                                 int count)
+static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header,
+                                 const struct oa_array *const *sorted, int count)
 {
     size_t begin = 0;
     for (int i = 0; i < count; i++) {
@@ -75,7 +82,8 @@ static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header
         if (json_object_get(header, a->name))
             return oa_fail(c, OA_ARGUMENT, "%s: two tensors are called %s", path, a->name);
         if (json_object_set_new(header, a->name, describe(a, begin)) != 0)
-            return oa_fail(c, OA_ARGUMENT, "%s: the tensor name \"%s\" is not UTF-8 text", path, a->name);
+            return oa_fail(c, OA_ARGUMENT, "%s: the tensor name \"%s\" is not UTF-8 text", path,
+                           a->name);
         begin += a->bytes;
     }
     return OA_OK;
@@ -86,7 +94,8 @@ static const void *bytes_of(const struct oa_array *a)
     return a->make ? a->make(a->argument, a) : a->data;
 }
 
-static enum oa_error add_seal(oa_context *c, json_t *header, const struct oa_array *const *sorted, int count)
+static enum oa_error add_seal(oa_context *c, json_t *header, const struct oa_array *const *sorted,
+                              int count)
 {
     struct oa_digest seal;
     unsigned long crc = crc32_z(0, NULL, 0);
@@ -103,7 +112,8 @@ static enum oa_error add_seal(oa_context *c, json_t *header, const struct oa_arr
 }
 
 /* The length, the JSON and the padding, in one piece. */
-static enum oa_error print_header(oa_context *c, const char *path, json_t *header, struct oa_text *out)
+static enum oa_error print_header(oa_context *c, const char *path, json_t *header,
+                                  struct oa_text *out)
 {
     char *json = json_dumps(header, JSON_COMPACT);
     if (!json)
@@ -115,12 +125,14 @@ static enum oa_error print_header(oa_context *c, const char *path, json_t *heade
     oa_text_add(out, "       ", (size_t)padded - length);
     free(json);
     if (padded > HEADER_LIMIT)
-        return oa_fail(c, OA_UNSUPPORTED, "%s: the header would have %llu bytes; the format allows %u", path,
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s: the header would have %llu bytes; the format allows %u", path,
                        (unsigned long long)padded, HEADER_LIMIT);
     return out->length == 8 + padded ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error make_header(oa_context *c, const char *path, const struct oa_array *const *sorted, int count,
+static enum oa_error make_header(oa_context *c, const char *path,
+                                 const struct oa_array *const *sorted, int count,
                                  const char *const *metadata, bool sealed, struct oa_text *out)
 {
     json_t *header = json_object();
@@ -135,7 +147,9 @@ static enum oa_error make_header(oa_context *c, const char *path, const struct o
     return e;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------ */
+/* ---- the file
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error write_file(oa_context *c, const char *path, const struct oa_text *header,
                                 const struct oa_array *const *sorted, int count)
@@ -152,8 +166,8 @@ static enum oa_error write_file(oa_context *c, const char *path, const struct oa
     return oa_new_file_finish(&f, e);
 }
 
-static enum oa_error write_tensors(oa_context *c, const char *path, const struct oa_array *arrays, int count,
-                                   const char *const *metadata, bool sealed)
+static enum oa_error write_tensors(oa_context *c, const char *path, const struct oa_array *arrays,
+                                   int count, const char *const *metadata, bool sealed)
 {
     const struct oa_array **sorted = oa_alloc(c, (size_t)count * sizeof *sorted);
     if (!sorted)
@@ -171,13 +185,14 @@ static enum oa_error write_tensors(oa_context *c, const char *path, const struct
     return e;
 }
 
-enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,
-                               const char *const *metadata)
+enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays,
+                               int count, const char *const *metadata)
 {
     return write_tensors(c, path, arrays, count, metadata, false);
 }
 
-enum oa_error oa_tensors_write_sealed(oa_context *c, const char *path, const struct oa_array *arrays, int count,
+enum oa_error oa_tensors_write_sealed(oa_context *c, const char *path,
+                                      const struct oa_array *arrays, int count,
                                       const char *const *metadata)
 {
     return write_tensors(c, path, arrays, count, metadata, true);

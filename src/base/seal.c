@@ -38,7 +38,8 @@ static enum oa_error check_seal(oa_context *c, const char *path, const char *rem
     json_t *given = json_incref(json_object_get(object, "seal"));
     enum oa_error e = OA_OK;
     if (!json_is_string(given)) {
-        e = oa_fail(c, OA_FORMAT, "%s has no seal: it was not written by this program; %s", path, remedy);
+        e = oa_fail(c, OA_FORMAT, "%s has no seal: it was not written by this program; %s", path,
+                    remedy);
     } else {
         json_object_del(object, "seal");
         char *text = canonical(object);
@@ -46,7 +47,8 @@ static enum oa_error check_seal(oa_context *c, const char *path, const char *rem
         free(text);
         if (strcmp(digest.hex, json_string_value(given)) != 0)
             e = oa_fail(c, OA_FORMAT,
-                        "%s was changed after it was written: its seal is %.16s… and its content gives %.16s…; %s",
+                        "%s was changed after it was written: its seal is %.16s… and its content "
+                        "gives %.16s…; %s",
                         path, json_string_value(given), digest.hex, remedy);
     }
     json_decref(given);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing strings, numbers as text, and the nearest word. Numbers are written and read with a point whatever the locale
- * of the program: the files and sentences of a run must not depend on it.
+ * Growing strings, numbers as text, and the nearest word. Numbers are written and read with a point
+ * whatever the locale of the program: the files and sentences of a run must not depend on it.
  */
 #include "base/base.h"
 
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers and locales ------------------------------------------------------------------------------------- */
+/* ---- numbers and locales
+ * ------------------------------------------------------------------------------------- */
 
 struct plain_locale {
     locale_t plain, before;
@@ -52,7 +53,8 @@ bool oa_parse_real(const char *text, double *value)
     return *end == 0;
 }
 
-/* ---- growing strings ----------------------------------------------------------------------------------------- */
+/* ---- growing strings
+ * ----------------------------------------------------------------------------------------- */
 
 void oa_text_init(struct oa_text *t, oa_context *c)
 {
@@ -112,7 +114,8 @@ void oa_text_cut(struct oa_text *t, size_t length)
         t->s[t->length = length] = 0;
 }
 
-/* ---- did you mean -------------------------------------------------------------------------------------------- */
+/* ---- did you mean
+ * -------------------------------------------------------------------------------------------- */
 
 #define LONGEST_WORD 63
 
@@ -121,8 +124,8 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: insertions, deletions, replacements and swaps of neighbours cost 1. Three rows of the
- * table suffice: the one at hand and the two above it. */
+/* Optimal string alignment: insertions, deletions, replacements and swaps of neighbours cost 1.
+ * Three rows of the table suffice: the one at hand and the two above it. */
 static int edit_distance(const char *a, int la, const char *b, int lb)
 {
     int rows[3][LONGEST_WORD + 1];

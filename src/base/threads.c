@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pool of threads for calls as short as ten microseconds. The caller takes part as worker 0; helpers join while the
- * gate is open. When the items have run out the caller shuts the gate and waits only for helpers that are inside: one
- * that was asleep and wakes too late finds the gate shut and costs nothing.
+ * A pool of threads for calls as short as ten microseconds. The caller takes part as worker 0;
+ * helpers join while the gate is open. When the items have run out the caller shuts the gate and
+ * waits only for helpers that are inside: one that was asleep and wakes too late finds the gate
+ * shut and costs nothing.
  *
- * Each worker begins with a share of the items that is the same for every call of as many items, and takes what is left
- * of the others' shares when its own is done. So the rows that one operation wrote are read by the next one on the core
- * whose cache holds them, and nobody waits for a share that is slow or has no worker.
+ * Each worker begins with a share of the items that is the same for every call of as many items,
+ * and takes what is left of the others' shares when its own is done. So the rows that one operation
+ * wrote are read by the next one on the core whose cache holds them, and nobody waits for a share
+ * that is slow or has no worker.
  *
- * The gate is one atomic word: the number of the job, whether it is open, and how many helpers are inside. Opening it
- * publishes the job, entering reads it, leaving publishes what the helper wrote. Helpers and caller watch the gate for
- * a moment before they sleep, because the next call of a training step usually comes at once; with more threads than
- * cores they sleep directly, since watching would take the core from the one who works.
+ * The gate is one atomic word: the number of the job, whether it is open, and how many helpers are
+ * inside. Opening it publishes the job, entering reads it, leaving publishes what the helper wrote.
+ * Helpers and caller watch the gate for a moment before they sleep, because the next call of a
+ * training step usually comes at once; with more threads than cores they sleep directly, since
+ * watching would take the core from the one who works.
  */
 #include "base/beside.h"
 #include "base/context.h"
@@ -40,7 +43,8 @@ struct oa_pool {
     struct member *members; /* the first is the caller */
     int threads;
     double watch; /* seconds before a thread that waits goes to sleep */
-    /* What a helper reads of a job is in the line of the gate, for each line comes from the other core's cache. */
+    /* What a helper reads of a job is in the line of the gate, for each line comes from the other
+     * core's cache. */
     alignas(OA_ALIGN) _Atomic uint64_t gate;
     oa_task *task;
     _Atomic(void *) argument;
@@ -59,12 +63,15 @@ static void pause_core(void)
 #endif
 }
 
-/* ---- the gate ------------------------------------------------------------------------------------------------ */
+/* ---- the gate
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool called(const struct member *m)
 {
     uint64_t gate = atomic_load(&m->pool->gate);
-    return atomic_load(&m->pool->quit) || ((gate & GATE_OPEN) && gate >> GATE_JOB_SHIFT != m->served);
+    return atomic_load(&m->pool->quit) ||
+           ((gate & GATE_OPEN) && gate >> GATE_JOB_SHIFT != m->served);
 }
 
 static bool empty(const struct member *m)
@@ -122,7 +129,9 @@ static bool watch(const struct member *m, bool (*condition)(const struct member 
     return false;
 }
 
-/* ---- workers ------------------------------------------------------------------------------------------------- */
+/* ---- workers
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void run_item(struct oa_pool *p, struct member *m, long item)
 {
@@ -145,7 +154,8 @@ static void run_items(struct oa_pool *p, struct member *m)
         run_share(p, m, &p->members[(m->worker.index + i) % p->threads]);
 }
 
-/* Returns when woken, even if the job is over by then: the helper watches for a moment before it sleeps again. */
+/* Returns when woken, even if the job is over by then: the helper watches for a moment before it
+ * sleeps again. */
 static void sleep_until_woken(struct member *m)
 {
     struct oa_pool *p = m->pool;
@@ -172,9 +182,11 @@ static void *helper(void *argument)
     }
 }
 
-/* ---- the caller ---------------------------------------------------------------------------------------------- */
+/* ---- the caller
+ * ---------------------------------------------------------------------------------------------- */
 
-/* Wakes as many sleepers as there are items left for them. A sleeper that is not woken is never waited for. */
+/* Wakes as many sleepers as there are items left for them. A sleeper that is not woken is never
+ * waited for. */
 static void wake(struct oa_pool *p, long wanted)
 {
     if (atomic_load(&p->sleepers) == 0)
@@ -239,7 +251,8 @@ void oa_parallel(oa_context *c, long items, oa_task *task, void *argument)
 {
     struct oa_pool *p = c->pool;
     if (atomic_exchange(&p->running, true)) {
-        oa_fail(c, OA_INTERNAL, "a parallel call inside a parallel call, or from two threads at once");
+        oa_fail(c, OA_INTERNAL,
+                "a parallel call inside a parallel call, or from two threads at once");
         return;
     }
     if (p->threads == 1 || items <= 1) {
@@ -300,7 +313,8 @@ size_t oa_scratch_peak(oa_context *c)
     return peak;
 }
 
-/* ---- making and freeing -------------------------------------------------------------------------------------- */
+/* ---- making and freeing
+ * -------------------------------------------------------------------------------------- */
 
 static void init_member(struct oa_pool *p, oa_context *c, int i)
 {
@@ -327,7 +341,8 @@ static void start_helpers(struct oa_pool *p, oa_context *c, int threads)
         struct member *m = &p->members[p->threads];
         int e = oa_thread_start(&m->thread, helper, m);
         if (e) {
-            oa_log(c, 0, "only %d of %d threads could be started: %s", p->threads, threads, strerror(e));
+            oa_log(c, 0, "only %d of %d threads could be started: %s", p->threads, threads,
+                   strerror(e));
             break;
         }
     }

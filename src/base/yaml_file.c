@@ -2,7 +2,13 @@
 #include "base/yaml_file.h"
 
 /* What a file of options may have: far more than one that was written by hand. */
-enum { MOST_BYTES = 4 << 20, DEEPEST = 32, MOST_NODES = 200000, MOST_ANCHORS = 1000, MOST_ALIASES = 10000 };
+enum {
+    MOST_BYTES = 4 << 20,
+    DEEPEST = 32,
+    MOST_NODES = 200000,
+    MOST_ANCHORS = 1000,
+    MOST_ALIASES = 10000
+};
 
 struct yaml_extent {
     long depth, nodes, anchors, aliases;
@@ -26,8 +32,8 @@ static const char *count_event(const yaml_event_t *e, struct yaml_extent *x)
                                        : NULL;
 }
 
-/* Event by event, before libyaml makes a tree of it, which takes the square of the depth and of the anchors. What is no
- * YAML is left for the reading itself to tell. */
+/* Event by event, before libyaml makes a tree of it, which takes the square of the depth and of the
+ * anchors. What is no YAML is left for the reading itself to tell. */
 static enum oa_error check_extent(oa_context *c, const char *path, const char *text, size_t length)
 {
     yaml_parser_t parser;
@@ -35,19 +41,23 @@ static enum oa_error check_extent(oa_context *c, const char *path, const char *t
     struct yaml_extent extent = { 0 };
     enum oa_error e = OA_OK;
     if (length > MOST_BYTES)
-        return oa_fail(c, OA_FORMAT, "%s has %zu bytes, and a file of options has at most 4 MiB: is it another file?",
-                       path, length);
+        return oa_fail(
+            c, OA_FORMAT,
+            "%s has %zu bytes, and a file of options has at most 4 MiB: is it another file?", path,
+            length);
     if (!yaml_parser_initialize(&parser))
         return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    for (bool more = true; more && e == OA_OK && yaml_parser_parse(&parser, &event); yaml_event_delete(&event)) {
+    for (bool more = true; more && e == OA_OK && yaml_parser_parse(&parser, &event);
+         yaml_event_delete(&event)) {
         const char *much = count_event(&event, &extent);
         more = event.type != YAML_STREAM_END_EVENT;
         if (much)
-            e = oa_fail(c, OA_FORMAT, "%s:%zu:%zu: %s: no options are written so", path, event.start_mark.line + 1,
-                        event.start_mark.column + 1, much);
+            e = oa_fail(c, OA_FORMAT, "%s:%zu:%zu: %s: no options are written so", path,
+                        event.start_mark.line + 1, event.start_mark.column + 1, much);
         else if (oa_stop_requested(c))
-            e = oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while reading %s", oa_stop_requested(c), path);
+            e = oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while reading %s",
+                        oa_stop_requested(c), path);
     }
     yaml_parser_delete(&parser);
     return e;
@@ -77,6 +87,7 @@ enum oa_error oa_yaml_read(oa_context *c, const char *path, oa_yaml_reader *read
 
 enum oa_error oa_yaml_failed(oa_context *c, const char *path, const yaml_parser_t *p)
 {
-    return oa_fail(c, p->error == YAML_MEMORY_ERROR ? OA_NO_MEMORY : OA_FORMAT, "%s:%zu:%zu: not valid YAML: %s", path,
-                   p->problem_mark.line + 1, p->problem_mark.column + 1, p->problem ? p->problem : "out of memory");
+    return oa_fail(c, p->error == YAML_MEMORY_ERROR ? OA_NO_MEMORY : OA_FORMAT,
+                   "%s:%zu:%zu: not valid YAML: %s", path, p->problem_mark.line + 1,
+                   p->problem_mark.column + 1, p->problem ? p->problem : "out of memory");
 }

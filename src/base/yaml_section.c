@@ -18,15 +18,16 @@ struct tree {
 
 static enum oa_error refuse(struct tree *t, const yaml_node_t *at, const char *sentence)
 {
-    return oa_fail(t->context, OA_FORMAT, "%s:%zu:%zu: %s", t->path, at->start_mark.line + 1, at->start_mark.column + 1,
-                   sentence);
+    return oa_fail(t->context, OA_FORMAT, "%s:%zu:%zu: %s", t->path, at->start_mark.line + 1,
+                   at->start_mark.column + 1, sentence);
 }
 
 static json_t *scalar(struct tree *t, const yaml_node_t *n)
 {
     const char *text = (const char *)n->data.scalar.value;
     if (strlen(text) == n->data.scalar.length)
-        return json_pack("{s:s, s:i}", OA_YAML_TEXT, text, OA_YAML_LINE, (int)n->start_mark.line + 1);
+        return json_pack("{s:s, s:i}", OA_YAML_TEXT, text, OA_YAML_LINE,
+                         (int)n->start_mark.line + 1);
     refuse(t, n, "a text holds a byte that is zero");
     return NULL;
 }
@@ -89,7 +90,8 @@ static const yaml_node_t *find(struct tree *t, const char *section)
     const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
     for (; pair < root->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = yaml_document_get_node(&t->document, pair->key);
-        if (key->type == YAML_SCALAR_NODE && strcmp((const char *)key->data.scalar.value, section) == 0)
+        if (key->type == YAML_SCALAR_NODE &&
+            strcmp((const char *)key->data.scalar.value, section) == 0)
             return yaml_document_get_node(&t->document, pair->value);
     }
     return NULL;

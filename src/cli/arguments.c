@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words of the command line into a struct call. What a command does not know is refused, with the nearest thing that it
- * does know: nothing is silently ignored. */
+ * Words of the command line into a struct call. What a command does not know is refused, with the
+ * nearest thing that it does know: nothing is silently ignored. */
 #include "cli.h"
 
 #include <errno.h>
@@ -50,12 +50,14 @@ bool takes_common(const struct command *c, const struct flag *f)
 
 static const struct flag *find_flag(const struct command *c, const char *name, size_t length)
 {
-    const struct flag *f = find_in(c->flags, name, length), *common = find_in(common_flags(), name, length);
+    const struct flag *f = find_in(c->flags, name, length),
+                      *common = find_in(common_flags(), name, length);
     return f ? f : common && takes_common(c, common) ? common : NULL;
 }
 
 /* The row of the table of options that "section.name" means, if the command takes its section. */
-static bool find_option(const struct command *c, const char *name, size_t length, struct oa_option *out)
+static bool find_option(const struct command *c, const char *name, size_t length,
+                        struct oa_option *out)
 {
     for (int i = 0; oa_option_describe(i, out); i++) {
         char key[NAME];
@@ -105,7 +107,8 @@ static bool unknown_option(struct call *call, const char *name, size_t length)
     if (!near)
         near = oa_nearest(word, n->pointer, n->count);
     if (near)
-        wrong_use(call, "%s has no option --%s; did you mean --%s?", call->command->name, word, near);
+        wrong_use(call, "%s has no option --%s; did you mean --%s?", call->command->name, word,
+                  near);
     else
         wrong_use(call, "%s has no option --%s", call->command->name, word);
     free(n);
@@ -129,8 +132,10 @@ static const char *value_of(struct call *call, const char *equals, int argc, cha
         return NULL;
     }
     if (strncmp(argv[*i + 1], "--", 2) == 0 && argv[*i + 1][2]) {
-        wrong_use(call, "%s needs a value, but %s follows; a value that begins with -- is written %s=VALUE", argv[*i],
-                  argv[*i + 1], argv[*i]);
+        wrong_use(
+            call,
+            "%s needs a value, but %s follows; a value that begins with -- is written %s=VALUE",
+            argv[*i], argv[*i + 1], argv[*i]);
         return NULL;
     }
     return argv[++*i];
@@ -227,7 +232,8 @@ bool allow_none(struct call *call, const char *names, const char *because)
 {
     char words[256];
     snprintf(words, sizeof words, "%s", names);
-    for (char *rest = NULL, *name = strtok_r(words, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+    for (char *rest = NULL, *name = strtok_r(words, " ", &rest); name;
+         name = strtok_r(NULL, " ", &rest))
         if (flag_given(call, name)) {
             wrong_use(call, "--%s would do nothing: %s", name, because);
             return false;
@@ -244,7 +250,8 @@ bool flag_number(struct call *call, const char *name, long low, long high, long 
     errno = 0;
     long n = strtol(text, &end, 10);
     if (end == text || *end || errno || n < low || n > high) {
-        wrong_use(call, "--%s is \"%.40s\"; give a whole number from %ld to %ld", name, text, low, high);
+        wrong_use(call, "--%s is \"%.40s\"; give a whole number from %ld to %ld", name, text, low,
+                  high);
         return false;
     }
     *out = n;
@@ -256,7 +263,8 @@ bool want_words(struct call *call, int least, int most, const char *what)
     if (call->words < least)
         wrong_use(call, "%s needs %s", call->command->name, what);
     else if (call->words > most)
-        wrong_use(call, "%s takes %s, but \"%.60s\" is one word too many", call->command->name, what, call->word[most]);
+        wrong_use(call, "%s takes %s, but \"%.60s\" is one word too many", call->command->name,
+                  what, call->word[most]);
     return !call->said;
 }
 

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const usual[] = { "softmax", "orthogonal", "random", "fixed-random", "dense", "random + softmax" };
+static const char *const usual[] = { "softmax",      "orthogonal", "random",
+                                     "fixed-random", "dense",      "random + softmax" };
 enum { USUAL = sizeof usual / sizeof *usual };
 
 /* What would have no effect is refused. */
@@ -14,15 +15,19 @@ static enum oa_error check_use(struct call *call)
     char path[4096];
     const char *folder = flag_value(call, "out");
     if (!want_words(call, 0, 0, "no words; attentions are given with --attention") ||
-        !allow_none(call, "model.attention", "who takes part is said with --attention, once for each") ||
-        !allow_none(call, "compare.attentions", "on the command line attentions are given with --attention"))
+        !allow_none(call, "model.attention",
+                    "who takes part is said with --attention, once for each") ||
+        !allow_none(call, "compare.attentions",
+                    "on the command line attentions are given with --attention"))
         return OA_ARGUMENT;
     if (flag_given(call, "resume") && flag_given(call, "overwrite"))
-        return wrong_use(call, "a contest either goes on (--resume) or begins anew (--overwrite)");
+        return wrong_use(call,
+                         "a comparison either goes on (--resume) or begins anew (--overwrite)");
     snprintf(path, sizeof path, "%.4000s/contest.json", folder);
     if (flag_given(call, "resume") && access(path, F_OK) != 0)
         return wrong_use(call,
-                         "--resume: %.200s holds no contest, there is no contest.json in it; without --resume one "
+                         "--resume: %.200s holds no comparison, there is no contest.json in it; "
+                         "without --resume one "
                          "is begun",
                          folder);
     return OA_OK;
@@ -42,7 +47,8 @@ static bool configuration_names_some(const struct call *call)
     return oa_config_get(call->config, "compare.attentions", &out) == OA_OK && some;
 }
 
-/* The folder of a contest has what was trained; of the options only what its runs share stands there. */
+/* The folder of a comparison has what was trained; of the options only what its runs share stands
+ * there. */
 static void say_defaults(const struct call *call)
 {
     bool some = flag_given(call, "config");
@@ -50,8 +56,10 @@ static void say_defaults(const struct call *call)
         some = some || strchr(call->given[i].name, '.');
     if (flag_given(call, "resume") && !some)
         progress_line(NULL, 0,
-                      "--resume takes no options from the contest's folder, and neither --config nor --section.key is "
-                      "given: all but what is said have their defaults; give them as they were when it began");
+                      "--resume takes no options from the comparison's folder, and neither "
+                      "--config nor --section.key is "
+                      "given: all but what is said have their defaults; give them as they were "
+                      "when it began");
 }
 
 static enum oa_error compare(struct call *call, const char **attentions)
@@ -63,8 +71,8 @@ static enum oa_error compare(struct call *call, const char **attentions)
     oa_config_overwrite(call->config, flag_given(call, "overwrite"));
     int count = flag_values(call, "attention", attentions);
     bool given = count > 0 || configuration_names_some(call);
-    return oa_compare(call->config, given ? attentions : usual, given ? count : USUAL, flag_value(call, "out"),
-                      &call->out);
+    return oa_compare(call->config, given ? attentions : usual, given ? count : USUAL,
+                      flag_value(call, "out"), &call->out);
 }
 
 static enum oa_error run(struct call *call)
@@ -80,8 +88,10 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "attention",
       .argument = "SPEC",
-      .help = "an attention that takes part; given once for each; they take the place of compare.attentions in "
-              "a configuration (default: softmax, orthogonal, random, fixed-random, dense, random + softmax)" },
+      .help = "an attention that takes part; given once for each; they take the place of "
+              "compare.attentions in "
+              "a configuration (default: softmax, orthogonal, random, fixed-random, dense, random "
+              "+ softmax)" },
     { .name = "task",
       .argument = "NAME",
       .key = "data.task",
@@ -89,7 +99,8 @@ static const struct flag flags[] = {
     { .name = "init",
       .argument = "RUN",
       .key = "train.init",
-      .help = "begin with every tensor of a trained run that fits; of a contest, each attention of its own run there" },
+      .help = "begin with every tensor of a trained run that fits; of a comparison, each attention "
+              "of its own run there" },
     { .name = "metric",
       .argument = "NAME",
       .key = "compare.metric",
@@ -97,8 +108,12 @@ static const struct flag flags[] = {
     { .name = "seeds", .argument = "N", .key = "compare.seeds", .help = "runs of each attention" },
     { .name = "until-resolved",
       .key = "compare.until_resolved",
-      .help = "add seeds where a question is open, until none is, or the seeds or the budget are used up" },
-    { .name = "budget", .argument = "TIME", .key = "compare.budget", .help = "what that may take: 90s, 30min, 2h" },
+      .help = "add seeds where a question is open, until none is, or the seeds or the budget are "
+              "used up" },
+    { .name = "budget",
+      .argument = "TIME",
+      .key = "compare.budget",
+      .help = "what that may take: 90s, 30min, 2h" },
     { .name = "equal",
       .argument = "NAME",
       .key = "compare.equal",
@@ -107,7 +122,8 @@ static const struct flag flags[] = {
     { .name = "baseline",
       .argument = "SPEC",
       .key = "compare.baseline",
-      .help = "the attention that is in use today: is another one better, worse, or (with --margin) equivalent?" },
+      .help = "the attention that is in use today: is another one better, worse, or (with "
+              "--margin) equivalent?" },
     { .name = "margin",
       .argument = "NATS",
       .key = "compare.margin",
@@ -117,51 +133,75 @@ static const struct flag flags[] = {
       .key = "compare.looks",
       .help = "any: verdicts against the baseline hold however often seeds are added and looked at",
       .words = "one|any" },
-    { .name = "out", .argument = "DIR", .fallback = "contest", .help = "folder of the contest" },
-    { .name = "overwrite", .help = "begin anew in a folder that holds another contest, which is removed" },
+    { .name = "out",
+      .argument = "DIR",
+      .fallback = "comparison",
+      .help = "folder of the comparison" },
+    { .name = "overwrite",
+      .help = "begin anew in a folder that holds another comparison, which is removed" },
     { .name = "resume",
-      .help =
-          "refuse to begin: go on with the contest in the folder, as is done in any case; options are given as they "
-          "were, the folder does not keep them all" },
+      .help = "refuse to begin: go on with the comparison in the folder, as is done in any case; "
+              "options are given as they "
+              "were, the folder does not keep them all" },
     { .name = NULL },
 };
 
 const struct command command_compare = {
     .name = "compare",
-    .sentence = "holds a contest between attentions and says what the data show",
+    .sentence = "holds a comparison between attentions and says what the data show",
     .usage = "[--config FILE] [--attention SPEC]... [--seeds N] [--equal NAME] [--out DIR]",
     .text =
-        "Trains every attention with every seed under one budget: the same text, the same batches, the same first "
-        "values of every tensor that two models share, and the same number of tokens (or of seconds, parameters, "
-        "FLOPs; what each really got is in the table). Prints a table and writes results.json, report.html, report.md "
+        "Trains every attention with every seed under one budget: the same text, the same batches, "
+        "the same first "
+        "values of every tensor that two models share, and the same number of tokens (or of "
+        "seconds, parameters, "
+        "FLOPs; what each really got is in the table). Prints a table and writes results.json, "
+        "report.html, report.md "
         "and report.svg.\n"
-        "One more takes part, the uniform baseline: the same model with a uniform average of the visible tokens in the "
-        "place of its attention. It is compared and not ranked; what shows no significant difference to it has not "
+        "One more takes part, the uniform baseline: the same model with a uniform average of the "
+        "visible tokens in the "
+        "place of its attention. It is compared and not ranked; what shows no significant "
+        "difference to it has not "
         "been shown to attend to anything (--compare.floor off leaves it out).\n"
-        "With --equal time every run trains until it has had as much processor time as the first attention's run of "
+        "With --equal time every run trains until it has had as much processor time as the first "
+        "attention's run of "
         "the same seed took, or --train.seconds; pace.json in its folder repeats it exactly.\n"
-        "Losses come with 95 % confidence intervals over the seeds; differences to the best are tested seed by "
-        "seed, with Holm's correction for the number of attentions, and have the intervals of these tests: one "
-        "that excludes 0 is a verdict. Where there is no significant difference, no winner is named and the table "
-        "says how many seeds it would take. The last sentence is a recommendation: keep or change, what is "
+        "Losses come with 95 % confidence intervals over the seeds; differences to the best are "
+        "tested seed by "
+        "seed, with Holm's correction for the number of attentions, and have the intervals of "
+        "these tests: one "
+        "that excludes 0 is a verdict. Where there is no significant difference, no winner is "
+        "named and the table "
+        "says how many seeds it would take. The last sentence is a recommendation: keep or change, "
+        "what is "
         "equivalent and cheaper, or how many more seeds and how much time are needed.\n"
         "One learning rate for all favours the attention that it suits. With --compare.tune "
-        "\"train.lr=3e-4,1e-3,3e-3\" every attention, the floor too, first tries these values on the training text "
-        "without its last tenth, which judges them, with seeds of its own, and has the best of them in the contest. "
-        "The report shows each attention's losses, says where the best value is the largest or the smallest tried, "
+        "\"train.lr=3e-4,1e-3,3e-3\" every attention, the floor too, first tries these values on "
+        "the training text "
+        "without its last tenth, which judges them, with seeds of its own, and has the best of "
+        "them in the comparison. "
+        "The report shows each attention's losses, says where the best value is the largest or the "
+        "smallest tried, "
         "and counts the cost.\n"
-        "A contest that is interrupted goes on where it was when it is started again, and one that is given more "
-        "seeds or attentions uses the runs that it has. What lies in the folder is compared with what is asked for, "
-        "texts by their content: another contest is refused, and so are files that were changed.\n"
-        "Progress tells how many of all runs have ended, those of --compare.tune and --compare.vary too, and the time "
-        "that is left; where it is no terminal that reads it, in a line now and then, ever more rarely.\n"
-        "Started by mpirun or srun, each process trains a run, and then the next one, in a folder that all of them "
+        "A comparison that is interrupted goes on where it was when it is started again, and one "
+        "that is given more "
+        "seeds or attentions uses the runs that it has. What lies in the folder is compared with "
+        "what is asked for, "
+        "texts by their content: another comparison is refused, and so are files that were "
+        "changed.\n"
+        "Progress tells how many of all runs have ended, those of --compare.tune and "
+        "--compare.vary too, and the time "
+        "that is left; where it is no terminal that reads it, in a line now and then, ever more "
+        "rarely.\n"
+        "Started by mpirun or srun, each process trains a run, and then the next one, in a folder "
+        "that all of them "
         "see (docs/cluster.md).\n"
         "Ends with 4 when every attention had runs that diverged, so that nothing can be judged.",
-    .examples =
-        "$ orthant compare --config small.yaml --attention softmax --attention orthogonal --seeds 3 --out "
-        "contest\n"
-        "$ orthant compare --data.train text.txt --attention softmax --attention \"local(window=16)\" --equal time",
+    .examples = "$ orthant compare --config small.yaml --attention softmax --attention orthogonal "
+                "--seeds 3 --out "
+                "comparison\n"
+                "$ orthant compare --data.train text.txt --attention softmax --attention "
+                "\"local(window=16)\" --equal time",
     .sections = "model data train decode compare cluster",
     .ranks = true,
     .flags = flags,

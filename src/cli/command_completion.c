@@ -12,7 +12,8 @@ static void spaced(const char *choices)
 
 static bool takes_file(const struct shown *s)
 {
-    return strcmp(s->argument, "FILE") == 0 || strcmp(s->argument, "DIR") == 0 || strcmp(s->argument, "FILES") == 0;
+    return strcmp(s->argument, "FILE") == 0 || strcmp(s->argument, "DIR") == 0 ||
+           strcmp(s->argument, "FILES") == 0;
 }
 
 static void command_names(void)
@@ -55,7 +56,8 @@ static void bash(void)
         if (!command_at(i)->hidden)
             visit_options(command_at(i), bash_values, (void *)(uintptr_t)command_at(i)->name);
     printf("  esac\n"
-           "  if [ -n \"$values\" ]; then COMPREPLY=($(compgen -W \"$values\" -- \"$current\")); return; fi\n"
+           "  if [ -n \"$values\" ]; then COMPREPLY=($(compgen -W \"$values\" -- \"$current\")); "
+           "return; fi\n"
            "  case \"$current\" in -*) ;; *) return ;; esac\n"
            "  case \"$command\" in\n");
     for (int i = 0; command_at(i); i++) {
@@ -114,7 +116,8 @@ static void zsh(void)
         printf("'\n");
     }
     printf("  )\n  if (( CURRENT == 2 )); then _describe 'command' commands; return; fi\n"
-           "  local command=$words[2]\n  words=(\"${(@)words[2,-1]}\"); (( CURRENT-- ))\n  case $command in\n");
+           "  local command=$words[2]\n  words=(\"${(@)words[2,-1]}\"); (( CURRENT-- ))\n  case "
+           "$command in\n");
     for (int i = 0; command_at(i); i++) {
         if (command_at(i)->hidden)
             continue;
@@ -140,7 +143,8 @@ static void fish_text(const char *text)
 
 static void fish_option(void *argument, const struct shown *s)
 {
-    printf("complete -c orthant -n '__fish_seen_subcommand_from %s' -l %s", (const char *)argument, s->name);
+    printf("complete -c orthant -n '__fish_seen_subcommand_from %s' -l %s", (const char *)argument,
+           s->name);
     if (s->argument[0])
         printf(takes_file(s) ? " -r" : " -x");
     if (s->words) {
@@ -179,7 +183,8 @@ static enum oa_error run(struct call *call)
             shells[i].write();
             return OA_OK;
         }
-    return wrong_use(call, "there is no completion for \"%.40s\", only for bash, zsh and fish", call->word[0]);
+    return wrong_use(call, "there is no completion for \"%.40s\", only for bash, zsh and fish",
+                     call->word[0]);
 }
 
 const struct command command_completion = {

@@ -13,11 +13,13 @@ const struct command command_explain = {
     .name = "explain",
     .sentence = "explains one attention: formula, parameters, FLOPs, modes, caveats, citation",
     .usage = "SPEC [--model.width N] [--model.heads N] [--model.context N] [--json]",
-    .text = "Numbers are those of the shape that the options model.* give. Stacks of a model, with their labels "
+    .text = "Numbers are those of the shape that the options model.* give. Stacks of a model, with "
+            "their labels "
             "(encoder: … & decoder: … & cross: …), are explained one by one, each in its mode.",
-    .examples = "$ orthant explain \"local(window=64, qk=haar)\"\n"
-                "$ orthant explain \"random + softmax\" --model.context 512\n"
-                "$ orthant explain \"encoder: raganato & decoder: local(window=64) & cross: linear\"",
+    .examples =
+        "$ orthant explain \"local(window=64, qk=haar)\"\n"
+        "$ orthant explain \"random + softmax\" --model.context 512\n"
+        "$ orthant explain \"encoder: raganato & decoder: local(window=64) & cross: linear\"",
     .sections = "model",
     .see = "list attend plan",
     .run = run,

@@ -6,8 +6,9 @@
 static enum oa_error list_tasks(struct call *call)
 {
     if (strcmp(call->word[0], "tasks") != 0)
-        return wrong_use(call, "list lists mechanisms, and with the word \"tasks\" tasks; there is no \"%.60s\"",
-                         call->word[0]);
+        return wrong_use(
+            call, "list lists mechanisms, and with the word \"tasks\" tasks; there is no \"%.60s\"",
+            call->word[0]);
     if (flag_given(call, "markdown"))
         return wrong_use(call, "tasks are listed as text or JSON");
     return oa_list_tasks(call->context, &call->out);
@@ -26,7 +27,8 @@ static enum oa_error run(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "markdown", .help = "everything about every mechanism, and the language, as Markdown" },
+    { .name = "markdown",
+      .help = "everything about every mechanism, and the language, as Markdown" },
     { .name = NULL },
 };
 
@@ -35,11 +37,14 @@ const struct command command_list = {
     .sentence = "lists the mechanisms of attention, or the tasks",
     .usage = "[--json | --markdown]\n"
              "tasks [--json]",
-    .text = "What stands in the table can be written wherever an attention is asked for, with options in parentheses, "
-            "mixed with + into one softmax, side by side in the heads of a layer with |, layer by layer with ;, and "
+    .text = "What stands in the table can be written wherever an attention is asked for, with "
+            "options in parentheses, "
+            "mixed with + into one softmax, side by side in the heads of a layer with |, layer by "
+            "layer with ;, and "
             "stack by stack of a model with & "
             "(encoder: …, decoder: …, cross: …).\n"
-            "\"list tasks\" has what models can learn: the values of --task, what is read and predicted, by what it "
+            "\"list tasks\" has what models can learn: the values of --task, what is read and "
+            "predicted, by what it "
             "is measured, and where it comes from.",
     .examples = "$ orthant list\n"
                 "$ orthant list tasks\n"

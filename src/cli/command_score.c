@@ -15,14 +15,16 @@ static int files_of(struct call *call, const char *name, const char **files)
     return count;
 }
 
-static bool stdin_once(struct call *call, const char *const *a, int as, const char *const *b, int bs)
+static bool stdin_once(struct call *call, const char *const *a, int as, const char *const *b,
+                       int bs)
 {
     int count = 0;
     for (int i = 0; i < as; i++)
         count += strcmp(a[i], "/dev/stdin") == 0;
     for (int i = 0; i < bs; i++)
         count += strcmp(b[i], "/dev/stdin") == 0;
-    return count <= 1 || wrong_use(call, "the standard input, \"-\", can be read once only") == OA_OK;
+    return count <= 1 ||
+           wrong_use(call, "the standard input, \"-\", can be read once only") == OA_OK;
 }
 
 static bool whole(struct call *call, const char *name, long low, long high, int *out)
@@ -37,9 +39,12 @@ static bool whole(struct call *call, const char *name, long low, long high, int 
 static bool read_numbers(struct call *call, struct oa_score_request *r)
 {
     long seed = 0;
-    if (!whole(call, "decimals", 1, 12, &r->decimals) || !whole(call, "max-order", 1, 16, &r->bleu_order) ||
-        !whole(call, "char-order", 1, 16, &r->chrf_characters) || !whole(call, "word-order", 0, 16, &r->chrf_words) ||
-        !whole(call, "beta", 1, 1000, &r->chrf_beta) || !flag_number(call, "samples", 1, 10000000, &r->samples) ||
+    if (!whole(call, "decimals", 1, 12, &r->decimals) ||
+        !whole(call, "max-order", 1, 16, &r->bleu_order) ||
+        !whole(call, "char-order", 1, 16, &r->chrf_characters) ||
+        !whole(call, "word-order", 0, 16, &r->chrf_words) ||
+        !whole(call, "beta", 1, 1000, &r->chrf_beta) ||
+        !flag_number(call, "samples", 1, 10000000, &r->samples) ||
         !flag_number(call, "seed", 0, LONG_MAX, &seed))
         return false;
     r->seed = (uint64_t)seed;
@@ -55,7 +60,8 @@ static bool read_smooth_value(struct call *call, struct oa_score_request *r)
     r->bleu_smooth_value = strtod(text, &end);
     if (end != text && !*end && r->bleu_smooth_value > 0 && r->bleu_smooth_value <= 1e6)
         return true;
-    return wrong_use(call, "--smooth-value is \"%.40s\"; give a number above 0, at most 1e6", text) == OA_OK;
+    return wrong_use(call, "--smooth-value is \"%.40s\"; give a number above 0, at most 1e6",
+                     text) == OA_OK;
 }
 
 static void read_switches(struct call *call, struct oa_score_request *r)
@@ -91,10 +97,13 @@ static bool read_resampling(struct call *call, struct oa_score_request *r)
         if (!flag_given(call, ways[i]))
             continue;
         if (r->resample)
-            return wrong_use(call, "give one of --%s and --%s, not both", r->resample, ways[i]) == OA_OK;
+            return wrong_use(call, "give one of --%s and --%s, not both", r->resample, ways[i]) ==
+                   OA_OK;
         r->resample = ways[i];
     }
-    return r->resample || allow_none(call, "seed", "nothing is drawn without --confidence, --paired-bs or --paired-ar");
+    return r->resample ||
+           allow_none(call, "seed",
+                      "nothing is drawn without --confidence, --paired-bs or --paired-ar");
 }
 
 static enum oa_error score(struct call *call, struct oa_score_request *r)
@@ -102,9 +111,11 @@ static enum oa_error score(struct call *call, struct oa_score_request *r)
     if (!want_words(call, 1, 8, "one to eight metrics, such as bleu or f1"))
         return OA_ARGUMENT;
     if (r->references == 0 || r->hypotheses == 0)
-        return wrong_use(call, "score needs --ref FILE, what was expected, and --hyp FILE, what is to be scored");
-    if (!stdin_once(call, r->reference, r->references, r->hypothesis, r->hypotheses) || !read_numbers(call, r) ||
-        !read_smooth_value(call, r) || !read_resampling(call, r))
+        return wrong_use(
+            call,
+            "score needs --ref FILE, what was expected, and --hyp FILE, what is to be scored");
+    if (!stdin_once(call, r->reference, r->references, r->hypothesis, r->hypotheses) ||
+        !read_numbers(call, r) || !read_smooth_value(call, r) || !read_resampling(call, r))
         return OA_ARGUMENT;
     r->metric = (const char *const *)call->word;
     r->metrics = call->words;
@@ -128,44 +139,66 @@ static enum oa_error run(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "ref", .argument = "FILE", .help = "what was expected, line by line; again for more references" },
-    { .name = "hyp", .argument = "FILE", .help = "what is to be scored; again for more systems, the baseline first" },
+    { .name = "ref",
+      .argument = "FILE",
+      .help = "what was expected, line by line; again for more references" },
+    { .name = "hyp",
+      .argument = "FILE",
+      .help = "what is to be scored; again for more systems, the baseline first" },
     { .name = "decimals",
       .argument = "N",
       .help = "digits behind the point, 1 to 12 (default 1 for bleu, chrf and ter, 4 for others)" },
-    { .name = "sentence-level", .help = "a score for each line instead of one for all; of one metric" },
+    { .name = "sentence-level",
+      .help = "a score for each line instead of one for all; of one metric" },
     { .name = "tokenize",
       .argument = "NAME",
-      .help = "bleu: 13a, intl (Unicode), char, or none for text that is tokenised (default: char where most of the "
+      .help = "bleu: 13a, intl (Unicode), char, or none for text that is tokenised (default: char "
+              "where most of the "
               "references has no spaces between words, else 13a)",
       .words = "13a|intl|char|none" },
     { .name = "smooth-method",
       .argument = "NAME",
       .help = "bleu: where no n-gram of an order is right, exp (default), floor, add-k or none",
       .words = "exp|floor|add-k|none" },
-    { .name = "smooth-value", .argument = "X", .help = "bleu: of floor (default 0.1) and add-k (default 1)" },
-    { .name = "max-order", .argument = "N", .help = "bleu: the longest n-gram (default 4); BLEU-1 is 1" },
-    { .name = "effective-order", .help = "bleu: leave out orders that a text is too short for; --sentence-level does" },
+    { .name = "smooth-value",
+      .argument = "X",
+      .help = "bleu: of floor (default 0.1) and add-k (default 1)" },
+    { .name = "max-order",
+      .argument = "N",
+      .help = "bleu: the longest n-gram (default 4); BLEU-1 is 1" },
+    { .name = "effective-order",
+      .help = "bleu: leave out orders that a text is too short for; --sentence-level does" },
     { .name = "force", .help = "bleu: no notice of text that looks tokenised" },
     { .name = "lowercase", .help = "bleu, chrf: lower case before anything else" },
-    { .name = "char-order", .argument = "N", .help = "chrf: the longest n-gram of characters (default 6)" },
-    { .name = "word-order", .argument = "N", .help = "chrf: the longest n-gram of words (default 0); 2 is chrF++" },
-    { .name = "beta", .argument = "N", .help = "chrf: how much more recall counts than precision (default 2)" },
+    { .name = "char-order",
+      .argument = "N",
+      .help = "chrf: the longest n-gram of characters (default 6)" },
+    { .name = "word-order",
+      .argument = "N",
+      .help = "chrf: the longest n-gram of words (default 0); 2 is chrF++" },
+    { .name = "beta",
+      .argument = "N",
+      .help = "chrf: how much more recall counts than precision (default 2)" },
     { .name = "whitespace", .help = "chrf: white space counts as characters" },
-    { .name = "eps-smoothing", .help = "chrf: as chrF++.py, NLTK and Moses instead of by effective order" },
+    { .name = "eps-smoothing",
+      .help = "chrf: as chrF++.py, NLTK and Moses instead of by effective order" },
     { .name = "normalized", .help = "ter: split off punctuation, resolve &quot; and the like" },
     { .name = "no-punct", .help = "ter: without punctuation" },
-    { .name = "asian-support", .help = "ter: --normalized and --no-punct also know ideographs and their punctuation" },
+    { .name = "asian-support",
+      .help = "ter: --normalized and --no-punct also know ideographs and their punctuation" },
     { .name = "case-sensitive", .help = "ter: upper and lower case differ" },
     { .name = "stemmer", .help = "rouge: compare Porter's stems of words" },
     { .name = "newline",
       .argument = "TEXT",
-      .help = "rouge: what stands for a line end between sentences, such as <n>; with it rouge has rougeLsum, too" },
+      .help = "rouge: what stands for a line end between sentences, such as <n>; with it rouge has "
+              "rougeLsum, too" },
     { .name = "average",
       .argument = "NAME",
       .help = "f1: binary (default), macro, micro or weighted",
       .words = "binary|macro|micro|weighted" },
-    { .name = "positive", .argument = "LABEL", .help = "f1: the label of the binary one (default 1)" },
+    { .name = "positive",
+      .argument = "LABEL",
+      .help = "f1: the label of the binary one (default 1)" },
     { .name = "confidence", .help = "a 95 % interval by bootstrap resampling" },
     { .name = "paired-bs", .help = "each system against the first by paired bootstrap resampling" },
     { .name = "paired-ar", .help = "each system against the first by approximate randomisation" },
@@ -176,28 +209,38 @@ static const struct flag flags[] = {
 
 const struct command command_score = {
     .name = "score",
-    .sentence = "scores texts, labels or numbers against references: BLEU, chrF, TER, ROUGE, F1, correlations",
+    .sentence = "scores texts, labels or numbers against references: BLEU, chrF, TER, ROUGE, F1, "
+                "correlations",
     .usage = "METRIC... --ref FILE [--ref FILE]... --hyp FILE [options]\n"
              "METRIC... --ref FILE --hyp BASELINE --hyp SYSTEM [--paired-bs | --paired-ar]",
     .text =
-        "Metrics of texts: bleu, chrf and ter give what sacreBLEU 2.6.0 prints, digit for digit, with its signature "
-        "and its JSON; rouge (rouge1, rouge2, rougeL, rougeLsum) what rouge-score 0.1.2 gives, from 0 to 1, as "
-        "means over lines. BLEU is of detokenised text: the tokenizer is part of the metric. Higher is better, but "
+        "Metrics of texts: bleu, chrf and ter give what sacreBLEU 2.6.0 prints, digit for digit, "
+        "with its signature "
+        "and its JSON; rouge (rouge1, rouge2, rougeL, rougeLsum) what rouge-score 0.1.2 gives, "
+        "from 0 to 1, as "
+        "means over lines. BLEU is of detokenised text: the tokenizer is part of the metric. "
+        "Higher is better, but "
         "for ter, which counts edits.\n"
-        "Metrics of labels, one on a line: accuracy, f1 and mcc as scikit-learn has them, where blanks around a label "
+        "Metrics of labels, one on a line: accuracy, f1 and mcc as scikit-learn has them, where "
+        "blanks around a label "
         "do "
         "not count and 10.0 is 10; confusion "
         "is the matrix with precision, recall, F1 and support of each class. Of numbers, one on a "
         "line: pearson and spearman as SciPy.\n"
-        "Line i of each file belongs together. Files are UTF-8, plain or gzip; - is the standard input. Files with "
+        "Line i of each file belongs together. Files are UTF-8, plain or gzip; - is the standard "
+        "input. Files with "
         "different numbers of lines are refused, and an empty line is an empty text.\n"
-        "--confidence and the paired tests draw as sacreBLEU does with SACREBLEU_SEED, so that intervals are the same, "
-        "too. p counts differences that are at least as large as the one between the systems, and a star marks those "
-        "below 0.05; sacreBLEU's own figure, which leaves out equal differences, is printed next to it.",
-    .examples = "$ orthant score bleu chrf --ref test.de --hyp output.de\n"
-                "$ orthant score bleu --ref test.de --hyp base.de --hyp new.de --paired-bs\n"
-                "$ orthant score rouge --stemmer --newline \"<n>\" --ref summaries.txt --hyp output.txt\n"
-                "$ orthant score accuracy f1 mcc --average macro --ref labels.txt --hyp predicted.txt",
+        "--confidence and the paired tests draw as sacreBLEU does with SACREBLEU_SEED, so that "
+        "intervals are the same, "
+        "too. p counts differences that are at least as large as the one between the systems, and "
+        "a star marks those "
+        "below 0.05; sacreBLEU's own figure, which leaves out equal differences, is printed next "
+        "to it.",
+    .examples =
+        "$ orthant score bleu chrf --ref test.de --hyp output.de\n"
+        "$ orthant score bleu --ref test.de --hyp base.de --hyp new.de --paired-bs\n"
+        "$ orthant score rouge --stemmer --newline \"<n>\" --ref summaries.txt --hyp output.txt\n"
+        "$ orthant score accuracy f1 mcc --average macro --ref labels.txt --hyp predicted.txt",
     .flags = flags,
     .see = "eval compare",
     .run = run,

@@ -37,13 +37,16 @@ const struct command command_theory = {
     .name = "theory",
     .sentence = "measures what has been claimed of frozen orthogonal projections, claim by claim",
     .usage = "[--model.width N] [--model.heads N] [--out FILE] [--json]",
-    .text =
-        "Do they keep inner products, lengths, gradients? Are they better conditioned than Gaussian ones? Do they keep "
-        "heads apart? Does the Johnson–Lindenstrauss lemma apply at the width of a head? For each proposition: what "
-        "was claimed, what the closed form gives, what the generators of this library give with its standard error, "
-        "and whether the claim holds. Some seconds.\n"
-        "The shape is that of a model of width 512 with 8 heads unless model.width and model.heads are given; the "
-        "other options of the model do not count.",
+    .text = "Do they keep inner products, lengths, gradients? Are they better conditioned than "
+            "Gaussian ones? Do they keep "
+            "heads apart? Does the Johnson–Lindenstrauss lemma apply at the width of a head? For "
+            "each proposition: what "
+            "was claimed, what the closed form gives, what the generators of this library give "
+            "with its standard error, "
+            "and whether the claim holds. Some seconds.\n"
+            "The shape is that of a model of width 512 with 8 heads unless model.width and "
+            "model.heads are given; the "
+            "other options of the model do not count.",
     .examples = "$ orthant theory --out theory.html\n"
                 "$ orthant theory --model.width 768 --model.heads 12",
     .sections = "model",

@@ -46,7 +46,8 @@ static long parse_ids(struct call *call, const char *text, size_t length, int32_
             break;
         errno = 0;
         long id = strtol(s, &after, 10);
-        if (after == s || errno || id < 0 || id > INT32_MAX || (*after && !strchr(" \t\r\n", *after))) {
+        if (after == s || errno || id < 0 || id > INT32_MAX ||
+            (*after && !strchr(" \t\r\n", *after))) {
             wrong_use(call, "\"%.20s\" is not the id of a token", s);
             return -1;
         }
@@ -66,7 +67,8 @@ static enum oa_error decode(struct call *call)
     int32_t *ids = e == OA_OK ? want_memory(length / 2 + 1, sizeof *ids) : NULL;
     if (e == OA_OK) {
         long count = parse_ids(call, text, length, ids);
-        e = count < 0 ? OA_ARGUMENT : oa_decode(call->context, call->word[1], ids, (size_t)count, &call->out);
+        e = count < 0 ? OA_ARGUMENT
+                      : oa_decode(call->context, call->word[1], ids, (size_t)count, &call->out);
     }
     free(ids);
     free(text);
@@ -75,16 +77,18 @@ static enum oa_error decode(struct call *call)
 
 static enum oa_error train(struct call *call)
 {
-    if (!want_words(call, 1, 1, "'train'") || !allow_none(call, "text", "'tokenizer train' reads files, --data"))
+    if (!want_words(call, 1, 1, "'train'") ||
+        !allow_none(call, "text", "'tokenizer train' reads files, --data"))
         return OA_ARGUMENT;
-    return oa_tokenizer_make(call->context, flag_value(call, "kind"), flag_value(call, "data"), flag_value(call, "out"),
-                             &call->out);
+    return oa_tokenizer_make(call->context, flag_value(call, "kind"), flag_value(call, "data"),
+                             flag_value(call, "out"), &call->out);
 }
 
 static enum oa_error run(struct call *call)
 {
     const char *what = call->words ? call->word[0] : "";
-    if (strcmp(what, "train") != 0 && !allow_none(call, "kind out", "it belongs to 'tokenizer train'"))
+    if (strcmp(what, "train") != 0 &&
+        !allow_none(call, "kind out", "it belongs to 'tokenizer train'"))
         return OA_ARGUMENT;
     if (strcmp(what, "encode") == 0)
         return encode(call);
@@ -102,9 +106,15 @@ static const struct flag flags[] = {
       .help = "train: char, byte, bpe:N or word:N (N tokens)" },
     { .name = "data",
       .argument = "FILES",
-      .help = "train: text files, with commas between; encode, decode: one file instead of standard input" },
-    { .name = "out", .argument = "FILE", .fallback = "tokenizer.json", .help = "train: the file to write" },
-    { .name = "text", .argument = "TEXT", .help = "encode, decode: this text instead of standard input" },
+      .help = "train: text files, with commas between; encode, decode: one file instead of "
+              "standard input" },
+    { .name = "out",
+      .argument = "FILE",
+      .fallback = "tokenizer.json",
+      .help = "train: the file to write" },
+    { .name = "text",
+      .argument = "TEXT",
+      .help = "encode, decode: this text instead of standard input" },
     { .name = NULL },
 };
 
@@ -114,11 +124,13 @@ const struct command command_tokenizer = {
     .usage = "train --data FILES [--kind KIND] [--out FILE]\n"
              "encode FILE [--text TEXT | --data FILE]\n"
              "decode FILE [--text IDS | --data FILE]",
-    .text = "Reads and writes tokenizer.json of the Hugging Face tokenizers library. Ids are written with blanks "
+    .text = "Reads and writes tokenizer.json of the Hugging Face tokenizers library. Ids are "
+            "written with blanks "
             "between. decode(encode(text)) is the text, byte for byte.",
-    .examples = "$ orthant tokenizer train --kind bpe:2000 --data data/tinyshakespeare.txt --out t.json\n"
-                "$ orthant tokenizer encode t.json --text \"To be, or not\"\n"
-                "$ orthant tokenizer encode t.json < some.txt | orthant tokenizer decode t.json",
+    .examples =
+        "$ orthant tokenizer train --kind bpe:2000 --data data/tinyshakespeare.txt --out t.json\n"
+        "$ orthant tokenizer encode t.json --text \"To be, or not\"\n"
+        "$ orthant tokenizer encode t.json < some.txt | orthant tokenizer decode t.json",
     .flags = flags,
     .see = "train",
     .run = run,

@@ -4,27 +4,27 @@
 
 #include <string.h>
 
-#define COMMANDS(X) /* in the order of the overview */                                                                 \
-    X(compare)                                                                                                         \
-    X(evidence)                                                                                                        \
-    X(train)                                                                                                           \
-    X(plan)                                                                                                            \
-    X(eval)                                                                                                            \
-    X(score)                                                                                                           \
-    X(generate)                                                                                                        \
-    X(translate)                                                                                                       \
-    X(classify)                                                                                                        \
-    X(inspect)                                                                                                         \
-    X(tokenizer)                                                                                                       \
-    X(data)                                                                                                            \
-    X(verify)                                                                                                          \
-    X(bench)                                                                                                           \
-    X(list)                                                                                                            \
-    X(explain)                                                                                                         \
-    X(theory)                                                                                                          \
-    X(attend)                                                                                                          \
-    X(doctor)                                                                                                          \
-    X(completion)                                                                                                      \
+#define COMMANDS(X) /* in the order of the overview */                                             \
+    X(compare)                                                                                     \
+    X(evidence)                                                                                    \
+    X(train)                                                                                       \
+    X(plan)                                                                                        \
+    X(eval)                                                                                        \
+    X(score)                                                                                       \
+    X(generate)                                                                                    \
+    X(translate)                                                                                   \
+    X(classify)                                                                                    \
+    X(inspect)                                                                                     \
+    X(tokenizer)                                                                                   \
+    X(data)                                                                                        \
+    X(verify)                                                                                      \
+    X(bench)                                                                                       \
+    X(list)                                                                                        \
+    X(explain)                                                                                     \
+    X(theory)                                                                                      \
+    X(attend)                                                                                      \
+    X(doctor)                                                                                      \
+    X(completion)                                                                                  \
     X(man)
 
 #define DECLARE(name) extern const struct command command_##name;
@@ -36,7 +36,9 @@ static const struct command *const commands[] = {
 };
 
 static const struct flag common[] = {
-    { .name = "config", .argument = "FILE", .help = "take options from a YAML file; those given as words win" },
+    { .name = "config",
+      .argument = "FILE",
+      .help = "take options from a YAML file; those given as words win" },
     { .name = "dump-config", .help = "print all options as YAML and leave" },
     { .name = "threads",
       .argument = "N",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Help and manual pages, from the table of commands and the table of options. What is written is decided here, how it
- * looks in help_text.c and help_roff.c. */
+ * Help and manual pages, from the table of commands and the table of options. What is written is
+ * decided here, how it looks in help_text.c and help_roff.c. */
 #include "cli.h"
 
 #include <stdarg.h>
@@ -8,7 +8,8 @@
 
 /* ---- options ---- */
 
-static void add(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void add(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static void add(char *text, size_t size, const char *format, ...)
 {
     size_t length = strlen(text);
@@ -29,7 +30,8 @@ static void add_range(char *text, size_t size, const struct oa_option *o)
         add(text, size, "; %.9g to %.9g", o->low, o->high);
 }
 
-static void show_flag(const struct flag *f, void (*visit)(void *, const struct shown *), void *argument)
+static void show_flag(const struct flag *f, void (*visit)(void *, const struct shown *),
+                      void *argument)
 {
     struct shown s = { .words = f->words, .group = "Options", .help = f->help };
     snprintf(s.name, sizeof s.name, "%s", f->name);
@@ -42,7 +44,8 @@ static void show_flag(const struct flag *f, void (*visit)(void *, const struct s
     visit(argument, &s);
 }
 
-static void show_option(const struct oa_option *o, void (*visit)(void *, const struct shown *), void *argument)
+static void show_option(const struct oa_option *o, void (*visit)(void *, const struct shown *),
+                        void *argument)
 {
     static const char *const placeholder[] = { [OA_KIND_INT] = "N",
                                                [OA_KIND_REAL] = "X",
@@ -62,7 +65,8 @@ static void show_option(const struct oa_option *o, void (*visit)(void *, const s
     visit(argument, &s);
 }
 
-void visit_options(const struct command *c, void (*visit)(void *argument, const struct shown *s), void *argument)
+void visit_options(const struct command *c, void (*visit)(void *argument, const struct shown *s),
+                   void *argument)
 {
     struct oa_option o;
     for (const struct flag *f = c->flags; f && f->name; f++)
@@ -133,7 +137,8 @@ static void write_exit_codes(const struct writer *w, FILE *f)
     w->item(f, "4", "training diverged: a number is not finite");
     w->item(f, "5", "a check of verify failed");
     w->item(f, "129, 130, 141, 143",
-            "stopped by SIGHUP, SIGINT, SIGPIPE or SIGTERM, after what was done until then was saved or printed");
+            "stopped by SIGHUP, SIGINT, SIGPIPE or SIGTERM, after what was done until then was "
+            "saved or printed");
 }
 
 static void write_see(const struct writer *w, FILE *f, const struct command *c)
@@ -169,7 +174,8 @@ void write_command(const struct writer *w, FILE *f, const struct command *c)
 
 void write_overview(const struct writer *w, FILE *f)
 {
-    static const struct command orthant = { .name = "", .sentence = "a measuring instrument for attention" };
+    static const struct command orthant = { .name = "",
+                                            .sentence = "a measuring instrument for attention" };
     w->title(f, &orthant);
     w->heading(f, "Usage");
     w->code(f, "orthant COMMAND [--option VALUE]...");
@@ -180,8 +186,11 @@ void write_overview(const struct writer *w, FILE *f)
         if (!command_at(i)->hidden)
             w->item(f, command_at(i)->name, command_at(i)->sentence);
     w->heading(f, "Options");
-    w->paragraph(f, "Every command takes --help. Options are written --section.key VALUE with the names of the "
-                    "configuration file; every one of them has a default. Results go to standard output, progress to "
-                    "standard error.");
+    w->paragraph(
+        f,
+        "Every command takes --help. Options are written --section.key VALUE with the names of the "
+        "configuration file; every one of them has a default. Results go to standard output, "
+        "progress to "
+        "standard error.");
     write_exit_codes(w, f);
 }

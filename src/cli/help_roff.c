@@ -5,7 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Text that roff prints as it is: a line must not begin with a point or a quote, minus signs stay minus signs. */
+/* Text that roff prints as it is: a line must not begin with a point or a quote, minus signs stay
+ * minus signs. */
 static void escaped(FILE *f, const char *text)
 {
     if (text[0] == '.' || text[0] == '\'')

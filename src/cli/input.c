@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading files and the standard input, whole or line by line. While it waits, a stop that is asked for is noticed:
- * reads that a signal interrupts would be begun again by themselves. */
+ * Reading files and the standard input, whole or line by line. While it waits, a stop that is asked
+ * for is noticed: reads that a signal interrupts would be begun again by themselves. */
 #include "cli.h"
 
 #include <errno.h>
@@ -43,8 +43,8 @@ static bool make_room(struct input *in)
     return true;
 }
 
-/* Bytes that were added; 0 at the end and when a stop was asked for, -1 after an error (errno; EFBIG: too much is
- * held).
+/* Bytes that were added; 0 at the end and when a stop was asked for, -1 after an error (errno;
+ * EFBIG: too much is held).
  */
 static ssize_t read_more(struct input *in)
 {
@@ -64,7 +64,8 @@ char *read_input(struct call *call, const char *path, size_t *length)
 {
     bool standard = !path || strcmp(path, "-") == 0;
     const char *name = standard ? "the standard input" : path;
-    struct input in = { .fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
+    struct input in = { .fd = standard ? STDIN_FILENO
+                                       : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
     ssize_t n = in.fd < 0 ? -1 : 1;
     while (n > 0)
         n = read_more(&in);
@@ -78,7 +79,8 @@ char *read_input(struct call *call, const char *path, size_t *length)
     free(in.data);
     char sentence[512];
     snprintf(sentence, sizeof sentence, "cannot read %.400s: %s", name,
-             code == EFBIG ? "it gives more than 256 MiB of text; cut it into parts" : strerror(code));
+             code == EFBIG ? "it gives more than 256 MiB of text; cut it into parts"
+                           : strerror(code));
     print_error(sentence);
     call->said = true;
     return NULL;
@@ -88,11 +90,12 @@ static int refuse_line(struct input *in)
 {
     char sentence[256];
     if (errno == EFBIG)
-        snprintf(sentence, sizeof sentence, "line %llu of the standard input is longer than 256 MiB; cut it into parts",
+        snprintf(sentence, sizeof sentence,
+                 "line %llu of the standard input is longer than 256 MiB; cut it into parts",
                  in->lines + 1);
     else
-        snprintf(sentence, sizeof sentence, "cannot read the standard input, line %llu: %.120s", in->lines + 1,
-                 strerror(errno));
+        snprintf(sentence, sizeof sentence, "cannot read the standard input, line %llu: %.120s",
+                 in->lines + 1, strerror(errno));
     print_error(sentence);
     in->call->said = true;
     return -1;
@@ -105,7 +108,9 @@ int next_line(void *input, const char **line, size_t *length)
     size_t searched = in->taken;
     char *end = NULL;
     ssize_t n = 1;
-    while (n > 0 && !(end = in->length > searched ? memchr(in->data + searched, '\n', in->length - searched) : NULL)) {
+    while (n > 0 &&
+           !(end = in->length > searched ? memchr(in->data + searched, '\n', in->length - searched)
+                                         : NULL)) {
         searched = in->length - in->taken;
         if (in->taken)
             memmove(in->data, in->data + in->taken, searched);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that is refused where nobody can go on without it. The library records a failure of its own allocations and
- * returns. jansson, in which it builds what it writes, leaves out what found no memory, or ends the program by an
- * assertion; oneDNN throws an exception of C++ that nobody catches. The program therefore ends when one of them gets no
- * memory: with a sentence, and files as after a kill, which every command copes with. */
+ * Memory that is refused where nobody can go on without it. The library records a failure of its
+ * own allocations and returns. jansson, in which it builds what it writes, leaves out what found no
+ * memory, or ends the program by an assertion; oneDNN throws an exception of C++ that nobody
+ * catches. The program therefore ends when one of them gets no memory: with a sentence, and files
+ * as after a kill, which every command copes with. */
 #include "cli.h"
 
 #include <dlfcn.h>
@@ -13,7 +14,8 @@
 
 void end_without_memory(void)
 {
-    print_error("out of memory; close other programs, raise the limit (ulimit -v) or take less at a time");
+    print_error(
+        "out of memory; close other programs, raise the limit (ulimit -v) or take less at a time");
     _exit(FAILED); /* other threads still run */
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program: finds the command, opens a context, runs, and turns what happened into an exit code. */
+ * The program: finds the command, opens a context, runs, and turns what happened into an exit code.
+ */
 #include "cli.h"
 
 #include <errno.h>
@@ -9,13 +10,15 @@
 
 static int why_not_written; /* errno of the first write that failed; others may have set it since */
 
-/* The code to end with. Who reads no further knows why: a pipe that was closed is told of by the code alone. */
+/* The code to end with. Who reads no further knows why: a pipe that was closed is told of by the
+ * code alone. */
 static int not_written(void)
 {
     char sentence[160];
     if (why_not_written == EPIPE)
         return 128 + SIGPIPE;
-    snprintf(sentence, sizeof sentence, "cannot write to the standard output: %s", strerror(why_not_written));
+    snprintf(sentence, sizeof sentence, "cannot write to the standard output: %s",
+             strerror(why_not_written));
     print_error(sentence);
     return FAILED;
 }
@@ -47,7 +50,8 @@ void to_stdout_at_once(void *argument, const char *text, size_t length)
     exit(not_written());
 }
 
-/* Also of what was stopped, where there is more to say than that: how far it came, and what goes on from there. */
+/* Also of what was stopped, where there is more to say than that: how far it came, and what goes on
+ * from there. */
 static void say_why(const struct call *call, enum oa_error e)
 {
     const char *sentence;
@@ -65,7 +69,10 @@ static int exit_code(const struct call *call, enum oa_error e, int signal, bool 
         say_why(call, e);
     if (e == OA_INTERRUPTED)
         return 128 + (signal ? signal : SIGINT);
-    return e == OA_ARGUMENT ? USAGE : e == OA_DIVERGED ? DIVERGED : e == OA_DISPROVED ? DISPROVED : FAILED;
+    return e == OA_ARGUMENT    ? USAGE
+           : e == OA_DIVERGED  ? DIVERGED
+           : e == OA_DISPROVED ? DISPROVED
+                               : FAILED;
 }
 
 /* What was printed may still be on its way: a full disk shows here. */
@@ -85,8 +92,8 @@ static void see_number(void *argument, const char *text, size_t length)
     *(double *)argument = strtod(copy, NULL);
 }
 
-/* How long a rank waits for others, in seconds, must be known before they have joined. What is wrong with the options
- * is said when they have, by one of them: 0 then. */
+/* How long a rank waits for others, in seconds, must be known before they have joined. What is
+ * wrong with the options is said when they have, by one of them: 0 then. */
 static double patience(struct call *call)
 {
     double seconds = 0;
@@ -136,8 +143,9 @@ static int run_command(struct call *call)
     struct oa_settings settings = {
         .threads = (int)threads, .isa = flag_value(call, "isa"), .log = progress_line, .stop = stop
     };
-    call->out =
-        (struct oa_output){ .sink = to_stdout, .json = flag_given(call, "json"), .width = terminal_width(stdout) };
+    call->out = (struct oa_output){ .sink = to_stdout,
+                                    .json = flag_given(call, "json"),
+                                    .width = terminal_width(stdout) };
     call->context = oa_open(&settings);
     if (!call->context)
         end_without_memory();
@@ -145,7 +153,8 @@ static int run_command(struct call *call)
     progress_close();
     enum oa_error before = oa_last_error(call->context, &sentence);
     bool speaks = oa_speaks(call->context);
-    if (before == OA_NO_MEMORY || (e != OA_OK && before == OA_IO)) /* whatever was made of it on the way */
+    if (before == OA_NO_MEMORY ||
+        (e != OA_OK && before == OA_IO)) /* whatever was made of it on the way */
         e = before;
     if (e == OA_OK && before == OA_OK) /* did all ranks come to the end? */
         e = oa_last_error(call->context, &sentence);
@@ -183,10 +192,13 @@ static int no_such_command(const char *name)
             names[count++] = command_at(i)->name;
     const char *near = oa_nearest(name, names, count);
     if (near)
-        snprintf(sentence, sizeof sentence,
-                 "there is no command \"%.60s\"; did you mean \"%s\"? 'orthant --help' lists them all", name, near);
+        snprintf(
+            sentence, sizeof sentence,
+            "there is no command \"%.60s\"; did you mean \"%s\"? 'orthant --help' lists them all",
+            name, near);
     else
-        snprintf(sentence, sizeof sentence, "there is no command \"%.60s\"; 'orthant --help' lists them all", name);
+        snprintf(sentence, sizeof sentence,
+                 "there is no command \"%.60s\"; 'orthant --help' lists them all", name);
     print_error(sentence);
     return USAGE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is said on standard error. On a terminal progress is one line that is rewritten; elsewhere it is a line now and
- * then, so that log files stay readable. */
+ * What is said on standard error. On a terminal progress is one line that is rewritten; elsewhere
+ * it is a line now and then, so that log files stay readable. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds between plain lines: at first the least, then a fiftieth of the time so far, at last the most. */
+/* Seconds between plain lines: at first the least, then a fiftieth of the time so far, at last the
+ * most. */
 #define LEAST_BETWEEN_LINES 10
 #define MOST_BETWEEN_LINES 300
 
@@ -82,7 +83,8 @@ static void now_and_then(const char *line)
     double now = clock_seconds(), wait = (now - progress.first) / 50;
     if (wait < LEAST_BETWEEN_LINES)
         wait = LEAST_BETWEEN_LINES;
-    if (progress.last > 0 && now - progress.last < (wait < MOST_BETWEEN_LINES ? wait : MOST_BETWEEN_LINES))
+    if (progress.last > 0 &&
+        now - progress.last < (wait < MOST_BETWEEN_LINES ? wait : MOST_BETWEEN_LINES))
         return;
     if (progress.last == 0)
         progress.first = now;

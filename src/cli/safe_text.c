@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text for a terminal. Names of files and options may hold anything, also what a terminal takes for a command: control
- * characters and bytes that are not UTF-8 are shown as \xNN, everything else as it is. */
+ * Text for a terminal. Names of files and options may hold anything, also what a terminal takes for
+ * a command: control characters and bytes that are not UTF-8 are shown as \xNN, everything else as
+ * it is. */
 #include "cli.h"
 
-/* Bytes of the UTF-8 character at s (RFC 3629, without the exact ranges of its second byte), 0 where there is none. */
+/* Bytes of the UTF-8 character at s (RFC 3629, without the exact ranges of its second byte), 0
+ * where there is none. */
 static int character_length(const unsigned char *s)
 {
-    int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : s[0] >= 0xe0 && s[0] <= 0xef ? 3 : 4;
+    int n = s[0] < 0x80                    ? 1
+            : s[0] >= 0xc2 && s[0] <= 0xdf ? 2
+            : s[0] >= 0xe0 && s[0] <= 0xef ? 3
+                                           : 4;
     if (n == 4 && (s[0] < 0xf0 || s[0] > 0xf4))
         return 0;
     for (int i = 1; i < n; i++)

@@ -15,7 +15,8 @@ enum oa_error oa_cluster_open(oa_context *c, double patience, struct oa_cluster 
     if (ranks == 1)
         return OA_OK;
     return oa_fail(c, OA_UNSUPPORTED,
-                   "%ld ranks were started, but this program was built without MPI, and each would do all the work: "
+                   "%ld ranks were started, but this program was built without MPI, and each would "
+                   "do all the work: "
                    "build it with cmake -DORTHANT_MPI=ON, or start one",
                    ranks);
 }

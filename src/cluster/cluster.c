@@ -25,8 +25,8 @@ double oa_cluster_waited(const struct oa_cluster *cl)
 
 enum { WAITS = 32766 }; /* tag: the largest that every MPI has, but one */
 
-/* Who gives up must say who stands still. All others wait, too: that a rank does, and that it does no more, it tells
- * the others when it has waited for half of its patience. */
+/* Who gives up must say who stands still. All others wait, too: that a rank does, and that it does
+ * no more, it tells the others when it has waited for half of its patience. */
 static bool tell(struct oa_cluster *cl, bool waits)
 {
     static const bool words[] = { false, true };
@@ -39,10 +39,10 @@ static bool tell(struct oa_cluster *cl, bool waits)
     return free && waits;
 }
 
-/* Writes "rank 2, rank 5": the others that are late and do not wait themselves. late: of whom messages are missing;
- * NULL: any of them. */
-static bool name_others(const struct oa_cluster *cl, const struct oa_messages *late, const bool *waits, char *out,
-                        size_t size)
+/* Writes "rank 2, rank 5": the others that are late and do not wait themselves. late: of whom
+ * messages are missing; NULL: any of them. */
+static bool name_others(const struct oa_cluster *cl, const struct oa_messages *late,
+                        const bool *waits, char *out, size_t size)
 {
     size_t n = 0;
     for (int r = 0; r < cl->size && n < size; r++)
@@ -60,23 +60,28 @@ static void name_late(struct oa_cluster *cl, const struct oa_messages *m, char *
     int from;
     while (waits && cl->ops->hear(cl, WAITS, &from, &word, sizeof word, &bytes))
         waits[from] = word;
-    if (!waits || (!name_others(cl, m, waits, out, size) && !name_others(cl, NULL, waits, out, size)))
+    if (!waits ||
+        (!name_others(cl, m, waits, out, size) && !name_others(cl, NULL, waits, out, size)))
         snprintf(out, size, "the other ranks");
     oa_free(waits);
 }
 
-static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_messages *m, const char *what)
+static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_messages *m,
+                                  const char *what)
 {
     char who[256];
     name_late(cl, m, who, sizeof who);
-    return oa_fail(cl->context, OA_IO,
-                   "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
-                   "cluster.patience",
-                   cl->first + cl->rank, cl->host, cl->patience, what, who);
+    return oa_fail(
+        cl->context, OA_IO,
+        "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
+        "cluster.patience",
+        cl->first + cl->rank, cl->host, cl->patience, what, who);
 }
 
-/* Looks again and again: MPI moves messages only while it is asked. Others may have the core in between. */
-enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what)
+/* Looks again and again: MPI moves messages only while it is asked. Others may have the core in
+ * between. */
+enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument,
+                              const char *what)
 {
     double began = oa_clock();
     bool told = false;
@@ -119,7 +124,8 @@ static enum oa_error wait_and_close(struct oa_cluster *cl, struct oa_messages *m
     return e;
 }
 
-enum oa_error oa_cluster_gather(struct oa_cluster *cl, const char *what, const void *mine, size_t bytes, void *all)
+enum oa_error oa_cluster_gather(struct oa_cluster *cl, const char *what, const void *mine,
+                                size_t bytes, void *all)
 {
     if (!cl) {
         memcpy(all, mine, bytes);
@@ -132,7 +138,8 @@ enum oa_error oa_cluster_gather(struct oa_cluster *cl, const char *what, const v
     return wait_and_close(cl, m, what);
 }
 
-enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void *data, size_t bytes)
+enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void *data,
+                                   size_t bytes)
 {
     struct oa_messages *m = cl ? cl->ops->open(cl) : NULL;
     if (!m)
@@ -158,12 +165,14 @@ static int first_failure(const struct verdict *all, int size)
 }
 
 /* Who failed stands in front, unless the sentence begins with that. */
-static void fail_of(struct oa_cluster *cl, int code, int rank, const char *host, const char *sentence)
+static void fail_of(struct oa_cluster *cl, int code, int rank, const char *host,
+                    const char *sentence)
 {
     char name[OA_HOST + 32];
     int n = snprintf(name, sizeof name, "rank %d on %s", rank, host);
     bool named = strncmp(sentence, name, (size_t)n) == 0;
-    oa_fail(cl->context, (enum oa_error)code, "%s%s%s", named ? "" : name, named ? "" : ": ", sentence);
+    oa_fail(cl->context, (enum oa_error)code, "%s%s%s", named ? "" : name, named ? "" : ": ",
+            sentence);
 }
 
 static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
@@ -192,7 +201,8 @@ enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
     if (!all)
         return cl ? OA_NO_MEMORY : mine;
     if (mine == OA_INTERRUPTED)
-        own.signal = oa_stop_requested(cl->context) ? oa_stop_requested(cl->context) : oa_stop_held(cl->context);
+        own.signal = oa_stop_requested(cl->context) ? oa_stop_requested(cl->context)
+                                                    : oa_stop_held(cl->context);
     oa_last_error(cl->context, &sentence);
     snprintf(own.host, sizeof own.host, "%s", cl->host);
     snprintf(own.sentence, sizeof own.sentence, "%s", sentence);
@@ -215,7 +225,8 @@ enum oa_error oa_cluster_split(struct oa_cluster *cl, long size)
         return OA_OK;
     if (cl->size % size)
         return oa_fail(cl->context, OA_ARGUMENT,
-                       "compare.ranks = %ld does not divide the %d ranks into groups: start another number of them, "
+                       "compare.ranks = %ld does not divide the %d ranks into groups: start "
+                       "another number of them, "
                        "or give another compare.ranks",
                        size, cl->size);
     cl->part = cl->ops->split(cl, (int)size);
@@ -231,10 +242,10 @@ enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins)
     double silence = cl->ops->silence(cl, begins);
     if (silence <= cl->patience)
         return OA_OK;
-    return oa_fail(
-        cl->context, OA_IO,
-        "rank 0 has given no sign of life for %.0f s: see what became of it; a longer wait is cluster.patience",
-        silence);
+    return oa_fail(cl->context, OA_IO,
+                   "rank 0 has given no sign of life for %.0f s: see what became of it; a longer "
+                   "wait is cluster.patience",
+                   silence);
 }
 
 /* Seconds; 0: while the first rank lives. */
@@ -248,12 +259,14 @@ static void fail_to_meet(struct oa_cluster *cl)
 {
     if (cl->rank == 0)
         oa_fail(cl->context, OA_IO,
-                "the work is done and what it made is written, so nothing need be repeated; but other ranks did not "
+                "the work is done and what it made is written, so nothing need be repeated; but "
+                "other ranks did not "
                 "come to the end for %.0f s: see what became of them",
                 cl->patience);
     else
         oa_fail(cl->context, OA_IO,
-                "this rank's work is done, and rank 0, which writes, did not come to the end for %.0f s: see what "
+                "this rank's work is done, and rank 0, which writes, did not come to the end for "
+                "%.0f s: see what "
                 "became of it; --resume goes on with what it wrote",
                 cl->patience);
 }

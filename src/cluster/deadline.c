@@ -33,8 +33,9 @@ static void *watch(void *argument)
     bool late = !d->over;
     pthread_mutex_unlock(&d->lock);
     if (late) {
-        fprintf(stderr, "orthant: %s took longer than %.0f s: a rank did not come; see what became of it\n", d->what,
-                d->seconds);
+        fprintf(stderr,
+                "orthant: %s took longer than %.0f s: a rank did not come; see what became of it\n",
+                d->what, d->seconds);
         _exit(1);
     }
     return NULL;

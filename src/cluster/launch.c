@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Open MPI's mpirun; mpiexec of MPICH and what speaks PMI; srun. A batch script of Slurm that calls the program itself
- * has SLURM_NTASKS, too, but is no step. */
+/* Open MPI's mpirun; mpiexec of MPICH and what speaks PMI; srun. A batch script of Slurm that calls
+ * the program itself has SLURM_NTASKS, too, but is no step. */
 static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS" };
 
 long oa_launched_ranks(void)

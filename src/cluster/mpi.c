@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MPI: the only file that knows it. Errors inside MPI end all ranks (its default); waits are ours, since MPI's own have
- * no end. A cluster and its part may be used from two threads: calls come one after another. */
+ * MPI: the only file that knows it. Errors inside MPI end all ranks (its default); waits are ours,
+ * since MPI's own have no end. A cluster and its part may be used from two threads: calls come one
+ * after another. */
 #include "cluster/cluster.h"
 #include "cluster/deadline.h"
 
@@ -23,11 +24,11 @@ struct own {
 };
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-/* Messages were given up while they were under way, and their memory is gone: MPI, which might still write there, is
- * not called again but to end. */
+/* Messages were given up while they were under way, and their memory is gone: MPI, which might
+ * still write there, is not called again but to end. */
 static bool dead;
-#define MPI(call)                                                                                                      \
-    (pthread_mutex_lock(&turn), dead ? (void)0 : (void)(call),                                                         \
+#define MPI(call)                                                                                  \
+    (pthread_mutex_lock(&turn), dead ? (void)0 : (void)(call),                                     \
      (void)pthread_mutex_unlock(&turn)) /* a function of MPI */
 
 struct oa_messages {
@@ -69,7 +70,8 @@ static void close(struct oa_messages *m)
     oa_free(m);
 }
 
-/* Room for one more; NULL after a recorded failure: then the others miss this rank, and it says why. */
+/* Room for one more; NULL after a recorded failure: then the others miss this rank, and it says
+ * why. */
 static MPI_Request *add(struct oa_messages *m, int peer)
 {
     oa_context *c = m->cluster->context;
@@ -112,7 +114,8 @@ static void gather(struct oa_messages *m, const void *mine, size_t bytes, void *
 {
     MPI_Request *r = add(m, -1);
     if (r)
-        MPI(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm(m->cluster), r));
+        MPI(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm(m->cluster),
+                           r));
 }
 
 static void broadcast(struct oa_messages *m, void *data, size_t bytes)
@@ -169,11 +172,11 @@ static struct oa_cluster *split(struct oa_cluster *cl, int size)
     struct oa_cluster *part = oa_alloc(cl->context, sizeof *part);
     struct own *own = oa_alloc(cl->context, sizeof *own);
     if (whole->level < MPI_THREAD_SERIALIZED)
-        oa_fail(
-            cl->context, OA_UNSUPPORTED,
-            "compare.ranks needs an MPI that may be called from several threads in turn, and this one gives level %d: "
-            "leave compare.ranks out",
-            whole->level);
+        oa_fail(cl->context, OA_UNSUPPORTED,
+                "compare.ranks needs an MPI that may be called from several threads in turn, and "
+                "this one gives level %d: "
+                "leave compare.ranks out",
+                whole->level);
     if (oa_status(cl->context) != OA_OK)
         return NULL;
     struct oa_deadline d;
@@ -214,7 +217,8 @@ static void say(const struct own *own, int to, int tag)
     MPI_Request_free(&r);
 }
 
-/* A thread of the first rank: a process that was stopped, or whose host is gone, gives no answer. */
+/* A thread of the first rank: a process that was stopped, or whose host is gone, gives no answer.
+ */
 static void *answer(void *argument)
 {
     const struct timespec moment = { .tv_nsec = 50000000 };
@@ -266,7 +270,8 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
     MPI(MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r));
     for (;;) {
         MPI(MPI_Test(&r, &done, MPI_STATUS_IGNORE));
-        bool lives = seconds > 0 ? oa_wait_look(&w) < seconds : silent_for(cl, false) < cl->patience;
+        bool lives =
+            seconds > 0 ? oa_wait_look(&w) < seconds : silent_for(cl, false) < cl->patience;
         if (done || !lives || dead)
             break;
         nanosleep(&moment, NULL);
@@ -300,8 +305,9 @@ static void abandon(struct oa_cluster *cl, int code)
 
 /* ---- the beginning ---- */
 
-static const struct oa_cluster_ops ops = { open,    close, send,       receive, gather, broadcast, arrived,
-                                           missing, hear,  silent_for, leave,   split,  finish,    abandon };
+static const struct oa_cluster_ops ops = { open,      close,   send,    receive, gather,
+                                           broadcast, arrived, missing, hear,    silent_for,
+                                           leave,     split,   finish,  abandon };
 
 void oa_cluster_engine(char out[OA_ENGINE])
 {
@@ -318,8 +324,9 @@ static enum oa_error start(oa_context *c, struct own *own)
     MPI_Initialized(&running);
     MPI_Finalized(&over);
     if (over)
-        return oa_fail(c, OA_ARGUMENT,
-                       "MPI has ended in this process: join once, before the first work and until the last");
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "MPI has ended in this process: join once, before the first work and until the last");
     own->started = !running;
     if (!running)
         MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &own->level);
@@ -334,11 +341,11 @@ static enum oa_error check_size(oa_context *c, const struct oa_cluster *cl)
 {
     if (cl->size == oa_launched_ranks())
         return OA_OK;
-    return oa_fail(
-        c, OA_UNSUPPORTED,
-        "%ld ranks were started, but MPI joins %d of them: the mpirun or srun that started them is not that of "
-        "the library this program has; srun may need --mpi=pmix",
-        oa_launched_ranks(), cl->size);
+    return oa_fail(c, OA_UNSUPPORTED,
+                   "%ld ranks were started, but MPI joins %d of them: the mpirun or srun that "
+                   "started them is not that of "
+                   "the library this program has; srun may need --mpi=pmix",
+                   oa_launched_ranks(), cl->size);
 }
 
 enum oa_error oa_cluster_open(oa_context *c, double patience, struct oa_cluster **out)
@@ -353,9 +360,10 @@ enum oa_error oa_cluster_open(oa_context *c, double patience, struct oa_cluster 
     struct own *own = oa_alloc(c, sizeof *own);
     if (!cl || !own)
         return OA_NO_MEMORY;
-    *cl = (struct oa_cluster){
-        .context = c, .patience = patience > 0 ? fmax(patience, OA_LEAST_PATIENCE) : 600, .ops = &ops, .own = own
-    };
+    *cl = (struct oa_cluster){ .context = c,
+                               .patience = patience > 0 ? fmax(patience, OA_LEAST_PATIENCE) : 600,
+                               .ops = &ops,
+                               .own = own };
     oa_deadline_begin(&d, cl->patience, "MPI_Init, at which all ranks of one command meet,");
     enum oa_error e = start(c, own);
     oa_deadline_end(&d);
@@ -364,8 +372,8 @@ enum oa_error oa_cluster_open(oa_context *c, double patience, struct oa_cluster 
     MPI_Comm_size(own->all, &cl->size);
     MPI_Get_processor_name(name, &length);
     snprintf(cl->host, sizeof cl->host, "%.*s", OA_HOST - 1, name);
-    own->answers =
-        cl->rank == 0 && own->level >= MPI_THREAD_SERIALIZED && oa_thread_start(&own->answering, answer, own) == 0;
+    own->answers = cl->rank == 0 && own->level >= MPI_THREAD_SERIALIZED &&
+                   oa_thread_start(&own->answering, answer, own) == 0;
     *out = cl;
     return check_size(c, cl);
 }

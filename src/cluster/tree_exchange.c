@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sums that ranks have made alone, joined over all of them: bucket by bucket, each in two rounds. In the first a
- * rank gets its shard of every sum of the others; in the second it sends to all what became of it. A bucket begins
- * when this rank's last leaf has its values, and goes on whenever somebody looks. */
+ * The sums that ranks have made alone, joined over all of them: bucket by bucket, each in two
+ * rounds. In the first a rank gets its shard of every sum of the others; in the second it sends to
+ * all what became of it. A bucket begins when this rank's last leaf has its values, and goes on
+ * whenever somebody looks. */
 #include "cluster/tree_parts.h"
 
 /* ---- opening ---- */
@@ -16,8 +17,8 @@ static long incoming_size(const struct oa_tree_sum *t, const struct oa_tree_exch
     return n;
 }
 
-static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_exchange *x, struct oa_bucket *b,
-                         void *incoming, long *used)
+static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_exchange *x,
+                         struct oa_bucket *b, void *incoming, long *used)
 {
     for (int r = 0; r < t->size; r++)
         for (int i = 0; i < x->nodes[r].count; i++) {
@@ -31,7 +32,8 @@ static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_excha
         }
 }
 
-static enum oa_error open_bucket(const struct oa_tree_sum *t, long first, long end, struct oa_bucket *out)
+static enum oa_error open_bucket(const struct oa_tree_sum *t, long first, long end,
+                                 struct oa_bucket *out)
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
     *out = (struct oa_bucket){ .first = first, .end = end, .scattered = first < t->scattered };
@@ -63,7 +65,8 @@ static enum oa_error open_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *
     return oa_status(t->device->context);
 }
 
-static void open_views(struct oa_tree_sum *t, struct oa_tree_exchange *x, void *incoming, size_t incoming_bytes)
+static void open_views(struct oa_tree_sum *t, struct oa_tree_exchange *x, void *incoming,
+                       size_t incoming_bytes)
 {
     struct oa_device *d = t->device;
     size_t bytes = (size_t)t->count * d->numbers.real_size;
@@ -117,7 +120,8 @@ void oa_tree_exchange_close(struct oa_tree_sum *t)
 /* ---- a step ---- */
 
 /* What the device has at a place of a view, where the host does not see it anyway. */
-static void fetch_part(const struct oa_tree_sum *t, const struct oa_view *v, const void *memory, size_t bytes)
+static void fetch_part(const struct oa_tree_sum *t, const struct oa_view *v, const void *memory,
+                       size_t bytes)
 {
     if (v->host && v->host != v->memory)
         t->device->ops->download(t->device, bytes, memory,
@@ -142,7 +146,8 @@ static void receive_sums(const struct oa_tree_sum *t, const struct oa_bucket *b,
     const struct oa_tree_exchange *x = t->exchange;
     for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < x->nodes[r].count; i++)
-            t->cluster->ops->receive(b->sums, r, tag, seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
+            t->cluster->ops->receive(b->sums, r, tag,
+                                     seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
                                      oa_shard_bytes(t, b, t->rank));
 }
 
@@ -150,10 +155,12 @@ static void send_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, in
 {
     for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < t->own.count; i++)
-            t->cluster->ops->send(b->sums, r, tag, sum_at(t, i, oa_shard_begin(t, b, r)), oa_shard_bytes(t, b, r));
+            t->cluster->ops->send(b->sums, r, tag, sum_at(t, i, oa_shard_begin(t, b, r)),
+                                  oa_shard_bytes(t, b, r));
 }
 
-/* The sum of a node that a rank has made, or of both children, which is left in the place of the first. */
+/* The sum of a node that a rank has made, or of both children, which is left in the place of the
+ * first. */
 static void *join(const struct oa_tree_sum *t, const struct oa_bucket *b, long first, long end)
 {
     const struct oa_tree_exchange *x = t->exchange;
@@ -171,7 +178,8 @@ static void *join(const struct oa_tree_sum *t, const struct oa_bucket *b, long f
 static void join_all(const struct oa_tree_sum *t, const struct oa_bucket *b)
 {
     struct oa_device *d = t->device;
-    void *joined = join(t, b, 0, t->leaves), *place = oa_real_at(d, t->total, oa_shard_begin(t, b, t->rank));
+    void *joined = join(t, b, 0, t->leaves),
+         *place = oa_real_at(d, t->total, oa_shard_begin(t, b, t->rank));
     if (joined != place)
         d->ops->copy(d, oa_shard_bytes(t, b, t->rank), joined, place);
     fetch_part(t, &t->exchange->total, place, oa_shard_bytes(t, b, t->rank));
@@ -182,8 +190,8 @@ static void fetch_sums(const struct oa_tree_sum *t, const struct oa_bucket *b)
     const struct oa_tree_exchange *x = t->exchange;
     size_t bytes = (size_t)(b->end - b->first) * t->device->numbers.real_size;
     for (int i = 0; i < t->own.count; i++)
-        fetch_part(t, t->sum[i] == t->total ? &x->total : &x->sum[i], oa_real_at(t->device, t->sum[i], b->first),
-                   bytes);
+        fetch_part(t, t->sum[i] == t->total ? &x->total : &x->sum[i],
+                   oa_real_at(t->device, t->sum[i], b->first), bytes);
 }
 
 /* ---- the life of a bucket ---- */
@@ -210,7 +218,8 @@ static void step_on(struct oa_tree_sum *t, int i)
         b->state = OA_BUCKET_DONE;
 }
 
-/* Messages of a bucket that is not done: sums first, since totals may lack because another rank lacks sums. */
+/* Messages of a bucket that is not done: sums first, since totals may lack because another rank
+ * lacks sums. */
 static struct oa_messages *step_all(void *argument)
 {
     struct oa_tree_sum *t = argument;

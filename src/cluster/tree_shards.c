@@ -36,7 +36,8 @@ void oa_shard_spread(const struct oa_tree_sum *t, const struct oa_bucket *b, voi
     for (int r = 0; r < t->size; r++) {
         if (r == t->rank)
             continue;
-        ops->receive(b->totals, r, tag, oa_real_at(t->device, host, oa_shard_begin(t, b, r)), oa_shard_bytes(t, b, r));
+        ops->receive(b->totals, r, tag, oa_real_at(t->device, host, oa_shard_begin(t, b, r)),
+                     oa_shard_bytes(t, b, r));
         ops->send(b->totals, r, tag, oa_real_at(t->device, host, oa_shard_begin(t, b, t->rank)),
                   oa_shard_bytes(t, b, t->rank));
     }
@@ -44,14 +45,16 @@ void oa_shard_spread(const struct oa_tree_sum *t, const struct oa_bucket *b, voi
 
 /* ---- runs of a sum of squares ---- */
 
-/* Between all runs of the array and those of a rank one after another, of which it returns the number. */
-static long move_runs(const struct oa_tree_sum *t, int rank, double *all, double *of_rank, bool back)
+/* Between all runs of the array and those of a rank one after another, of which it returns the
+ * number. */
+static long move_runs(const struct oa_tree_sum *t, int rank, double *all, double *of_rank,
+                      bool back)
 {
     const struct oa_tree_exchange *x = t->exchange;
     long n = 0;
     for (int i = 0; i < t->shards; i++)
-        for (long e = oa_shard_begin(t, &x->bucket[i], rank); e < oa_shard_begin(t, &x->bucket[i], rank + 1);
-             e += OA_SQUARES_RUN, n++)
+        for (long e = oa_shard_begin(t, &x->bucket[i], rank);
+             e < oa_shard_begin(t, &x->bucket[i], rank + 1); e += OA_SQUARES_RUN, n++)
             if (all && back)
                 all[e / OA_SQUARES_RUN] = of_rank[n];
             else if (all)
@@ -72,7 +75,8 @@ enum oa_error oa_tree_gather_runs(struct oa_tree_sum *t, double *runs)
     long each = most_runs(t);
     double *all = t->runs + each;
     move_runs(t, t->rank, runs, t->runs, false);
-    OA_TRY(oa_cluster_gather(t->cluster, "the gradient norm", t->runs, (size_t)each * sizeof *all, all));
+    OA_TRY(oa_cluster_gather(t->cluster, "the gradient norm", t->runs, (size_t)each * sizeof *all,
+                             all));
     for (int r = 0; r < t->size; r++)
         move_runs(t, r, runs, all + r * each, true);
     return OA_OK;
@@ -87,10 +91,12 @@ enum oa_error oa_tree_shards_open(struct oa_tree_sum *t)
     for (int i = 0; t->shard && i < x->buckets && x->bucket[i].scattered; i++) {
         const struct oa_bucket *b = &x->bucket[i];
         t->shard[t->shards++] =
-            (struct oa_tree_shard){ oa_shard_begin(t, b, t->rank), oa_shard_begin(t, b, t->rank + 1), t->held };
+            (struct oa_tree_shard){ oa_shard_begin(t, b, t->rank),
+                                    oa_shard_begin(t, b, t->rank + 1), t->held };
         t->held += oa_shard_size(t, b, t->rank);
     }
-    t->runs = oa_alloc(t->device->context, (size_t)(most_runs(t) * (t->size + 1) + 1) * sizeof *t->runs);
+    t->runs =
+        oa_alloc(t->device->context, (size_t)(most_runs(t) * (t->size + 1) + 1) * sizeof *t->runs);
     return oa_status(t->device->context);
 }
 

@@ -42,7 +42,8 @@ static size_t bytes_of(const struct oa_tree_sum *t)
     return (size_t)t->count * t->device->numbers.real_size;
 }
 
-/* A rank's last leaf, to which the sums at all levels above it are added when it, or a part of it, is final. */
+/* A rank's last leaf, to which the sums at all levels above it are added when it, or a part of it,
+ * is final. */
 static enum oa_error make_last_leaf(const struct making *m, long leaf, int level)
 {
     struct oa_tree_sum *t = m->t;
@@ -55,8 +56,8 @@ static enum oa_error make_last_leaf(const struct making *m, long leaf, int level
     return e;
 }
 
-/* Leaves the sum of the node in `total`; the first child's waits while the second is made, and, if that ends with the
- * rank's last leaf, until its parts are final. */
+/* Leaves the sum of the node in `total`; the first child's waits while the second is made, and, if
+ * that ends with the rank's last leaf, until its parts are final. */
 static enum oa_error make_node(const struct making *m, long first, long end, int level, bool last)
 {
     struct oa_tree_sum *t = m->t;
@@ -76,7 +77,8 @@ void oa_tree_add_waiting(const struct oa_tree_sum *t, long first, long end)
 {
     struct oa_device *d = t->device;
     for (int level = t->waiting - 1; level >= 0; level--)
-        d->ops->axpy(d, end - first, 1, oa_real_at(d, t->pending[level], first), oa_real_at(d, t->total, first));
+        d->ops->axpy(d, end - first, 1, oa_real_at(d, t->pending[level], first),
+                     oa_real_at(d, t->total, first));
 }
 
 enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argument)
@@ -120,8 +122,8 @@ static enum oa_error take_memory(struct oa_tree_sum *t)
     return oa_status(t->device->context);
 }
 
-enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, long leaves, void *total, long count,
-                               long scattered, struct oa_tree_sum *out)
+enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, long leaves,
+                               void *total, long count, long scattered, struct oa_tree_sum *out)
 {
     long ranks = oa_rank_count(cluster);
     *out = (struct oa_tree_sum){ .device = d,
@@ -134,11 +136,11 @@ enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, 
                                  .size = (int)ranks };
     oa_device_arena(&out->arena, d);
     if (leaves % ranks)
-        return oa_fail(
-            d->context, OA_ARGUMENT,
-            "%ld ranks do not divide the micro-batches of a step, train.accumulate = %ld: give a multiple, or "
-            "another number of ranks",
-            ranks, leaves);
+        return oa_fail(d->context, OA_ARGUMENT,
+                       "%ld ranks do not divide the micro-batches of a step, train.accumulate = "
+                       "%ld: give a multiple, or "
+                       "another number of ranks",
+                       ranks, leaves);
     out->first = leaves / ranks * out->rank;
     out->end = out->first + leaves / ranks;
     oa_tree_nodes_in(leaves, out->first, out->end, &out->own);

@@ -16,19 +16,23 @@ struct text_batches {
     int32_t *input, *target;
 };
 
-/* Row r: `n` tokens from `start` on, and the token after each; what is left of the row is filled. */
+/* Row r: `n` tokens from `start` on, and the token after each; what is left of the row is filled.
+ */
 static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
 {
-    int32_t *input = b->input + (size_t)r * (size_t)b->length, *target = b->target + (size_t)r * (size_t)b->length;
+    int32_t *input = b->input + (size_t)r * (size_t)b->length,
+            *target = b->target + (size_t)r * (size_t)b->length;
     memcpy(input, b->tokens->ids + start, (size_t)n * sizeof *input);
-    memcpy(target, b->tokens->ids + start + !OA_BUG(LABELS_NOT_SHIFTED), (size_t)n * sizeof *target);
+    memcpy(target, b->tokens->ids + start + !OA_BUG(LABELS_NOT_SHIFTED),
+           (size_t)n * sizeof *target);
     for (int t = n; t < b->length; t++) {
         input[t] = 0;
         target[t] = OA_IGNORED;
     }
 }
 
-/* ---- random crops -------------------------------------------------------------------------------------------- */
+/* ---- random crops
+ * -------------------------------------------------------------------------------------------- */
 
 static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
@@ -37,33 +41,41 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     out->targets = out->tokens = (double)b->rows * (double)b->length * (double)accumulate;
 }
 
-static enum oa_error random_crops(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+static enum oa_error random_crops(void *self, uint64_t step, long accumulate, long micro,
+                                  struct oa_batch *out)
 {
     struct text_batches *b = self;
     (void)accumulate;
     size_t needed = (size_t)b->length + 1;
     if (b->tokens->count < needed)
         return oa_fail(b->context, OA_SHAPE,
-                       "the %s has %zu tokens, but a row of %d tokens and the token after it need %zu: give more text "
+                       "the %s has %zu tokens, but a row of %d tokens and the token after it need "
+                       "%zu: give more text "
                        "(data.train) or a smaller model.context",
-                       b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length, needed);
+                       b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length,
+                       needed);
     struct oa_stream of_step = oa_stream_child(b->stream, step);
     for (int r = 0; r < b->rows; r++) {
         uint64_t row = (uint64_t)micro * (uint64_t)b->rows + (uint64_t)r;
-        fill_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length), b->length);
+        fill_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length),
+                 b->length);
     }
-    *out = (struct oa_batch){ .rows = b->rows, .length = b->length, .input = b->input, .target = b->target };
+    *out = (struct oa_batch){
+        .rows = b->rows, .length = b->length, .input = b->input, .target = b->target
+    };
     return OA_OK;
 }
 
-/* ---- validation ---------------------------------------------------------------------------------------------- */
+/* ---- validation
+ * ---------------------------------------------------------------------------------------------- */
 
 static uint64_t divide_up(uint64_t x, uint64_t by)
 {
     return (x + by - 1) / by;
 }
 
-static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
+                           struct oa_cover *out)
 {
     struct text_batches *b = self;
     uint64_t all = b->tokens->count - 1;
@@ -75,8 +87,9 @@ static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t 
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, b->tokens->ids[i], &n);
         if (!bytes)
-            return oa_fail(b->context, OA_INTERNAL, "token %d of the %s is not one of the tokenizer",
-                           (int)b->tokens->ids[i], b->tokens->name ? b->tokens->name : "text");
+            return oa_fail(b->context, OA_INTERNAL,
+                           "token %d of the %s is not one of the tokenizer", (int)b->tokens->ids[i],
+                           b->tokens->name ? b->tokens->name : "text");
         out->bytes += text ? n : 0;
         out->characters += text ? oa_text_characters(bytes, n) : 0;
     }
@@ -96,11 +109,15 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
         uint64_t start = (first + (uint64_t)r) * length, left = b->targets - start;
         fill_row(b, r, start, left < length ? (int)left : b->length);
     }
-    *out = (struct oa_batch){ .rows = rows, .length = b->length, .input = b->input, .target = b->target };
+    *out = (struct oa_batch){
+        .rows = rows, .length = b->length, .input = b->input, .target = b->target
+    };
     return OA_OK;
 }
 
-/* ---- opening -------------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void close(void *self)
 {
@@ -112,20 +129,25 @@ static void close(void *self)
 
 static const struct oa_batches_kind kind = { amount, random_crops, cover, window, NULL, close };
 
-enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
-                              struct oa_batches **out)
+enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length,
+                              uint64_t seed, struct oa_batches **out)
 {
     *out = NULL;
     if (rows < 1 || length < 1)
-        return oa_fail(c, OA_ARGUMENT, "a batch of %d rows of %d tokens is empty; both are at least 1", rows, length);
+        return oa_fail(c, OA_ARGUMENT,
+                       "a batch of %d rows of %d tokens is empty; both are at least 1", rows,
+                       length);
     if (tokens->count < 2)
-        return oa_fail(c, OA_SHAPE, "the %s has %zu tokens; one to read and one to predict are the least",
+        return oa_fail(c, OA_SHAPE,
+                       "the %s has %zu tokens; one to read and one to predict are the least",
                        tokens->name ? tokens->name : "text", tokens->count);
     struct text_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
         return OA_NO_MEMORY;
     size_t bytes = (size_t)rows * (size_t)length * sizeof(int32_t);
-    *b = (struct text_batches){ c, tokens, rows, length, oa_stream_named(seed, "batch"), 0, oa_alloc(c, bytes), NULL };
+    *b = (struct text_batches){
+        c, tokens, rows, length, oa_stream_named(seed, "batch"), 0, oa_alloc(c, bytes), NULL
+    };
     b->target = b->input ? oa_alloc(c, bytes) : NULL;
     if (b->target)
         return oa_batches_wrap(c, &kind, b, out);

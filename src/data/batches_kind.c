@@ -2,7 +2,8 @@
  * Batches of any kind, through its table. */
 #include "data/data.h"
 
-enum oa_error oa_batches_wrap(oa_context *c, const struct oa_batches_kind *kind, void *self, struct oa_batches **out)
+enum oa_error oa_batches_wrap(oa_context *c, const struct oa_batches_kind *kind, void *self,
+                              struct oa_batches **out)
 {
     *out = oa_alloc(c, sizeof **out);
     if (*out)
@@ -25,7 +26,8 @@ void oa_batches_amount(struct oa_batches *b, uint64_t step, long accumulate, str
     b->kind->amount(b->self, step, accumulate, out);
 }
 
-enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, long accumulate, long micro,
+                                struct oa_batch *out)
 {
     return b->kind->random(b->self, step, accumulate, micro, out);
 }

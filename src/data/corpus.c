@@ -26,7 +26,8 @@ struct cut {
     uint64_t seed; /* of the place; 0: the end */
 };
 
-/* One side is what lies before the other and what lies behind it; a side in one piece has an empty second span. */
+/* One side is what lies before the other and what lies behind it; a side in one piece has an empty
+ * second span. */
 struct span {
     size_t from, to;
 };
@@ -41,7 +42,8 @@ static struct span find_block(uint64_t count, const struct cut *how)
     return (struct span){ from, from + (count - kept) };
 }
 
-static void make_spans(struct span valid, size_t count, struct span kept[SPANS], struct span block[SPANS])
+static void make_spans(struct span valid, size_t count, struct span kept[SPANS],
+                       struct span block[SPANS])
 {
     kept[0] = (struct span){ 0, valid.from };
     kept[1] = (struct span){ valid.to, count };
@@ -56,18 +58,20 @@ static struct span block_of_text(const char *text, size_t length, const struct c
                           character_offset(text, length, characters.to) };
 }
 
-/* Room for the ids at the start: exact for char and byte, a usual share for bpe and word, so that long texts are not
- * copied. */
+/* Room for the ids at the start: exact for char and byte, a usual share for bpe and word, so that
+ * long texts are not copied. */
 static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, size_t length)
 {
     if (oa_tokenizer_kind(tok) == OA_TOKENIZER_BPE || oa_tokenizer_kind(tok) == OA_TOKENIZER_WORD)
         return length / 3;
-    return oa_tokenizer_kind(tok) == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length) : length;
+    return oa_tokenizer_kind(tok) == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length)
+                                                       : length;
 }
 
 /* The pieces are encoded apart: no token reaches over the place where something was taken out. */
 static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_text_source *source,
-                                  const struct span spans[SPANS], struct oa_ids *ids, struct oa_tokens *out)
+                                  const struct span spans[SPANS], struct oa_ids *ids,
+                                  struct oa_tokens *out)
 {
     struct oa_array bytes[SPANS];
     for (int i = 0; i < SPANS; i++) {
@@ -85,7 +89,8 @@ static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_text
     return OA_OK;
 }
 
-static size_t expected_side(const struct oa_tokenizer *tok, const char *text, const struct span spans[SPANS])
+static size_t expected_side(const struct oa_tokenizer *tok, const char *text,
+                            const struct span spans[SPANS])
 {
     size_t count = 0;
     for (int i = 0; i < SPANS; i++)
@@ -94,12 +99,13 @@ static size_t expected_side(const struct oa_tokenizer *tok, const char *text, co
 }
 
 static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_source *source,
-                                 const struct span spans[SPANS], const char *name, struct oa_tokens *out)
+                                 const struct span spans[SPANS], const char *name,
+                                 struct oa_tokens *out)
 {
     struct oa_ids ids;
     oa_ids_init(&ids, oa_tokenizer_context(tok));
-    if (!oa_reserve(oa_tokenizer_context(tok), &ids.id, &ids.capacity, expected_side(tok, source->text, spans),
-                    sizeof *ids.id))
+    if (!oa_reserve(oa_tokenizer_context(tok), &ids.id, &ids.capacity,
+                    expected_side(tok, source->text, spans), sizeof *ids.id))
         return OA_NO_MEMORY;
     *out = (struct oa_tokens){ .name = name };
     enum oa_error error = encode_spans(tok, source, spans, &ids, out);
@@ -108,7 +114,8 @@ static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_
     return error;
 }
 
-/* ---- ids that stand in files ---------------------------------------------------------------------------------- */
+/* ---- ids that stand in files
+ * ---------------------------------------------------------------------------------- */
 
 struct gathering {
     const struct oa_tokenizer *tok;
@@ -121,13 +128,14 @@ static enum oa_error gather(void *argument, const char *path, uint64_t place, ui
     int32_t size = oa_tokenizer_size(g->tok);
     if (id >= (uint32_t)size)
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
-                       "%s: token %llu is id %u, but the tokenizer has the ids 0 … %d: it is not the one that the file "
+                       "%s: token %llu is id %u, but the tokenizer has the ids 0 … %d: it is not "
+                       "the one that the file "
                        "was made with",
                        path, (unsigned long long)place, id, (int)size - 1);
     if (!oa_tokenizer_piece(g->tok, (int32_t)id))
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
-                       "%s: token %llu is id %u, which the tokenizer has no token for", path, (unsigned long long)place,
-                       id);
+                       "%s: token %llu is id %u, which the tokenizer has no token for", path,
+                       (unsigned long long)place, id);
     return oa_ids_add(&g->ids, (int32_t)id);
 }
 
@@ -141,7 +149,8 @@ static size_t copy_spans(const int32_t *ids, const struct span spans[SPANS], int
 }
 
 /* What is known of `count` ids: their digest and, unless they came without text, the size of it. */
-static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, size_t count, const char *name)
+static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, size_t count,
+                                 const char *name)
 {
     struct oa_tokens out = { .ids = ids, .count = count, .name = name };
     for (size_t i = 0; i < count && oa_tokenizer_kind(tok) != OA_TOKENIZER_IDS; i++) {
@@ -154,8 +163,9 @@ static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, s
     return out;
 }
 
-static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *ids, const struct span spans[SPANS],
-                               const char *name, struct oa_tokens *out)
+static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *ids,
+                               const struct span spans[SPANS], const char *name,
+                               struct oa_tokens *out)
 {
     size_t count = spans[0].to - spans[0].from + spans[1].to - spans[1].from;
     int32_t *copy = oa_alloc(oa_tokenizer_context(tok), count * sizeof *copy);
@@ -165,17 +175,19 @@ static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *id
     return OA_OK;
 }
 
-void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *whole, double fraction,
-                        struct oa_corpus *out)
+void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *whole,
+                        double fraction, struct oa_corpus *out)
 {
     size_t cut = (size_t)floor((double)whole->count * (1 - fraction));
     out->train = describe(tok, whole->ids, cut, "training text without what is held out");
-    out->valid = describe(tok, whole->ids + cut, whole->count - cut, "held-out part of the training text");
+    out->valid =
+        describe(tok, whole->ids + cut, whole->count - cut, "held-out part of the training text");
 }
 
 /* valid NULL: there is no second part. */
-static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files, const struct cut *how,
-                              const char *name, struct oa_tokens *first, struct oa_tokens *valid)
+static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files,
+                              const struct cut *how, const char *name, struct oa_tokens *first,
+                              struct oa_tokens *valid)
 {
     struct gathering g = { .tok = tok };
     oa_ids_init(&g.ids, oa_tokenizer_context(tok));
@@ -190,7 +202,9 @@ static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files,
     return e;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------ */
+/* ---- text
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, const struct cut *how,
                                 struct oa_corpus *out)
@@ -200,7 +214,8 @@ static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, con
     bool ids;
     OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids)
-        return read_ids(tok, files, how, "training text", &out->train, how->fraction > 0 ? &out->valid : NULL);
+        return read_ids(tok, files, how, "training text", &out->train,
+                        how->fraction > 0 ? &out->valid : NULL);
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
     struct span kept[SPANS], block[SPANS];
@@ -212,7 +227,8 @@ static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, con
     return error;
 }
 
-static enum oa_error read_whole(struct oa_tokenizer *tok, const char *files, const char *name, struct oa_tokens *out)
+static enum oa_error read_whole(struct oa_tokenizer *tok, const char *files, const char *name,
+                                struct oa_tokens *out)
 {
     char *text;
     size_t length;
@@ -233,25 +249,29 @@ static bool is_empty_list(const char *files)
     return !files || files[strspn(files, " ")] == 0;
 }
 
-static enum oa_error check_cut(oa_context *c, const char *train_files, bool apart, const struct cut *how)
+static enum oa_error check_cut(oa_context *c, const char *train_files, bool apart,
+                               const struct cut *how)
 {
     if (is_empty_list(train_files))
         return oa_fail(c, OA_ARGUMENT, "no training text: data.train names no file");
     if (!(how->fraction >= 0 && how->fraction < 1))
-        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %s; it must be at least 0 and below 1",
+        return oa_fail(c, OA_ARGUMENT,
+                       "the validation fraction is %s; it must be at least 0 and below 1",
                        oa_real_text(how->fraction).s);
     if (how->seed && (apart || how->fraction == 0))
         return oa_fail(c, OA_ARGUMENT,
-                       "data.split_seed = %llu says where in the training text the validation text lies, and %s: leave "
+                       "data.split_seed = %llu says where in the training text the validation text "
+                       "lies, and %s: leave "
                        "it out",
                        (unsigned long long)how->seed,
-                       apart ? "data.valid names another file" : "data.valid_fraction = 0 keeps none");
+                       apart ? "data.valid names another file"
+                             : "data.valid_fraction = 0 keeps none");
     return OA_OK;
 }
 
 enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
-                                   const char *valid_files, double valid_fraction, uint64_t split_seed,
-                                   struct oa_corpus *out)
+                                   const char *valid_files, double valid_fraction,
+                                   uint64_t split_seed, struct oa_corpus *out)
 {
     *out = (struct oa_corpus){ 0 };
     bool apart = !is_empty_list(valid_files);
@@ -261,28 +281,31 @@ enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, cons
     if (error == OA_OK && apart)
         error = read_whole(tok, valid_files, "validation text", &out->valid);
     if (error == OA_OK && out->train.count == 0)
-        error =
-            oa_fail(c, OA_ARGUMENT,
-                    "there is no text in %s; of a pipe nothing is left once a vocabulary was made of it: give a file",
-                    train_files);
+        error = oa_fail(c, OA_ARGUMENT,
+                        "there is no text in %s; of a pipe nothing is left once a vocabulary was "
+                        "made of it: give a file",
+                        train_files);
     if (error != OA_OK)
         oa_corpus_close(out);
     return error;
 }
 
-enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files, const char *valid_files,
-                             double valid_fraction, struct oa_corpus *out)
+enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
+                             const char *valid_files, double valid_fraction, struct oa_corpus *out)
 {
     return oa_corpus_open_split(c, tok, train_files, valid_files, valid_fraction, 0, out);
 }
 
-enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files, struct oa_corpus *out)
+enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files,
+                                  struct oa_corpus *out)
 {
     OA_TRY(read_whole(tok, files, "test text", &out->test));
     return out->test.count > 1
                ? OA_OK
-               : oa_fail(oa_tokenizer_context(tok), OA_ARGUMENT,
-                         "data.test = %.200s has no two tokens, of which the second could be predicted", files);
+               : oa_fail(
+                     oa_tokenizer_context(tok), OA_ARGUMENT,
+                     "data.test = %.200s has no two tokens, of which the second could be predicted",
+                     files);
 }
 
 void oa_corpus_close(struct oa_corpus *corpus)

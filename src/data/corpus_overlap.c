@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the validation side stands in the training side word for word: a polynomial hash rolls over the training
- * tokens (Karp and Rabin 1987), and where it is that of a piece of the validation side the tokens are compared.
+ * How much of the validation side stands in the training side word for word: a polynomial hash
+ * rolls over the training tokens (Karp and Rabin 1987), and where it is that of a piece of the
+ * validation side the tokens are compared.
  */
 #include "data/data.h"
 
@@ -15,7 +16,8 @@ struct pieces {
     size_t mask;        /* slots - 1 */
     struct piece {
         uint64_t hash;
-        size_t first, count; /* token that it begins with, and how many pieces have its tokens; count 0: empty */
+        size_t first, count; /* token that it begins with, and how many pieces have its tokens;
+                                count 0: empty */
         bool found;
     } * slot;
 };
@@ -32,7 +34,8 @@ static struct piece *slot_of(const struct pieces *p, uint64_t hash, const int32_
 {
     size_t at = (size_t)(hash >> 20) & p->mask;
     while (p->slot[at].count &&
-           (p->slot[at].hash != hash || memcmp(p->ids + p->slot[at].first, ids, OA_OVERLAP_TOKENS * sizeof *ids) != 0))
+           (p->slot[at].hash != hash ||
+            memcmp(p->ids + p->slot[at].first, ids, OA_OVERLAP_TOKENS * sizeof *ids) != 0))
         at = (at + 1) & p->mask;
     return &p->slot[at];
 }
@@ -65,7 +68,8 @@ static uint64_t count_found(const struct pieces *p, const struct oa_tokens *trai
     }
 }
 
-enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus, struct oa_text_overlap *out)
+enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
+                                struct oa_text_overlap *out)
 {
     size_t slots = 2;
     struct pieces p = { .ids = corpus->valid.ids };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of a text of which a part is hidden: where they begin, which stream hides, and which rows a batch has. */
+ * Rows of a text of which a part is hidden: where they begin, which stream hides, and which rows a
+ * batch has. */
 #include "data/masking.h"
 
-enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how, const struct oa_tokens *tokens, int rows,
-                            long length, uint64_t seed, struct oa_crops *out)
+enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
+                            const struct oa_tokens *tokens, int rows, long length, uint64_t seed,
+                            struct oa_crops *out)
 {
     *out = (struct oa_crops){ .context = c,
                               .how = how,
@@ -13,8 +15,9 @@ enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how, const st
                               .places = oa_stream_named(seed, "batch"),
                               .noise = oa_stream_named(seed, "mask") };
     if (rows < 1 || length < 1)
-        return oa_fail(c, OA_ARGUMENT, "a batch of %d rows of %ld tokens of text is empty; both are at least 1", rows,
-                       length);
+        return oa_fail(c, OA_ARGUMENT,
+                       "a batch of %d rows of %ld tokens of text is empty; both are at least 1",
+                       rows, length);
     return OA_OK;
 }
 
@@ -31,7 +34,8 @@ static enum oa_error check(const struct oa_crops *c)
     if (c->tokens->count >= (size_t)c->length)
         return OA_OK;
     return oa_fail(c->context, OA_SHAPE,
-                   "the %s has %zu tokens, but a row needs %ld: give more text (data.train) or a smaller model.context",
+                   "the %s has %zu tokens, but a row needs %ld: give more text (data.train) or a "
+                   "smaller model.context",
                    name_of(c), c->tokens->count, c->length);
 }
 
@@ -39,10 +43,12 @@ static struct oa_crop random_crop(const struct oa_crops *c, uint64_t step, uint6
 {
     uint64_t starts = c->tokens->count - (size_t)c->length + 1;
     uint64_t start = oa_random_below(oa_stream_child(c->places, step), row, starts);
-    return (struct oa_crop){ c->tokens->ids + start, c->length, oa_stream_child(oa_stream_child(c->noise, step), row) };
+    return (struct oa_crop){ c->tokens->ids + start, c->length,
+                             oa_stream_child(oa_stream_child(c->noise, step), row) };
 }
 
-enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long micro,
+                              struct oa_batch *out)
 {
     const struct oa_crops *c = self;
     (void)accumulate;
@@ -59,7 +65,8 @@ enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long m
 
 static uint64_t count_windows(const struct oa_crops *c)
 {
-    uint64_t length = (uint64_t)c->length, whole = c->tokens->count / length, left = c->tokens->count % length;
+    uint64_t length = (uint64_t)c->length, whole = c->tokens->count / length,
+             left = c->tokens->count % length;
     return whole + (left >= (uint64_t)c->how->least);
 }
 
@@ -67,11 +74,13 @@ static uint64_t count_windows(const struct oa_crops *c)
 static struct oa_crop window(const struct oa_crops *c, uint64_t i)
 {
     uint64_t start = i * (uint64_t)c->length;
-    return (struct oa_crop){ c->tokens->ids + start, oa_min(c->length, (long)(c->tokens->count - start)),
+    return (struct oa_crop){ c->tokens->ids + start,
+                             oa_min(c->length, (long)(c->tokens->count - start)),
                              oa_stream_child(oa_stream_child(c->noise, 0), i) };
 }
 
-enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
+                             struct oa_cover *out)
 {
     struct oa_crops *c = self;
     uint64_t all = count_windows(c), targets = 0;
@@ -91,7 +100,8 @@ enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
     const struct oa_crops *c = self;
     long first = i * c->rows, rows = oa_min(c->rows, (long)c->windows - first);
     if (i < 0 || rows < 1)
-        return oa_fail(c->context, OA_ARGUMENT, "batch %ld: there are %ld", i, oa_blocks((long)c->windows, c->rows));
+        return oa_fail(c->context, OA_ARGUMENT, "batch %ld: there are %ld", i,
+                       oa_blocks((long)c->windows, c->rows));
     for (int r = 0; r < rows; r++) {
         struct oa_crop crop = window(c, (uint64_t)(first + r));
         c->how->fill_row(c, r, &crop);
@@ -114,10 +124,14 @@ void oa_choose_places(struct oa_stream s, long n, long count, int32_t *place)
     }
 }
 
-enum oa_error oa_find_special(oa_context *c, const struct oa_tokenizer *tok, const char *piece, int32_t *id)
+enum oa_error oa_find_special(oa_context *c, const struct oa_tokenizer *tok, const char *piece,
+                              int32_t *id)
 {
     *id = oa_tokenizer_find(tok, piece);
-    return *id >= 0 ? OA_OK
-                    : oa_fail(c, OA_FORMAT,
-                              "the tokenizer has no token \"%s\", which the task needs: it is another run's", piece);
+    return *id >= 0
+               ? OA_OK
+               : oa_fail(
+                     c, OA_FORMAT,
+                     "the tokenizer has no token \"%s\", which the task needs: it is another run's",
+                     piece);
 }

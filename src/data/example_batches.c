@@ -21,7 +21,9 @@ struct oa_example_batches {
     double *value;
 };
 
-/* ---- opening --------------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static bool has_decoder(const struct oa_examples *e)
 {
@@ -33,32 +35,38 @@ static long longest_row(const struct oa_examples *e)
     return oa_max(e->source.longest, has_decoder(e) ? e->target.longest - 1 : 0);
 }
 
-static enum oa_error check(oa_context *c, const struct oa_examples *e, const struct oa_example_batching *how)
+static enum oa_error check(oa_context *c, const struct oa_examples *e,
+                           const struct oa_example_batching *how)
 {
     const char *name = e->rows ? e->rows->name : "given";
     if (e->count == 0)
         return oa_fail(c, OA_SHAPE, "there are no %s examples", name);
     if (e->count >= UINT32_MAX)
-        return oa_fail(c, OA_UNSUPPORTED, "%zu %s examples are too many; up to %u are read", e->count, name,
-                       UINT32_MAX);
+        return oa_fail(c, OA_UNSUPPORTED, "%zu %s examples are too many; up to %u are read",
+                       e->count, name, UINT32_MAX);
     if (how->tokens < 0 || (how->tokens == 0 && how->rows < 1))
-        return oa_fail(c, OA_ARGUMENT, "a batch of %ld rows is empty; train.batch is at least 1", how->rows);
+        return oa_fail(c, OA_ARGUMENT, "a batch of %ld rows is empty; train.batch is at least 1",
+                       how->rows);
     if (how->tokens && longest_row(e) > how->tokens)
         return oa_fail(c, OA_ARGUMENT,
-                       "train.batch_tokens is %ld, but one of the %s examples has %ld tokens: raise it or cut examples "
+                       "train.batch_tokens is %ld, but one of the %s examples has %ld tokens: "
+                       "raise it or cut examples "
                        "(data.long)",
                        how->tokens, name, longest_row(e));
     return OA_OK;
 }
 
-static struct oa_example_extent find_extent(const struct oa_examples *e, const struct oa_example_batching *how)
+static struct oa_example_extent find_extent(const struct oa_examples *e,
+                                            const struct oa_example_batching *how)
 {
     long input = has_decoder(e) ? e->target.longest - 1 : oa_padded_length(how, e->source.longest);
     long source = has_decoder(e) ? e->source.longest : 0;
     long rows = oa_min(how->tokens ? how->tokens : how->rows, (long)e->count);
     struct oa_example_extent x = { .rows = rows, .length = input, .source_length = source };
     x.places = how->tokens ? (size_t)how->tokens : (size_t)rows * (size_t)input;
-    x.source_places = source == 0 ? 0 : how->tokens ? (size_t)how->tokens : (size_t)rows * (size_t)source;
+    x.source_places = source == 0   ? 0
+                      : how->tokens ? (size_t)how->tokens
+                                    : (size_t)rows * (size_t)source;
     return x;
 }
 
@@ -72,16 +80,21 @@ static bool make_room(struct oa_example_batches *b)
 {
     const struct oa_examples *e = b->examples;
     bool decoder = has_decoder(e), words = e->source.words != NULL;
-    size_t rows = (size_t)b->extent.rows, places = b->extent.places, sources = b->extent.source_places;
+    size_t rows = (size_t)b->extent.rows, places = b->extent.places,
+           sources = b->extent.source_places;
     b->chosen = oa_alloc(b->context, e->count);
     b->value = e->value ? oa_alloc(b->context, rows * sizeof *b->value) : NULL;
     b->pixels = e->patch ? oa_alloc(b->context, places * e->patch) : NULL;
     return b->chosen && (!e->value || b->value) && (!e->patch || b->pixels) &&
-           take(b->context, true, &b->input, places) && take(b->context, decoder, &b->target, places) &&
-           take(b->context, words, &b->words, places) && take(b->context, e->split != NULL, &b->segments, places) &&
-           take(b->context, true, &b->lengths, rows) && take(b->context, decoder, &b->source, sources) &&
+           take(b->context, true, &b->input, places) &&
+           take(b->context, decoder, &b->target, places) &&
+           take(b->context, words, &b->words, places) &&
+           take(b->context, e->split != NULL, &b->segments, places) &&
+           take(b->context, true, &b->lengths, rows) &&
+           take(b->context, decoder, &b->source, sources) &&
            take(b->context, decoder && words, &b->source_words, sources) &&
-           take(b->context, decoder, &b->source_lengths, rows) && take(b->context, e->label != NULL, &b->label, rows);
+           take(b->context, decoder, &b->source_lengths, rows) &&
+           take(b->context, e->label != NULL, &b->label, rows);
 }
 
 static void close_batches(void *self)
@@ -89,8 +102,9 @@ static void close_batches(void *self)
     struct oa_example_batches *b = self;
     if (!b)
         return;
-    int32_t *const arrays[] = { b->input,  b->target,       b->words,          b->segments, b->lengths,
-                                b->source, b->source_words, b->source_lengths, b->label };
+    int32_t *const arrays[] = { b->input,        b->target,         b->words,
+                                b->segments,     b->lengths,        b->source,
+                                b->source_words, b->source_lengths, b->label };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         oa_free(arrays[i]);
     oa_free(b->pixels);
@@ -102,7 +116,8 @@ static void close_batches(void *self)
 }
 
 enum oa_error oa_example_batches_open(oa_context *c, const struct oa_examples *examples,
-                                      const struct oa_example_batching *how, struct oa_example_batches **out)
+                                      const struct oa_example_batching *how,
+                                      struct oa_example_batches **out)
 {
     *out = NULL;
     OA_TRY(check(c, examples, how));
@@ -129,21 +144,25 @@ struct oa_example_extent oa_example_batches_extent(const struct oa_example_batch
     return b->extent;
 }
 
-/* ---- filling --------------------------------------------------------------------------------------------------- */
+/* ---- filling
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* The longest of a batch: what its rows are padded to. */
 struct shape {
     long rows, input, source;
 };
 
-static struct shape shape_of(const struct oa_example_batches *b, const struct oa_division *d, size_t batch)
+static struct shape shape_of(const struct oa_example_batches *b, const struct oa_division *d,
+                             size_t batch)
 {
     const struct oa_examples *e = b->examples;
     const struct oa_example_batching *how = &b->epochs.how;
     struct shape s = { .rows = (long)(d->start[batch + 1] - d->start[batch]) };
     for (size_t i = d->start[batch]; i < d->start[batch + 1]; i++) {
         long source = oa_source_length(e, d->row[i]);
-        s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i]) : oa_padded_length(how, source));
+        s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i])
+                                                 : oa_padded_length(how, source));
         s.source = oa_max(s.source, has_decoder(e) ? source : 0);
     }
     return s;
@@ -156,8 +175,8 @@ static void fill(int32_t *to, const int32_t *from, long n, long length, int32_t 
         to[t] = t < n ? from[t] : rest;
 }
 
-static void fill_source(const struct oa_id_lists *s, size_t row, long r, long length, int32_t *ids, int32_t *words,
-                        int32_t *lengths)
+static void fill_source(const struct oa_id_lists *s, size_t row, long r, long length, int32_t *ids,
+                        int32_t *words, int32_t *lengths)
 {
     long n = (long)(s->start[row + 1] - s->start[row]);
     fill(ids + r * length, s->ids + s->start[row], n, length, 0);
@@ -182,7 +201,8 @@ static void fill_target(struct oa_example_batches *b, size_t row, long r, long l
 static void fill_pixels(struct oa_example_batches *b, size_t row, long r, long length)
 {
     const struct oa_id_lists *s = &b->examples->source;
-    size_t patch = b->examples->patch, n = (s->start[row + 1] - s->start[row]) * patch, all = (size_t)length * patch;
+    size_t patch = b->examples->patch, n = (s->start[row + 1] - s->start[row]) * patch,
+           all = (size_t)length * patch;
     uint8_t *to = b->pixels + (size_t)r * all;
     memcpy(to, s->pixels + s->start[row] * patch, n);
     memset(to + n, 0, all - n);
@@ -193,7 +213,8 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
     const struct oa_examples *e = b->examples;
     fill_source(&e->source, row, r, length, b->input, b->words, b->lengths);
     for (long t = 0; b->segments && t < length; t++)
-        b->segments[r * length + t] = (t >= e->split[row]) != OA_BUG(SEGMENTS_SWAPPED) && t < b->lengths[r];
+        b->segments[r * length + t] =
+            (t >= e->split[row]) != OA_BUG(SEGMENTS_SWAPPED) && t < b->lengths[r];
     if (b->pixels)
         fill_pixels(b, row, r, length);
     if (b->label)
@@ -202,7 +223,8 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
         b->value[r] = e->value[row];
 }
 
-static void fill_batch(struct oa_example_batches *b, const struct oa_division *d, size_t batch, struct oa_batch *out)
+static void fill_batch(struct oa_example_batches *b, const struct oa_division *d, size_t batch,
+                       struct oa_batch *out)
 {
     struct shape s = shape_of(b, d, batch);
     for (long r = 0; r < s.rows; r++) {
@@ -212,7 +234,8 @@ static void fill_batch(struct oa_example_batches *b, const struct oa_division *d
             continue;
         }
         fill_target(b, row, r, s.input);
-        fill_source(&b->examples->source, row, r, s.source, b->source, b->source_words, b->source_lengths);
+        fill_source(&b->examples->source, row, r, s.source, b->source, b->source_words,
+                    b->source_lengths);
     }
     *out = (struct oa_batch){ .rows = (int)s.rows,
                               .length = (int)s.input,
@@ -230,7 +253,9 @@ static void fill_batch(struct oa_example_batches *b, const struct oa_division *d
                               .value = b->value };
 }
 
-/* ---- training -------------------------------------------------------------------------------------------------- */
+/* ---- training
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t number_of(uint64_t step, long accumulate, long micro)
 {
@@ -255,7 +280,8 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     *out = (struct oa_amount){ 0 };
     for (long micro = 0; micro < accumulate; micro++) {
         size_t batch;
-        const struct oa_division *d = oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
+        const struct oa_division *d =
+            oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
         for (size_t i = d ? d->start[batch] : 0; d && i < d->start[batch + 1]; i++) {
             out->targets += (double)targets_of(b->examples, d->row[i]);
             out->tokens += (double)tokens_of(b->examples, d->row[i]);
@@ -263,7 +289,8 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     }
 }
 
-enum oa_error oa_example_batches_mean(oa_context *c, const struct oa_examples *e, const struct oa_example_batching *how,
+enum oa_error oa_example_batches_mean(oa_context *c, const struct oa_examples *e,
+                                      const struct oa_example_batching *how,
                                       struct oa_example_mean *out)
 {
     struct oa_epochs epochs;
@@ -282,11 +309,13 @@ enum oa_error oa_example_batches_mean(oa_context *c, const struct oa_examples *e
     return error;
 }
 
-static enum oa_error random_batch(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+static enum oa_error random_batch(void *self, uint64_t step, long accumulate, long micro,
+                                  struct oa_batch *out)
 {
     struct oa_example_batches *b = self;
     size_t batch;
-    const struct oa_division *d = oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
+    const struct oa_division *d =
+        oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
     if (!d)
         return OA_NO_MEMORY;
     fill_batch(b, d, batch, out);
@@ -306,7 +335,9 @@ double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
     return 1 - tokens / places;
 }
 
-/* ---- validation ------------------------------------------------------------------------------------------------ */
+/* ---- validation
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Marks the rows that are measured. */
 static void choose_rows(struct oa_example_batches *b, uint64_t limit)
@@ -326,15 +357,16 @@ static void choose_rows(struct oa_example_batches *b, uint64_t limit)
     }
 }
 
-static enum oa_error count_text(struct oa_example_batches *b, const struct oa_tokenizer *tok, size_t row,
-                                struct oa_cover *out)
+static enum oa_error count_text(struct oa_example_batches *b, const struct oa_tokenizer *tok,
+                                size_t row, struct oa_cover *out)
 {
     const struct oa_id_lists *s = &b->examples->target;
     for (size_t i = s->start[row] + 1; i < s->start[row + 1]; i++) {
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, s->ids[i], &n);
         if (!bytes)
-            return oa_fail(b->context, OA_INTERNAL, "token %d of the %s examples is not one of the tokenizer",
+            return oa_fail(b->context, OA_INTERNAL,
+                           "token %d of the %s examples is not one of the tokenizer",
                            (int)s->ids[i], b->examples->rows->name);
         if (oa_tokenizer_is_special(tok, s->ids[i]))
             continue;
@@ -344,7 +376,8 @@ static enum oa_error count_text(struct oa_example_batches *b, const struct oa_to
     return OA_OK;
 }
 
-static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
+                           struct oa_cover *out)
 {
     struct oa_example_batches *b = self;
     choose_rows(b, limit);
@@ -374,4 +407,5 @@ static const uint32_t *examples(const void *self, long i)
     return b->cover.row + b->cover.start[i];
 }
 
-const struct oa_batches_kind oa_example_batches_kind = { amount, random_batch, cover, window, examples, close_batches };
+const struct oa_batches_kind oa_example_batches_kind = { amount, random_batch, cover,
+                                                         window, examples,     close_batches };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which columns of a table are labels and texts: what data.columns says, or the names in the first line, or their
- * number.
+ * Which columns of a table are labels and texts: what data.columns says, or the names in the first
+ * line, or their number.
  */
 #include "data/example_parts.h"
 
@@ -15,11 +15,13 @@ struct planning {
     const char *file;
     const struct oa_cells *first; /* the first record: names or not */
     bool keys;                    /* of objects: all are names */
-    bool texts;                   /* without answers: columns that line 1 lacks are missed line by line */
+    bool texts; /* without answers: columns that line 1 lacks are missed line by line */
     struct oa_column_plan *out;
 };
 
-/* ---- by name --------------------------------------------------------------------------------------------------- */
+/* ---- by name
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static bool is_read(const struct oa_column_plan *plan, int at)
 {
@@ -35,8 +37,10 @@ static bool is_named(const struct oa_cell *cell, const char *name, size_t n)
     return cell->length == n && strncasecmp(cell->s, name, n) == 0;
 }
 
-/* The first column of the name, of several the first that the plan does not read yet; -1: there is none. */
-static int find(const struct oa_cells *first, const struct oa_column_plan *plan, const char *name, size_t n)
+/* The first column of the name, of several the first that the plan does not read yet; -1: there is
+ * none. */
+static int find(const struct oa_cells *first, const struct oa_column_plan *plan, const char *name,
+                size_t n)
 {
     int at = -1;
     for (int i = 0; i < (int)first->count; i++)
@@ -58,7 +62,9 @@ static void add_column(struct oa_column_plan *plan, int at)
 
 static const char *const class_names[] = { "label",    "class",     "quality",      "gold_label",
                                            "category", "sentiment", "is_duplicate", NULL };
-static const char *const number_names[] = { "score", "similarity", "value", "label", "rating", NULL };
+static const char *const number_names[] = {
+    "score", "similarity", "value", "label", "rating", NULL
+};
 struct two_names {
     const char *first, *second;
 };
@@ -71,15 +77,17 @@ static const struct two_names text_names[] = {
     { "title", "description" },
 };
 static const struct two_names answer_names[] = {
-    { "source", "target" },      { "dialogue", "summary" }, { "dialog", "summary" },  { "document", "summary" },
-    { "article", "highlights" }, { "text", "summary" },     { "question", "answer" }, { "prompt", "response" },
-    { "context", "response" },   { "src", "tgt" },          { "input", "output" },
+    { "source", "target" },    { "dialogue", "summary" },   { "dialog", "summary" },
+    { "document", "summary" }, { "article", "highlights" }, { "text", "summary" },
+    { "question", "answer" },  { "prompt", "response" },    { "context", "response" },
+    { "src", "tgt" },          { "input", "output" },
 };
 enum { TEXT_NAMES = sizeof text_names / sizeof *text_names };
 enum { ANSWER_NAMES = sizeof answer_names / sizeof *answer_names };
 
 /* label, text, text */
-static bool guess_labelled(const struct oa_cells *first, const char *const *labels, struct oa_column_plan *plan)
+static bool guess_labelled(const struct oa_cells *first, const char *const *labels,
+                           struct oa_column_plan *plan)
 {
     int label = -1;
     for (; *labels && label < 0; labels++)
@@ -129,14 +137,16 @@ static bool guess_answered(const struct oa_cells *first, struct oa_column_plan *
     return false;
 }
 
-static bool guess_names(const struct oa_cells *first, enum oa_answer answer, struct oa_column_plan *plan)
+static bool guess_names(const struct oa_cells *first, enum oa_answer answer,
+                        struct oa_column_plan *plan)
 {
     if (answer == OA_ANSWER_TEXT)
         return guess_answered(first, plan);
     return guess_labelled(first, answer == OA_ANSWER_CLASS ? class_names : number_names, plan);
 }
 
-/* ---- by the number of columns ---------------------------------------------------------------------------------- */
+/* ---- by the number of columns
+ * ---------------------------------------------------------------------------------- */
 
 static const struct {
     size_t width;
@@ -145,7 +155,8 @@ static const struct {
 } layouts[] = {
     { 2, false, 2, { 0, 1 } },   { 3, false, 3, { 0, 1, 2 } },
     { 4, false, 2, { 1, 3 } },   /* CoLA: source, label, the author's label, sentence */
-    { 7, true, 3, { 4, 5, 6 } }, /* STS benchmark: genre, file, year, number, score, sentence, sentence, licences */
+    { 7, true, 3, { 4, 5, 6 } }, /* STS benchmark: genre, file, year, number, score, sentence,
+                                    sentence, licences */
     { 9, true, 3, { 4, 5, 6 } },
 };
 
@@ -175,15 +186,16 @@ static bool guess_width(const struct planning *p)
     return true;
 }
 
-/* ---- by data.columns --------------------------------------------------------------------------------------------- */
+/* ---- by data.columns
+ * --------------------------------------------------------------------------------------------- */
 
 static void print_names(const struct planning *p, struct oa_text *out)
 {
     enum { SHOWN = 12, LONGEST = 40 };
     for (size_t i = 0; i < p->first->count && i < SHOWN; i++) {
         const struct oa_cell *cell = &p->first->cell[i];
-        oa_text_printf(out, "%s\"%.*s\"", i ? ", " : "", (int)(cell->length < LONGEST ? cell->length : LONGEST),
-                       cell->s);
+        oa_text_printf(out, "%s\"%.*s\"", i ? ", " : "",
+                       (int)(cell->length < LONGEST ? cell->length : LONGEST), cell->s);
     }
     oa_text_printf(out, "%s", p->first->count > SHOWN ? " …" : "");
 }
@@ -193,10 +205,11 @@ static enum oa_error refuse_name(const struct planning *p, const char *name, siz
     struct oa_text names;
     oa_text_init(&names, p->context);
     print_names(p, &names);
-    enum oa_error error = oa_fail(p->context, OA_ARGUMENT,
-                                  "data.columns names \"%.*s\", but %s has, in line 1, %s; give names that are there%s",
-                                  (int)n, name, p->file, names.s ? names.s : "",
-                                  p->keys ? "" : ", or numbers of columns from 1 if line 1 has no names");
+    enum oa_error error = oa_fail(
+        p->context, OA_ARGUMENT,
+        "data.columns names \"%.*s\", but %s has, in line 1, %s; give names that are there%s",
+        (int)n, name, p->file, names.s ? names.s : "",
+        p->keys ? "" : ", or numbers of columns from 1 if line 1 has no names");
     oa_text_free(&names);
     return error;
 }
@@ -208,13 +221,14 @@ static bool is_number(const char *s, size_t n)
 
 static enum oa_error refuse_twice(const struct planning *p, const char *name, size_t n)
 {
-    return oa_fail(p->context, OA_ARGUMENT,
-                   "data.columns names \"%.*s\", a column of %s that it has already; each is read once", (int)n, name,
-                   p->file);
+    return oa_fail(
+        p->context, OA_ARGUMENT,
+        "data.columns names \"%.*s\", a column of %s that it has already; each is read once",
+        (int)n, name, p->file);
 }
 
-/* A text beside the one that is read, of the same name, would be passed over unseen. Numbers say which is meant, and
- * keys differ. */
+/* A text beside the one that is read, of the same name, would be passed over unseen. Numbers say
+ * which is meant, and keys differ. */
 static enum oa_error check_names(const struct planning *p)
 {
     if (!p->out->header || p->out->numbered || p->keys)
@@ -225,7 +239,8 @@ static enum oa_error check_names(const struct planning *p)
             int other = find(p->first, p->out, cell->s, cell->length);
             if (!is_read(p->out, other))
                 return oa_fail(p->context, OA_ARGUMENT,
-                               "%s has more columns \"%.*s\" in line 1 than would be read; say in data.columns the "
+                               "%s has more columns \"%.*s\" in line 1 than would be read; say in "
+                               "data.columns the "
                                "name as often as it is there, or the numbers of the columns",
                                p->file, (int)cell->length, cell->s);
         }
@@ -233,19 +248,22 @@ static enum oa_error check_names(const struct planning *p)
 }
 
 /* One part of one item: a number or a name. */
-static enum oa_error take_part(const struct planning *p, const char *s, size_t n, struct oa_column *out)
+static enum oa_error take_part(const struct planning *p, const char *s, size_t n,
+                               struct oa_column *out)
 {
     while (n && s[n - 1] == ' ')
         n--;
     bool number = is_number(s, n) && !p->keys;
     int at = number ? atoi(s) - 1 : find(p->first, p->out, s, n);
     if (out->joined == OA_MOST_JOINED)
-        return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns", OA_MOST_JOINED);
+        return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns",
+                       OA_MOST_JOINED);
     if (!number && at < 0)
         return refuse_name(p, s, n);
     if (number && (at < 0 || (!p->texts && (size_t)at >= p->first->count)))
-        return oa_fail(p->context, OA_ARGUMENT, "data.columns names column %.*s, but %s has %zu columns in line 1",
-                       (int)n, s, p->file, p->first->count);
+        return oa_fail(p->context, OA_ARGUMENT,
+                       "data.columns names column %.*s, but %s has %zu columns in line 1", (int)n,
+                       s, p->file, p->first->count);
     if (is_read(p->out, at))
         return refuse_twice(p, s, n);
     p->out->header = p->out->header || !number;
@@ -258,7 +276,8 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
 static enum oa_error take_item(const struct planning *p, const char *s, size_t n)
 {
     if (p->out->count == OA_MOST_COLUMNS)
-        return oa_fail(p->context, OA_ARGUMENT, "data.columns has more than %d columns", OA_MOST_COLUMNS);
+        return oa_fail(p->context, OA_ARGUMENT, "data.columns has more than %d columns",
+                       OA_MOST_COLUMNS);
     struct oa_column *column = &p->out->column[p->out->count++];
     for (size_t from = 0, to; from <= n; from = to + 1) {
         from += strspn(s + from, " ");
@@ -275,9 +294,10 @@ static enum oa_error check_count(const struct planning *p)
     int count = p->out->count;
     if (count >= 2 && (text || count <= 3))
         return OA_OK;
-    return oa_fail(p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count, oa_plural(count),
-                   text ? "it says source,target, and behind them the columns of further references, if any"
-                        : "it says label,text, or label,text,text for pairs");
+    return oa_fail(
+        p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count, oa_plural(count),
+        text ? "it says source,target, and behind them the columns of further references, if any"
+             : "it says label,text, or label,text,text for pairs");
 }
 
 static enum oa_error take_items(const struct planning *p, const char *columns)
@@ -306,20 +326,22 @@ static enum oa_error refuse_guess(const struct planning *p)
     bool text = p->rows->answer == OA_ANSWER_TEXT;
     oa_text_init(&names, p->context);
     print_names(p, &names);
-    enum oa_error error = oa_fail(p->context, OA_ARGUMENT,
-                                  "%s: line 1 has the %zu %s %s, which do not tell %s apart; say which are read, e.g. "
-                                  "data.columns=%s",
-                                  p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
-                                  text ? "source and target" : "label and text",
-                                  text      ? "source,target"
-                                  : p->keys ? "label,text"
-                                            : "1,2 or label,text");
+    enum oa_error error = oa_fail(
+        p->context, OA_ARGUMENT,
+        "%s: line 1 has the %zu %s %s, which do not tell %s apart; say which are read, e.g. "
+        "data.columns=%s",
+        p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
+        text ? "source and target" : "label and text",
+        text      ? "source,target"
+        : p->keys ? "label,text"
+                  : "1,2 or label,text");
     oa_text_free(&names);
     return error;
 }
 
-enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const char *file, const char *columns,
-                              const struct oa_cells *first, bool keys, struct oa_column_plan *out)
+enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const char *file,
+                              const char *columns, const struct oa_cells *first, bool keys,
+                              struct oa_column_plan *out)
 {
     struct planning p = { c, rows, file, first, keys, false, out };
     *out = (struct oa_column_plan){ 0 };
@@ -331,8 +353,9 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
     return out->header || (!keys && guess_width(&p)) ? check_names(&p) : refuse_guess(&p);
 }
 
-enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns, enum oa_answer answer,
-                                    int texts, const struct oa_cells *first, struct oa_column_plan *out)
+enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns,
+                                    enum oa_answer answer, int texts, const struct oa_cells *first,
+                                    struct oa_column_plan *out)
 {
     struct oa_rows rows = { .answer = answer };
     struct planning p = { c, &rows, place, first, false, true, out };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dialogues in the layout of DailyDialog (Li et al. 2017, arXiv 1710.03957): one a line, "__eou__" between turns and,
- * as it was published, behind the last one. Every turn but the first is an answer to all before it.
+ * Dialogues in the layout of DailyDialog (Li et al. 2017, arXiv 1710.03957): one a line, "__eou__"
+ * between turns and, as it was published, behind the last one. Every turn but the first is an
+ * answer to all before it.
  */
 #include "data/example_parts.h"
 
@@ -30,7 +31,8 @@ static struct turn trim(const char *s, const char *end)
     return (struct turn){ s, (size_t)(end - s) };
 }
 
-/* The turn that begins at *at, which moves behind it; false: there is none with a text. Counts those without. */
+/* The turn that begins at *at, which moves behind it; false: there is none with a text. Counts
+ * those without. */
 static bool next_turn(const char **at, const char *end, struct turn *out, uint64_t *empty)
 {
     while (*at < end) {
@@ -45,8 +47,8 @@ static bool next_turn(const char **at, const char *end, struct turn *out, uint64
 }
 
 /* What was said so far, turns with the mark between, and what follows. */
-static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, const char *s, size_t length,
-                                 struct oa_text *said, struct passed_over *over)
+static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, const char *s,
+                                 size_t length, struct oa_text *said, struct passed_over *over)
 {
     struct turn turn;
     const char *at = s, *end = s + length;
@@ -81,10 +83,13 @@ static void tell(oa_context *c, const char *name, const struct passed_over *over
         oa_log(c, 0, "%s: of %llu dialogues what stands behind a tab was not read", name,
                (unsigned long long)over->noted);
     if (over->single)
-        oa_log(c, 0, "%s: %llu of the dialogues have one turn alone, and so no answer: they give no example", name,
-               (unsigned long long)over->single);
+        oa_log(
+            c, 0,
+            "%s: %llu of the dialogues have one turn alone, and so no answer: they give no example",
+            name, (unsigned long long)over->single);
     if (over->empty)
-        oa_log(c, 0, "%s: %llu turns have no text and were left out", name, (unsigned long long)over->empty);
+        oa_log(c, 0, "%s: %llu turns have no text and were left out", name,
+               (unsigned long long)over->empty);
 }
 
 enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const char *columns)
@@ -95,7 +100,8 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     size_t length;
     struct passed_over over = { 0 };
     if (columns && columns[strspn(columns, " ")])
-        return oa_fail(rows->context, OA_ARGUMENT, "%s: dialogues have no columns; leave data.columns out", name);
+        return oa_fail(rows->context, OA_ARGUMENT,
+                       "%s: dialogues have no columns; leave data.columns out", name);
     oa_text_init(&said, rows->context);
     int file = oa_rows_add_file(rows, name);
     enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);

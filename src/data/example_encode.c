@@ -18,13 +18,14 @@ struct encoder {
     const struct oa_rows *rows;
     const struct oa_example_layout *layout;
     int32_t source_begin, source_end, target_begin, target_end; /* -1: none */
-    struct coded text[TEXTS];                                   /* of the row at hand, without special tokens */
-    struct coded source, target;                                /* of all rows */
+    struct coded text[TEXTS];    /* of the row at hand, without special tokens */
+    struct coded source, target; /* of all rows */
     struct oa_examples *out;
     struct oa_text place;
 };
 
-/* ---- special tokens -------------------------------------------------------------------------------------------- */
+/* ---- special tokens
+ * -------------------------------------------------------------------------------------------- */
 
 static enum oa_error find_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
 {
@@ -55,12 +56,14 @@ static enum oa_error add_special(struct encoder *e, struct coded *to, size_t sta
     add_blank(e, &to->pixels);
     if (!e->layout->words)
         return OA_OK;
-    return oa_ids_add(&to->words, to->words.count > start ? to->words.id[to->words.count - 1] + 1 : 0);
+    return oa_ids_add(&to->words,
+                      to->words.count > start ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-/* The first or the last `count` tokens of a text behind what is there of its row, which begins at `start`. */
-static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start, const struct coded *text, size_t count,
-                              bool last)
+/* The first or the last `count` tokens of a text behind what is there of its row, which begins at
+ * `start`. */
+static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
+                              const struct coded *text, size_t count, bool last)
 {
     int32_t first = 0;
     size_t from = last ? text->ids.count - count : 0;
@@ -78,7 +81,9 @@ static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
     return OA_OK;
 }
 
-/* ---- a row ----------------------------------------------------------------------------------------------------- */
+/* ---- a row
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* Every patch is a word. */
 static enum oa_error encode_picture(struct encoder *e, const char *s, size_t n, struct coded *out)
@@ -95,7 +100,8 @@ static enum oa_error encode_text(struct encoder *e, const char *s, size_t n, str
     out->ids.count = out->words.count = 0;
     if (e->out->patch)
         return encode_picture(e, s, n, out);
-    return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids, e->layout->words ? &out->words : NULL);
+    return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids,
+                                    e->layout->words ? &out->words : NULL);
 }
 
 static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct coded *out)
@@ -105,12 +111,14 @@ static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct
     return encode_text(e, s, n, out);
 }
 
-static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens, long limit)
+static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens,
+                                 long limit)
 {
-    return oa_fail(oa_tokenizer_context(e->tok), OA_SHAPE,
-                   "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; use a larger "
-                   "model.context or data.long=cut",
-                   e->place.s, what, tokens, limit);
+    return oa_fail(
+        oa_tokenizer_context(e->tok), OA_SHAPE,
+        "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; use a larger "
+        "model.context or data.long=cut",
+        e->place.s, what, tokens, limit);
 }
 
 /* How many tokens of each text stay: the longer one gives way, of two equal ones the second. */
@@ -131,7 +139,8 @@ static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS
     size_t tokens = specials + count[0] + count[1], limit = (size_t)l->source_limit;
     const char *what = e->rows && e->rows->answer == OA_ANSWER_TEXT ? "source" : "text";
     if (tokens == 0)
-        return oa_fail(oa_tokenizer_context(e->tok), OA_ARGUMENT, "%s: the %s has no tokens", e->place.s, what);
+        return oa_fail(oa_tokenizer_context(e->tok), OA_ARGUMENT, "%s: the %s has no tokens",
+                       e->place.s, what);
     if (limit == 0 || tokens <= limit)
         return OA_OK;
     if (l->refuse_long || limit <= specials)
@@ -161,7 +170,8 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
 
 static enum oa_error add_source(struct encoder *e, size_t row)
 {
-    int first = oa_rows_first_text(e->rows), texts = first ? oa_rows_cells(e->rows, row) - first : 1;
+    int first = oa_rows_first_text(e->rows),
+        texts = first ? oa_rows_cells(e->rows, row) - first : 1;
     for (int i = 0; i < texts; i++)
         OA_TRY(encode_cell(e, row, first + i, &e->text[i]));
     return join_source(e, row, texts);
@@ -191,7 +201,8 @@ static enum oa_error add_target(struct encoder *e, size_t row)
     OA_TRY(add_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
         return oa_fail(oa_tokenizer_context(e->tok), OA_ARGUMENT,
-                       "%s: the target has %zu of the 2 tokens that are the least, one to read and one to predict",
+                       "%s: the target has %zu of the 2 tokens that are the least, one to read and "
+                       "one to predict",
                        e->place.s, e->target.ids.count - start);
     OA_TRY(fit_target(e, start));
     e->out->target.start[row + 1] = e->target.ids.count;
@@ -203,7 +214,8 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
     oa_text_cut(&e->place, 0);
     oa_rows_print_place(e->rows, row, &e->place);
     if (oa_stop_requested(oa_tokenizer_context(e->tok)))
-        return oa_fail(oa_tokenizer_context(e->tok), OA_INTERRUPTED, "stopped by signal %d while %s was encoded",
+        return oa_fail(oa_tokenizer_context(e->tok), OA_INTERRUPTED,
+                       "stopped by signal %d while %s was encoded",
                        oa_stop_requested(oa_tokenizer_context(e->tok)), e->place.s);
     OA_TRY(add_source(e, row));
     if (e->rows->answer == OA_ANSWER_TEXT)
@@ -214,7 +226,9 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
     return OA_OK;
 }
 
-/* ---- all rows -------------------------------------------------------------------------------------------------- */
+/* ---- all rows
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examples *out)
 {
@@ -226,7 +240,8 @@ static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examp
     out->label = class ? oa_alloc(c, (n + 1) * sizeof *out->label) : NULL;
     out->value = !text && !class ? oa_alloc(c, (n + 1) * sizeof *out->value) : NULL;
     out->split = pairs ? oa_alloc(c, (n + 1) * sizeof *out->split) : NULL;
-    return out->source.start && (!pairs || out->split) && (out->target.start || out->label || out->value);
+    return out->source.start && (!pairs || out->split) &&
+           (out->target.start || out->label || out->value);
 }
 
 static void take(struct coded *from, struct oa_id_lists *to, size_t count)
@@ -240,10 +255,12 @@ static void take(struct coded *from, struct oa_id_lists *to, size_t count)
         to->longest = oa_max(to->longest, (long)(to->start[i + 1] - to->start[i]));
 }
 
-static void tell_cut(const struct encoder *e, const struct oa_id_lists *s, const char *what, long limit)
+static void tell_cut(const struct encoder *e, const struct oa_id_lists *s, const char *what,
+                     long limit)
 {
     if (s->cut)
-        oa_log(oa_tokenizer_context(e->tok), 0, "%s examples: %llu of %zu %s were cut to %ld tokens", e->rows->name,
+        oa_log(oa_tokenizer_context(e->tok), 0,
+               "%s examples: %llu of %zu %s were cut to %ld tokens", e->rows->name,
                (unsigned long long)s->cut, e->rows->count, what, limit);
 }
 
@@ -254,7 +271,8 @@ static enum oa_error encode_rows(struct encoder *e, const struct oa_example_text
         return OA_NO_MEMORY;
     for (size_t i = 0; i < e->rows->count; i++)
         OA_TRY(add_row(e, texts, i));
-    tell_cut(e, &e->out->source, e->rows->answer == OA_ANSWER_TEXT ? "sources" : "texts", e->layout->source_limit);
+    tell_cut(e, &e->out->source, e->rows->answer == OA_ANSWER_TEXT ? "sources" : "texts",
+             e->layout->source_limit);
     tell_cut(e, &e->out->target, "targets", e->layout->target_limit);
     return OA_OK;
 }
@@ -309,7 +327,8 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
     return close_encoder(&e, encode_rows(&e, texts));
 }
 
-/* ---- a text alone ---------------------------------------------------------------------------------------------- */
+/* ---- a text alone
+ * ---------------------------------------------------------------------------------------------- */
 
 static enum oa_error encode_given(struct encoder *e, const struct oa_given_text *text, int texts)
 {
@@ -324,8 +343,9 @@ static enum oa_error encode_given(struct encoder *e, const struct oa_given_text 
     return join_source(e, 0, texts);
 }
 
-enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout, const char *name,
-                               const struct oa_given_text *text, int texts, struct oa_examples *out)
+enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout,
+                               const char *name, const struct oa_given_text *text, int texts,
+                               struct oa_examples *out)
 {
     struct encoder e = { .tok = tok, .layout = layout, .out = out };
     *out = (struct oa_examples){ .count = 1 };
@@ -348,7 +368,8 @@ static void append_source(const struct oa_examples *one, struct oa_examples *out
     out->source.start[++out->count] = from + n;
 }
 
-enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *part, int parts, struct oa_examples *out)
+enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *part, int parts,
+                              struct oa_examples *out)
 {
     const struct oa_examples *some = NULL;
     size_t ids = 0;
@@ -359,7 +380,8 @@ enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *pa
     *out = (struct oa_examples){ .patch = some ? some->patch : 0 };
     out->source.start = oa_alloc(c, ((size_t)parts + 1) * sizeof *out->source.start);
     out->source.ids = oa_alloc(c, (ids + 1) * sizeof *out->source.ids);
-    out->source.words = some && some->source.words ? oa_alloc(c, ids * sizeof *out->source.words) : NULL;
+    out->source.words =
+        some && some->source.words ? oa_alloc(c, ids * sizeof *out->source.words) : NULL;
     out->source.pixels = out->patch ? oa_alloc(c, (ids + 1) * out->patch) : NULL;
     out->split = some && some->split ? oa_alloc(c, (size_t)parts * sizeof *out->split) : NULL;
     OA_TRY(oa_status(c));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Epochs of examples: sorted by length, rows of the same length permuted, cut into batches, and these permuted. All of
- * it is a function of (seed, epoch).
+ * Epochs of examples: sorted by length, rows of the same length permuted, cut into batches, and
+ * these permuted. All of it is a function of (seed, epoch).
  */
 #include "data/example_epochs.h"
 
@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths are taken in steps of about this share, and rows of one step are in another order each epoch: a finer one
- * pads less, a coarser one lets more rows meet. */
+/* Lengths are taken in steps of about this share, and rows of one step are in another order each
+ * epoch: a finer one pads less, a coarser one lets more rows meet. */
 enum { FINENESS = 24 };
 
-/* ---- divisions ------------------------------------------------------------------------------------------------- */
+/* ---- divisions
+ * -------------------------------------------------------------------------------------------------
+ */
 
 enum oa_error oa_division_open(oa_context *c, size_t rows, struct oa_division *out)
 {
@@ -36,7 +38,8 @@ void oa_division_close(struct oa_division *d)
 /* Do `rows` rows, of which the longest has so many tokens, make more than a batch? */
 static bool too_many(const struct oa_epochs *e, size_t rows, long longest)
 {
-    return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens : rows > (size_t)e->how.rows;
+    return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens
+                         : rows > (size_t)e->how.rows;
 }
 
 long oa_padded_length(const struct oa_example_batching *how, long length)
@@ -54,9 +57,10 @@ static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
     size_t begin = 0;
     for (size_t i = 0; i < count; i++) {
         size_t row = d->row[i];
-        long length = oa_max(oa_source_length(e->examples, row), oa_target_length(e->examples, row));
-        bool other =
-            i > begin && e->how.alike && oa_padded_length(&e->how, length) != oa_padded_length(&e->how, longest);
+        long length =
+            oa_max(oa_source_length(e->examples, row), oa_target_length(e->examples, row));
+        bool other = i > begin && e->how.alike &&
+                     oa_padded_length(&e->how, length) != oa_padded_length(&e->how, longest);
         longest = oa_max(longest, length);
         if (other || too_many(e, i - begin + 1, longest)) {
             d->start[++d->batches] = begin = i;
@@ -78,7 +82,9 @@ void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct o
         d->turn[i] = (uint32_t)i;
 }
 
-/* ---- an epoch -------------------------------------------------------------------------------------------------- */
+/* ---- an epoch
+ * --------------------------------------------------------------------------------------------------
+ */
 
 void oa_permute(struct oa_stream s, uint32_t *item, size_t count)
 {
@@ -114,7 +120,9 @@ static void make(const struct oa_epochs *e, uint64_t epoch, struct oa_division *
     d->made = true;
 }
 
-/* ---- lengths --------------------------------------------------------------------------------------------------- */
+/* ---- lengths
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* Lengths in steps of 1, from FINENESS on of 2, from 2·FINENESS on of 3 … */
 static uint64_t step_of(long length)
@@ -125,8 +133,8 @@ static uint64_t step_of(long length)
     return step;
 }
 
-/* By the target, then by the source, of targets of every other length backwards: so the sources of neighbouring rows
- * are alike where the length of the target changes, too. */
+/* By the target, then by the source, of targets of every other length backwards: so the sources of
+ * neighbouring rows are alike where the length of the target changes, too. */
 static uint64_t key_of(const struct oa_examples *e, size_t row)
 {
     uint64_t target = step_of(oa_target_length(e, row)), source = step_of(oa_source_length(e, row));
@@ -162,10 +170,11 @@ static enum oa_error sort(struct oa_epochs *e)
     return all && e->sorted && e->key ? OA_OK : OA_NO_MEMORY;
 }
 
-/* ---- the sequence of epochs ------------------------------------------------------------------------------------ */
+/* ---- the sequence of epochs
+ * ------------------------------------------------------------------------------------ */
 
-enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples, const struct oa_example_batching *how,
-                             struct oa_epochs *out)
+enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples,
+                             const struct oa_example_batching *how, struct oa_epochs *out)
 {
     *out = (struct oa_epochs){ .context = c, .examples = examples, .how = *how, .known = 1 };
     out->stream = oa_stream_named(how->seed, "examples");
@@ -207,7 +216,8 @@ static size_t last_before(const struct oa_epochs *e, uint64_t number)
     return low;
 }
 
-/* Where tokens are counted, epochs have different numbers of batches, which are found by dividing them. */
+/* Where tokens are counted, epochs have different numbers of batches, which are found by dividing
+ * them. */
 static enum oa_error learn(struct oa_epochs *e)
 {
     size_t epoch = e->known - 1;
@@ -220,7 +230,8 @@ static enum oa_error learn(struct oa_epochs *e)
 
 const struct oa_division *oa_epochs_find(struct oa_epochs *e, uint64_t number, size_t *batch)
 {
-    uint64_t each = e->how.tokens ? 0 : (e->examples->count + (size_t)e->how.rows - 1) / (size_t)e->how.rows;
+    uint64_t each =
+        e->how.tokens ? 0 : (e->examples->count + (size_t)e->how.rows - 1) / (size_t)e->how.rows;
     while (!each && e->first[e->known - 1] <= number)
         if (learn(e) != OA_OK)
             return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to src/data: which rows are a batch. Rows of like length are cut into batches, epoch after epoch.
+ * Private to src/data: which rows are a batch. Rows of like length are cut into batches, epoch
+ * after epoch.
  */
 #ifndef ORTHANT_DATA_EXAMPLE_EPOCHS_H
 #define ORTHANT_DATA_EXAMPLE_EPOCHS_H
@@ -28,10 +29,11 @@ struct oa_epochs {
     uint64_t *first;            /* the number of the first batch of each epoch that was come to */
     size_t known, capacity;
 };
-enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples, const struct oa_example_batching *how,
-                             struct oa_epochs *out);
+enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples,
+                             const struct oa_example_batching *how, struct oa_epochs *out);
 void oa_epochs_close(struct oa_epochs *e);
-/* The division of an epoch, from 0, valid until another one is asked for twice; NULL after a failure. */
+/* The division of an epoch, from 0, valid until another one is asked for twice; NULL after a
+ * failure. */
 const struct oa_division *oa_epochs_at(struct oa_epochs *e, uint64_t epoch);
 /* Batch `number` of the endless sequence: its division, and its place in it. */
 const struct oa_division *oa_epochs_find(struct oa_epochs *e, uint64_t number, size_t *batch);
@@ -43,7 +45,8 @@ void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct o
 /* Puts them into a random order. */
 void oa_permute(struct oa_stream s, uint32_t *item, size_t count);
 
-/* What a row of so many tokens is padded to, by itself, where batches are of rows that are alike. */
+/* What a row of so many tokens is padded to, by itself, where batches are of rows that are alike.
+ */
 long oa_padded_length(const struct oa_example_batching *how, long length);
 
 /* Tokens that are read. A target of n tokens is n - 1 to read and as many to predict. */

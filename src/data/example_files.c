@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text files of examples, line by line: what is no text is refused with its line before anything is made of it.
+ * Text files of examples, line by line: what is no text is refused with its line before anything is
+ * made of it.
  */
 #include "data/example_parts.h"
 
@@ -28,14 +29,18 @@ static enum oa_error check_text(oa_context *c, const char *name, const char *dat
     size_t valid = oa_utf8_valid_length(data, length);
     const char *zero = length ? memchr(data, 0, length) : NULL;
     if (zero)
-        return oa_fail(c, OA_FORMAT, "%s, line %llu: there is a byte 0, so this is no text file%s", name,
-                       (unsigned long long)line_of(data, (size_t)(zero - data)),
-                       is_wide(data, length) ? "; it looks like UTF-16: convert it (iconv -f UTF-16LE -t UTF-8)" : "");
+        return oa_fail(c, OA_FORMAT, "%s, line %llu: there is a byte 0, so this is no text file%s",
+                       name, (unsigned long long)line_of(data, (size_t)(zero - data)),
+                       is_wide(data, length)
+                           ? "; it looks like UTF-16: convert it (iconv -f UTF-16LE -t UTF-8)"
+                           : "");
     if (valid < length)
         return oa_fail(c, OA_FORMAT,
-                       "%s, line %llu: byte 0x%02X is not UTF-8; convert the file (iconv -t UTF-8; Latin-1 and "
+                       "%s, line %llu: byte 0x%02X is not UTF-8; convert the file (iconv -t UTF-8; "
+                       "Latin-1 and "
                        "Windows-1252 are usual)",
-                       name, (unsigned long long)line_of(data, valid), (unsigned)(uint8_t)data[valid]);
+                       name, (unsigned long long)line_of(data, valid),
+                       (unsigned)(uint8_t)data[valid]);
     return OA_OK;
 }
 
@@ -47,7 +52,9 @@ enum oa_error oa_text_file_open(oa_context *c, const char *name, struct oa_text_
     OA_TRY(check_text(c, name, out->data, length));
     out->at = out->data + oa_utf8_mark_length(out->data, length);
     out->end = out->data + length;
-    return out->at < out->end ? OA_OK : oa_fail(c, OA_FORMAT, "%s is empty: there is no example in it", name);
+    return out->at < out->end
+               ? OA_OK
+               : oa_fail(c, OA_FORMAT, "%s is empty: there is no example in it", name);
 }
 
 void oa_text_file_close(struct oa_text_file *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSONL: an object a line. A value is a text, a number or a truth value; where targets are asked for also a list of
- * texts, each a target. Values that nobody reads may be anything.
+ * JSONL: an object a line. A value is a text, a number or a truth value; where targets are asked
+ * for also a list of texts, each a target. Values that nobody reads may be anything.
  */
 #include "data/example_parts.h"
 #include "data/json_line.h"
@@ -20,14 +20,17 @@ struct objects {
     struct oa_text joined;
 };
 
-static enum oa_error refuse_object(const struct objects *o, const char *what, const char *key, const char *remedy)
+static enum oa_error refuse_object(const struct objects *o, const char *what, const char *key,
+                                   const char *remedy)
 {
     return oa_fail(o->rows->context, OA_FORMAT, "%s, line %llu: %s%s%s%s%s", o->file.name,
-                   (unsigned long long)(o->file.line - 1), what, key ? " \"" : "", key ? key : "", key ? "\"" : "",
-                   remedy);
+                   (unsigned long long)(o->file.line - 1), what, key ? " \"" : "", key ? key : "",
+                   key ? "\"" : "", remedy);
 }
 
-/* ---- which keys ------------------------------------------------------------------------------------------------ */
+/* ---- which keys
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error plan_keys(struct objects *o)
 {
@@ -35,34 +38,42 @@ static enum oa_error plan_keys(struct objects *o)
     const struct oa_json_object *first = &o->object;
     enum oa_error error = OA_OK;
     for (size_t i = 0; i < first->count; i++)
-        if (oa_words_add(&o->keys, first->keys.s + first->member[i].key, first->member[i].key_length) < 0)
+        if (oa_words_add(&o->keys, first->keys.s + first->member[i].key,
+                         first->member[i].key_length) < 0)
             return OA_NO_MEMORY;
-    if (!oa_reserve(cells.context, &cells.cell, &cells.capacity, (size_t)o->keys.count + 1, sizeof *cells.cell))
+    if (!oa_reserve(cells.context, &cells.cell, &cells.capacity, (size_t)o->keys.count + 1,
+                    sizeof *cells.cell))
         return OA_NO_MEMORY;
     for (int32_t i = 0; i < o->keys.count; i++) {
         size_t n;
         char *s = (char *)oa_words_at(&o->keys, i, &n);
         cells.cell[cells.count++] = (struct oa_cell){ s, n };
     }
-    error = oa_columns_plan(o->rows->context, o->rows, o->file.name, o->columns, &cells, true, &o->plan);
+    error = oa_columns_plan(o->rows->context, o->rows, o->file.name, o->columns, &cells, true,
+                            &o->plan);
     oa_free(cells.cell);
     return error;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error refuse_json_value(const struct objects *o, const char *key, const struct oa_json_value *value,
-                                       const char *why)
+static enum oa_error refuse_json_value(const struct objects *o, const char *key,
+                                       const struct oa_json_value *value, const char *why)
 {
     enum { SHOWN = 24 };
     char what[160];
-    snprintf(what, sizeof what, "the value %.*s%s %s, at the key", (int)(value->length < SHOWN ? value->length : SHOWN),
-             value->s, value->length > SHOWN ? "…" : "", why);
-    return refuse_object(o, what, key, "; write a text or a finite number there, or take the line out");
+    snprintf(what, sizeof what, "the value %.*s%s %s, at the key",
+             (int)(value->length < SHOWN ? value->length : SHOWN), value->s,
+             value->length > SHOWN ? "…" : "", why);
+    return refuse_object(o, what, key,
+                         "; write a text or a finite number there, or take the line out");
 }
 
 /* Integers stand as they are, however long; a real is the number that people write. */
-static enum oa_error print_json_number(struct objects *o, const char *key, const struct oa_json_value *value)
+static enum oa_error print_json_number(struct objects *o, const char *key,
+                                       const struct oa_json_value *value)
 {
     char text[400];
     double number;
@@ -81,7 +92,8 @@ static enum oa_error print_json_number(struct objects *o, const char *key, const
 }
 
 /* Behind what is in o->joined. */
-static enum oa_error print_json_value(struct objects *o, const char *key, const struct oa_json_value *value)
+static enum oa_error print_json_value(struct objects *o, const char *key,
+                                      const struct oa_json_value *value)
 {
     const char *why;
     switch (value->s[0]) {
@@ -105,7 +117,8 @@ static enum oa_error print_json_value(struct objects *o, const char *key, const 
     }
 }
 
-static enum oa_error add_target_list(struct objects *o, const char *key, const struct oa_json_value *list)
+static enum oa_error add_target_list(struct objects *o, const char *key,
+                                     const struct oa_json_value *list)
 {
     struct oa_json_value item;
     size_t at = 0, items = 0;
@@ -153,7 +166,9 @@ static enum oa_error add_key_column(struct objects *o, int column)
     return oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------------- */
+/* ---- lines
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* What the line is instead, as far as it can be seen. */
 static enum oa_error refuse_json(const struct objects *o, const char *line, size_t length,
@@ -162,9 +177,9 @@ static enum oa_error refuse_json(const struct objects *o, const char *line, size
     char place[160];
     if (!why->why)
         return OA_NO_MEMORY;
-    const char *hint = *line == '['                 ? "; a file has one a line; jq -c '.[]' makes lines of a list"
-                       : why->cut_off               ? "; a file has one a line; jq -c . makes a line of each"
-                       : *line == '{'               ? ""
+    const char *hint = *line == '['   ? "; a file has one a line; jq -c '.[]' makes lines of a list"
+                       : why->cut_off ? "; a file has one a line; jq -c . makes a line of each"
+                       : *line == '{' ? ""
                        : memchr(line, '\t', length) ? "; a table with tabs is named *.tsv"
                                                     : "; a file has one a line";
     snprintf(place, sizeof place, "no JSON object by itself: at byte %zu %s", why->at, why->why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels → classes and numbers. Classes are numbered in the order of the training side's labels, sorted.
+ * Labels → classes and numbers. Classes are numbered in the order of the training side's labels,
+ * sorted.
  */
 #include "data/example_parts.h"
 
@@ -23,7 +24,9 @@ static bool parse(const char *s, size_t n, double *value)
     return oa_parse_real(text, value) && isfinite(*value);
 }
 
-/* ---- classes --------------------------------------------------------------------------------------------------- */
+/* ---- classes
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -47,13 +50,15 @@ static bool all_numbers(char *const *name, long count)
     return true;
 }
 
-static enum oa_error refuse_label(const struct oa_rows *rows, size_t row, const char *why, const char *label, size_t n)
+static enum oa_error refuse_label(const struct oa_rows *rows, size_t row, const char *why,
+                                  const char *label, size_t n)
 {
     struct oa_text place;
     oa_text_init(&place, rows->context);
     oa_rows_print_place(rows, row, &place);
-    enum oa_error error = oa_fail(rows->context, OA_FORMAT, "%s: the label \"%.*s\" %s", place.s ? place.s : "",
-                                  (int)(n < LONGEST_SHOWN ? n : LONGEST_SHOWN), label, why);
+    enum oa_error error =
+        oa_fail(rows->context, OA_FORMAT, "%s: the label \"%.*s\" %s", place.s ? place.s : "",
+                (int)(n < LONGEST_SHOWN ? n : LONGEST_SHOWN), label, why);
     oa_text_free(&place);
     return error;
 }
@@ -66,8 +71,9 @@ static enum oa_error gather(const struct oa_rows *rows, struct oa_words *labels)
         if (n == 0)
             return refuse_label(rows, i, "is empty", label, n);
         if (memchr(label, '\n', n) || memchr(label, '\t', n) || memchr(label, '\r', n))
-            return refuse_label(rows, i, "has a line end or a tab, which no line of an output can hold: replace it",
-                                label, n);
+            return refuse_label(
+                rows, i, "has a line end or a tab, which no line of an output can hold: replace it",
+                label, n);
         if (oa_words_add(labels, label, n) < 0)
             return OA_NO_MEMORY;
     }
@@ -79,12 +85,14 @@ static enum oa_error check_classes(const struct oa_rows *rows, const struct oa_w
 {
     enum { MANY = 100 };
     if (labels->count < 2)
-        return oa_fail(rows->context, OA_FORMAT,
-                       "%s: all %zu training examples have the same label: there is nothing to tell apart",
-                       rows->file[0], rows->count);
+        return oa_fail(
+            rows->context, OA_FORMAT,
+            "%s: all %zu training examples have the same label: there is nothing to tell apart",
+            rows->file[0], rows->count);
     if (labels->count > MANY && (size_t)labels->count > rows->count / 2)
         return oa_fail(rows->context, OA_FORMAT,
-                       "%s: %zu training examples have %d different labels: is another column the label? data.columns "
+                       "%s: %zu training examples have %d different labels: is another column the "
+                       "label? data.columns "
                        "says which",
                        rows->file[0], rows->count, (int)labels->count);
     return OA_OK;
@@ -96,14 +104,16 @@ static enum oa_error take_names(oa_context *c, const struct oa_words *labels, st
     if (!out->name)
         return OA_NO_MEMORY;
     for (; out->count < labels->count; out->count++)
-        if (!(out->name[out->count] = oa_copy_text(c, oa_words_at(labels, (int32_t)out->count, NULL))))
+        if (!(out->name[out->count] =
+                  oa_copy_text(c, oa_words_at(labels, (int32_t)out->count, NULL))))
             return OA_NO_MEMORY;
     out->numeric = all_numbers(out->name, out->count);
     qsort(out->name, (size_t)out->count, sizeof *out->name, out->numeric ? by_number : by_bytes);
     return OA_OK;
 }
 
-/* A header whose names are not known is read as a row, and its name of the labels is a class of that row alone. */
+/* A header whose names are not known is read as a row, and its name of the labels is a class of
+ * that row alone. */
 static void tell_first_line(const struct oa_rows *rows)
 {
     size_t n, m, same = 0;
@@ -113,7 +123,8 @@ static void tell_first_line(const struct oa_rows *rows)
         same += n == m && memcmp(label, other, n) == 0;
     }
     if (!same && !rows->pictures && rows->place[0].line == 1 && rows->count > FEW)
-        oa_log(rows->context, 0, "%s: the label \"%.*s\" is in line 1 alone, and is a class; " NAMES, rows->file[0],
+        oa_log(rows->context, 0,
+               "%s: the label \"%.*s\" is in line 1 alone, and is a class; " NAMES, rows->file[0],
                (int)(n < LONGEST_SHOWN ? n : LONGEST_SHOWN), label);
 }
 
@@ -131,7 +142,8 @@ static void tell_classes(const struct oa_rows *rows, const struct oa_labels *cla
     struct oa_text names;
     oa_text_init(&names, rows->context);
     print_labels(classes, &names);
-    oa_log(rows->context, 2, "%s: %ld classes, %s", rows->file[0], classes->count, names.s ? names.s : "");
+    oa_log(rows->context, 2, "%s: %ld classes, %s", rows->file[0], classes->count,
+           names.s ? names.s : "");
     oa_text_free(&names);
 }
 
@@ -166,7 +178,9 @@ enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struc
             return OA_NO_MEMORY;
         memcpy(copy, label, n);
         if (oa_labels_find(out, copy, n) >= 0)
-            oa_log(c, 0, "the labels of the model have \"%s\" more than once, in several spellings: as one class",
+            oa_log(c, 0,
+                   "the labels of the model have \"%s\" more than once, in several spellings: as "
+                   "one class",
                    copy);
         out->name[out->count] = copy;
     }
@@ -197,8 +211,8 @@ int32_t oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows
     return class < 0 ? OA_IGNORED : (int32_t) class;
 }
 
-static enum oa_error refuse_unknown(const struct oa_labels *classes, const struct oa_rows *rows, size_t row,
-                                    const char *remedy)
+static enum oa_error refuse_unknown(const struct oa_labels *classes, const struct oa_rows *rows,
+                                    size_t row, const char *remedy)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
@@ -218,30 +232,34 @@ static void print_unknown(const struct oa_words *labels, const size_t *count, st
 {
     enum { SHOWN = 10 };
     for (int32_t i = 0; i < labels->count && i < SHOWN; i++)
-        oa_text_printf(out, "%s\"%.*s\" (%zu)", i ? ", " : "", LONGEST_SHOWN, oa_words_at(labels, i, NULL), count[i]);
+        oa_text_printf(out, "%s\"%.*s\" (%zu)", i ? ", " : "", LONGEST_SHOWN,
+                       oa_words_at(labels, i, NULL), count[i]);
     if (labels->count > SHOWN)
         oa_text_printf(out, " and %d more", (int)(labels->count - SHOWN));
 }
 
-static void tell_unknown(const struct oa_rows *rows, size_t unknown, size_t first, const struct oa_words *labels,
-                         const size_t *count)
+static void tell_unknown(const struct oa_rows *rows, size_t unknown, size_t first,
+                         const struct oa_words *labels, const size_t *count)
 {
     struct oa_text names;
     oa_text_init(&names, rows->context);
-    oa_text_printf(&names, "%s examples%s: %zu of %zu have a label that no training example has (", rows->name,
-                   rows->drawn ? ", drawn from the training files" : "", unknown, rows->count);
+    oa_text_printf(&names, "%s examples%s: %zu of %zu have a label that no training example has (",
+                   rows->name, rows->drawn ? ", drawn from the training files" : "", unknown,
+                   rows->count);
     print_unknown(labels, count, &names);
     oa_text_printf(&names, "; the first is ");
     oa_rows_print_place(rows, first, &names);
-    oa_log(rows->context, 0, "%s): they count as wrong, and the loss is of the others%s", names.s ? names.s : "",
-           rows->place[first].line == 1 ? "; " NAMES : "");
+    oa_log(rows->context, 0, "%s): they count as wrong, and the loss is of the others%s",
+           names.s ? names.s : "", rows->place[first].line == 1 ? "; " NAMES : "");
     oa_text_free(&names);
 }
 
-enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_rows *rows, bool refuse)
+enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_rows *rows,
+                              bool refuse)
 {
     struct oa_words labels;
-    size_t *count = oa_alloc(rows->context, (rows->count + 1) * sizeof *count), unknown = 0, first = 0, n;
+    size_t *count = oa_alloc(rows->context, (rows->count + 1) * sizeof *count), unknown = 0,
+           first = 0, n;
     enum oa_error e = count ? OA_OK : OA_NO_MEMORY;
     oa_words_init(&labels, rows->context);
     for (size_t i = 0; i < rows->count && e == OA_OK; i++) {
@@ -257,9 +275,11 @@ enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_r
         }
     }
     if (e == OA_OK && unknown && refuse)
-        e = refuse_unknown(classes, rows, first, "; data.unknown_labels = wrong counts it as wrong");
+        e = refuse_unknown(classes, rows, first,
+                           "; data.unknown_labels = wrong counts it as wrong");
     else if (e == OA_OK && unknown && unknown == rows->count)
-        e = refuse_unknown(classes, rows, first, ", and so are all others of this side: is another column the label?");
+        e = refuse_unknown(classes, rows, first,
+                           ", and so are all others of this side: is another column the label?");
     else if (e == OA_OK && unknown)
         tell_unknown(rows, unknown, first, &labels, count);
     oa_words_free(&labels);
@@ -267,9 +287,12 @@ enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_r
     return e;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static const double largest = 1e18; /* its square is a number in single precision, in which models calculate */
+static const double largest =
+    1e18; /* its square is a number in single precision, in which models calculate */
 
 enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
 {
@@ -279,6 +302,8 @@ enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
         return refuse_label(rows, row, "is not a finite number; " NAMES, label, n);
     if (fabs(*out) <= largest)
         return OA_OK;
-    return refuse_label(rows, row, "is larger than 1e18, and its squared error is no number: give it in another unit",
-                        label, n);
+    return refuse_label(
+        rows, row,
+        "is larger than 1e18, and its squared error is no number: give it in another unit", label,
+        n);
 }

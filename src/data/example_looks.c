@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the first lines of a file look like, whatever its name says. Refused is only what is plainly another format:
- * ordinary text may have tabs, commas and braces.
+ * What the first lines of a file look like, whatever its name says. Refused is only what is plainly
+ * another format: ordinary text may have tabs, commas and braces.
  */
 #include "data/example_parts.h"
 #include "data/json_line.h"
@@ -16,7 +16,8 @@ struct separators {
     bool bare; /* none is between blank cells, at the beginning of a line or at its end */
 };
 
-static void count_separators(const char *line, size_t length, char mark, bool first, struct separators *s)
+static void count_separators(const char *line, size_t length, char mark, bool first,
+                             struct separators *s)
 {
     size_t count = 0, cell = 0;
     bool quoted = false;
@@ -57,7 +58,8 @@ static size_t cut_line(const char *s, const char *end, const char **next)
 struct oa_appearance oa_appearance_of(oa_context *c, const char *text, size_t length)
 {
     struct oa_appearance l = { .objects = true };
-    struct separators tab = { .bare = true }, comma = { .bare = true }, semicolon = { .bare = true };
+    struct separators tab = { .bare = true }, comma = { .bare = true },
+                      semicolon = { .bare = true };
     const char *end = text + length, *next;
     for (const char *s = text; s < end && l.lines < LINES_LOOKED_AT; s = next) {
         size_t n = cut_line(s, end, &next);
@@ -77,14 +79,16 @@ struct oa_appearance oa_appearance_of(oa_context *c, const char *text, size_t le
     return l;
 }
 
-enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *what, const char *remedy)
+enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *what,
+                                   const char *remedy)
 {
     return oa_fail(c, OA_FORMAT, "%s: %s; %s", file, what, remedy);
 }
 
 #define OBJECTS "its lines are JSON objects"
 
-enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f, enum oa_read_as expected)
+enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f,
+                                  enum oa_read_as expected)
 {
     const struct oa_appearance l = oa_appearance_of(c, f->at, (size_t)(f->end - f->at));
     if (l.objects)
@@ -99,8 +103,9 @@ enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f, e
         return oa_refuse_appearance(c, f->name, "its cells are between tabs, not commas",
                                     "a table with tabs is named *.tsv");
     if (expected == OA_READ_AS_CSV && !l.commas && l.semicolons)
-        return oa_refuse_appearance(c, f->name, "its cells are between semicolons, not commas",
-                                    "write it with commas (csvformat -d ';'), or with tabs as *.tsv");
+        return oa_refuse_appearance(
+            c, f->name, "its cells are between semicolons, not commas",
+            "write it with commas (csvformat -d ';'), or with tabs as *.tsv");
     return OA_OK;
 }
 
@@ -112,7 +117,8 @@ enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, 
     if (format)
         return oa_fail(c, OA_FORMAT, "%s is no text: it is %s", name, format);
     if (form == oa_read_jsonl && l.objects)
-        return oa_refuse_appearance(c, name, OBJECTS, "write what is to be read into a file, one a line (jq -r .KEY)");
+        return oa_refuse_appearance(
+            c, name, OBJECTS, "write what is to be read into a file, one a line (jq -r .KEY)");
     if ((form == oa_read_tsv && l.columns) || (form == oa_read_csv && l.commas))
         return oa_refuse_appearance(c, name, "it is a table, and its lines are read whole",
                                     "write the column into a file, one a line (cut -f N)");
@@ -120,7 +126,8 @@ enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, 
 }
 
 /* Either side alone may have tabs or be an object in every line: both together are two tables. */
-enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a, const struct oa_text_file *b)
+enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a,
+                                   const struct oa_text_file *b)
 {
     const struct oa_appearance x = oa_appearance_of(c, a->at, (size_t)(a->end - a->at)),
                                y = oa_appearance_of(c, b->at, (size_t)(b->end - b->at));
@@ -132,6 +139,7 @@ enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a, 
     snprintf(what, sizeof what, "its lines, and those of its partner, have %zu columns", x.columns);
     if (x.columns && x.columns == y.columns)
         return oa_refuse_appearance(
-            c, a->name, what, "name tables *.tsv; in parallel texts write blanks instead of the tabs (tr '\\t' ' ')");
+            c, a->name, what,
+            "name tables *.tsv; in parallel texts write blanks instead of the tabs (tr '\\t' ' ')");
     return OA_OK;
 }

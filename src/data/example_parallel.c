@@ -4,20 +4,23 @@
  */
 #include "data/example_parts.h"
 
-static enum oa_error check_counts(oa_context *c, const struct oa_text_file *a, const struct oa_text_file *b)
+static enum oa_error check_counts(oa_context *c, const struct oa_text_file *a,
+                                  const struct oa_text_file *b)
 {
     uint64_t of_a = oa_text_file_count(a), of_b = oa_text_file_count(b);
     if (of_a == of_b)
         return OA_OK;
     const struct oa_text_file *shorter = of_a < of_b ? a : b;
     return oa_fail(c, OA_FORMAT,
-                   "%s has %llu lines and %s has %llu: line n of one belongs to line n of the other, and %s ends after "
+                   "%s has %llu lines and %s has %llu: line n of one belongs to line n of the "
+                   "other, and %s ends after "
                    "line %llu",
-                   a->name, (unsigned long long)of_a, b->name, (unsigned long long)of_b, shorter->name,
-                   (unsigned long long)(of_a < of_b ? of_a : of_b));
+                   a->name, (unsigned long long)of_a, b->name, (unsigned long long)of_b,
+                   shorter->name, (unsigned long long)(of_a < of_b ? of_a : of_b));
 }
 
-static enum oa_error pair_lines(struct oa_rows *rows, struct oa_text_file *source, struct oa_text_file *target)
+static enum oa_error pair_lines(struct oa_rows *rows, struct oa_text_file *source,
+                                struct oa_text_file *target)
 {
     char *s, *t;
     size_t of_s, of_t;

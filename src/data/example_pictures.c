@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures in the binary layout of CIFAR-10: records of a byte for the class and 32 × 32 bytes for the pixels, row by
- * row, of one channel or of red, green and blue one after the other (Krizhevsky, "Learning multiple layers of features
- * from tiny images", 2009). Colours become the grey of the Long Range Arena, luma by ITU-R BT.601.
+ * Pictures in the binary layout of CIFAR-10: records of a byte for the class and 32 × 32 bytes for
+ * the pixels, row by row, of one channel or of red, green and blue one after the other (Krizhevsky,
+ * "Learning multiple layers of features from tiny images", 2009). Colours become the grey of the
+ * Long Range Arena, luma by ITU-R BT.601.
  */
 #include "data/example_parts.h"
 
@@ -19,7 +20,8 @@ static void grey_of(const uint8_t *rgb, char *grey)
     }
 }
 
-static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *data, size_t length, size_t size)
+static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *data, size_t length,
+                                  size_t size)
 {
     char label[8], grey[PIXELS];
     for (size_t i = 0; i < length / size; i++) {
@@ -34,23 +36,26 @@ static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *da
     return OA_OK;
 }
 
-static enum oa_error check_pictures(const struct oa_rows *rows, const char *file, const char *columns, size_t length)
+static enum oa_error check_pictures(const struct oa_rows *rows, const char *file,
+                                    const char *columns, size_t length)
 {
     if (rows->answer != OA_ANSWER_CLASS)
-        return oa_fail(rows->context, OA_ARGUMENT, "%s: pictures (*.bin) have a class; they are for classification",
-                       file);
+        return oa_fail(rows->context, OA_ARGUMENT,
+                       "%s: pictures (*.bin) have a class; they are for classification", file);
     if (columns && columns[strspn(columns, " ")])
-        return oa_fail(rows->context, OA_ARGUMENT, "%s: pictures (*.bin) have no columns; leave data.columns out",
-                       file);
+        return oa_fail(rows->context, OA_ARGUMENT,
+                       "%s: pictures (*.bin) have no columns; leave data.columns out", file);
     if (length == 0 || (length % GREY && length % COLOUR))
         return oa_fail(rows->context, OA_FORMAT,
-                       "%s: %zu bytes are not a whole number of pictures: each is 1 byte for the class and %d for the "
+                       "%s: %zu bytes are not a whole number of pictures: each is 1 byte for the "
+                       "class and %d for the "
                        "pixels, or %d of them in colour",
                        file, length, PIXELS, 3 * PIXELS);
     if (length % GREY == 0 && length % COLOUR == 0)
         return oa_fail(
             rows->context, OA_FORMAT,
-            "%s: %zu bytes are %zu pictures in grey as well as %zu in colour, and nothing in them says which; "
+            "%s: %zu bytes are %zu pictures in grey as well as %zu in colour, and nothing in them "
+            "says which; "
             "divide them among two files (head -c and tail -c, %d or %d bytes a picture)",
             file, length, length / GREY, length / COLOUR, GREY, COLOUR);
     return OA_OK;
@@ -65,7 +70,8 @@ enum oa_error oa_read_pictures(struct oa_rows *rows, const char *file, const cha
     enum oa_error error = number < 0 ? OA_NO_MEMORY : check_pictures(rows, file, columns, length);
     rows->pictures = true;
     if (error == OA_OK)
-        oa_log(rows->context, 2, "%s: pictures in %s", file, length % GREY ? "colour, made grey" : "grey");
+        oa_log(rows->context, 2, "%s: pictures in %s", file,
+               length % GREY ? "colour, made grey" : "grey");
     if (error == OA_OK)
         error = add_pictures(rows, number, data, length, length % GREY ? COLOUR : GREY);
     oa_free(data);

@@ -25,7 +25,8 @@ void oa_rows_free(struct oa_rows *rows)
     oa_rows_init(rows, rows->context, rows->name, rows->answer);
 }
 
-/* ---- looking up ---------------------------------------------------------------------------------------------- */
+/* ---- looking up
+ * ---------------------------------------------------------------------------------------------- */
 
 int oa_rows_first_text(const struct oa_rows *rows)
 {
@@ -53,13 +54,16 @@ void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text 
                    (unsigned long long)p->line);
 }
 
-/* ---- adding -------------------------------------------------------------------------------------------------- */
+/* ---- adding
+ * --------------------------------------------------------------------------------------------------
+ */
 
 int oa_rows_add_file(struct oa_rows *rows, const char *name)
 {
     size_t count = (size_t)rows->files;
     char *copy = oa_copy_text(rows->context, name);
-    if (!copy || !oa_reserve(rows->context, &rows->file, &rows->file_capacity, count + 1, sizeof *rows->file)) {
+    if (!copy || !oa_reserve(rows->context, &rows->file, &rows->file_capacity, count + 1,
+                             sizeof *rows->file)) {
         oa_free(copy);
         return -1;
     }
@@ -76,11 +80,13 @@ void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const cha
 }
 
 /* The first cell of a row of classes is a label. */
-static void respell_label(struct oa_rows *rows, struct oa_real_text *whole, const char **s, size_t *n)
+static void respell_label(struct oa_rows *rows, struct oa_real_text *whole, const char **s,
+                          size_t *n)
 {
     const char *from = *s;
     size_t length = *n;
-    bool label = rows->answer == OA_ANSWER_CLASS && rows->cells == (rows->count ? rows->row[rows->count] : 0);
+    bool label = rows->answer == OA_ANSWER_CLASS &&
+                 rows->cells == (rows->count ? rows->row[rows->count] : 0);
     if (!label || !oa_label_spell(s, n, whole))
         return;
     char to[OA_LABEL_SHOWN];
@@ -92,7 +98,8 @@ enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)
 {
     struct oa_real_text whole;
     respell_label(rows, &whole, &s, &n);
-    if (!oa_reserve(rows->context, &rows->cell, &rows->cell_capacity, rows->cells + 2, sizeof *rows->cell))
+    if (!oa_reserve(rows->context, &rows->cell, &rows->cell_capacity, rows->cells + 2,
+                    sizeof *rows->cell))
         return OA_NO_MEMORY;
     oa_text_add(&rows->pool, s, n);
     rows->cell[++rows->cells] = rows->pool.length;
@@ -147,13 +154,16 @@ enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line)
 
 void oa_rows_seal(struct oa_rows *rows)
 {
-    const struct oa_array parts[] = { { .data = rows->pool.s, .bytes = rows->pool.length },
-                                      { .data = rows->cell, .bytes = rows->cells * sizeof *rows->cell },
-                                      { .data = rows->row, .bytes = rows->count * sizeof *rows->row } };
+    const struct oa_array parts[] = {
+        { .data = rows->pool.s, .bytes = rows->pool.length },
+        { .data = rows->cell, .bytes = rows->cells * sizeof *rows->cell },
+        { .data = rows->row, .bytes = rows->count * sizeof *rows->row }
+    };
     rows->digest = oa_digest_of_arrays(parts, sizeof parts / sizeof *parts);
 }
 
-/* ---- holding out --------------------------------------------------------------------------------------------- */
+/* ---- holding out
+ * --------------------------------------------------------------------------------------------- */
 
 static enum oa_error copy_row(const struct oa_rows *from, size_t row, struct oa_rows *to)
 {
@@ -181,7 +191,8 @@ static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t se
 }
 
 /* The first `chosen` of a random order of 0 … count - 1, marked. */
-static enum oa_error choose_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed, uint8_t *mark)
+static enum oa_error choose_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed,
+                                 uint8_t *mark)
 {
     size_t *order = draw_order(c, count, chosen, seed);
     for (size_t i = 0; order && i < chosen; i++)
@@ -197,9 +208,10 @@ struct class_share {
     double missing; /* of its exact share of the held rows */
 };
 
-/* Of each class the whole part of its share; then one more where most is missing (of several the first class) until
- * `wanted` are held, or no class has a row to spare. */
-static void share_out_classes(struct class_share *class, int32_t classes, double fraction, size_t wanted)
+/* Of each class the whole part of its share; then one more where most is missing (of several the
+ * first class) until `wanted` are held, or no class has a row to spare. */
+static void share_out_classes(struct class_share *class, int32_t classes, double fraction,
+                              size_t wanted)
 {
     for (int32_t i = 0; i < classes; i++) {
         struct class_share *k = &class[i];
@@ -220,7 +232,8 @@ static void share_out_classes(struct class_share *class, int32_t classes, double
     }
 }
 
-static void tell_unheld(const struct oa_rows *rows, const struct oa_words *labels, const struct class_share *class)
+static void tell_unheld(const struct oa_rows *rows, const struct oa_words *labels,
+                        const struct class_share *class)
 {
     enum { SHOWN = 10, LONGEST = 60 };
     struct oa_text names;
@@ -228,18 +241,22 @@ static void tell_unheld(const struct oa_rows *rows, const struct oa_words *label
     oa_text_init(&names, rows->context);
     for (int32_t i = 0; i < labels->count; i++)
         if (!class[i].held && none++ < SHOWN)
-            oa_text_printf(&names, "%s\"%.*s\"", none > 1 ? ", " : "", LONGEST, oa_words_at(labels, i, NULL));
+            oa_text_printf(&names, "%s\"%.*s\"", none > 1 ? ", " : "", LONGEST,
+                           oa_words_at(labels, i, NULL));
     if (none)
         oa_log(rows->context, 0,
-               "%s: %d of %d classes have too few examples for one to be held out for validation; all of theirs are "
+               "%s: %d of %d classes have too few examples for one to be held out for validation; "
+               "all of theirs are "
                "trained on: %s%s",
-               rows->file[0], (int)none, (int)labels->count, names.s ? names.s : "", none > SHOWN ? " …" : "");
+               rows->file[0], (int)none, (int)labels->count, names.s ? names.s : "",
+               none > SHOWN ? " …" : "");
     oa_text_free(&names);
 }
 
-/* As many rows as without classes, of each class its share: rows in the random order, until the class has its own. */
-static enum oa_error choose_by_class(const struct oa_rows *rows, double fraction, size_t wanted, uint64_t seed,
-                                     uint8_t *mark)
+/* As many rows as without classes, of each class its share: rows in the random order, until the
+ * class has its own. */
+static enum oa_error choose_by_class(const struct oa_rows *rows, double fraction, size_t wanted,
+                                     uint64_t seed, uint8_t *mark)
 {
     struct oa_words labels;
     oa_words_init(&labels, rows->context);
@@ -272,7 +289,8 @@ static enum oa_error choose_by_class(const struct oa_rows *rows, double fraction
 
 /* ---- dividing */
 
-/* Rows of one line, such as the turns of a dialogue, are not told apart: group[i] is that of row i, from 0. */
+/* Rows of one line, such as the turns of a dialogue, are not told apart: group[i] is that of row i,
+ * from 0. */
 static size_t group_rows(const struct oa_rows *rows, size_t *group)
 {
     size_t groups = 0;
@@ -284,8 +302,8 @@ static size_t group_rows(const struct oa_rows *rows, size_t *group)
     return groups;
 }
 
-static enum oa_error divide(const struct oa_rows *rows, const size_t *group, const uint8_t *mark, struct oa_rows *rest,
-                            struct oa_rows *held)
+static enum oa_error divide(const struct oa_rows *rows, const size_t *group, const uint8_t *mark,
+                            struct oa_rows *rest, struct oa_rows *held)
 {
     for (int i = 0; i < rows->files; i++)
         if (oa_rows_add_file(rest, rows->file[i]) < 0 || oa_rows_add_file(held, rows->file[i]) < 0)
@@ -305,12 +323,13 @@ static void take_place(struct oa_rows *rows, struct oa_rows *rest)
     *rows = *rest;
 }
 
-enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, bool by_class,
-                             struct oa_rows *rest, struct oa_rows *held)
+enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed,
+                             bool by_class, struct oa_rows *rest, struct oa_rows *held)
 {
     size_t *group = oa_alloc(rows->context, (rows->count + 1) * sizeof *group);
     uint8_t *mark = oa_alloc(rows->context, rows->count + 1);
-    size_t groups = group && mark ? group_rows(rows, group) : 0, kept = (size_t)floor((double)groups * (1 - fraction));
+    size_t groups = group && mark ? group_rows(rows, group) : 0,
+           kept = (size_t)floor((double)groups * (1 - fraction));
     held->pictures = rest->pictures = rows->pictures;
     enum oa_error error = !group || !mark ? OA_NO_MEMORY
                           : by_class && groups == rows->count
@@ -337,7 +356,8 @@ enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t s
     return error;
 }
 
-/* ---- what two sides share ------------------------------------------------------------------------------------ */
+/* ---- what two sides share
+ * ------------------------------------------------------------------------------------ */
 
 /* Cells from … to - 1 with their lengths before them. */
 static void make_key(const struct oa_rows *rows, size_t row, int from, int to, struct oa_text *out)
@@ -358,7 +378,8 @@ static int last_cell(const struct oa_rows *rows, size_t row, bool sources)
     return oa_rows_cells(rows, row);
 }
 
-static enum oa_error count_shared(const struct oa_rows *train, const struct oa_rows *side, bool sources, uint64_t *out)
+static enum oa_error count_shared(const struct oa_rows *train, const struct oa_rows *side,
+                                  bool sources, uint64_t *out)
 {
     struct oa_words seen;
     struct oa_text key;
@@ -381,7 +402,8 @@ static enum oa_error count_shared(const struct oa_rows *train, const struct oa_r
     return error;
 }
 
-enum oa_error oa_rows_overlap(const struct oa_rows *train, const struct oa_rows *side, struct oa_overlap *out)
+enum oa_error oa_rows_overlap(const struct oa_rows *train, const struct oa_rows *side,
+                              struct oa_overlap *out)
 {
     OA_TRY(count_shared(train, side, false, &out->rows));
     return count_shared(train, side, true, &out->sources);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables. TSV: a record a line, cells between tabs, nothing is quoted. CSV (RFC 4180): cells between commas; one that
- * is in quotes may hold commas, line ends and doubled quotes.
+ * Tables. TSV: a record a line, cells between tabs, nothing is quoted. CSV (RFC 4180): cells
+ * between commas; one that is in quotes may hold commas, line ends and doubled quotes.
  */
 #include "data/example_parts.h"
 
@@ -19,13 +19,16 @@ struct table {
 
 static enum oa_error add_cell(struct oa_cells *cells, char *s, size_t n)
 {
-    if (!oa_reserve(cells->context, &cells->cell, &cells->capacity, cells->count + 1, sizeof *cells->cell))
+    if (!oa_reserve(cells->context, &cells->cell, &cells->capacity, cells->count + 1,
+                    sizeof *cells->cell))
         return OA_NO_MEMORY;
     cells->cell[cells->count++] = (struct oa_cell){ s, n };
     return OA_OK;
 }
 
-/* ---- records --------------------------------------------------------------------------------------------------- */
+/* ---- records
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static size_t needed_by(const struct oa_column_plan *plan)
 {
@@ -37,15 +40,18 @@ static size_t needed_by(const struct oa_column_plan *plan)
     return needed;
 }
 
-enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_column_plan *plan, const char *place)
+enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_column_plan *plan,
+                             const char *place)
 {
     size_t needed = needed_by(plan), has = cells->count;
     bool exact = plan->width > 0;
     if (exact ? has == plan->width : has >= needed)
         return OA_OK;
-    return oa_fail(cells->context, OA_FORMAT, "%s: %zu column%s, but %s %zu%s", place, has, oa_plural(has),
-                   exact ? "line 1 has" : "what is read needs", exact ? plan->width : needed,
-                   exact ? "; if columns at the end may be left out, give the numbers of those to read (data.columns)"
+    return oa_fail(cells->context, OA_FORMAT, "%s: %zu column%s, but %s %zu%s", place, has,
+                   oa_plural(has), exact ? "line 1 has" : "what is read needs",
+                   exact ? plan->width : needed,
+                   exact ? "; if columns at the end may be left out, give the numbers of those to "
+                           "read (data.columns)"
                          : "");
 }
 
@@ -56,7 +62,8 @@ static enum oa_error check_width(const struct table *t, uint64_t line)
     return oa_cells_check(&t->cells, &t->plan, place);
 }
 
-struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_column *column, struct oa_text *joined)
+struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_column *column,
+                             struct oa_text *joined)
 {
     const struct oa_cell *cell = &cells->cell[column->at[0]];
     if (column->joined == 1)
@@ -102,8 +109,8 @@ static void tell_plan(const struct table *t)
     for (int i = 0; i < t->plan.count; i++)
         for (int k = 0; k < t->plan.column[i].joined; k++)
             oa_text_printf(&said, "%s%d", k ? "+" : i ? "," : "", t->plan.column[i].at[k] + 1);
-    oa_log(t->rows->context, 2, "%s: columns %s of %zu are %s%s, line 1 %s", t->file.name, said.s ? said.s : "",
-           t->cells.count, pairs ? "source,target" : "label,text",
+    oa_log(t->rows->context, 2, "%s: columns %s of %zu are %s%s, line 1 %s", t->file.name,
+           said.s ? said.s : "", t->cells.count, pairs ? "source,target" : "label,text",
            t->plan.count < 3 ? ""
            : pairs           ? " and references"
                              : ",text",
@@ -114,7 +121,8 @@ static void tell_plan(const struct table *t)
 static enum oa_error take_record(struct table *t, uint64_t line)
 {
     if (t->plan.count == 0) {
-        OA_TRY(oa_columns_plan(t->rows->context, t->rows, t->file.name, t->columns, &t->cells, false, &t->plan));
+        OA_TRY(oa_columns_plan(t->rows->context, t->rows, t->file.name, t->columns, &t->cells,
+                               false, &t->plan));
         tell_plan(t);
         if (t->plan.header)
             return OA_OK;
@@ -122,7 +130,9 @@ static enum oa_error take_record(struct table *t, uint64_t line)
     return add_row(t, line);
 }
 
-/* ---- TSV ------------------------------------------------------------------------------------------------------- */
+/* ---- TSV
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length)
 {
@@ -148,7 +158,9 @@ static enum oa_error read_lines(struct table *t)
     return OA_OK;
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------------------------- */
+/* ---- CSV
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 /* The CR of a CR LF. */
 static void skip_return(struct oa_text_file *f)
@@ -193,9 +205,10 @@ static enum oa_error end_cell(struct table *t, bool *more)
     skip_return(f);
     *more = f->at < f->end && *f->at == ',';
     if (f->at < f->end && *f->at != ',' && *f->at != '\n')
-        return oa_fail(t->rows->context, OA_FORMAT,
-                       "%s, line %llu: text behind a closing quote; a quote within quotes is written twice", f->name,
-                       (unsigned long long)f->line);
+        return oa_fail(
+            t->rows->context, OA_FORMAT,
+            "%s, line %llu: text behind a closing quote; a quote within quotes is written twice",
+            f->name, (unsigned long long)f->line);
     if (f->at < f->end)
         f->line += *f->at++ == '\n';
     return OA_OK;
@@ -223,10 +236,12 @@ static enum oa_error read_records(struct table *t)
     return OA_OK;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------------ */
+/* ---- both
+ * ------------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error read_table(struct oa_rows *rows, const char *file, const char *columns, enum oa_read_as form,
-                                enum oa_error (*records)(struct table *))
+static enum oa_error read_table(struct oa_rows *rows, const char *file, const char *columns,
+                                enum oa_read_as form, enum oa_error (*records)(struct table *))
 {
     struct table t = { .rows = rows, .columns = columns, .cells.context = rows->context };
     oa_text_init(&t.joined, rows->context);

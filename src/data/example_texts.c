@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sides of the data: read, held out, compared; their labels; the notices about them; the tokenizer of their texts.
+ * The sides of the data: read, held out, compared; their labels; the notices about them; the
+ * tokenizer of their texts.
  */
 #include "data/example_parts.h"
 
@@ -11,7 +12,9 @@ static bool is_given(const char *files)
     return files && files[strspn(files, " ")];
 }
 
-/* ---- notices --------------------------------------------------------------------------------------------------- */
+/* ---- notices
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void print_lines(const struct oa_rows *rows, struct oa_text *out)
 {
@@ -26,22 +29,27 @@ static void tell_rows(const struct oa_rows *rows)
     oa_text_init(&lines, rows->context);
     print_lines(rows, &lines);
     if (rows->left_out)
-        oa_log(rows->context, 0,
-               "%s examples: %llu of %llu were left out because a text of theirs is empty (line%s %s)", rows->name,
-               (unsigned long long)rows->left_out, (unsigned long long)(rows->count + rows->left_out),
-               oa_plural(rows->left_out), lines.s);
+        oa_log(
+            rows->context, 0,
+            "%s examples: %llu of %llu were left out because a text of theirs is empty (line%s %s)",
+            rows->name, (unsigned long long)rows->left_out,
+            (unsigned long long)(rows->count + rows->left_out), oa_plural(rows->left_out), lines.s);
     if (rows->kept_empty)
-        oa_log(rows->context, 0, "%s examples: %llu of %zu have an empty text and are kept, for a score is of them all",
-               rows->name, (unsigned long long)rows->kept_empty, rows->count);
+        oa_log(
+            rows->context, 0,
+            "%s examples: %llu of %zu have an empty text and are kept, for a score is of them all",
+            rows->name, (unsigned long long)rows->kept_empty, rows->count);
     if (rows->carriage_returns)
-        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off", rows->name,
-               (unsigned long long)rows->carriage_returns, oa_plural(rows->carriage_returns));
+        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off",
+               rows->name, (unsigned long long)rows->carriage_returns,
+               oa_plural(rows->carriage_returns));
     if (rows->respelled)
         oa_log(rows->context, 0,
-               "%s examples: %llu label%s spelled otherwise than the class: a whole number is that number, and blanks "
+               "%s examples: %llu label%s spelled otherwise than the class: a whole number is that "
+               "number, and blanks "
                "around a label do not count (\"%s\" is \"%s\")",
-               rows->name, (unsigned long long)rows->respelled, rows->respelled == 1 ? " is" : "s are",
-               rows->respelled_from, rows->respelled_to);
+               rows->name, (unsigned long long)rows->respelled,
+               rows->respelled == 1 ? " is" : "s are", rows->respelled_from, rows->respelled_to);
     oa_text_free(&lines);
 }
 
@@ -49,7 +57,8 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
 {
     if (o->sources)
         oa_log(side->context, 0,
-               "warning: of the %zu %s examples %llu have a %s that is among the training examples, %llu with the same "
+               "warning: of the %zu %s examples %llu have a %s that is among the training "
+               "examples, %llu with the same "
                "%s: what is measured on them is memory as well",
                side->count, side->name, (unsigned long long)o->sources,
                side->pictures                   ? "picture"
@@ -58,7 +67,9 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
                (unsigned long long)o->rows, side->answer == OA_ANSWER_TEXT ? "target" : "label");
 }
 
-/* ---- sides ----------------------------------------------------------------------------------------------------- */
+/* ---- sides
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error read_side(const char *files, const char *columns, struct oa_rows *rows)
 {
@@ -77,19 +88,21 @@ static enum oa_error check_request(oa_context *c, const struct oa_example_reques
     if (!is_given(r->train))
         return oa_fail(c, OA_ARGUMENT, "no training examples: data.train names no file");
     if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
-        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %s; it must be at least 0 and below 1",
+        return oa_fail(c, OA_ARGUMENT,
+                       "the validation fraction is %s; it must be at least 0 and below 1",
                        oa_real_text(r->valid_fraction).s);
     return OA_OK;
 }
 
 static enum oa_error hold_out(const struct oa_example_request *r, struct oa_example_texts *t)
 {
-    OA_TRY(oa_rows_hold_out(&t->train, r->valid_fraction, r->split_seed, r->stratify && r->answer == OA_ANSWER_CLASS,
-                            &t->valid));
+    OA_TRY(oa_rows_hold_out(&t->train, r->valid_fraction, r->split_seed,
+                            r->stratify && r->answer == OA_ANSWER_CLASS, &t->valid));
     if (t->train.count)
         return OA_OK;
     return oa_fail(t->train.context, OA_ARGUMENT,
-                   "with data.valid_fraction = %s all %zu examples of %s are for validation and none is for training",
+                   "with data.valid_fraction = %s all %zu examples of %s are for validation and "
+                   "none is for training",
                    oa_real_text(r->valid_fraction).s, t->valid.count, r->train);
 }
 
@@ -106,7 +119,9 @@ static enum oa_error read_sides(const struct oa_example_request *r, struct oa_ex
     return OA_OK;
 }
 
-/* ---- labels ---------------------------------------------------------------------------------------------------- */
+/* ---- labels
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error check_labels(const struct oa_example_texts *t, const struct oa_rows *rows,
                                   const struct oa_example_request *r)
@@ -121,18 +136,22 @@ static enum oa_error check_labels(const struct oa_example_texts *t, const struct
 
 const char *oa_rows_kind(const struct oa_rows *rows)
 {
-    return rows->pictures ? "pictures" : oa_rows_cells(rows, 0) > 2 ? "pairs of texts" : "single texts";
+    return rows->pictures               ? "pictures"
+           : oa_rows_cells(rows, 0) > 2 ? "pairs of texts"
+                                        : "single texts";
 }
 
 static enum oa_error check_kind(const struct oa_rows *train, const struct oa_rows *rows)
 {
-    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT || strcmp(oa_rows_kind(rows), oa_rows_kind(train)) == 0)
+    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
+        strcmp(oa_rows_kind(rows), oa_rows_kind(train)) == 0)
         return OA_OK;
-    return oa_fail(rows->context, OA_FORMAT, "%s has %s and %s has %s", train->file[0], oa_rows_kind(train),
-                   rows->file[0], oa_rows_kind(rows));
+    return oa_fail(rows->context, OA_FORMAT, "%s has %s and %s has %s", train->file[0],
+                   oa_rows_kind(train), rows->file[0], oa_rows_kind(rows));
 }
 
-static enum oa_error take_labels(oa_context *c, const struct oa_example_request *r, struct oa_example_texts *t)
+static enum oa_error take_labels(oa_context *c, const struct oa_example_request *r,
+                                 struct oa_example_texts *t)
 {
     if (t->train.answer == OA_ANSWER_TEXT)
         return OA_OK;
@@ -145,9 +164,12 @@ static enum oa_error take_labels(oa_context *c, const struct oa_example_request 
     return check_kind(&t->train, &t->test);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------- */
+/* ---- all of it
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *side, struct oa_overlap *out)
+static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *side,
+                                  struct oa_overlap *out)
 {
     oa_rows_seal(side);
     OA_TRY(oa_rows_overlap(train, side, out));
@@ -155,7 +177,8 @@ static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *s
     return OA_OK;
 }
 
-static enum oa_error open_texts(oa_context *c, const struct oa_example_request *r, struct oa_example_texts *t)
+static enum oa_error open_texts(oa_context *c, const struct oa_example_request *r,
+                                struct oa_example_texts *t)
 {
     OA_TRY(check_request(c, r));
     OA_TRY(read_sides(r, t));
@@ -189,9 +212,11 @@ enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_reque
     return close_if(open_texts(c, request, out), out);
 }
 
-/* ---- for a model that is there --------------------------------------------------------------------------------- */
+/* ---- for a model that is there
+ * --------------------------------------------------------------------------------- */
 
-static enum oa_error read_measured(oa_context *c, const struct oa_example_request *r, struct oa_example_texts *t)
+static enum oa_error read_measured(oa_context *c, const struct oa_example_request *r,
+                                   struct oa_example_texts *t)
 {
     t->test.whole = true;
     if (is_given(r->test))
@@ -206,7 +231,8 @@ static enum oa_error read_measured(oa_context *c, const struct oa_example_reques
 }
 
 /* The training rows, for comparison alone; none where they cannot be read. */
-static enum oa_error read_compared(oa_context *c, const struct oa_example_request *r, struct oa_rows *train)
+static enum oa_error read_compared(oa_context *c, const struct oa_example_request *r,
+                                   struct oa_rows *train)
 {
     const char *why;
     enum oa_error e = oa_plain_files_check(c, r->train);
@@ -218,7 +244,8 @@ static enum oa_error read_compared(oa_context *c, const struct oa_example_reques
     if (e != OA_IO) /* the sentence may show lines, and who made the model chose the file */
         why = "they have another form than they had";
     oa_log(c, 0,
-           "the training examples are not there to be compared, so it is not known whether the model has seen some "
+           "the training examples are not there to be compared, so it is not known whether the "
+           "model has seen some "
            "of these: %s",
            why);
     oa_clear_error(c);
@@ -226,8 +253,8 @@ static enum oa_error read_compared(oa_context *c, const struct oa_example_reques
     return OA_OK;
 }
 
-static enum oa_error open_measured(oa_context *c, const struct oa_example_request *r, const struct oa_labels *classes,
-                                   struct oa_example_texts *t)
+static enum oa_error open_measured(oa_context *c, const struct oa_example_request *r,
+                                   const struct oa_labels *classes, struct oa_example_texts *t)
 {
     bool test = is_given(r->test);
     struct oa_rows *side = test ? &t->test : &t->valid;
@@ -240,21 +267,26 @@ static enum oa_error open_measured(oa_context *c, const struct oa_example_reques
     return compare_side(&t->train, side, test ? &t->test_overlap : &t->valid_overlap);
 }
 
-enum oa_error oa_example_texts_open_measured(oa_context *c, const struct oa_example_request *request,
-                                             const struct oa_labels *classes, struct oa_example_texts *out)
+enum oa_error oa_example_texts_open_measured(oa_context *c,
+                                             const struct oa_example_request *request,
+                                             const struct oa_labels *classes,
+                                             struct oa_example_texts *out)
 {
     init_sides(c, request->answer, request->dialogues, "validation", out);
     return close_if(open_measured(c, request, classes, out), out);
 }
 
-/* ---- held out -------------------------------------------------------------------------------------------------- */
+/* ---- held out
+ * --------------------------------------------------------------------------------------------------
+ */
 
-enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction, uint64_t seed,
-                                        struct oa_example_texts *out)
+enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction,
+                                        uint64_t seed, struct oa_example_texts *out)
 {
     oa_context *c = whole->train.context;
     init_sides(c, whole->train.answer, whole->train.dialogues, "held-out", out);
-    enum oa_error e = oa_rows_divide(&whole->train, fraction, seed, false, &out->train, &out->valid);
+    enum oa_error e =
+        oa_rows_divide(&whole->train, fraction, seed, false, &out->train, &out->valid);
     if (e == OA_OK)
         e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);
     oa_rows_seal(&out->train);
@@ -270,7 +302,8 @@ void oa_example_texts_close(struct oa_example_texts *texts)
     oa_labels_free(&texts->classes);
 }
 
-/* ---- the tokenizer --------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer
+ * --------------------------------------------------------------------------------------------- */
 
 /* A line each. */
 static void add_texts(const struct oa_rows *rows, struct oa_text *out)
@@ -284,19 +317,21 @@ static void add_texts(const struct oa_rows *rows, struct oa_text *out)
         }
 }
 
-enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts, const char *spec,
-                                         struct oa_tokenizer **out)
+enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts,
+                                         const char *spec, struct oa_tokenizer **out)
 {
     struct oa_text train, others;
     *out = NULL;
-    bool pictures = texts->train.pictures, patches = strncmp(spec, OA_PATCHES, strlen(OA_PATCHES)) == 0;
+    bool pictures = texts->train.pictures,
+         patches = strncmp(spec, OA_PATCHES, strlen(OA_PATCHES)) == 0;
     if (pictures != patches && (patches || strcmp(spec, "byte") != 0))
-        return oa_fail(c, OA_ARGUMENT,
-                       patches
-                           ? "the tokenizer \"%s\" is for pictures (*.bin), and the examples are texts"
-                           : "the tokenizer \"%s\" is not for pictures: byte has a token for each of the 256 values "
-                             "of a pixel, patch:P a token for each square of P x P pixels",
-                       spec);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            patches ? "the tokenizer \"%s\" is for pictures (*.bin), and the examples are texts"
+                    : "the tokenizer \"%s\" is not for pictures: byte has a token for each of the "
+                      "256 values "
+                      "of a pixel, patch:P a token for each square of P x P pixels",
+            spec);
     if (patches)
         return oa_tokenizer_make_patches(c, spec, out);
     oa_text_init(&train, c);
@@ -304,8 +339,9 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
     add_texts(&texts->train, &train);
     add_texts(&texts->valid, &others);
     add_texts(&texts->test, &others);
-    enum oa_error error =
-        oa_status(c) == OA_NO_MEMORY ? OA_NO_MEMORY : oa_tokenizer_open_texts(c, spec, &train, &others, out);
+    enum oa_error error = oa_status(c) == OA_NO_MEMORY
+                              ? OA_NO_MEMORY
+                              : oa_tokenizer_open_texts(c, spec, &train, &others, out);
     oa_text_free(&train);
     oa_text_free(&others);
     return error;

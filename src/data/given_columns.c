@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns of lines that no answer is known to. Columns stand between tabs, as in the tables that are trained on.
+ * The columns of lines that no answer is known to. Columns stand between tabs, as in the tables
+ * that are trained on.
  */
 #include "data/example_parts.h"
 #include "data/given.h"
@@ -18,8 +19,8 @@ struct oa_given_columns {
     struct oa_text joined[2]; /* of each text */
 };
 
-enum oa_error oa_given_columns_open(oa_context *c, const char *columns, int texts, enum oa_answer answer,
-                                    struct oa_given_columns **out)
+enum oa_error oa_given_columns_open(oa_context *c, const char *columns, int texts,
+                                    enum oa_answer answer, struct oa_given_columns **out)
 {
     struct oa_given_columns *g = *out = oa_alloc(c, sizeof *g);
     if (!g)
@@ -65,17 +66,20 @@ static enum oa_error plan(struct oa_given_columns *g, const char *place)
 {
     g->planned = true;
     if (g->columns)
-        return oa_columns_plan_texts(g->context, place, g->columns, g->answer, g->texts, &g->cells, &g->plan);
+        return oa_columns_plan_texts(g->context, place, g->columns, g->answer, g->texts, &g->cells,
+                                     &g->plan);
     g->plan = (struct oa_column_plan){ .count = g->texts };
     for (int i = 0; i < g->texts; i++)
         g->plan.column[i] = (struct oa_column){ .joined = 1, .at = { i } };
     return OA_OK;
 }
 
-static enum oa_error take_cells(struct oa_given_columns *g, const char *place, struct oa_given_text *out)
+static enum oa_error take_cells(struct oa_given_columns *g, const char *place,
+                                struct oa_given_text *out)
 {
     if (!g->columns && g->cells.count != (size_t)g->texts)
-        return oa_fail(g->context, OA_FORMAT, "%s: %zu column%s, and a pair of texts is 2, with a tab between", place,
+        return oa_fail(g->context, OA_FORMAT,
+                       "%s: %zu column%s, and a pair of texts is 2, with a tab between", place,
                        g->cells.count, oa_plural(g->cells.count));
     OA_TRY(oa_cells_check(&g->cells, &g->plan, place));
     for (int i = 0; i < g->texts; i++) {
@@ -85,8 +89,8 @@ static enum oa_error take_cells(struct oa_given_columns *g, const char *place, s
     return OA_OK;
 }
 
-enum oa_error oa_given_cut(struct oa_given_columns *g, const char *place, const char *line, size_t length,
-                           struct oa_given_text *out, bool *header)
+enum oa_error oa_given_cut(struct oa_given_columns *g, const char *place, const char *line,
+                           size_t length, struct oa_given_text *out, bool *header)
 {
     bool first = !g->planned;
     *header = false;

@@ -24,18 +24,21 @@ struct oa_given_files {
     size_t row;
 };
 
-/* Cells in quotes and objects are no lines of text, and a table has more in a line than its text. */
+/* Cells in quotes and objects are no lines of text, and a table has more in a line than its text.
+ */
 static enum oa_error check_form(oa_context *c, const char *file, bool whole)
 {
     oa_rows_reader *form = oa_rows_reader_of(file);
     if (form == oa_read_csv || form == oa_read_jsonl)
         return oa_fail(c, OA_ARGUMENT,
-                       "--data %s: lines of text are read, or of columns between tabs, and no *.csv and no *.json, "
+                       "--data %s: lines of text are read, or of columns between tabs, and no "
+                       "*.csv and no *.json, "
                        "*.jsonl, *.ndjson; write its texts into a file, one a line",
                        file);
     if (form == oa_read_tsv && whole)
         return oa_fail(c, OA_ARGUMENT,
-                       "--data %s is a table, and the model reads one text a line: give --columns, the number or the "
+                       "--data %s is a table, and the model reads one text a line: give --columns, "
+                       "the number or the "
                        "name of the column that the text is",
                        file);
     return OA_OK;
@@ -53,7 +56,8 @@ static enum oa_error check_forms(oa_context *c, const char *files, bool whole)
     return e;
 }
 
-enum oa_error oa_given_files_open(oa_context *c, const char *files, bool whole, struct oa_given_files **out)
+enum oa_error oa_given_files_open(oa_context *c, const char *files, bool whole,
+                                  struct oa_given_files **out)
 {
     OA_TRY(check_forms(c, files, whole));
     struct oa_given_files *g = *out = oa_alloc(c, sizeof *g);
@@ -86,9 +90,12 @@ void oa_given_files_close(struct oa_given_files *g)
     oa_free(g);
 }
 
-/* ---- a file ---------------------------------------------------------------------------------------------------- */
+/* ---- a file
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-/* What the first piece shows, up to its last line end. Standard input has no name that could be wrong. */
+/* What the first piece shows, up to its last line end. Standard input has no name that could be
+ * wrong. */
 static enum oa_error check_first_lines(struct oa_given_files *g)
 {
     OA_TRY(oa_reader_next(g->reader, &g->piece, &g->length));
@@ -102,9 +109,10 @@ static enum oa_error check_first_lines(struct oa_given_files *g)
             "write the texts into a file, one a line; if the objects are the texts, give them on "
             "standard input");
     if (g->whole && l.columns)
-        return oa_refuse_appearance(g->context, g->file, "its lines are a table, with as many tabs in each",
-                                    "say with --columns which one the text is; if the tabs are part of the texts, give "
-                                    "them on standard input");
+        return oa_refuse_appearance(
+            g->context, g->file, "its lines are a table, with as many tabs in each",
+            "say with --columns which one the text is; if the tabs are part of the texts, give "
+            "them on standard input");
     return OA_OK;
 }
 
@@ -133,7 +141,8 @@ static bool next_picture(struct oa_given_files *g, const char **s, size_t *n)
     return true;
 }
 
-/* What is left of the piece up to its first LF, behind what there was before; whether the line is whole. */
+/* What is left of the piece up to its first LF, behind what there was before; whether the line is
+ * whole. */
 static bool take_piece(struct oa_given_files *g)
 {
     const char *feed = memchr(g->piece, '\n', g->length);
@@ -160,7 +169,9 @@ static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
     return oa_status(g->context) == OA_OK && (whole || *n);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------- */
+/* ---- all of them
+ * -----------------------------------------------------------------------------------------------
+ */
 
 bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
 {
@@ -189,7 +200,8 @@ double oa_given_bytes(oa_context *c, const char *files)
     char *list = oa_copy_text(c, files);
     for (char *name, *left = list; left && all >= 0;) {
         left = oa_cut_name(left, &name);
-        bool plain = stat(name, &about) == 0 && S_ISREG(about.st_mode) && !oa_name_ends(name, ".gz");
+        bool plain =
+            stat(name, &about) == 0 && S_ISREG(about.st_mode) && !oa_name_ends(name, ".gz");
         all = plain ? all + (double)about.st_size : -1;
     }
     oa_free(list);

@@ -28,7 +28,9 @@ static bool at_char(const struct json_scan *p, char c)
     return p->s < p->end && *p->s == c;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
+/* ---- values
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* Four hexadecimal digits, or -1. */
 static long hex_unit(const char *s, const char *end)
@@ -37,7 +39,8 @@ static long hex_unit(const char *s, const char *end)
     if (end - s < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        const char *digits = "0123456789abcdef", c = s[i] >= 'A' && s[i] <= 'F' ? (char)(s[i] + 32) : s[i];
+        const char *digits = "0123456789abcdef",
+                   c = s[i] >= 'A' && s[i] <= 'F' ? (char)(s[i] + 32) : s[i];
         const char *digit = c ? strchr(digits, c) : NULL;
         if (!digit)
             return -1;
@@ -50,7 +53,8 @@ static bool scan_string(struct json_scan *p)
 {
     for (p->s++; p->s < p->end && *p->s != '"'; p->s++) {
         if ((unsigned char)*p->s < 0x20)
-            return scan_fails(p, "a text has a control character in it, which is written \\t, \\n or \\u00XX");
+            return scan_fails(
+                p, "a text has a control character in it, which is written \\t, \\n or \\u00XX");
         if (*p->s != '\\')
             continue;
         if (++p->s == p->end)
@@ -136,7 +140,8 @@ static bool scan_comma(struct json_scan *p, char close)
     if (at_char(p, close))
         p->s++;
     else
-        scan_fails(p, close == '}' ? "a comma or } was expected here" : "a comma or ] was expected here");
+        scan_fails(p, close == '}' ? "a comma or } was expected here"
+                                   : "a comma or ] was expected here");
     return false;
 }
 
@@ -172,7 +177,9 @@ static bool scan_json_value(struct json_scan *p, int depth)
     return good;
 }
 
-/* ---- the object -------------------------------------------------------------------------------------------------- */
+/* ---- the object
+ * --------------------------------------------------------------------------------------------------
+ */
 
 void oa_json_object_init(struct oa_json_object *o, oa_context *c)
 {
@@ -243,7 +250,8 @@ static bool cut_members(struct oa_json_object *o, struct json_scan *p)
     return p->s == p->end || scan_fails(p, "something follows the object");
 }
 
-bool oa_json_object_cut(struct oa_json_object *o, const char *line, size_t length, struct oa_json_fault *fault)
+bool oa_json_object_cut(struct oa_json_object *o, const char *line, size_t length,
+                        struct oa_json_fault *fault)
 {
     struct json_scan p = { line, line + length, NULL };
     o->count = 0;
@@ -253,7 +261,8 @@ bool oa_json_object_cut(struct oa_json_object *o, const char *line, size_t lengt
     return good;
 }
 
-int oa_json_find(const struct oa_json_object *o, const char *key, size_t length, struct oa_json_value *out)
+int oa_json_find(const struct oa_json_object *o, const char *key, size_t length,
+                 struct oa_json_value *out)
 {
     int found = 0;
     for (size_t i = 0; i < o->count; i++) {
@@ -277,7 +286,9 @@ bool oa_json_list_next(const struct oa_json_value *list, size_t *at, struct oa_j
     return true;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------- */
+/* ---- texts
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static char plain_escape(char c)
 {
@@ -300,7 +311,8 @@ static const char *add_escaped_unit(const char **s, const char *end, struct oa_t
     if (unit >= 0xd800 && unit < 0xe000 && !pair)
         return "has half a character (a surrogate without the other one) in it";
     *s += pair ? 6 : 0;
-    uint32_t code = pair ? 0x10000u + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00) : (uint32_t)unit;
+    uint32_t code = pair ? 0x10000u + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00)
+                         : (uint32_t)unit;
     oa_text_add(out, bytes, (size_t)oa_utf8_encode(code, bytes));
     return NULL;
 }
@@ -316,7 +328,8 @@ const char *oa_json_string_text(const struct oa_json_value *string, struct oa_te
             break;
         s += 2;
         char plain = plain_escape(s[-1]);
-        const char *why = s[-1] == 'u' ? add_escaped_unit(&s, end, out) : (oa_text_add(out, &plain, 1), NULL);
+        const char *why =
+            s[-1] == 'u' ? add_escaped_unit(&s, end, out) : (oa_text_add(out, &plain, 1), NULL);
         if (why)
             return why;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A JSON object in a line, cut into its members without making anything of what nobody reads. Accepted is what
- * Python's json.loads accepts: NaN and Infinity, integers of any length, lone surrogates, \u0000, keys that are there
- * twice. What of it no text can hold is refused where the value is read.
+ * A JSON object in a line, cut into its members without making anything of what nobody reads.
+ * Accepted is what Python's json.loads accepts: NaN and Infinity, integers of any length, lone
+ * surrogates, \u0000, keys that are there twice. What of it no text can hold is refused where the
+ * value is read.
  */
 #ifndef ORTHANT_DATA_JSON_LINE_H
 #define ORTHANT_DATA_JSON_LINE_H
@@ -31,11 +32,14 @@ struct oa_json_fault {
     size_t at;       /* the byte of the line, from 1 */
     bool cut_off;    /* the line ends within the value */
 };
-/* The members of the line's only value, which is an object; false: it is none. They point into the line. */
-bool oa_json_object_cut(struct oa_json_object *o, const char *line, size_t length, struct oa_json_fault *fault);
+/* The members of the line's only value, which is an object; false: it is none. They point into the
+ * line. */
+bool oa_json_object_cut(struct oa_json_object *o, const char *line, size_t length,
+                        struct oa_json_fault *fault);
 
 /* How many members have the key; the last one, which json.loads takes, to *out. */
-int oa_json_find(const struct oa_json_object *o, const char *key, size_t length, struct oa_json_value *out);
+int oa_json_find(const struct oa_json_object *o, const char *key, size_t length,
+                 struct oa_json_value *out);
 /* The next item of a list; *at is 0 before the first. */
 bool oa_json_list_next(const struct oa_json_value *list, size_t *at, struct oa_json_value *item);
 /* A string's text, behind what is in *out; NULL, or why no text can hold it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masked text (Devlin et al. 2019): some tokens of each row are hidden, and are what is to be found. */
+ * Masked text (Devlin et al. 2019): some tokens of each row are hidden, and are what is to be
+ * found. */
 #include "base/bugs.h"
 #include "data/masking.h"
 
@@ -13,7 +14,8 @@ struct masked_batches {
     double share;
     long length;
     int32_t cls, sep, mask;
-    int32_t *ordinary; /* [ordinaries] tokens that are not special: what a token may be replaced by */
+    int32_t
+        *ordinary; /* [ordinaries] tokens that are not special: what a token may be replaced by */
     size_t ordinaries;
     int32_t *input, *target, *lengths, *place;
 };
@@ -40,7 +42,8 @@ static int32_t fate(const struct masked_batches *b, struct oa_stream noise, uint
     double u = oa_random_uniform(oa_stream_child(noise, FATES), i);
     if (u < 0.8)
         return b->mask;
-    return u < 0.9 ? b->ordinary[oa_random_below(oa_stream_child(noise, TOKENS), i, b->ordinaries)] : id;
+    return u < 0.9 ? b->ordinary[oa_random_below(oa_stream_child(noise, TOKENS), i, b->ordinaries)]
+                   : id;
 }
 
 static void fill_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
@@ -107,11 +110,14 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, oa_crops_random, oa_crops_cover, oa_crops_window, NULL, close };
+static const struct oa_batches_kind kind = { amount,         oa_crops_random,
+                                             oa_crops_cover, oa_crops_window,
+                                             NULL,           close };
 
 /* ---- opening ---- */
 
-static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok, struct masked_batches *b)
+static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok,
+                                 struct masked_batches *b)
 {
     int32_t size = oa_tokenizer_size(tok);
     OA_TRY(oa_find_special(c, tok, "[CLS]", &b->cls));
@@ -122,17 +128,19 @@ static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok, 
         if (oa_tokenizer_piece(tok, id) && !oa_tokenizer_is_special(tok, id))
             b->ordinary[b->ordinaries++] = id;
     if (b->ordinary && !b->ordinaries)
-        return oa_fail(c, OA_FORMAT, "the tokenizer has no token that is not special: there is no text to mask");
+        return oa_fail(c, OA_FORMAT,
+                       "the tokenizer has no token that is not special: there is no text to mask");
     return oa_status(c);
 }
 
-static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const struct oa_masking *how,
-                          struct masked_batches *b)
+static enum oa_error make(oa_context *c, const struct oa_tokens *tokens,
+                          const struct oa_masking *how, struct masked_batches *b)
 {
     size_t places = (size_t)how->rows * (size_t)how->length;
     b->share = how->share;
     b->length = how->length;
-    OA_TRY(oa_crops_open(c, &hiding, tokens, how->rows, how->length - AROUND, how->seed, &b->crops));
+    OA_TRY(
+        oa_crops_open(c, &hiding, tokens, how->rows, how->length - AROUND, how->seed, &b->crops));
     OA_TRY(find_tokens(c, how->tokenizer, b));
     b->input = oa_alloc(c, places * sizeof *b->input);
     b->target = oa_alloc(c, places * sizeof *b->target);
@@ -141,14 +149,15 @@ static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const s
     return oa_status(c);
 }
 
-enum oa_error oa_masked_batches_open(oa_context *c, const struct oa_tokens *tokens, const struct oa_masking *how,
-                                     struct oa_batches **out)
+enum oa_error oa_masked_batches_open(oa_context *c, const struct oa_tokens *tokens,
+                                     const struct oa_masking *how, struct oa_batches **out)
 {
     *out = NULL;
     if (how->length <= AROUND)
-        return oa_fail(c, OA_ARGUMENT,
-                       "model.context = %ld: a row of masked text is [CLS], text and [SEP], at least 3 tokens",
-                       how->length);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "model.context = %ld: a row of masked text is [CLS], text and [SEP], at least 3 tokens",
+            how->length);
     struct masked_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
         return OA_NO_MEMORY;

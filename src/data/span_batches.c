@@ -73,7 +73,8 @@ static struct oa_batch batch_of(const struct oa_crops *crops, int rows)
     const struct span_batches *b = of(crops);
     bool whole = true;
     for (int r = 0; r < rows; r++)
-        whole = whole && b->lengths[r] == b->whole.target && b->source_lengths[r] == b->whole.source;
+        whole =
+            whole && b->lengths[r] == b->whole.target && b->source_lengths[r] == b->whole.source;
     return (struct oa_batch){ .rows = rows,
                               .length = (int)b->whole.target,
                               .input = b->input,
@@ -106,18 +107,22 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
 static void close(void *self)
 {
     struct span_batches *b = self;
-    int32_t *lists[] = { b->sentinel, b->source, b->input, b->target, b->source_lengths, b->lengths, b->work };
+    int32_t *lists[] = { b->sentinel,       b->source,  b->input, b->target,
+                         b->source_lengths, b->lengths, b->work };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         oa_free(lists[i]);
     oa_free(b->mark);
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, oa_crops_random, oa_crops_cover, oa_crops_window, NULL, close };
+static const struct oa_batches_kind kind = { amount,         oa_crops_random,
+                                             oa_crops_cover, oa_crops_window,
+                                             NULL,           close };
 
 /* ---- opening ---- */
 
-static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok, struct span_batches *b)
+static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok,
+                                 struct span_batches *b)
 {
     OA_TRY(oa_find_special(c, tok, "<s>", &b->begin));
     OA_TRY(oa_find_special(c, tok, "</s>", &b->end));
@@ -135,8 +140,8 @@ static int32_t *numbers(oa_context *c, long rows, long length)
     return oa_alloc(c, (size_t)rows * (size_t)length * sizeof(int32_t));
 }
 
-static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const struct oa_spanning *how,
-                          struct span_batches *b)
+static enum oa_error make(oa_context *c, const struct oa_tokens *tokens,
+                          const struct oa_spanning *how, struct span_batches *b)
 {
     b->share = how->share;
     b->mean = how->mean;
@@ -153,13 +158,14 @@ static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const s
     return oa_status(c);
 }
 
-enum oa_error oa_span_batches_open(oa_context *c, const struct oa_tokens *tokens, const struct oa_spanning *how,
-                                   struct oa_batches **out)
+enum oa_error oa_span_batches_open(oa_context *c, const struct oa_tokens *tokens,
+                                   const struct oa_spanning *how, struct oa_batches **out)
 {
     *out = NULL;
     if (how->tokens < LEAST)
         return oa_fail(c, OA_ARGUMENT,
-                       "rows of %ld tokens have no text beside a hidden span: give a larger model.context, and "
+                       "rows of %ld tokens have no text beside a hidden span: give a larger "
+                       "model.context, and "
                        "model.source_context if it is set",
                        how->tokens);
     struct span_batches *b = oa_alloc(c, sizeof *b);

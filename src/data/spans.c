@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which spans of a row are hidden: the rule of random_spans_noise_mask (t5/data/preprocessors.py, Raffel et al. 2020).
+ * Which spans of a row are hidden: the rule of random_spans_noise_mask (t5/data/preprocessors.py,
+ * Raffel et al. 2020).
  */
 #include "data/masking.h"
 
@@ -8,13 +9,15 @@
 
 enum { TEXT, HIDDEN };
 
-/* Where a long mean meets few tokens, or short spans much noise, spans are at least 1 and never more than there are
- * tokens to part them. */
+/* Where a long mean meets few tokens, or short spans much noise, spans are at least 1 and never
+ * more than there are tokens to part them. */
 struct oa_span_counts oa_span_count(double share, double mean, long tokens)
 {
     long hidden = oa_min(oa_max((long)nearbyint(share * (double)tokens), 1), tokens - 1);
-    long spans = oa_min(oa_max((long)nearbyint((double)hidden / mean), 1), oa_min(hidden, tokens - hidden));
-    return (struct oa_span_counts){ hidden, spans, tokens - hidden + spans + 1, hidden + spans + 1 };
+    long spans =
+        oa_min(oa_max((long)nearbyint((double)hidden / mean), 1), oa_min(hidden, tokens - hidden));
+    return (struct oa_span_counts){ hidden, spans, tokens - hidden + spans + 1,
+                                    hidden + spans + 1 };
 }
 
 /* Neither length falls when there is one token more. */
@@ -29,7 +32,8 @@ long oa_span_tokens(double share, double mean, long source, long target)
 }
 
 /* `items` into `parts` of at least one: parts − 1 of the items − 1 gaps are cut. length [parts] */
-static void compose(struct oa_stream s, long items, long parts, uint8_t *cut, int32_t *length, int32_t *work)
+static void compose(struct oa_stream s, long items, long parts, uint8_t *cut, int32_t *length,
+                    int32_t *work)
 {
     memset(cut, 0, (size_t)items);
     oa_choose_places(s, items - 1, parts - 1, work);
@@ -44,7 +48,8 @@ static void compose(struct oa_stream s, long items, long parts, uint8_t *cut, in
     }
 }
 
-void oa_mark_spans(struct oa_stream s, const struct oa_span_counts *counts, long tokens, uint8_t *mark, int32_t *work)
+void oa_mark_spans(struct oa_stream s, const struct oa_span_counts *counts, long tokens,
+                   uint8_t *mark, int32_t *work)
 {
     int32_t *text = work, *hidden = text + counts->spans, *places = hidden + counts->spans;
     compose(oa_stream_child(s, TEXT), tokens - counts->hidden, counts->spans, mark, text, places);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Beam search (Graves 2012, Sutskever et al. 2014) with length-normalised ranks (Wu et al. 2016; Murray and Chiang
- * 2018, "length reward" apart). Every open sequence of a source is followed by every token; of these candidates the
- * 2·width likeliest are looked at: those that end and stand among the first `width` are finished, and the first `width`
- * that do not end stay open. log p is summed in double. */
+ * Beam search (Graves 2012, Sutskever et al. 2014) with length-normalised ranks (Wu et al. 2016;
+ * Murray and Chiang 2018, "length reward" apart). Every open sequence of a source is followed by
+ * every token; of these candidates the 2·width likeliest are looked at: those that end and stand
+ * among the first `width` are finished, and the first `width` that do not end stay open. log p is
+ * summed in double. */
 #include "decode/beam.h"
 
 #include <math.h>
@@ -51,7 +52,8 @@ static double rank_of(const struct oa_beam *how, double score, int tokens)
 }
 
 /* Takes a place among the best of its source, if its rank has one. */
-static enum oa_error finish(struct search *s, struct source *x, const int32_t *ids, int count, double score, bool cut)
+static enum oa_error finish(struct search *s, struct source *x, const int32_t *ids, int count,
+                            double score, bool cut)
 {
     struct oa_hypothesis h = { .count = count, .score = score, .cut = cut };
     int best = s->how->best, place = best;
@@ -73,7 +75,8 @@ static enum oa_error finish(struct search *s, struct source *x, const int32_t *i
 
 /* ---- candidates ---- */
 
-/* Likelier first, then the earlier parent, then the lower id: candidates come in that order, so equals stay behind. */
+/* Likelier first, then the earlier parent, then the lower id: candidates come in that order, so
+ * equals stay behind. */
 static void offer(struct candidate *best, int *count, int room, struct candidate x)
 {
     int place = *count;
@@ -87,14 +90,15 @@ static void offer(struct candidate *best, int *count, int room, struct candidate
     best[place] = x;
 }
 
-/* Logits up to this one have a place behind the worst of the candidates; a little lower than exact sums would have it,
- * since those of `offer` are rounded. */
+/* Logits up to this one have a place behind the worst of the candidates; a little lower than exact
+ * sums would have it, since those of `offer` are rounded. */
 static float no_better(const struct search *s, int count, double score, double all)
 {
     if (count < 2 * s->how->width)
         return -INFINITY;
     double worst = s->candidate[count - 1].score;
-    return nextafterf((float)(worst - score + all - 1e-12 * (fabs(worst) + fabs(score) + fabs(all))), -INFINITY);
+    return nextafterf(
+        (float)(worst - score + all - 1e-12 * (fabs(worst) + fabs(score) + fabs(all))), -INFINITY);
 }
 
 static bool some_above(const float *logits, long n, float bound)
@@ -105,8 +109,8 @@ static bool some_above(const float *logits, long n, float bound)
     return some;
 }
 
-/* Most blocks of logits have none that is likely enough, and are not looked at one by one. False: not all are finite
- * or −∞. */
+/* Most blocks of logits have none that is likely enough, and are not looked at one by one. False:
+ * not all are finite or −∞. */
 static bool collect_row(struct search *s, const struct open *from, int parent, int *count)
 {
     const float *logits = s->logits + (size_t)from->row * (size_t)s->how->vocabulary;
@@ -114,14 +118,16 @@ static bool collect_row(struct search *s, const struct open *from, int parent, i
     float bound = no_better(s, *count, from->score, all);
     for (long first = 0; first < s->how->vocabulary; first += BLOCK) {
         long n = s->how->vocabulary - first < BLOCK ? s->how->vocabulary - first : BLOCK;
-        if (!(n == BLOCK ? some_above(logits + first, BLOCK, bound) : some_above(logits + first, n, bound)))
+        if (!(n == BLOCK ? some_above(logits + first, BLOCK, bound)
+                         : some_above(logits + first, n, bound)))
             continue;
         for (long id = first; id < first + n; id++) {
             if (isnan(logits[id]) || (double)logits[id] == (double)INFINITY)
                 return false;
             if (logits[id] > bound)
                 offer(s->candidate, count, 2 * s->how->width,
-                      (struct candidate){ from->score + ((double)logits[id] - all), parent, (int32_t)id });
+                      (struct candidate){ from->score + ((double)logits[id] - all), parent,
+                                          (int32_t)id });
         }
         bound = no_better(s, *count, from->score, all);
     }
@@ -133,11 +139,13 @@ static enum oa_error collect(struct search *s, const struct source *x, int *coun
     *count = 0;
     for (int k = 0; k < x->count; k++)
         if (!collect_row(s, &x->open[k], k, count))
-            return oa_fail(s->c, OA_DIVERGED, "the model's log-odds after %d tokens are not finite", s->length);
+            return oa_fail(s->c, OA_DIVERGED, "the model's log-odds after %d tokens are not finite",
+                           s->length);
     return OA_OK;
 }
 
-static void keep_open(struct search *s, struct source *x, const struct candidate *k, struct open *open, int *count)
+static void keep_open(struct search *s, struct source *x, const struct candidate *k,
+                      struct open *open, int *count)
 {
     size_t longest = (size_t)x->longest;
     int32_t *to = x->next + (size_t)*count * longest;
@@ -146,7 +154,8 @@ static void keep_open(struct search *s, struct source *x, const struct candidate
     open[(*count)++] = (struct open){ k->score, x->open[k->parent].row };
 }
 
-/* One token further. Sequences that have the greatest length end without an end when none of theirs has one. */
+/* One token further. Sequences that have the greatest length end without an end when none of theirs
+ * has one. */
 static enum oa_error advance(struct search *s, struct source *x, struct open *open)
 {
     int count, kept = 0, width = s->how->width;
@@ -164,7 +173,8 @@ static enum oa_error advance(struct search *s, struct source *x, struct open *op
     }
     bool cut = full && !x->endings;
     for (int k = 0; cut && k < x->count; k++)
-        OA_TRY(finish(s, x, x->ids + (size_t)k * (size_t)x->longest, s->length, x->open[k].score, true));
+        OA_TRY(finish(s, x, x->ids + (size_t)k * (size_t)x->longest, s->length, x->open[k].score,
+                      true));
     int32_t *ids = x->ids;
     x->ids = x->next;
     x->next = ids;
@@ -173,8 +183,8 @@ static enum oa_error advance(struct search *s, struct source *x, struct open *op
     return OA_OK;
 }
 
-/* Can none of the open sequences come to stand among the best? A log p only falls, so the best rank that one can have
- * is that of its log p at the greatest length (at no penalty: its log p). */
+/* Can none of the open sequences come to stand among the best? A log p only falls, so the best rank
+ * that one can have is that of its log p at the greatest length (at no penalty: its log p). */
 static bool settled(const struct search *s, const struct source *x)
 {
     const struct oa_hypothesis *last = &x->ended[s->how->best - 1];
@@ -198,7 +208,9 @@ static int rows_of(struct search *s)
         for (int k = 0; k < x->count; k++, rows++) {
             s->of[rows] = i;
             s->parent[rows] = s->length ? x->open[k].row : -1;
-            s->ids[rows] = s->length ? x->ids[(size_t)k * (size_t)x->longest + (size_t)s->length - 1] : s->how->begin;
+            s->ids[rows] = s->length
+                               ? x->ids[(size_t)k * (size_t)x->longest + (size_t)s->length - 1]
+                               : s->how->begin;
             x->open[k].row = rows;
         }
     }
@@ -222,7 +234,8 @@ static enum oa_error run(struct search *s, oa_beam_model *model, void *argument,
     return OA_OK;
 }
 
-static enum oa_error open_source(struct search *s, struct source *x, int longest, struct oa_hypothesis *out)
+static enum oa_error open_source(struct search *s, struct source *x, int longest,
+                                 struct oa_hypothesis *out)
 {
     size_t width = (size_t)s->how->width, ids = width * ((size_t)longest + 1) * sizeof(int32_t);
     *x = (struct source){ .longest = longest, .ended = out, .count = 1 };
@@ -234,8 +247,8 @@ static enum oa_error open_source(struct search *s, struct source *x, int longest
     return x->open && x->ids && x->next ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error search(struct search *s, const int *longest, oa_beam_model *model, void *argument,
-                            struct oa_hypothesis *out)
+static enum oa_error search(struct search *s, const int *longest, oa_beam_model *model,
+                            void *argument, struct oa_hypothesis *out)
 {
     size_t rows = (size_t)s->sources * (size_t)s->how->width;
     struct open *open = oa_alloc(s->c, (size_t)s->how->width * sizeof *open);
@@ -246,9 +259,10 @@ static enum oa_error search(struct search *s, const int *longest, oa_beam_model 
     s->logits = oa_alloc(s->c, rows * (size_t)s->how->vocabulary * sizeof *s->logits);
     s->sums = oa_alloc(s->c, rows * sizeof *s->sums);
     s->source = oa_alloc(s->c, (size_t)s->sources * sizeof *s->source);
-    enum oa_error e = open && s->candidate && s->of && s->parent && s->ids && s->logits && s->sums && s->source
-                          ? OA_OK
-                          : OA_NO_MEMORY;
+    enum oa_error e =
+        open && s->candidate && s->of && s->parent && s->ids && s->logits && s->sums && s->source
+            ? OA_OK
+            : OA_NO_MEMORY;
     for (int i = 0; i < s->sources && e == OA_OK; i++)
         e = open_source(s, &s->source[i], longest[i], out + (size_t)i * (size_t)s->how->best);
     if (e == OA_OK)
@@ -257,8 +271,9 @@ static enum oa_error search(struct search *s, const int *longest, oa_beam_model 
     return e;
 }
 
-enum oa_error oa_beam_search(oa_context *c, const struct oa_beam *how, int sources, const int *longest,
-                             oa_beam_model *model, void *argument, struct oa_hypothesis *out)
+enum oa_error oa_beam_search(oa_context *c, const struct oa_beam *how, int sources,
+                             const int *longest, oa_beam_model *model, void *argument,
+                             struct oa_hypothesis *out)
 {
     struct search s = { .c = c, .how = how, .sources = sources };
     memset(out, 0, (size_t)sources * (size_t)how->best * sizeof *out);

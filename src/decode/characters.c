@@ -5,13 +5,15 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* RFC 3629: a character of n bytes has n - 1 behind the first from 80 to BF; E0, ED, F0 and F4 narrow the second. */
+/* RFC 3629: a character of n bytes has n - 1 behind the first from 80 to BF; E0, ED, F0 and F4
+ * narrow the second. */
 enum { WHOLE, LAST, TWO, THREE, AFTER_E0, AFTER_ED, AFTER_F0, AFTER_F4 };
 static const struct {
     uint8_t low, high, next;
 } follow[OA_CHARACTER_STATES] = {
-    [LAST] = { 0x80, 0xbf, WHOLE },    [TWO] = { 0x80, 0xbf, LAST },      [THREE] = { 0x80, 0xbf, TWO },
-    [AFTER_E0] = { 0xa0, 0xbf, LAST }, [AFTER_ED] = { 0x80, 0x9f, LAST }, [AFTER_F0] = { 0x90, 0xbf, TWO },
+    [LAST] = { 0x80, 0xbf, WHOLE },    [TWO] = { 0x80, 0xbf, LAST },
+    [THREE] = { 0x80, 0xbf, TWO },     [AFTER_E0] = { 0xa0, 0xbf, LAST },
+    [AFTER_ED] = { 0x80, 0x9f, LAST }, [AFTER_F0] = { 0x90, 0xbf, TWO },
     [AFTER_F4] = { 0x80, 0x8f, TWO },
 };
 
@@ -39,7 +41,8 @@ uint8_t oa_character_after(uint8_t state, uint8_t byte, bool *valid)
     return after_first(byte, valid);
 }
 
-void oa_characters_add(struct oa_characters *s, const char *bytes, size_t length, struct oa_text *out)
+void oa_characters_add(struct oa_characters *s, const char *bytes, size_t length,
+                       struct oa_text *out)
 {
     for (size_t i = 0; i < length; i++) {
         bool valid = true, begins = true;
@@ -78,6 +81,7 @@ void oa_characters_text(const char *bytes, size_t length, struct oa_text *out)
 void oa_text_one_line(struct oa_text *text, size_t from, bool tabs)
 {
     for (size_t i = from; i < text->length; i++)
-        if (text->s[i] == '\n' || text->s[i] == '\r' || text->s[i] == 0 || (tabs && text->s[i] == '\t'))
+        if (text->s[i] == '\n' || text->s[i] == '\r' || text->s[i] == 0 ||
+            (tabs && text->s[i] == '\t'))
             text->s[i] = ' ';
 }

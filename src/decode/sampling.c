@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drawing a token: p_i ∝ exp(logit_i / temperature), cut to the k likeliest tokens (Fan et al. 2018, arXiv 1805.04833),
- * of these to the smallest set with probability top_p (nucleus sampling, Holtzman et al. 2020, arXiv 1904.09751), then
- * renormalised. Tokens of equal probability count in order of their ids. Sums are made in double, likeliest first. */
+ * Drawing a token: p_i ∝ exp(logit_i / temperature), cut to the k likeliest tokens (Fan et al.
+ * 2018, arXiv 1805.04833), of these to the smallest set with probability top_p (nucleus sampling,
+ * Holtzman et al. 2020, arXiv 1904.09751), then renormalised. Tokens of equal probability count in
+ * order of their ids. Sums are made in double, likeliest first. */
 #include "decode/decode.h"
 
 #include <math.h>
@@ -20,15 +21,17 @@ struct oa_sampler {
     struct candidate *candidate; /* [vocabulary] */
 };
 
-enum oa_error oa_sampler_open(oa_context *c, const struct oa_sampling *how, long vocabulary, struct oa_sampler **out)
+enum oa_error oa_sampler_open(oa_context *c, const struct oa_sampling *how, long vocabulary,
+                              struct oa_sampler **out)
 {
     struct oa_sampler *s = oa_alloc(c, sizeof *s);
     *out = s;
     if (!s)
         return OA_NO_MEMORY;
-    *s = (struct oa_sampler){
-        .context = c, .how = *how, .stream = oa_stream_named(how->seed, "sample"), .vocabulary = vocabulary
-    };
+    *s = (struct oa_sampler){ .context = c,
+                              .how = *how,
+                              .stream = oa_stream_named(how->seed, "sample"),
+                              .vocabulary = vocabulary };
     s->candidate = oa_alloc(c, (size_t)vocabulary * sizeof *s->candidate);
     return s->candidate ? OA_OK : OA_NO_MEMORY;
 }
@@ -56,7 +59,8 @@ static int order(const void *a, const void *b)
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* Collects what may be drawn; *best is the place of the likeliest. Returns how many, 0 when a logit makes no sense. */
+/* Collects what may be drawn; *best is the place of the likeliest. Returns how many, 0 when a logit
+ * makes no sense. */
 static long collect(struct oa_sampler *s, const float *logits, long *best)
 {
     long count = 0;
@@ -66,7 +70,8 @@ static long collect(struct oa_sampler *s, const float *logits, long *best)
             return 0;
         if (isinf(logits[i]))
             continue;
-        s->candidate[count] = (struct candidate){ .weight = (double)logits[i], .token = (int32_t)i };
+        s->candidate[count] =
+            (struct candidate){ .weight = (double)logits[i], .token = (int32_t)i };
         if (s->candidate[count].weight > s->candidate[*best].weight)
             *best = count;
         count++;
@@ -114,7 +119,8 @@ enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t inde
     long best, count = collect(s, logits, &best);
     bool cut = s->how.top_k > 0 || s->how.top_p < 1;
     if (!count)
-        return oa_fail(s->context, OA_DIVERGED, "the model's log-odds for token %llu are not finite",
+        return oa_fail(s->context, OA_DIVERGED,
+                       "the model's log-odds for token %llu are not finite",
                        (unsigned long long)index);
     if (s->how.temperature == 0) {
         *token = s->candidate[best].token;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that end a continuation. They come in pieces, so what may be the beginning of one is held back. */
+ * Texts that end a continuation. They come in pieces, so what may be the beginning of one is held
+ * back. */
 #include "decode/decode.h"
 
 #include <string.h>
@@ -14,7 +15,8 @@ static size_t begun(const char *text, size_t length, const char *stop)
     return n;
 }
 
-size_t oa_before_stop(const char *text, size_t length, const char *const *stop, int stops, int *found)
+size_t oa_before_stop(const char *text, size_t length, const char *const *stop, int stops,
+                      int *found)
 {
     size_t settled = length, first = length;
     *found = -1;

@@ -7,14 +7,19 @@
 #include <math.h>
 #include <string.h>
 
-enum { STATE = 0x0f, BROKEN = 0x40, NEVER = 0x80 }; /* BROKEN: the bytes would be no beginning of a text */
+enum {
+    STATE = 0x0f,
+    BROKEN = 0x40,
+    NEVER = 0x80
+}; /* BROKEN: the bytes would be no beginning of a text */
 
 struct oa_writable {
     long vocabulary;
     uint8_t *move; /* [OA_CHARACTER_STATES][vocabulary] */
 };
 
-/* A text that spells the token, its special tokens being plain, is encoded with it: targets can contain it. */
+/* A text that spells the token, its special tokens being plain, is encoded with it: targets can
+ * contain it. */
 static bool plain_text_has(oa_context *c, struct oa_tokenizer *tok, int32_t id)
 {
     struct oa_ids ids;
@@ -30,17 +35,20 @@ static bool plain_text_has(oa_context *c, struct oa_tokenizer *tok, int32_t id)
     return has;
 }
 
-static bool may_be_written(oa_context *c, struct oa_tokenizer *tok, const struct oa_writing_rules *rules, int32_t id)
+static bool may_be_written(oa_context *c, struct oa_tokenizer *tok,
+                           const struct oa_writing_rules *rules, int32_t id)
 {
     const char *piece = oa_tokenizer_piece(tok, id);
     if (id == rules->end || id == oa_tokenizer_unknown(tok))
         return true;
-    if (rules->spelt && (!rules->specials || oa_labels_find(rules->specials, piece, strlen(piece)) >= 0))
+    if (rules->spelt &&
+        (!rules->specials || oa_labels_find(rules->specials, piece, strlen(piece)) >= 0))
         return true;
     return plain_text_has(c, tok, id);
 }
 
-static uint8_t move_of(const struct oa_tokenizer *tok, const struct oa_writing_rules *rules, uint8_t state, int32_t id)
+static uint8_t move_of(const struct oa_tokenizer *tok, const struct oa_writing_rules *rules,
+                       uint8_t state, int32_t id)
 {
     size_t length;
     const char *bytes = oa_tokenizer_bytes(tok, id, &length);
@@ -50,15 +58,16 @@ static uint8_t move_of(const struct oa_tokenizer *tok, const struct oa_writing_r
     return (uint8_t)(state | (valid ? 0 : BROKEN));
 }
 
-static void fill_moves(struct oa_writable *w, struct oa_tokenizer *tok, const struct oa_writing_rules *rules,
-                       const uint8_t *special)
+static void fill_moves(struct oa_writable *w, struct oa_tokenizer *tok,
+                       const struct oa_writing_rules *rules, const uint8_t *special)
 {
     oa_context *c = oa_tokenizer_context(tok);
     for (long id = 0; id < w->vocabulary; id++) {
         bool token = id < oa_tokenizer_size(tok) && oa_tokenizer_piece(tok, (int32_t)id);
         bool never = !token || (special[id] && !may_be_written(c, tok, rules, (int32_t)id));
         for (int s = 0; s < OA_CHARACTER_STATES; s++)
-            w->move[s * w->vocabulary + id] = never ? NEVER | (uint8_t)s : move_of(tok, rules, (uint8_t)s, (int32_t)id);
+            w->move[s * w->vocabulary + id] =
+                never ? NEVER | (uint8_t)s : move_of(tok, rules, (uint8_t)s, (int32_t)id);
     }
 }
 
@@ -90,7 +99,8 @@ void oa_writable_mask(const struct oa_writable *w, uint8_t state, float *logits)
 {
     const uint8_t *move = w->move + state * w->vocabulary;
     long first = 0;
-    while (first < w->vocabulary && ((move[first] & (NEVER | BROKEN)) || logits[first] == -INFINITY))
+    while (first < w->vocabulary &&
+           ((move[first] & (NEVER | BROKEN)) || logits[first] == -INFINITY))
         first++;
     uint8_t refused = first < w->vocabulary ? NEVER | BROKEN : NEVER;
     for (long i = 0; i < w->vocabulary; i++)

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device: memory, and operations on whole tensors that lie in it. The second and last dispatch table; what is computed
- * above it does not depend on hardware.
+ * device: memory, and operations on whole tensors that lie in it. The second and last dispatch
+ * table; what is computed above it does not depend on hardware.
  *
- * Devices are a table, name → operations. `cpu` computes, cutting work into items by size and running them on the
- * context's threads; `plan` computes nothing and counts FLOPs and bytes, so a training step that runs on it (with dry
- * arenas) says what the real one will cost. A new device is its own files here and one line of that table.
+ * Devices are a table, name → operations. `cpu` computes, cutting work into items by size and
+ * running them on the context's threads; `plan` computes nothing and counts FLOPs and bytes, so a
+ * training step that runs on it (with dry arenas) says what the real one will cost. A new device is
+ * its own files here and one line of that table.
  *
- * An address of a device's memory is a number to count with (oa_at), never one to follow: what lies there is reached by
- * operations, by copies (upload, download) and through views. Where the device shares the host's memory these cost
- * nothing that need not be. tests/guarded.c has a device whose addresses cannot be followed, which proves it.
+ * An address of a device's memory is a number to count with (oa_at), never one to follow: what lies
+ * there is reached by operations, by copies (upload, download) and through views. Where the device
+ * shares the host's memory these cost nothing that need not be. tests/guarded.c has a device whose
+ * addresses cannot be followed, which proves it.
  *
- * Shape letters, everywhere: B batch, T queries (rows of one sequence), S keys, D model width, H heads,
- * K query/key width of a head, V value width of a head, N longest length (of tables). Activations are row-major
- * [B·T, columns] with a leading dimension; head h of a projection is the columns h·K … h·K+K−1.
+ * Shape letters, everywhere: B batch, T queries (rows of one sequence), S keys, D model width, H
+ * heads, K query/key width of a head, V value width of a head, N longest length (of tables).
+ * Activations are row-major [B·T, columns] with a leading dimension; head h of a projection is the
+ * columns h·K … h·K+K−1.
  */
 #ifndef ORTHANT_DEVICE_H
 #define ORTHANT_DEVICE_H
@@ -24,12 +27,15 @@
 struct oa_device {
     oa_context *context;
     const struct oa_device_ops *ops;
-    struct oa_numbers numbers;  /* types and sizes of what it computes on */
-    struct oa_arena scratch;    /* the host's, of the calling thread: sums, blocks of logits; released after each op */
-    bool dry;                   /* the plan device: there is no memory */
-    double flops, bytes;        /* counted by the plan device: multiply-add = 2; bytes read and written */
-    double computed;            /* the same FLOPs with the invisible pairs of tiles, which are computed all the same */
-    struct oa_cpu_part *cpu;    /* of those that compute on the CPU, or count what it would (cpu.h); NULL elsewhere */
+    struct oa_numbers numbers; /* types and sizes of what it computes on */
+    struct oa_arena scratch; /* the host's, of the calling thread: sums, blocks of logits; released
+                                after each op */
+    bool dry;                /* the plan device: there is no memory */
+    double flops, bytes; /* counted by the plan device: multiply-add = 2; bytes read and written */
+    double computed; /* the same FLOPs with the invisible pairs of tiles, which are computed all the
+                        same */
+    struct oa_cpu_part
+        *cpu; /* of those that compute on the CPU, or count what it would (cpu.h); NULL elsewhere */
     void *own;                  /* what a device keeps beside */
     struct oa_meter *meter;     /* counts the operations (meter.h); NULL: nobody does */
     struct oa_witness *witness; /* looks at what they are given (witness.h); NULL: nobody does */
@@ -42,9 +48,11 @@ struct oa_device_ops {
     enum oa_error (*open)(struct oa_device *d);
     void (*close)(struct oa_device *d); /* after an open that failed, too */
     void (*settle)(struct oa_device *d);
-    void *(*allocate)(struct oa_device *d, size_t bytes); /* aligned, NOT zeroed; NULL after a recorded failure */
+    void *(*allocate)(struct oa_device *d,
+                      size_t bytes); /* aligned, NOT zeroed; NULL after a recorded failure */
     void (*release)(struct oa_device *d, void *memory);
-    void (*sync)(struct oa_device *d); /* until all that was asked for is done: for clocks. What comes back waits. */
+    void (*sync)(struct oa_device *d); /* until all that was asked for is done: for clocks. What
+                                          comes back waits. */
 #define OA_DO(name, parameters, arguments) void(*name) parameters;
 #define OA_ASK(type, name, parameters, arguments) type(*name) parameters;
 #include "device/operations.def"
@@ -54,20 +62,24 @@ struct oa_device_ops {
 
 extern const struct oa_device_ops oa_device_cpu, oa_device_plan;
 
-/* Sums of squares are made of runs of so many elements, then added up in their order: who has only some of the runs can
- * make the same sum with others. */
+/* Sums of squares are made of runs of so many elements, then added up in their order: who has only
+ * some of the runs can make the same sum with others. */
 enum { OA_SQUARES_RUN = 65536 };
 
-/* dry: "plan" of the table of devices; else that of oa_context_choose, or "cpu" where none was chosen. */
+/* dry: "plan" of the table of devices; else that of oa_context_choose, or "cpu" where none was
+ * chosen. */
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);
 void oa_device_close(struct oa_device *d);
-/* After a first step: every worker gets the scratch and the primitives that any of them needed, so that the steps that
- * follow allocate nothing whichever worker meets which item. */
+/* After a first step: every worker gets the scratch and the primitives that any of them needed, so
+ * that the steps that follow allocate nothing whichever worker meets which item. */
 void oa_device_settle(struct oa_device *d);
 
-/* ---- addresses ------------------------------------------------------------------------------------------------ */
+/* ---- addresses
+ * ------------------------------------------------------------------------------------------------
+ */
 
-/* Address of element i of an array of `size`-byte elements; NULL stays NULL (operands that are not there). */
+/* Address of element i of an array of `size`-byte elements; NULL stays NULL (operands that are not
+ * there). */
 static inline void *oa_at(const void *x, size_t size, long i)
 {
     return x ? (char *)(uintptr_t)x + (size_t)i * size : NULL;
@@ -83,12 +95,14 @@ static inline void *oa_real_at(const struct oa_device *d, const void *x, long i)
     return oa_at(x, d->numbers.real_size, i);
 }
 
-/* ---- memory (device_memory.c) ---------------------------------------------------------------------------------- */
+/* ---- memory (device_memory.c)
+ * ---------------------------------------------------------------------------------- */
 
 /* An arena of the device's memory; a dry one on the plan device. */
 void oa_device_arena(struct oa_arena *a, struct oa_device *d);
 
-/* The device's bytes where the host can read and write them: the memory itself where it is shared, else a copy. */
+/* The device's bytes where the host can read and write them: the memory itself where it is shared,
+ * else a copy. */
 enum oa_view_use { OA_VIEW_READ = 1, OA_VIEW_WRITE = 2 };
 struct oa_view {
     struct oa_device *device;
@@ -96,9 +110,10 @@ struct oa_view {
     size_t bytes;
     unsigned use;
 };
-/* Gives v->host; NULL after a recorded failure, and on the plan device. With OA_VIEW_READ it holds what is there; with
- * OA_VIEW_WRITE what it holds at the end is written back. Close in any case. */
-void *oa_view_open(struct oa_view *v, struct oa_device *d, const void *memory, size_t bytes, unsigned use);
+/* Gives v->host; NULL after a recorded failure, and on the plan device. With OA_VIEW_READ it holds
+ * what is there; with OA_VIEW_WRITE what it holds at the end is written back. Close in any case. */
+void *oa_view_open(struct oa_view *v, struct oa_device *d, const void *memory, size_t bytes,
+                   unsigned use);
 void oa_view_close(struct oa_view *v);
 /* For views that stay open: what the device has now; what the host has written so far. */
 void oa_view_fetch(const struct oa_view *v);
@@ -118,7 +133,8 @@ static inline void oa_real_set(const struct oa_device *d, void *host, long i, do
         ((float *)host)[i] = (float)value;
 }
 
-/* Numbers of the device as doubles: reals, one or n, and acts. On the plan device nothing is read or written. */
+/* Numbers of the device as doubles: reals, one or n, and acts. On the plan device nothing is read
+ * or written. */
 double oa_real_read(struct oa_device *d, const void *x, long i);
 void oa_real_write(struct oa_device *d, void *x, long i, double value);
 void oa_reals_read(struct oa_device *d, long n, const void *x, double *out);

@@ -36,7 +36,8 @@ static bool is_copy(const struct oa_view *v)
     return v->host && v->host != v->memory;
 }
 
-void *oa_view_open(struct oa_view *v, struct oa_device *d, const void *memory, size_t bytes, unsigned use)
+void *oa_view_open(struct oa_view *v, struct oa_device *d, const void *memory, size_t bytes,
+                   unsigned use)
 {
     *v = (struct oa_view){ .device = d, .memory = oa_at(memory, 1, 0), .bytes = bytes, .use = use };
     if (d->dry)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Key sets of sparse attention in closed form; see key_sets.h. Rectangles are handled through the offsets d = i − j
- * (every integer between the smallest and the largest occurs) and through the first summary column.
+ * Key sets of sparse attention in closed form; see key_sets.h. Rectangles are handled through the
+ * offsets d = i − j (every integer between the smallest and the largest occurs) and through the
+ * first summary column.
  */
 #include "device/key_sets.h"
 
@@ -12,19 +13,23 @@ static long summary_of(const struct oa_key_sets *k)
     return oa_min(k->summary, k->stride);
 }
 
-/* ---- one pair ------------------------------------------------------------------------------------------------ */
+/* ---- one pair
+ * ------------------------------------------------------------------------------------------------
+ */
 
 bool oa_keys_hold(const struct oa_key_sets *k, bool causal, long i, long j)
 {
     if (causal && j > i)
         return false;
     long late = oa_max(i, j), early = oa_min(i, j), l = k->stride;
-    return (k->sets & OA_KEYS_BAND && late - early < l) || (k->sets & OA_KEYS_STRIDED && (late - early) % l == 0) ||
+    return (k->sets & OA_KEYS_BAND && late - early < l) ||
+           (k->sets & OA_KEYS_STRIDED && (late - early) % l == 0) ||
            (k->sets & OA_KEYS_CELL && late / l == early / l) ||
            (k->sets & OA_KEYS_SUMMARY && early % l >= l - summary_of(k));
 }
 
-/* ---- rectangles ---------------------------------------------------------------------------------------------- */
+/* ---- rectangles
+ * ---------------------------------------------------------------------------------------------- */
 
 /* First summary column from j on. */
 static long next_summary(const struct oa_key_sets *k, long j)
@@ -33,14 +38,15 @@ static long next_summary(const struct oa_key_sets *k, long j)
     return place >= first ? j : j - place + first;
 }
 
-/* Pairs with j ≤ i. A rectangle that holds some i = j meets every set but perhaps the summary columns; one that lies
- * wholly before that has its nearest pair at i0, j1 − 1. */
+/* Pairs with j ≤ i. A rectangle that holds some i = j meets every set but perhaps the summary
+ * columns; one that lies wholly before that has its nearest pair at i0, j1 − 1. */
 static bool meets_past(const struct oa_key_sets *k, long i0, long i1, long j0, long j1)
 {
     long l = k->stride, nearest = oa_max(0, i0 - (j1 - 1)), farthest = i1 - 1 - j0;
     if (farthest < 0)
         return false;
-    return (k->sets & OA_KEYS_BAND && nearest < l) || (k->sets & OA_KEYS_STRIDED && farthest / l * l >= nearest) ||
+    return (k->sets & OA_KEYS_BAND && nearest < l) ||
+           (k->sets & OA_KEYS_STRIDED && farthest / l * l >= nearest) ||
            (k->sets & OA_KEYS_CELL && (nearest == 0 || i0 / l == (j1 - 1) / l)) ||
            (k->sets & OA_KEYS_SUMMARY && next_summary(k, j0) <= oa_min(j1, i1) - 1);
 }
@@ -50,7 +56,9 @@ bool oa_keys_meet(const struct oa_key_sets *k, bool causal, long i0, long i1, lo
     return meets_past(k, i0, i1, j0, j1) || (!causal && meets_past(k, j0, j1, i0, i1));
 }
 
-/* ---- counts -------------------------------------------------------------------------------------------------- */
+/* ---- counts
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Summary columns j ≤ i in the cell of i. */
 static long own_summary(const struct oa_key_sets *k, long i)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Key sets in closed form: does a pair of positions, or any pair of a rectangle of them, belong to the set? What a
- * support needs to skip tiles and a block layout needs to pool, without a list of pairs.
+ * Key sets in closed form: does a pair of positions, or any pair of a rectangle of them, belong to
+ * the set? What a support needs to skip tiles and a block layout needs to pool, without a list of
+ * pairs.
  *
- * A set is given by its pairs j ≤ i, the past; `causal` asks for these alone, otherwise the set is made symmetric.
+ * A set is given by its pairs j ≤ i, the past; `causal` asks for these alone, otherwise the set is
+ * made symmetric.
  */
 #ifndef ORTHANT_DEVICE_KEY_SETS_H
 #define ORTHANT_DEVICE_KEY_SETS_H
@@ -21,9 +23,11 @@ struct oa_key_sets {
 };
 
 bool oa_keys_hold(const struct oa_key_sets *k, bool causal, long i, long j);
-/* Is there a pair with i0 ≤ i < i1, j0 ≤ j < j1? Exact; the rectangle has at least one position on each side. */
+/* Is there a pair with i0 ≤ i < i1, j0 ≤ j < j1? Exact; the rectangle has at least one position on
+ * each side. */
 bool oa_keys_meet(const struct oa_key_sets *k, bool causal, long i0, long i1, long j0, long j1);
-/* Pairs of n positions. At most one set of {BAND, CELL} with one of {STRIDED, SUMMARY}, as T1 and T2 unite them. */
+/* Pairs of n positions. At most one set of {BAND, CELL} with one of {STRIDED, SUMMARY}, as T1 and
+ * T2 unite them. */
 double oa_keys_count(const struct oa_key_sets *k, bool causal, long n);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of a device are told (operations.def): the structs themselves lie on the host; whatever they
- * point to is the device's memory, tables of numbers and the int32_t of lengths, ids and words alike. `act` and `real`
- * are the types of the kernels' table (kernels.h); shape letters as in device.h.
+ * What the operations of a device are told (operations.def): the structs themselves lie on the
+ * host; whatever they point to is the device's memory, tables of numbers and the int32_t of
+ * lengths, ids and words alike. `act` and `real` are the types of the kernels' table (kernels.h);
+ * shape letters as in device.h.
  */
 #ifndef ORTHANT_DEVICE_OPERATIONS_H
 #define ORTHANT_DEVICE_OPERATIONS_H
@@ -13,23 +14,26 @@
 /* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V --------------- */
 
 enum oa_part_kind {
-    OA_PART_DOT,   /* S_ij = scale·q_i·k_j + bias_j: softmax attention; the dense synthesizer (keys are a table) */
+    OA_PART_DOT, /* S_ij = scale·q_i·k_j + bias_j: softmax attention; the dense synthesizer (keys
+                    are a table) */
     OA_PART_TABLE, /* S_ij = table[h][i][j]: the random synthesizer */
-    OA_PART_FOLD, /* S_ij = q_i[j mod width]·k_i[⌊j/width⌋], both rows of the query: the factorized dense synthesizer */
+    OA_PART_FOLD, /* S_ij = q_i[j mod width]·k_i[⌊j/width⌋], both rows of the query: the factorized
+                     dense synthesizer */
 };
-/* One addend of the logits. Gradients: pointers that are NULL are not wanted. Act gradients are overwritten, real ones
- * are added to. */
+/* One addend of the logits. Gradients: pointers that are NULL are not wanted. Act gradients are
+ * overwritten, real ones are added to. */
 struct oa_part {
     enum oa_part_kind kind;
-    long width;    /* DOT: K; FOLD: width of q, a */
-    double scale;  /* DOT: τ */
-    const void *q; /* act [B·T, ≥ H·width]; or, q_table (DOT), act [H][N][width] for all batch items */
+    long width;   /* DOT: K; FOLD: width of q, a */
+    double scale; /* DOT: τ */
+    const void
+        *q; /* act [B·T, ≥ H·width]; or, q_table (DOT), act [H][N][width] for all batch items */
     long ldq;
     bool q_table;
     long q_head_stride; /* elements between the tables of two heads */
-    void *dq;           /* act, same leading dimension; or, q_table, real like the table, added to */
-    const void *k;      /* DOT: act [B·S, ≥ H·width]; or, k_table, act [H or 1][N][width] for all batch items;
-                         * FOLD: act [B·T, ≥ H·folds] */
+    void *dq;      /* act, same leading dimension; or, q_table, real like the table, added to */
+    const void *k; /* DOT: act [B·S, ≥ H·width]; or, k_table, act [H or 1][N][width] for all batch
+                    * items; FOLD: act [B·T, ≥ H·folds] */
     long ldk;
     long folds; /* FOLD: width of k, b; keys ≤ a·b */
     bool k_table;
@@ -43,8 +47,8 @@ struct oa_part {
     void *dtable;      /* real */
 };
 
-/* Relative positions: what is added to the logits of a pair by its distance d = position of the key − position of the
- * query (formulas: cpu_relative.c). */
+/* Relative positions: what is added to the logits of a pair by its distance d = position of the key
+ * − position of the query (formulas: cpu_relative.c). */
 enum oa_relative_kind { OA_RELATIVE_NONE, OA_RELATIVE_ALIBI, OA_RELATIVE_T5 };
 struct oa_relative {
     enum oa_relative_kind kind;
@@ -80,14 +84,15 @@ struct oa_logits {
     void *o;  /* act [B·T, ≥ H·V] */
     long ldo;
     const void *d_o; /* act, gradient of o, same leading dimension */
-    void *lse;   /* real [B, H, T]: log Σ exp of each row (−∞: empty row), written by forward, read by backward */
+    void *lse; /* real [B, H, T]: log Σ exp of each row (−∞: empty row), written by forward, read by
+                  backward */
     double keep; /* dropout of P: the probability to keep; 1 = none */
     struct oa_stream dropout;
 };
 
-/* α of a mixture (docs/attention.md: mix), real [H, parts]: softmax of θ [H, parts]; (1 − σ, σ) of one θ; given
- * numbers; or 1 for all. With g = dα: softmax dθ_c += α_c (g_c − Σ α g); sigmoid dθ += σ(1 − σ)(g_1 − g_0), over all
- * heads. */
+/* α of a mixture (docs/attention.md: mix), real [H, parts]: softmax of θ [H, parts]; (1 − σ, σ) of
+ * one θ; given numbers; or 1 for all. With g = dα: softmax dθ_c += α_c (g_c − Σ α g); sigmoid dθ +=
+ * σ(1 − σ)(g_1 − g_0), over all heads. */
 enum oa_mixture_kind { OA_MIX_NONE, OA_MIX_SOFTMAX, OA_MIX_SIGMOID, OA_MIX_FIXED };
 struct oa_mixture_weights {
     enum oa_mixture_kind kind;
@@ -102,24 +107,30 @@ struct oa_mixture_weights {
 
 /* ---- kernel engine: O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)·Σ_j φ(k_j)), O(n) ------------- */
 
-enum oa_denominator { OA_DENOMINATOR_ADD, OA_DENOMINATOR_SIGN, OA_DENOMINATOR_CLAMP, OA_DENOMINATOR_NONE };
-/* ADD: den + ε. SIGN: sign(den)·max(|den|, ε), sign(0) = +1. CLAMP: max(den, ε). A denominator of exactly 0 gives 0.
- * Where a clamp is active the denominator sends no gradient. */
+enum oa_denominator {
+    OA_DENOMINATOR_ADD,
+    OA_DENOMINATOR_SIGN,
+    OA_DENOMINATOR_CLAMP,
+    OA_DENOMINATOR_NONE
+};
+/* ADD: den + ε. SIGN: sign(den)·max(|den|, ε), sign(0) = +1. CLAMP: max(den, ε). A denominator of
+ * exactly 0 gives 0. Where a clamp is active the denominator sends no gradient. */
 struct oa_linear_attention {
     struct oa_attention_shape shape;
     long features; /* r, the width of φ of a head */
-    /* real [B, H, S]: φ(k_j) is e^{key_scale[j]} times what fk holds (exponential features, which would overflow: the
-     * state is kept at the scale of the largest key so far). Denominators are then relative to the largest key that
-     * the row sees. NULL = 0. Constant for the gradient. */
+    /* real [B, H, S]: φ(k_j) is e^{key_scale[j]} times what fk holds (exponential features, which
+     * would overflow: the state is kept at the scale of the largest key so far). Denominators are
+     * then relative to the largest key that the row sees. NULL = 0. Constant for the gradient. */
     const void *key_scale;
-    /* real [B, H, T]: φ(q_i) is e^{query_scale[i]} times what fq holds. It cancels but for epsilon, which with it is
-     * meant for the denominator as it would be without any scales. NULL: epsilon is for the relative denominator. */
+    /* real [B, H, T]: φ(q_i) is e^{query_scale[i]} times what fq holds. It cancels but for epsilon,
+     * which with it is meant for the denominator as it would be without any scales. NULL: epsilon
+     * is for the relative denominator. */
     const void *query_scale;
     const void *fq, *fk; /* act [B·T, H·r], [B·S, H·r]: φ(q), φ(k); padded rows are never read */
     long ldfq, ldfk;
-    /* squared_width > 0: fq and fk hold q and k, rows of this width of a head, and dfq, dfk are their gradients. Their
-     * r features are the polynomials of degree 2 with coefficients `squared` (kernels.h: quadratic), made chunk by
-     * chunk and never stored. Not with scales. */
+    /* squared_width > 0: fq and fk hold q and k, rows of this width of a head, and dfq, dfk are
+     * their gradients. Their r features are the polynomials of degree 2 with coefficients `squared`
+     * (kernels.h: quadratic), made chunk by chunk and never stored. Not with scales. */
     long squared_width;
     double squared[3];
     void *dfq, *dfk; /* act, overwritten, same leading dimensions (0 at padded rows) */
@@ -132,8 +143,9 @@ struct oa_linear_attention {
     void *den; /* real [B, H, T]: denominator after its policy, saved for backward */
     enum oa_denominator policy;
     double epsilon;
-    /* Decoding: real [B, H, r·V + r + 1], S, z and their logarithmic scale, of the keys of earlier calls where there
-     * are any (begun), and on return of these as well. The shape's keys are the new ones. NULL: none. */
+    /* Decoding: real [B, H, r·V + r + 1], S, z and their logarithmic scale, of the keys of earlier
+     * calls where there are any (begun), and on return of these as well. The shape's keys are the
+     * new ones. NULL: none. */
     void *state;
     bool begun;
 };
@@ -144,17 +156,18 @@ static inline long oa_quadratic_features(long width, const double c[3])
     return (c[0] != 0) + (c[1] != 0) * width + width * (width + 1) / 2;
 }
 
-/* ---- random features (docs/attention.md: performer): t = scale·Ω x + bias of each head, features by kernels.h */
+/* ---- random features (docs/attention.md: performer): t = scale·Ω x + bias of each head, features
+ * by kernels.h */
 
 struct oa_random_features {
     enum oa_random_feature kind;
     long batch, length, heads, width, count; /* B, T, H, K, r_0; r = r_0 or 2·r_0 features */
-    const int32_t *lengths;                  /* [B] rows beyond are padding: features 0. NULL = all are real */
-    double scale;                            /* x is taken as scale·x */
-    double half_norm;  /* log features have half_norm·|scale·x|² added: −½, ½ (trig), 0 (relu) */
+    const int32_t *lengths; /* [B] rows beyond are padding: features 0. NULL = all are real */
+    double scale;           /* x is taken as scale·x */
+    double half_norm; /* log features have half_norm·|scale·x|² added: −½, ½ (trig), 0 (relu) */
     const void *omega; /* act [r_0, K] */
-    /* Statistics of the data, each (b, h) has its own: omega then is act [B, H, r_0, K], bias real [B, H, r_0], metric
-     * act [B, H, K, K] and |x|² is xᵀ metric x (NULL: the plain one). */
+    /* Statistics of the data, each (b, h) has its own: omega then is act [B, H, r_0, K], bias real
+     * [B, H, r_0], metric act [B, H, K, K] and |x|² is xᵀ metric x (NULL: the plain one). */
     bool each;
     bool same; /* each, but the same for all b: B is 1 in these three */
     const void *bias, *metric;
@@ -165,7 +178,8 @@ struct oa_random_features {
     void *dx; /* act, overwritten; 0 at padded rows */
 };
 
-/* ---- features fitted to the data (cpu_random_statistics.c has the formulas) ---------------------------------------
+/* ---- features fitted to the data (cpu_random_statistics.c has the formulas)
+ * ---------------------------------------
  */
 
 enum oa_random_fit { OA_FIT_FAVOR, OA_FIT_SDERF, OA_FIT_ADERF, OA_FIT_SADERF };
@@ -186,14 +200,15 @@ struct oa_random_statistics {
     const int32_t *query_lengths, *key_lengths;
     double scale;
     const void *q, *k, *omega; /* act [B·T, H·K], [B·S, H·K] contiguous; real [r_0, K] */
-    const void *mean, *square; /* real [2, H, K], [2, H, K, K]: statistics that are given, with B = 1; NULL: of q, k */
+    const void *mean, *square; /* real [2, H, K], [2, H, K, K]: statistics that are given, with B =
+                                  1; NULL: of q, k */
     void *turned[2], *metric[2]; /* act [B, H, r_0, K]: Ω B; act [B, H, K, K]: P */
     void *bias;                  /* real [B, H, r_0] */
 };
 
-/* What is to move running averages m of the moments of scale·x, [0] of queries, [1] of keys: μ − m is added to the
- * changes, where μ are the moments over the real positions of this batch, and 1 to batches. A side without a real row
- * adds nothing. */
+/* What is to move running averages m of the moments of scale·x, [0] of queries, [1] of keys: μ − m
+ * is added to the changes, where μ are the moments over the real positions of this batch, and 1 to
+ * batches. A side without a real row adds nothing. */
 struct oa_moments_change {
     long batch, heads, width; /* B, H, K */
     long rows[2];             /* T, S */
@@ -204,8 +219,9 @@ struct oa_moments_change {
     void *mean_change, *square_change, *batches; /* real, like these; [1] */
 };
 
-/* After a step: the averages move by `least` or, while fewer steps than that were `seen`, by one over their number, of
- * the way to the mean over what the micro-batches of the step added to the changes; a step without any is none. */
+/* After a step: the averages move by `least` or, while fewer steps than that were `seen`, by one
+ * over their number, of the way to the mean over what the micro-batches of the step added to the
+ * changes; a step without any is none. */
 struct oa_moments_move {
     long means, squares; /* numbers in mean, in square */
     double least;
@@ -213,7 +229,8 @@ struct oa_moments_move {
     const void *mean_change, *square_change, *batches; /* as moments_change leaves them */
 };
 
-/* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w + bias), O(n²) */
+/* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w +
+ * bias), O(n²) */
 
 struct oa_polynomial {
     struct oa_attention_shape shape;
@@ -229,7 +246,8 @@ struct oa_polynomial {
     void *den; /* real [B, H, T], written by forward, read by backward */
 };
 
-/* ---- given weights: fixed patterns (docs/attention.md: pattern), O(n) by shifts and prefix sums ------------------ */
+/* ---- given weights: fixed patterns (docs/attention.md: pattern), O(n) by shifts and prefix sums
+ * ------------------ */
 
 enum oa_pattern {
     OA_PATTERN_CURRENT,
@@ -246,25 +264,28 @@ struct oa_pattern_attention {
     struct oa_attention_shape shape;
     enum oa_pattern pattern;
     enum oa_edge edge;
-    const int32_t *words; /* [B·S] word numbers: patterns over words (unit=word); NULL = over tokens */
+    const int32_t
+        *words; /* [B·S] word numbers: patterns over words (unit=word); NULL = over tokens */
     const void *v;
     long ldv;
     void *dv;
     void *o;
     long ldo;
     const void *d_o;
-    /* Decoding: [B, H, oa_pattern_state(pattern), V] of the tokens of earlier calls, zeros at first. Keys are the new
-     * tokens, from position `first`. NULL: none. */
+    /* Decoding: [B, H, oa_pattern_state(pattern), V] of the tokens of earlier calls, zeros at
+     * first. Keys are the new tokens, from position `first`. NULL: none. */
     double *state;
 };
 /* Rows of V numbers that the causal form of a pattern keeps. */
 int oa_pattern_state(enum oa_pattern p);
 
-/* ---- weights over a band of keys (docs/attention.md: gaussian, lightconv, dynamicconv): formulas in cpu_band.c */
+/* ---- weights over a band of keys (docs/attention.md: gaussian, lightconv, dynamicconv): formulas
+ * in cpu_band.c */
 
 struct oa_band {
     struct oa_attention_shape shape;
-    long taps, before; /* tap k of row i is key i + k − before; taps = 0: a Gaussian around i + offset */
+    long taps,
+        before; /* tap k of row i is key i + k − before; taps = 0: a Gaussian around i + offset */
     double offset, sigma;
     bool renormalise;   /* sum only over the keys that are there */
     bool tokens;        /* a row of logits for each token, not for each head */
@@ -279,7 +300,8 @@ struct oa_band {
     const void *d_o;
 };
 
-/* How far a Gaussian band reaches beyond its largest weight (cpu_band.c derives 9.2 σ), and its taps. */
+/* How far a Gaussian band reaches beyond its largest weight (cpu_band.c derives 9.2 σ), and its
+ * taps. */
 static inline long oa_band_reach(double sigma)
 {
     return (long)(9.2 * sigma) + 2;
@@ -290,20 +312,22 @@ static inline long oa_band_taps(const struct oa_band *a)
     return a->taps ? a->taps : oa_min(a->shape.keys, 2 * oa_band_reach(a->sigma) + 1);
 }
 
-/* Keys that a causal query looks back on, itself included: the band ends at the query, and lies around a centre that
- * may be before it. */
+/* Keys that a causal query looks back on, itself included: the band ends at the query, and lies
+ * around a centre that may be before it. */
 static inline long oa_band_span(const struct oa_band *a)
 {
     long behind = a->offset < 0 ? (long)(1 - a->offset) : 0;
     return a->taps ? a->before + 1 : oa_band_reach(a->sigma) + behind + 1;
 }
 
-/* ---- projection along the length (docs/attention.md: linformer): Y = W[:m]ᵀ X for each (b,h) --------------------- */
+/* ---- projection along the length (docs/attention.md: linformer): Y = W[:m]ᵀ X for each (b,h)
+ * --------------------- */
 
 struct oa_length_projection {
     long batch, length, heads, width, rank; /* B, m, H, c, k */
-    const int32_t *lengths;                 /* [B] rows beyond are padding: they count as zeros. NULL = all are real */
-    const void *x;                          /* act [B·m, H·c] */
+    const int32_t
+        *lengths;  /* [B] rows beyond are padding: they count as zeros. NULL = all are real */
+    const void *x; /* act [B·m, H·c] */
     long ldx;
     void *dx;         /* act, overwritten */
     const void *w;    /* act [H or 1, N, k] */
@@ -314,14 +338,15 @@ struct oa_length_projection {
     const void *dy; /* act */
 };
 
-/* ---- structured projections (docs/attention.md, Projections: SRHT, HD3, permutations): y_h = x U_h for each head,
- * with the chain
+/* ---- structured projections (docs/attention.md, Projections: SRHT, HD3, permutations): y_h = x
+ * U_h for each head, with the chain
  *
  *     U_h = s_0 H s_1 H … H s_f P,   H = H_{2^a} ⊗ Q / √(2^a),  D = 2^a·b, b odd
  *
- * of diagonals s_i, Hadamard matrices of entries ±1 and a selection P of K columns. Q [b, b] is orthogonal; where b = 1
- * it is left out. O(f·D·(log D + b)) a row instead of D·K. The numbers of a head, real: s_0 … s_f (1/√(2^a) in s_0 …
- * s_{f−1}), the columns that P keeps, and Q column by column. ---- */
+ * of diagonals s_i, Hadamard matrices of entries ±1 and a selection P of K columns. Q [b, b] is
+ * orthogonal; where b = 1 it is left out. O(f·D·(log D + b)) a row instead of D·K. The numbers of a
+ * head, real: s_0 … s_f (1/√(2^a) in s_0 … s_{f−1}), the columns that P keeps, and Q column by
+ * column. ---- */
 
 struct oa_chain {
     long width, out; /* D, K */
@@ -368,7 +393,8 @@ struct oa_transform {
 
 double oa_transform_flops(const struct oa_transform *a);
 
-/* ---- token mixing, causal, one token after the other (docs/attention.md: mixer): formulas in cpu_mixer_steps.c */
+/* ---- token mixing, causal, one token after the other (docs/attention.md: mixer): formulas in
+ * cpu_mixer_steps.c */
 
 struct oa_mixer_steps {
     long first, tokens;                /* position of the first token, how many come */
@@ -379,18 +405,21 @@ struct oa_mixer_steps {
     long ldx;
     void *y; /* act [tokens, ≥ C] */
     long ldy;
-    void *state; /* real [C, D_S]: hidden units, those whose time is past after gelu; zeros at first */
+    void *state; /* real [C, D_S]: hidden units, those whose time is past after gelu; zeros at first
+                  */
 };
 
-/* ---- the rest of a Transformer ------------------------------------------------------------------------------- */
+/* ---- the rest of a Transformer
+ * ------------------------------------------------------------------------------- */
 
 struct oa_dropout {
     double keep; /* 1 = none */
     struct oa_stream stream;
 };
 
-/* f[c] = scale·temperature[c / width]·diagonal[c], either NULL = 1; with df: dtemperature[c / width] +=
- * scale·diagonal[c]·df[c], ddiagonal[c] += scale·temperature[c / width]·df[c], where they are not NULL. All real. */
+/* f[c] = scale·temperature[c / width]·diagonal[c], either NULL = 1; with df: dtemperature[c /
+ * width] += scale·diagonal[c]·df[c], ddiagonal[c] += scale·temperature[c / width]·df[c], where they
+ * are not NULL. All real. */
 struct oa_head_factors {
     long cols, width;
     double scale;
@@ -400,7 +429,8 @@ struct oa_head_factors {
     void *dtemperature, *ddiagonal;
 };
 
-/* sum = x + dropout(branch) (branch may be NULL: sum = x, and need not be stored when it is x); y = norm(sum). */
+/* sum = x + dropout(branch) (branch may be NULL: sum = x, and need not be stored when it is x); y =
+ * norm(sum). */
 struct oa_residual_norm {
     long rows, cols;
     const void *x, *branch;
@@ -409,13 +439,14 @@ struct oa_residual_norm {
     const void *gain, *bias; /* real; bias may be NULL */
     double epsilon;
     void *y, *mean, *rstd; /* act; real [rows] */
-    /* backward: dy of y, dsum of sum from later uses (may be NULL) → dx (overwritten), dbranch (NULL when no branch) */
+    /* backward: dy of y, dsum of sum from later uses (may be NULL) → dx (overwritten), dbranch
+     * (NULL when no branch) */
     const void *dy, *dsum;
     void *dx, *dbranch, *dgain, *dbias;
 };
 
-/* y[t] = dropout(factor·table[id[t]] + position[t mod T] + segment[segments[t]] + rest[t]); position, segment and rest
- * may be NULL. */
+/* y[t] = dropout(factor·table[id[t]] + position[t mod T] + segment[segments[t]] + rest[t]);
+ * position, segment and rest may be NULL. */
 struct oa_embedding {
     long tokens, length, width, vocabulary; /* length = T */
     double factor;
@@ -437,8 +468,8 @@ struct oa_patches {
     void *y; /* act [tokens, count] */
 };
 
-/* y row i = x row index[i]; the gradient puts each row back where it came from, and zeros where none did: no row is
- * taken twice. */
+/* y row i = x row index[i]; the gradient puts each row back where it came from, and zeros where
+ * none did: no row is taken twice. */
 struct oa_row_choice {
     long rows, count, cols; /* of x, of y */
     const int32_t *index;   /* [count] */
@@ -446,8 +477,8 @@ struct oa_row_choice {
     void *y, *dx;           /* act, overwritten */
 };
 
-/* y[b] = mean of the first lengths[b] rows of x[b] (NULL: of all). By selection: what is in the others does not matter,
- * and they get no gradient. */
+/* y[b] = mean of the first lengths[b] rows of x[b] (NULL: of all). By selection: what is in the
+ * others does not matter, and they get no gradient. */
 struct oa_row_means {
     long batch, length, cols;
     const int32_t *lengths;
@@ -455,9 +486,10 @@ struct oa_row_means {
     void *y, *dx;       /* act, overwritten */
 };
 
-/* What comes back is −Σ q log softmax(x Wᵀ + bias) over rows with target ≥ 0, in nats, with q as cross_entropy has it
- * (kernels.h); or, where there are values, the sum of (x Wᵀ + bias − value)² (vocabulary is 1). Logits exist for a
- * block of rows only. With dx given the gradient of scale·loss is made in the same pass. */
+/* What comes back is −Σ q log softmax(x Wᵀ + bias) over rows with target ≥ 0, in nats, with q as
+ * cross_entropy has it (kernels.h); or, where there are values, the sum of (x Wᵀ + bias − value)²
+ * (vocabulary is 1). Logits exist for a block of rows only. With dx given the gradient of
+ * scale·loss is made in the same pass. */
 struct oa_linear_loss {
     long rows, width, vocabulary;
     const void *x, *w;       /* act [rows, D], act [vocabulary, D] */
@@ -473,7 +505,8 @@ struct oa_adafactor {
     long rows, cols;
     bool factored; /* matrices; vectors keep a full second moment */
     double lr, decay, weight_decay, gradient_scale;
-    void *w, *v, *update; /* real [rows·cols]; v holds rows + cols numbers when factored; update is scratch */
+    void *w, *v, *update; /* real [rows·cols]; v holds rows + cols numbers when factored; update is
+                             scratch */
     const void *g;
 };
 

@@ -21,7 +21,8 @@ const struct oa_support_functions *oa_support_functions(const struct oa_support 
     return forms[s->form];
 }
 
-bool oa_support_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+bool oa_support_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                        long i, long j)
 {
     const struct oa_support_functions *f = oa_support_functions(s);
     long low = 0, high = a->keys;
@@ -33,7 +34,8 @@ bool oa_support_visible(const struct oa_support *s, const struct oa_attention_sh
 }
 
 /* Keys that query i sees, counted. */
-static long keys_seen(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i)
+static long keys_seen(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                      long i)
 {
     const struct oa_support_functions *f = oa_support_functions(s);
     long low = 0, high = a->keys, end = a->causal && i + 1 < a->keys ? i + 1 : a->keys, seen = 0;
@@ -47,7 +49,8 @@ static long keys_seen(const struct oa_support *s, const struct oa_attention_shap
 }
 
 /* Of the first n queries of a sequence. */
-static double pairs_until(const struct oa_support *s, const struct oa_attention_shape *a, long head, long n)
+static double pairs_until(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                          long n)
 {
     struct oa_attention_shape whole = *a;
     whole.queries = whole.keys = n;
@@ -55,9 +58,11 @@ static double pairs_until(const struct oa_support *s, const struct oa_attention_
     return n > 0 ? oa_support_functions(s)->pairs(s, &whole, head) : 0;
 }
 
-/* Queries behind others, as in decoding: one is looked at by itself. Of more, what they see of the keys after the
- * summaries is what the sequence that begins there has more with them than without them. */
-static double pairs_behind(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+/* Queries behind others, as in decoding: one is looked at by itself. Of more, what they see of the
+ * keys after the summaries is what the sequence that begins there has more with them than without
+ * them. */
+static double pairs_behind(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head)
 {
     const struct oa_support_functions *f = oa_support_functions(s);
     long past = a->first - a->summaries;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an attention looks at: lengths of a batch, and supports, which say which keys a query may see beside causality
- * and padding. A support is a form with a few numbers, and for one form a list of blocks: data, that every device can
- * hold and ask in its own way. Sparse ones are iterated by tiles, never as n×n.
+ * What an attention looks at: lengths of a batch, and supports, which say which keys a query may
+ * see beside causality and padding. A support is a form with a few numbers, and for one form a list
+ * of blocks: data, that every device can hold and ask in its own way. Sparse ones are iterated by
+ * tiles, never as n×n.
  */
 #ifndef ORTHANT_DEVICE_SUPPORT_H
 #define ORTHANT_DEVICE_SUPPORT_H
@@ -12,39 +13,50 @@
 struct oa_attention_shape {
     long batch, queries, keys, heads; /* B, T, S, H */
     long value_width;                 /* V */
-    /* Key j is seen by query i only if j ≤ first + i. Backward passes need first = 0 and queries = keys. */
+    /* Key j is seen by query i only if j ≤ first + i. Backward passes need first = 0 and queries =
+     * keys. */
     bool causal;
-    long first;                 /* position of the first query: decoding, where earlier tokens are keys only */
-    long summaries;             /* so many keys in front are summaries of forgotten blocks (struct oa_horizon) */
-    long keys_apart;            /* logits engine, one sequence: rows of K (or V) columns from a head's first key to that
-                                 * of the next, whose keys lie end to end. 0: a row has a key of all heads */
-    const int32_t *key_lengths; /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
-    const int32_t *query_lengths; /* [B] rows of queries beyond get 0 and send no gradient. NULL = all are real */
+    long first; /* position of the first query: decoding, where earlier tokens are keys only */
+    long
+        summaries; /* so many keys in front are summaries of forgotten blocks (struct oa_horizon) */
+    long keys_apart; /* logits engine, one sequence: rows of K (or V) columns from a head's first
+                      * key to that of the next, whose keys lie end to end. 0: a row has a key of
+                      * all heads */
+    const int32_t
+        *key_lengths; /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
+    const int32_t *query_lengths; /* [B] rows of queries beyond get 0 and send no gradient. NULL =
+                                     all are real */
 };
 
-/* How far back the causal queries of a support look, which says what decoding may forget. `span`: a query sees no key
- * that many positions before it, nor any further back (0: it may see all), but the first tokens, `sinks` of them,
- * always. Or `block`: nor any before its own block of that size (0: there are none), but the last tokens of each,
- * `summary` of them (fewer than block), always. What a query sees of the rest depends on differences of positions only,
- * modulo `block`. Sinks and summaries then stand in front of the rest; for a support with summaries a shape says how
- * many do, and the rest begins behind them with a block. */
+/* How far back the causal queries of a support look, which says what decoding may forget. `span`: a
+ * query sees no key that many positions before it, nor any further back (0: it may see all), but
+ * the first tokens, `sinks` of them, always. Or `block`: nor any before its own block of that size
+ * (0: there are none), but the last tokens of each, `summary` of them (fewer than block), always.
+ * What a query sees of the rest depends on differences of positions only, modulo `block`. Sinks and
+ * summaries then stand in front of the rest; for a support with summaries a shape says how many do,
+ * and the rest begins behind them with a block. */
 struct oa_horizon {
     long span, sinks, block, summary;
 };
 
-/* The forms, by the pairs (i, j) they hold; w, d, … are parameters in this order. Positions of queries begin at `first`
- * of the shape. Which rows are intervals, which tiles are empty or full: support_functions.h. */
+/* The forms, by the pairs (i, j) they hold; w, d, … are parameters in this order. Positions of
+ * queries begin at `first` of the shape. Which rows are intervals, which tiles are empty or full:
+ * support_functions.h. */
 enum oa_support_form {
     OA_SUPPORT_ALL,
     OA_SUPPORT_WINDOW,  /* w: −w ≤ i − j ≤ w; causal: 0 ≤ i − j < w */
     OA_SUPPORT_DILATED, /* w, d: d divides i − j, and (i − j)/d is in the window */
-    OA_SUPPORT_GLOBAL,  /* w, g, rows: j < g, or the window of w; queries i < g see all keys (rows = 1) or none (0) */
+    OA_SUPPORT_GLOBAL,  /* w, g, rows: j < g, or the window of w; queries i < g see all keys (rows =
+                           1) or none (0) */
     OA_SUPPORT_BLOCKS,  /* b: ⌊i/b⌋ = ⌊j/b⌋ */
     OA_SUPPORT_LAYOUT,  /* b, P, Q: layout[head][⌊i/b⌋][⌊j/b⌋] ≠ 0 */
-    OA_SUPPORT_POOLED,  /* b, N, sets, l: a pair of the block of (i, j) is in the key sets (key_sets.h) of stride l */
-    OA_SUPPORT_KEY_SETS, /* fixed, l, c, split: BAND ∪ STRIDED or, fixed, CELL ∪ SUMMARY; split: one by turns of heads
+    OA_SUPPORT_POOLED,  /* b, N, sets, l: a pair of the block of (i, j) is in the key sets
+                           (key_sets.h) of stride l */
+    OA_SUPPORT_KEY_SETS, /* fixed, l, c, split: BAND ∪ STRIDED or, fixed, CELL ∪ SUMMARY; split: one
+                          * by turns of heads
                           */
-    OA_SUPPORT_NEAR,     /* pieces of KEY_SETS, with its parameters: rows in orders of their own (support_sparse.c) */
+    OA_SUPPORT_NEAR,     /* pieces of KEY_SETS, with its parameters: rows in orders of their own
+                            (support_sparse.c) */
     OA_SUPPORT_CLASS_BEFORE,
     OA_SUPPORT_CLASS_AFTER,
     OA_SUPPORT_SUMMARY_BEFORE,
@@ -56,14 +68,16 @@ struct oa_support {
     long parameter[4];
     struct oa_horizon horizon;
     long end;              /* positions from this one on have no meaning in it; 0 = all have */
-    const int32_t *layout; /* LAYOUT: [H, P, Q], whoever looks: on the host for the functions here, else the device's */
+    const int32_t *layout; /* LAYOUT: [H, P, Q], whoever looks: on the host for the functions here,
+                              else the device's */
 };
 
 struct oa_support oa_support_local(long window, long dilation);
 struct oa_support oa_support_blocks(long size);
 struct oa_support oa_support_sparse(bool fixed, long stride, long summary, bool split);
-/* Blocks that are on in a layout [H, rows, columns], which must outlive the support; or in which any pair of a key set
- * over `length` tokens lies: that of `sparse` with its defaults, or of `local`. */
+/* Blocks that are on in a layout [H, rows, columns], which must outlive the support; or in which
+ * any pair of a key set over `length` tokens lies: that of `sparse` with its defaults, or of
+ * `local`. */
 struct oa_support oa_support_layout(long block, long rows, long columns, const int32_t *layout);
 struct oa_support oa_support_pooled_sparse(long block, long length, bool fixed);
 struct oa_support oa_support_pooled_local(long block, long length, long window, bool causal);
@@ -72,7 +86,8 @@ struct oa_support oa_support_longformer(long window, long global, bool global_ro
 long oa_default_stride(long length); /* ⌈√N⌉ */
 
 /* Is the pair in the support? Causality and padding come on top. */
-bool oa_support_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j);
+bool oa_support_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                        long i, long j);
 /* Number of visible pairs of a head, for FLOP counts (causality included, padding not). */
 double oa_support_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head);
 

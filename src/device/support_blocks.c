@@ -7,8 +7,8 @@
 enum { SIZE };
 
 /* Keys that queries i0 ≤ i < i1 can see at all: the blocks they lie in. */
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                  long *low, long *high)
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long *low, long *high)
 {
     long size = s->parameter[SIZE];
     (void)head;
@@ -16,13 +16,14 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
     *high = oa_min(((i1 - 1) / size + 1) * size, a->keys);
 }
 
-static void row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                long *high)
+static void row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
+                long *low, long *high)
 {
     range(s, a, head, i, i + 1, low, high);
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                    long i, long j)
 {
     (void)a;
     (void)head;
@@ -39,13 +40,17 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
 {
     long size = s->parameter[SIZE], n = a->queries;
     (void)head;
-    return (double)(n / size) * block_pairs((double)size, a->causal) + block_pairs((double)(n % size), a->causal);
+    return (double)(n / size) * block_pairs((double)size, a->causal) +
+           block_pairs((double)(n % size), a->causal);
 }
 
-const struct oa_support_functions oa_support_block = { .range = range, .row = row, .visible = visible, .pairs = pairs };
+const struct oa_support_functions oa_support_block = {
+    .range = range, .row = row, .visible = visible, .pairs = pairs
+};
 
 struct oa_support oa_support_blocks(long size)
 {
-    return (
-        struct oa_support){ .form = OA_SUPPORT_BLOCKS, .parameter = { [SIZE] = size }, .horizon = { .block = size } };
+    return (struct oa_support){ .form = OA_SUPPORT_BLOCKS,
+                                .parameter = { [SIZE] = size },
+                                .horizon = { .block = size } };
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For devices alone: what the engines of the CPU, and the counts of the plan device, ask a support of each form. */
+ * For devices alone: what the engines of the CPU, and the counts of the plan device, ask a support
+ * of each form. */
 #ifndef ORTHANT_DEVICE_SUPPORT_FUNCTIONS_H
 #define ORTHANT_DEVICE_SUPPORT_FUNCTIONS_H
 
 #include "device/support.h"
 
-/* Rows of a sequence in an order of their own: sequence r of `sequences` has, of each `stride` rows, `take` from
- * first + r on. {1, 1, 0, 1} is all of them as they stand, {l, l, 0, 1} the l residue classes modulo l. */
+/* Rows of a sequence in an order of their own: sequence r of `sequences` has, of each `stride`
+ * rows, `take` from first + r on. {1, 1, 0, 1} is all of them as they stand, {l, l, 0, 1} the l
+ * residue classes modulo l. */
 struct oa_row_order {
     long sequences, stride, first, take;
 };
@@ -14,30 +16,37 @@ struct oa_piece;
 
 struct oa_support_functions {
     /* Keys that queries i0 ≤ i < i1 of a head can see at all lie in [*low, *high). */
-    void (*range)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                  long *low, long *high);
-    /* True when no pair of the tile i0…i1−1 × j0…j1−1 is visible: the tile is skipped. May be NULL (= never). */
-    bool (*empty)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
-                  long j1);
-    /* True when all pairs of the tile are visible: it needs no look at each. May be NULL (= never). */
-    bool (*full)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
-                 long j1);
-    /* The visible keys of row i, when they are one interval; NULL when they are not, then `visible` decides pair by
-     * pair. Causality and padding are applied by the engine on top. */
-    void (*row)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                long *high);
-    bool (*visible)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j);
-    /* With `visible`: the end, at most j1, of keys from j on of which row i sees all or none. NULL: j + 1. */
-    long (*alike)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j, long j1);
+    void (*range)(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long *low, long *high);
+    /* True when no pair of the tile i0…i1−1 × j0…j1−1 is visible: the tile is skipped. May be NULL
+     * (= never). */
+    bool (*empty)(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long j0, long j1);
+    /* True when all pairs of the tile are visible: it needs no look at each. May be NULL (= never).
+     */
+    bool (*full)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0,
+                 long i1, long j0, long j1);
+    /* The visible keys of row i, when they are one interval; NULL when they are not, then `visible`
+     * decides pair by pair. Causality and padding are applied by the engine on top. */
+    void (*row)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
+                long *low, long *high);
+    bool (*visible)(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                    long i, long j);
+    /* With `visible`: the end, at most j1, of keys from j on of which row i sees all or none. NULL:
+     * j + 1. */
+    long (*alike)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
+                  long j, long j1);
     /* Number of visible pairs of a head, for FLOP counts (causality included, padding not). */
     double (*pairs)(const struct oa_support *s, const struct oa_attention_shape *a, long head);
-    /* The same pairs of a sequence with itself as a union of disjoint pieces 0, 1, …, where the tiles of the whole
-     * would be nearly empty: each piece is dense in an order of its own; piece 0 in that of the sequence. False: there
-     * is no such piece. NULL: no such union. */
-    bool (*piece)(const struct oa_support *s, const struct oa_attention_shape *a, int number, struct oa_piece *out);
+    /* The same pairs of a sequence with itself as a union of disjoint pieces 0, 1, …, where the
+     * tiles of the whole would be nearly empty: each piece is dense in an order of its own; piece 0
+     * in that of the sequence. False: there is no such piece. NULL: no such union. */
+    bool (*piece)(const struct oa_support *s, const struct oa_attention_shape *a, int number,
+                  struct oa_piece *out);
 };
-/* Its support has `row`, with bounds that do not fall from row to row, and speaks of rows in their new order. Causality
- * is the engine's in piece 0 only. Queries and keys have equally many sequences. */
+/* Its support has `row`, with bounds that do not fall from row to row, and speaks of rows in their
+ * new order. Causality is the engine's in piece 0 only. Queries and keys have equally many
+ * sequences. */
 struct oa_piece {
     struct oa_row_order queries, keys;
     struct oa_support support;
@@ -46,8 +55,9 @@ struct oa_piece {
 /* NULL: every key is seen. */
 const struct oa_support_functions *oa_support_functions(const struct oa_support *s);
 
-extern const struct oa_support_functions oa_support_window, oa_support_dilated, oa_support_global, oa_support_block,
-    oa_support_block_list, oa_support_key_sets, oa_support_near, oa_support_class_before, oa_support_class_after,
-    oa_support_summary_before, oa_support_summary_after;
+extern const struct oa_support_functions oa_support_window, oa_support_dilated, oa_support_global,
+    oa_support_block, oa_support_block_list, oa_support_key_sets, oa_support_near,
+    oa_support_class_before, oa_support_class_after, oa_support_summary_before,
+    oa_support_summary_after;
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Supports made of blocks: query i sees key j when the block (⌊i/b⌋, ⌊j/b⌋) of the head is on. Which blocks are on says
- * a layout [H, P, Q] of 0 and 1 or, pooled, a key set over N tokens: a block is on if any pair in it is (key_sets.h
- * knows that without looking at the pairs). Causality is the engine's, so a pooled set is taken on both sides.
+ * Supports made of blocks: query i sees key j when the block (⌊i/b⌋, ⌊j/b⌋) of the head is on.
+ * Which blocks are on says a layout [H, P, Q] of 0 and 1 or, pooled, a key set over N tokens: a
+ * block is on if any pair in it is (key_sets.h knows that without looking at the pairs). Causality
+ * is the engine's, so a pooled set is taken on both sides.
  */
 #include "device/key_sets.h"
 #include "device/support_functions.h"
@@ -13,7 +14,9 @@ enum { LENGTH = BLOCK + 1, SETS, STRIDE }; /* of a pooled set */
 static bool pooled_on(const struct oa_support *s, long p, long q)
 {
     long b = s->parameter[BLOCK], n = s->parameter[LENGTH];
-    struct oa_key_sets k = { .sets = (unsigned)s->parameter[SETS], .stride = s->parameter[STRIDE], .summary = 1 };
+    struct oa_key_sets k = { .sets = (unsigned)s->parameter[SETS],
+                             .stride = s->parameter[STRIDE],
+                             .summary = 1 };
     return oa_keys_meet(&k, false, p * b, oa_min(p * b + b, n), q * b, oa_min(q * b + b, n));
 }
 
@@ -25,8 +28,8 @@ static bool block_on(const struct oa_support *s, long head, long p, long q)
 }
 
 /* A band reaches a stride beyond the blocks of the queries, and then to the border of a block. */
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                  long *low, long *high)
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long *low, long *high)
 {
     long b = s->parameter[BLOCK];
     (void)head;
@@ -34,13 +37,15 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
     *high = a->keys;
     if (s->form == OA_SUPPORT_LAYOUT || s->parameter[SETS] != OA_KEYS_BAND)
         return;
-    long first = i0 / b * b - s->parameter[STRIDE] + 1, last = ((i1 - 1) / b + 1) * b - 2 + s->parameter[STRIDE];
+    long first = i0 / b * b - s->parameter[STRIDE] + 1,
+         last = ((i1 - 1) / b + 1) * b - 2 + s->parameter[STRIDE];
     *low = oa_max(first, 0) / b * b;
     *high = oa_min((last / b + 1) * b, a->keys);
 }
 
 /* Are all blocks that the tile touches on (or all off)? */
-static bool all_blocks(const struct oa_support *s, long head, long i0, long i1, long j0, long j1, bool on)
+static bool all_blocks(const struct oa_support *s, long head, long i0, long i1, long j0, long j1,
+                       bool on)
 {
     long b = s->parameter[BLOCK];
     for (long p = i0 / b; p * b < i1; p++) {
@@ -52,28 +57,30 @@ static bool all_blocks(const struct oa_support *s, long head, long i0, long i1, 
     return true;
 }
 
-static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
-                  long j1)
+static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long j0, long j1)
 {
     (void)a;
     return all_blocks(s, head, i0, i1, j0, j1, false);
 }
 
-static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
-                 long j1)
+static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0,
+                 long i1, long j0, long j1)
 {
     (void)a;
     return all_blocks(s, head, i0, i1, j0, j1, true);
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                    long i, long j)
 {
     (void)a;
     return block_on(s, head, i / s->parameter[BLOCK], j / s->parameter[BLOCK]);
 }
 
 /* The rest of a block. */
-static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j, long j1)
+static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
+                  long j, long j1)
 {
     long b = s->parameter[BLOCK];
     (void)a, (void)head, (void)i;
@@ -81,7 +88,8 @@ static long alike(const struct oa_support *s, const struct oa_attention_shape *a
 }
 
 /* Pairs of the block (p, q), which ends with the sequence. */
-static double pairs_of_block(const struct oa_support *s, const struct oa_attention_shape *a, long p, long q)
+static double pairs_of_block(const struct oa_support *s, const struct oa_attention_shape *a, long p,
+                             long q)
 {
     long b = s->parameter[BLOCK];
     double rows = (double)(oa_min(p * b + b, a->queries) - p * b),
@@ -91,12 +99,13 @@ static double pairs_of_block(const struct oa_support *s, const struct oa_attenti
     return rows * columns;
 }
 
-/* How many of the blocks 0 … p − 1 are on in row p of a pooled set, going from row to row. In whole blocks a band or a
- * stride depends on p − q alone, so a row adds its farthest block; of a fixed set columns with a summary are on, and
- * all from the cell of the first query on. */
+/* How many of the blocks 0 … p − 1 are on in row p of a pooled set, going from row to row. In whole
+ * blocks a band or a stride depends on p − q alone, so a row adds its farthest block; of a fixed
+ * set columns with a summary are on, and all from the cell of the first query on. */
 struct row_count {
     const struct oa_support *s;
-    long summaries, cell; /* columns q < cell with a summary; the first block that the cell of the row reaches */
+    long summaries, cell; /* columns q < cell with a summary; the first block that the cell of the
+                             row reaches */
     double near;          /* blocks of distance 1 … p */
 };
 
@@ -105,16 +114,18 @@ static double on_before(struct row_count *c, long p)
     const struct oa_support *s = c->s;
     long b = s->parameter[BLOCK];
     if (!(s->parameter[SETS] & OA_KEYS_CELL)) {
-        c->near += p > 0 && oa_keys_meet(&(struct oa_key_sets){ .sets = (unsigned)s->parameter[SETS],
-                                                                .stride = s->parameter[STRIDE] },
-                                         false, p * b, p * b + b, 0, b);
+        c->near +=
+            p > 0 && oa_keys_meet(&(struct oa_key_sets){ .sets = (unsigned)s->parameter[SETS],
+                                                         .stride = s->parameter[STRIDE] },
+                                  false, p * b, p * b + b, 0, b);
         return c->near;
     }
     long cell = oa_min(p, p * b / s->parameter[STRIDE] * s->parameter[STRIDE] / b);
     for (; c->cell < cell; c->cell++)
-        c->summaries +=
-            oa_keys_meet(&(struct oa_key_sets){ .sets = OA_KEYS_SUMMARY, .stride = s->parameter[STRIDE], .summary = 1 },
-                         true, p * b, p * b + b, c->cell * b, c->cell * b + b);
+        c->summaries += oa_keys_meet(&(struct oa_key_sets){ .sets = OA_KEYS_SUMMARY,
+                                                            .stride = s->parameter[STRIDE],
+                                                            .summary = 1 },
+                                     true, p * b, p * b + b, c->cell * b, c->cell * b + b);
     return (double)(c->summaries + p - cell);
 }
 
@@ -127,7 +138,8 @@ static double on_before_cut(const struct oa_support *s, long p)
     return on;
 }
 
-/* Of a pooled set, which is symmetric, over n positions: rows of blocks times what they see before them. */
+/* Of a pooled set, which is symmetric, over n positions: rows of blocks times what they see before
+ * them. */
 static double pooled_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long n)
 {
     long b = s->parameter[BLOCK];
@@ -136,7 +148,8 @@ static double pooled_pairs(const struct oa_support *s, const struct oa_attention
     for (long p = 0; p * b < n; p++) {
         double whole = on_before(&c, p), before = p * b + b > s->end ? on_before_cut(s, p) : whole;
         double rows = (double)(oa_min(p * b + b, n) - p * b);
-        sum += (a->causal ? 1 : 2) * before * rows * (double)b + (a->causal ? rows * (rows + 1) / 2 : rows * rows);
+        sum += (a->causal ? 1 : 2) * before * rows * (double)b +
+               (a->causal ? rows * (rows + 1) / 2 : rows * rows);
     }
     return sum;
 }
@@ -160,17 +173,20 @@ const struct oa_support_functions oa_support_block_list = {
 
 struct oa_support oa_support_layout(long block, long rows, long columns, const int32_t *layout)
 {
-    return (struct oa_support){ .form = OA_SUPPORT_LAYOUT,
-                                .parameter = { [BLOCK] = block, [ROWS] = rows, [COLUMNS] = columns },
-                                .end = oa_min(rows, columns) * block,
-                                .layout = layout };
+    return (
+        struct oa_support){ .form = OA_SUPPORT_LAYOUT,
+                            .parameter = { [BLOCK] = block, [ROWS] = rows, [COLUMNS] = columns },
+                            .end = oa_min(rows, columns) * block,
+                            .layout = layout };
 }
 
 static struct oa_support pooled(long block, long length, unsigned sets, long stride)
 {
-    return (struct oa_support){ .form = OA_SUPPORT_POOLED,
-                                .parameter = { [BLOCK] = block, [LENGTH] = length, [SETS] = sets, [STRIDE] = stride },
-                                .end = length };
+    return (struct oa_support){
+        .form = OA_SUPPORT_POOLED,
+        .parameter = { [BLOCK] = block, [LENGTH] = length, [SETS] = sets, [STRIDE] = stride },
+        .end = length
+    };
 }
 
 struct oa_support oa_support_pooled_sparse(long block, long length, bool fixed)

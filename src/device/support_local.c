@@ -18,8 +18,8 @@ static long reach_ahead(const struct oa_support *s, const struct oa_attention_sh
     return a->causal ? 0 : s->parameter[WINDOW];
 }
 
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                  long *low, long *high)
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long *low, long *high)
 {
     (void)head;
     long first = i0 - reach_back(s, a) * s->parameter[DILATION];
@@ -28,18 +28,20 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
     *high = oa_min(end, a->keys);
 }
 
-static void row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                long *high)
+static void row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
+                long *low, long *high)
 {
     range(s, a, head, i, i + 1, low, high);
     *low += OA_BUG(WINDOW_SHORT) && *low < i;
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                    long i, long j)
 {
     (void)head;
     long offset = i - j, dilation = s->parameter[DILATION];
-    return offset % dilation == 0 && offset / dilation <= reach_back(s, a) && -offset / dilation <= reach_ahead(s, a);
+    return offset % dilation == 0 && offset / dilation <= reach_back(s, a) &&
+           -offset / dilation <= reach_ahead(s, a);
 }
 
 /* Steps back from query i end at key 0, steps ahead at the last key. */
@@ -58,7 +60,9 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
 const struct oa_support_functions oa_support_window = {
     .range = range, .row = row, .visible = visible, .pairs = pairs
 };
-const struct oa_support_functions oa_support_dilated = { .range = range, .visible = visible, .pairs = pairs };
+const struct oa_support_functions oa_support_dilated = { .range = range,
+                                                         .visible = visible,
+                                                         .pairs = pairs };
 
 struct oa_support oa_support_local(long window, long dilation)
 {

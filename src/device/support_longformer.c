@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The supports of Longformer, with global tokens 0 … g−1: query i ≥ g sees the window of `local` (dilation 1) and the
- * global tokens; the rows of the global tokens see everything or, where another call of the engine serves them,
- * nothing.
+ * The supports of Longformer, with global tokens 0 … g−1: query i ≥ g sees the window of `local`
+ * (dilation 1) and the global tokens; the rows of the global tokens see everything or, where
+ * another call of the engine serves them, nothing.
  */
 #include "device/support_functions.h"
 
@@ -18,8 +18,8 @@ static long reach_ahead(const struct oa_support *s, const struct oa_attention_sh
     return a->causal ? 0 : s->parameter[WINDOW];
 }
 
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                  long *low, long *high)
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long *low, long *high)
 {
     long g = s->parameter[GLOBAL];
     bool all = i0 < g && s->parameter[GLOBAL_ROWS];
@@ -30,8 +30,8 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
         *high = 0;
 }
 
-static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
-                  long j1)
+static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long j0, long j1)
 {
     long g = s->parameter[GLOBAL];
     (void)head;
@@ -39,12 +39,13 @@ static bool empty(const struct oa_support *s, const struct oa_attention_shape *a
         return false;
     if (i1 <= g)
         return true;
-    return j0 >= g && (j1 - 1 < oa_max(i0, g) - reach_back(s, a) || j0 > i1 - 1 + reach_ahead(s, a));
+    return j0 >= g &&
+           (j1 - 1 < oa_max(i0, g) - reach_back(s, a) || j0 > i1 - 1 + reach_ahead(s, a));
 }
 
 /* Causality is the engine's: the keys ahead do not spoil a tile. */
-static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
-                 long j1)
+static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0,
+                 long i1, long j0, long j1)
 {
     long g = s->parameter[GLOBAL];
     (void)head;
@@ -52,10 +53,12 @@ static bool full(const struct oa_support *s, const struct oa_attention_shape *a,
         return false;
     if (i1 <= g || j1 <= g)
         return true;
-    return oa_max(j0, g) >= i1 - 1 - reach_back(s, a) && (a->causal || j1 - 1 <= oa_max(i0, g) + reach_ahead(s, a));
+    return oa_max(j0, g) >= i1 - 1 - reach_back(s, a) &&
+           (a->causal || j1 - 1 <= oa_max(i0, g) + reach_ahead(s, a));
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                    long i, long j)
 {
     (void)head;
     if (i < s->parameter[GLOBAL])
@@ -64,7 +67,8 @@ static bool visible(const struct oa_support *s, const struct oa_attention_shape 
 }
 
 /* The global tokens, what lies before the window, the window, the rest. */
-static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j, long j1)
+static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
+                  long j, long j1)
 {
     long g = s->parameter[GLOBAL], ends[] = { g, i - reach_back(s, a), i + reach_ahead(s, a) + 1 };
     (void)head;
@@ -98,7 +102,9 @@ const struct oa_support_functions oa_support_global = {
 
 struct oa_support oa_support_longformer(long window, long global, bool global_rows)
 {
-    return (struct oa_support){ .form = OA_SUPPORT_GLOBAL,
-                                .parameter = { [WINDOW] = window, [GLOBAL] = global, [GLOBAL_ROWS] = global_rows },
-                                .horizon = { .span = window, .sinks = global } };
+    return (struct oa_support){
+        .form = OA_SUPPORT_GLOBAL,
+        .parameter = { [WINDOW] = window, [GLOBAL] = global, [GLOBAL_ROWS] = global_rows },
+        .horizon = { .span = window, .sinks = global }
+    };
 }

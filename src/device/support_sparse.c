@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The supports of the Sparse Transformer (key_sets.h has the sets): strided = BAND ∪ STRIDED, fixed = CELL ∪ SUMMARY,
- * united in every head or, split, in turn over the heads.
+ * The supports of the Sparse Transformer (key_sets.h has the sets): strided = BAND ∪ STRIDED, fixed
+ * = CELL ∪ SUMMARY, united in every head or, split, in turn over the heads.
  *
  * As disjoint pieces, with l the stride:
  *
  *              strided                                            fixed
  *     near     BAND                                               CELL
- *     before   row i and j < i of the same residue modulo l       row i and the summary columns of earlier cells
- *     after    the same with j > i                                the rows of summary columns and all later cells
+ *     before   row i and j < i of the same residue modulo l       row i and the summary columns of
+ * earlier cells after    the same with j > i                                the rows of summary
+ * columns and all later cells
  *
- * The last is there without causality only. In split heads without a near set, near is what the far one holds nearby.
+ * The last is there without causality only. In split heads without a near set, near is what the far
+ * one holds nearby.
  *
- * While decoding, fixed keeps the summary columns of earlier cells in front of the cells that are whole, so positions
- * count from behind them (`summaries` of the shape; 0 for a sequence with itself, and so in the pieces).
+ * While decoding, fixed keeps the summary columns of earlier cells in front of the cells that are
+ * whole, so positions count from behind them (`summaries` of the shape; 0 for a sequence with
+ * itself, and so in the pieces).
  */
 #include "device/key_sets.h"
 #include "device/support_functions.h"
@@ -24,15 +27,18 @@ static struct oa_key_sets sets_of(const struct oa_support *s, long head)
 {
     unsigned near = s->parameter[FIXED] ? OA_KEYS_CELL : OA_KEYS_BAND;
     unsigned far = s->parameter[FIXED] ? OA_KEYS_SUMMARY : OA_KEYS_STRIDED;
-    struct oa_key_sets k = { .sets = near | far, .stride = s->parameter[STRIDE], .summary = s->parameter[SUMMARY] };
+    struct oa_key_sets k = { .sets = near | far,
+                             .stride = s->parameter[STRIDE],
+                             .summary = s->parameter[SUMMARY] };
     if (s->parameter[SPLIT])
         k.sets = head % 2 == 0 ? near : far;
     return k;
 }
 
-/* Far sets reach over the whole sequence; near ones a stride to each side, or to the borders of cells. */
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                  long *low, long *high)
+/* Far sets reach over the whole sequence; near ones a stride to each side, or to the borders of
+ * cells. */
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long *low, long *high)
 {
     struct oa_key_sets k = sets_of(s, head);
     long front = a->summaries;
@@ -49,8 +55,8 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
     *high = *high > a->keys ? a->keys : *high;
 }
 
-static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
-                  long j1)
+static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                  long i0, long i1, long j0, long j1)
 {
     struct oa_key_sets k = sets_of(s, head);
     long front = a->summaries;
@@ -60,7 +66,8 @@ static bool empty(const struct oa_support *s, const struct oa_attention_shape *a
     return j0 >= j1 || !oa_keys_meet(&k, a->causal, i0 - front, i1 - front, j0 - front, j1 - front);
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                    long i, long j)
 {
     struct oa_key_sets k = sets_of(s, head);
     long front = a->summaries;
@@ -73,12 +80,13 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
     return oa_keys_count(&k, a->causal, a->queries);
 }
 
-/* ---- pieces: near, before, and without causality after ----------------------------------------------------------- */
+/* ---- pieces: near, before, and without causality after
+ * ----------------------------------------------------------- */
 
-/* A band or a cell; in heads without, what their far set holds nearby: the row itself, or the summary columns of its
- * own cell, which only each other see. */
-static void near_row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                     long *high)
+/* A band or a cell; in heads without, what their far set holds nearby: the row itself, or the
+ * summary columns of its own cell, which only each other see. */
+static void near_row(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                     long i, long *low, long *high)
 {
     struct oa_key_sets k = sets_of(s, head);
     long cell = i / k.stride * k.stride, summary = cell + k.stride - k.summary;
@@ -105,40 +113,41 @@ static bool has_far(const struct oa_support *s, long head)
 }
 
 /* Rows of a residue class modulo the stride: those before this one. */
-static void class_before(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                         long *high)
+static void class_before(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                         long i, long *low, long *high)
 {
     (void)a;
     *low = 0;
     *high = has_far(s, head) ? i : 0;
 }
 
-static void class_after(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                        long *high)
+static void class_after(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                        long i, long *low, long *high)
 {
     *low = oa_min(i + 1, a->keys);
     *high = has_far(s, head) ? a->keys : *low;
 }
 
 /* Keys are the summary columns: those of the cells before that of row i. */
-static void summary_before(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                           long *high)
+static void summary_before(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head, long i, long *low, long *high)
 {
     *low = 0;
-    *high = has_far(s, head) ? oa_min(a->keys, i / s->parameter[STRIDE] * s->parameter[SUMMARY]) : 0;
+    *high =
+        has_far(s, head) ? oa_min(a->keys, i / s->parameter[STRIDE] * s->parameter[SUMMARY]) : 0;
 }
 
 /* Queries are the rows of the summary columns: all keys of the cells after that of summary i. */
-static void summary_after(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                          long *high)
+static void summary_after(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                          long i, long *low, long *high)
 {
     *low = oa_min(a->keys, (i / s->parameter[SUMMARY] + 1) * s->parameter[STRIDE]);
     *high = has_far(s, head) ? a->keys : *low;
 }
 
 /* Bounds do not fall from row to row. */
-static void piece_range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                        long *low, long *high)
+static void piece_range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                        long i0, long i1, long *low, long *high)
 {
     const struct oa_support_functions *f = oa_support_functions(s);
     long ignored;
@@ -147,18 +156,25 @@ static void piece_range(const struct oa_support *s, const struct oa_attention_sh
 }
 
 const struct oa_support_functions oa_support_near = { .range = piece_range, .row = near_row };
-const struct oa_support_functions oa_support_class_before = { .range = piece_range, .row = class_before };
-const struct oa_support_functions oa_support_class_after = { .range = piece_range, .row = class_after };
-const struct oa_support_functions oa_support_summary_before = { .range = piece_range, .row = summary_before };
-const struct oa_support_functions oa_support_summary_after = { .range = piece_range, .row = summary_after };
+const struct oa_support_functions oa_support_class_before = { .range = piece_range,
+                                                              .row = class_before };
+const struct oa_support_functions oa_support_class_after = { .range = piece_range,
+                                                             .row = class_after };
+const struct oa_support_functions oa_support_summary_before = { .range = piece_range,
+                                                                .row = summary_before };
+const struct oa_support_functions oa_support_summary_after = { .range = piece_range,
+                                                               .row = summary_after };
 
 /* Causality cuts the near piece and leaves nothing after. */
-static bool piece(const struct oa_support *s, const struct oa_attention_shape *a, int number, struct oa_piece *out)
+static bool piece(const struct oa_support *s, const struct oa_attention_shape *a, int number,
+                  struct oa_piece *out)
 {
     bool fixed = s->parameter[FIXED];
-    long l = s->parameter[STRIDE], c = s->parameter[SUMMARY], full = oa_min(l, oa_max(1, a->queries));
+    long l = s->parameter[STRIDE], c = s->parameter[SUMMARY],
+         full = oa_min(l, oa_max(1, a->queries));
     const struct oa_row_order all = { 1, 1, 0, 1 }, summary = { 1, l, l - c, c },
-                              classes = { full, full, 0, 1 }; /* without those that no row falls into */
+                              classes = { full, full, 0,
+                                          1 }; /* without those that no row falls into */
     *out = (struct oa_piece){ .queries = all, .keys = all, .support = *s };
     out->support.form = OA_SUPPORT_NEAR;
     if (number > 0 && !fixed) {
@@ -178,7 +194,9 @@ const struct oa_support_functions oa_support_key_sets = {
     .range = range, .empty = empty, .visible = visible, .pairs = pairs, .piece = piece
 };
 
-/* ---- making ------------------------------------------------------------------------------------------------------ */
+/* ---- making
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 long oa_default_stride(long length)
 {
@@ -192,7 +210,9 @@ struct oa_support oa_support_sparse(bool fixed, long stride, long summary, bool 
 {
     long c = oa_min(summary, stride);
     struct oa_horizon cells = { .block = stride, .summary = c }, endless = { 0 };
-    return (struct oa_support){ .form = OA_SUPPORT_KEY_SETS,
-                                .parameter = { [FIXED] = fixed, [STRIDE] = stride, [SUMMARY] = c, [SPLIT] = split },
-                                .horizon = fixed && c < stride ? cells : endless };
+    return (struct oa_support){
+        .form = OA_SUPPORT_KEY_SETS,
+        .parameter = { [FIXED] = fixed, [STRIDE] = stride, [SUMMARY] = c, [SPLIT] = split },
+        .horizon = fixed && c < stride ? cells : endless
+    };
 }

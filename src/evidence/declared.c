@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is claimed of a contest counts for nothing when it was written after the numbers. Before the first run of an
- * experiment its predictions, its options and what its data hold go into declared.json; later they must be the same.
- * That the runs are those of the options is guarded by the contests themselves (train/fingerprint.h), which do not know
- * about margins, baselines and predictions, nor of the data that another contest had under the same name.
+ * What is claimed of a comparison counts for nothing when it was written after the numbers. Before
+ * the first run of an experiment its predictions, its options and what its data hold go into
+ * declared.json; later they must be the same. That the runs are those of the options is guarded by
+ * the comparisons themselves (train/fingerprint.h), which do not know about margins, baselines and
+ * predictions, nor of the data that another comparison had under the same name.
  */
 #include "base/seal.h"
 #include "evidence/reading.h"
@@ -14,21 +15,24 @@
 
 #define SCHEMA "orthant.declared/1"
 
-static const char remedy[] =
-    "restore the file of the experiment, or give the changed one another name, so that it is run anew";
+static const char remedy[] = "restore the file of the experiment, or give the changed one another "
+                             "name, so that it is run anew";
 
-/* Options of the contest that only say how its runs are made, or how long to go on where any number of looks is
- * allowed.
+/* Options of the comparison that only say how its runs are made, or how long to go on where any
+ * number of looks is allowed.
  */
-static const char *const free_options[] = { "compare.most_seeds", "compare.budget", "compare.jobs", "compare.ranks" };
+static const char *const free_options[] = { "compare.most_seeds", "compare.budget", "compare.jobs",
+                                            "compare.ranks" };
 
-/* What contests compare by other means than by its value: data, and which runs there are. */
+/* What comparisons compare by other means than by its value: data, and which runs there are. */
 static bool decides_here(const char *key)
 {
-    return strncmp(key, "data.", 5) == 0 || strncmp(key, "compare.", 8) == 0 || strcmp(key, "train.init") == 0;
+    return strncmp(key, "data.", 5) == 0 || strncmp(key, "compare.", 8) == 0 ||
+           strcmp(key, "train.init") == 0;
 }
 
-/* Beside these what decides no number of a run, which the contests know (train/fingerprint.h). */
+/* Beside these what decides no number of a run, which the comparisons know (train/fingerprint.h).
+ */
 bool oa_declared_free(const char *key)
 {
     for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++)
@@ -60,12 +64,14 @@ static json_t *options_json(oa_context *c, const struct oa_options *o)
     return out;
 }
 
-/* Its options, with the contest that it starts from in the place of a run. */
-static json_t *variant_json(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v)
+/* Its options, with the comparison that it starts from in the place of a run. */
+static json_t *variant_json(oa_context *c, const struct oa_experiment *e,
+                            const struct oa_variant *v)
 {
     json_t *out = options_json(c, &v->options);
     if (v->from >= 0)
-        json_object_set_new(out, "train.init", json_sprintf("the contest %s", e->variants[v->from].name));
+        json_object_set_new(out, "train.init",
+                            json_sprintf("the comparison %s", e->variants[v->from].name));
     return out;
 }
 
@@ -76,22 +82,24 @@ static json_t *declaration(oa_context *c, const struct oa_experiment *e)
         json_array_append_new(predictions, json_string(e->predictions[i].text));
     for (int i = 0; i < e->variant_count; i++)
         json_object_set_new(variants, e->variants[i].name, variant_json(c, e, &e->variants[i]));
-    return json_pack("{s:s, s:o, s:o, s:o}", "schema", SCHEMA, "predicts", predictions, "variants", variants, "claim",
-                     oa_claim_texts(e));
+    return json_pack("{s:s, s:o, s:o, s:o}", "schema", SCHEMA, "predicts", predictions, "variants",
+                     variants, "claim", oa_claim_texts(e));
 }
 
 /* ---- the same as before? ---- */
 
-static enum oa_error refuse_prediction(oa_context *c, const struct oa_experiment *e, const json_t *before,
-                                       const json_t *now)
+static enum oa_error refuse_prediction(oa_context *c, const struct oa_experiment *e,
+                                       const json_t *before, const json_t *now)
 {
     for (size_t i = 0;; i++) {
-        const char *was = json_string_value(json_array_get(before, i)), *is = json_string_value(json_array_get(now, i));
+        const char *was = json_string_value(json_array_get(before, i)),
+                   *is = json_string_value(json_array_get(now, i));
         if (was && is && strcmp(was, is) == 0)
             continue;
-        return oa_fail(c, OA_ARGUMENT,
-                       "%s: prediction %zu was declared as \"%s\" before the runs, and now it is \"%s\"; %s", e->path,
-                       i + 1, was ? was : "none", is ? is : "none", remedy);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "%s: prediction %zu was declared as \"%s\" before the runs, and now it is \"%s\"; %s",
+            e->path, i + 1, was ? was : "none", is ? is : "none", remedy);
     }
 }
 
@@ -119,39 +127,42 @@ static const char *difference(json_t *keys, const json_t *a, const json_t *b)
     return NULL;
 }
 
-/* "the contest one", or of one that is alone "the contest". */
-static const char *contest_name(const struct oa_experiment *e, const char *variant, char out[96])
+/* "the comparison one", or of one that is alone "the comparison". */
+static const char *comparison_name(const struct oa_experiment *e, const char *variant, char out[96])
 {
     bool plain = oa_experiment_plain(e);
-    snprintf(out, 96, "the contest%s%.70s", plain ? "" : " ", plain ? "" : variant);
+    snprintf(out, 96, "the comparison%s%.70s", plain ? "" : " ", plain ? "" : variant);
     return out;
 }
 
-static enum oa_error refuse_option(oa_context *c, const struct oa_experiment *e, const char *contest, const char *key,
-                                   const json_t *before, const json_t *now)
+static enum oa_error refuse_option(oa_context *c, const struct oa_experiment *e,
+                                   const char *comparison, const char *key, const json_t *before,
+                                   const json_t *now)
 {
     char *was = option_of(c, before, key), *is = option_of(c, now, key);
     enum oa_error code = oa_status(c);
     if (code == OA_OK)
-        code = oa_fail(c, OA_ARGUMENT, "%s: %s of %s was declared as %s before the runs, and now it is %s; %s", e->path,
-                       key, contest, was, is, remedy);
+        code = oa_fail(c, OA_ARGUMENT,
+                       "%s: %s of %s was declared as %s before the runs, and now it is %s; %s",
+                       e->path, key, comparison, was, is, remedy);
     oa_free(was);
     oa_free(is);
     return code;
 }
 
-static enum oa_error refuse_variant(oa_context *c, const struct oa_experiment *e, const char *name, json_t *before,
-                                    json_t *now)
+static enum oa_error refuse_variant(oa_context *c, const struct oa_experiment *e, const char *name,
+                                    json_t *before, json_t *now)
 {
-    char contest[96];
-    contest_name(e, name, contest);
+    char comparison[96];
+    comparison_name(e, name, comparison);
     if (!before || !now)
-        return oa_fail(c, OA_ARGUMENT, "%s: %s was %s before the runs, and now it is %s; %s", e->path, contest,
-                       before ? "declared" : "not declared", now ? "there" : "not there", remedy);
+        return oa_fail(c, OA_ARGUMENT, "%s: %s was %s before the runs, and now it is %s; %s",
+                       e->path, comparison, before ? "declared" : "not declared",
+                       now ? "there" : "not there", remedy);
     const char *key = difference(before, before, now);
     if (!key)
         key = difference(now, before, now);
-    return refuse_option(c, e, contest, key, before, now);
+    return refuse_option(c, e, comparison, key, before, now);
 }
 
 /* Older versions declared options that are free now. */
@@ -170,39 +181,44 @@ static void leave_out_free(json_t *variants)
     }
 }
 
-static enum oa_error compare(oa_context *c, const struct oa_experiment *e, const json_t *before, const json_t *now)
+static enum oa_error compare(oa_context *c, const struct oa_experiment *e, const json_t *before,
+                             const json_t *now)
 {
     leave_out_free(json_object_get(before, "variants"));
     json_t *was = json_object_get(before, "variants"), *is = json_object_get(now, "variants");
-    const json_t *predicted = json_object_get(before, "predicts"), *predicts = json_object_get(now, "predicts");
+    const json_t *predicted = json_object_get(before, "predicts"),
+                 *predicts = json_object_get(now, "predicts");
     if (!json_equal(predicted, predicts))
         return refuse_prediction(c, e, predicted, predicts);
     const char *name = difference(is, was, is);
     if (!name)
         name = difference(was, was, is);
-    return name ? refuse_variant(c, e, name, json_object_get(was, name), json_object_get(is, name)) : OA_OK;
+    return name ? refuse_variant(c, e, name, json_object_get(was, name), json_object_get(is, name))
+                : OA_OK;
 }
 
 /* ---- the same data? ---- */
 
-static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e, const json_t *before, json_t *now)
+static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e,
+                                  const json_t *before, json_t *now)
 {
     const char *name;
     json_t *is;
     if (!before)
         oa_log(c, 0,
-               "%s was declared by a version that kept no digests of the data: whether all its contests had the "
+               "%s was declared by a version that kept no digests of the data: whether all its "
+               "comparisons had the "
                "same is not known",
                e->name);
     json_object_foreach(now, name, is)
     {
         const json_t *was = json_object_get(before, name);
         if (was && !json_equal(was, is))
-            return oa_fail(
-                c, OA_ARGUMENT,
-                "%s: what %s holds was declared as %s before the runs, and now it is %s; give it back what it "
-                "held, or give another --out, so that all of it is run anew",
-                e->path, name, json_string_value(was), json_string_value(is));
+            return oa_fail(c, OA_ARGUMENT,
+                           "%s: what %s holds was declared as %s before the runs, and now it is "
+                           "%s; give it back what it "
+                           "held, or give another --out, so that all of it is run anew",
+                           e->path, name, json_string_value(was), json_string_value(is));
     }
     return OA_OK;
 }
@@ -210,7 +226,8 @@ static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e, 
 /* ---- the file ---- */
 
 /* Everything that is to be declared; data NULL: without the data. */
-static enum oa_error say(oa_context *c, const struct oa_experiment *e, const char *data, json_t **out)
+static enum oa_error say(oa_context *c, const struct oa_experiment *e, const char *data,
+                         json_t **out)
 {
     *out = declaration(c, e);
     json_t *digests = json_object();
@@ -224,11 +241,12 @@ static void note(json_t *before, json_t *now, struct oa_declared *out)
 {
     const char *day = json_string_value(json_object_get(before, "date"));
     snprintf(out->date, sizeof out->date, "%.15s", day ? day : "");
-    out->changed = oa_claim_changed(json_object_get(before, "claim"), json_object_get(now, "claim"));
+    out->changed =
+        oa_claim_changed(json_object_get(before, "claim"), json_object_get(now, "claim"));
 }
 
-static enum oa_error check(oa_context *c, const struct oa_experiment *e, const char *path, json_t *now,
-                           struct oa_declared *out)
+static enum oa_error check(oa_context *c, const struct oa_experiment *e, const char *path,
+                           json_t *now, struct oa_declared *out)
 {
     json_t *before, *data = json_object_get(now, "data");
     OA_TRY(oa_sealed_read(c, path, "remove the folder to run the experiment anew", &before));
@@ -250,8 +268,8 @@ static enum oa_error write_down(oa_context *c, const char *path, json_t *said)
     return oa_sealed_write(c, path, said);
 }
 
-static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const char *data, const char *folder,
-                             struct oa_declared *out)
+static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const char *data,
+                             const char *folder, struct oa_declared *out)
 {
     char path[OA_PATH];
     json_t *said;
@@ -266,7 +284,8 @@ static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const
     return code;
 }
 
-enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *data, const char *folder)
+enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *data,
+                         const char *folder)
 {
     struct oa_declared before;
     OA_TRY(oa_directory_make(c, folder));
@@ -281,14 +300,16 @@ enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, co
     return declare(c, e, NULL, folder, out);
 }
 
-enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, const char *folder, const char *result)
+enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, const char *folder,
+                                 const char *result)
 {
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "declared.json"));
     if (oa_file_exists(path))
         return OA_OK;
     return oa_fail(c, OA_FORMAT,
-                   "%s: %s is there, and no %s: what is declared after the runs counts for nothing; put back the one "
+                   "%s: %s is there, and no %s: what is declared after the runs counts for "
+                   "nothing; put back the one "
                    "that was declared, or give another --out, so that all of it is run anew",
                    e->path, result, path);
 }

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * evidence: published claims, held against contests. An experiment is a YAML file: the configuration of a contest (as
- * `orthant compare --config` reads it) and a section `claim`, which says what was published and what should follow from
- * it here. It is written down before anything is run (declared.c). What contests found is kept without curves in sealed
- * files (record.c), from which verdicts (judge.c) and pages (evidence_page.c, evidence_json.c) are made.
+ * evidence: published claims, held against comparisons. An experiment is a YAML file: the
+ * configuration of a comparison (as `orthant compare --config` reads it) and a section `claim`,
+ * which says what was published and what should follow from it here. It is written down before
+ * anything is run (declared.c). What comparisons found is kept without curves in sealed files
+ * (record.c), from which verdicts (judge.c) and pages (evidence_page.c, evidence_json.c) are made.
  *
  *     experiment.c: file ──> struct oa_experiment ┐
- *     record.c: results.json ──> sealed record ───┴─ judge.c ──> struct oa_judged ──> page, charts, JSON
+ *     record.c: results.json ──> sealed record ───┴─ judge.c ──> struct oa_judged ──> page, charts,
+ * JSON
  *
  *     claim:
- *       title, question, source, scale: texts; scale: what a contest of this size can show and what it cannot
- *       published: list of texts, the numbers
- *       data: {name, get, licence}
- *       predicts: list of "ATTENTION RELATION ATTENTION"; RELATION is `better than`, `worse than`, `as good as` (within
- *         compare.margin) or `at least as good as`, of scores, or `faster than`, of training steps. An ATTENTION takes
- *         part in the contest, or is `floor`. With variants it may name one, "softmax @ small"; without, the
- *         prediction is held in each variant. "ranking @ small same as ranking @ large": the order of the attentions.
- *       variants: list of {name, at, from, set: {option: value}}; each is a contest of its own. `from` names a variant
- *         before it: runs start from its runs, as train.init of a contest does (contest/parents.h). Optional.
- *       axis: what `at`, a number, is of: the x axis of a chart over the variants. Optional, with `at`.
+ *       title, question, source, scale: texts; scale: what a comparison of this size can show and
+ * what it cannot published: list of texts, the numbers data: {name, get, licence} predicts: list of
+ * "ATTENTION RELATION ATTENTION"; RELATION is `better than`, `worse than`, `as good as` (within
+ *         compare.margin) or `at least as good as`, of scores, or `faster than`, of training steps.
+ * An ATTENTION takes part in the comparison, or is `floor`. With variants it may name one, "softmax
+ * @ small"; without, the prediction is held in each variant. "ranking @ small same as ranking @
+ * large": the order of the attentions. variants: list of {name, at, from, set: {option: value}};
+ * each is a comparison of its own. `from` names a variant before it: runs start from its runs, as
+ * train.init of a comparison does (compare/parents.h). Optional. axis: what `at`, a number, is of:
+ * the x axis of a chart over the variants. Optional, with `at`.
  *
  * Nothing here trains: api/api_evidence.c does, by oa_compare.
  */
 #ifndef ORTHANT_EVIDENCE_H
 #define ORTHANT_EVIDENCE_H
 
-#include "contest/contest.h"
+#include "compare/comparison.h"
 #include "report/report.h"
 
 #include <jansson.h>
@@ -38,8 +40,8 @@ enum oa_relation {
     OA_WORSE_THAN,
     OA_AS_GOOD_AS,
     OA_AT_LEAST_AS_GOOD_AS,
-    OA_FASTER_THAN, /* a training step, in rounds of one contest */
-    OA_SAME_AS,     /* the rankings of two contests */
+    OA_FASTER_THAN, /* a training step, in rounds of one comparison */
+    OA_SAME_AS,     /* the rankings of two comparisons */
     OA_RELATIONS
 };
 const char *oa_relation_words(enum oa_relation r); /* "better than" */
@@ -56,11 +58,12 @@ struct oa_prediction {
     struct oa_claimed left, right; /* both or none name a variant */
 };
 struct oa_variant {
-    char *name;                /* "contest" where the file has no variants */
-    double at;                 /* NaN: not given */
-    int from;                  /* number of the variant whose runs its own start from; -1: none */
-    struct oa_options options; /* files as the experiment names them, relative to the folder of the data */
-    char **attention;          /* canonical; [attentions] */
+    char *name; /* "contest" where the file has no variants */
+    double at;  /* NaN: not given */
+    int from;   /* number of the variant whose runs its own start from; -1: none */
+    struct oa_options
+        options;      /* files as the experiment names them, relative to the folder of the data */
+    char **attention; /* canonical; [attentions] */
     int attentions;
 };
 struct oa_experiment {
@@ -71,22 +74,25 @@ struct oa_experiment {
     struct oa_prediction *predictions;
     int prediction_count;
 };
-/* Refused with file and line: what is missing or unknown, an attention that takes no part, a prediction that needs a
- * margin that there is not. Free it also after an error. */
+/* Refused with file and line: what is missing or unknown, an attention that takes no part, a
+ * prediction that needs a margin that there is not. Free it also after an error. */
 enum oa_error oa_experiment_read(oa_context *c, const char *path, struct oa_experiment *out);
 void oa_experiment_free(struct oa_experiment *e);
 /* "title", "source" …, or a member of `data`; "" where it was not given. */
 const char *oa_claim_text(const struct oa_experiment *e, const char *key);
 const char *oa_claim_data(const struct oa_experiment *e, const char *key);
 const char *oa_claim_published(const struct oa_experiment *e, int i); /* NULL past the end */
-bool oa_experiment_plain(const struct oa_experiment *e);              /* one contest, no variants */
-/* The options of a variant with its files in the folder `data`; names that begin with / or data/ stay. OA_IO when one
- * is not there: the sentence says where to get it. */
-enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
-                                 const char *data, struct oa_options *out);
-/* Adds the SHA-256 of each file of its data that is there to the JSON object `out`, by the name in the experiment:
+bool oa_experiment_plain(const struct oa_experiment *e); /* one comparison, no variants */
+/* The options of a variant with its files in the folder `data`; names that begin with / or data/
+ * stay. OA_IO when one is not there: the sentence says where to get it. */
+enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
+                                 const struct oa_variant *v, const char *data,
+                                 struct oa_options *out);
+/* Adds the SHA-256 of each file of its data that is there to the JSON object `out`, by the name in
+ * the experiment:
  * {"text.txt": "sha256:…"}; of a run that others start from, that of its model. */
-enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data, json_t *out);
+enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data,
+                                    json_t *out);
 
 /* All files *.yaml of a folder, by name. */
 struct oa_experiments {
@@ -98,34 +104,39 @@ void oa_experiments_free(struct oa_experiments *e);
 
 /* ---- what was declared before the first run (declared.c) ---- */
 
-/* Writes folder/declared.json, or compares it with the experiment: predictions and options that decide a number or a
- * verdict, and what the files of the data hold, must be as they were declared. data: the folder of the data. */
-enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *data, const char *folder);
+/* Writes folder/declared.json, or compares it with the experiment: predictions and options that
+ * decide a number or a verdict, and what the files of the data hold, must be as they were declared.
+ * data: the folder of the data. */
+enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *data,
+                         const char *folder);
 struct oa_declared {
     char date[16];   /* when, "2025-01-31"; "": nothing was declared */
-    json_t *changed; /* names of the claim's texts that are not as they were declared, as JSON; NULL: nothing was */
+    json_t *changed; /* names of the claim's texts that are not as they were declared, as JSON;
+                        NULL: nothing was */
 };
 /* The same without writing, and without data. json_decref out->changed, also after an error. */
 enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, const char *folder,
                                 struct oa_declared *out);
 
 /* Refuses a result, at the path `result`, that is there without a declaration in the folder. */
-enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, const char *folder, const char *result);
+enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, const char *folder,
+                                 const char *result);
 
-/* ---- records of contests (record.c, whose.c) ---- */
+/* ---- records of comparisons (record.c, whose.c) ---- */
 
-/* Makes of folder/NAME/results.json the sealed folder/NAME.json, without curves, texts and trials; whose it is
- * (whose.c) stands in it. */
+/* Makes of folder/NAME/results.json the sealed folder/NAME.json, without curves, texts and trials;
+ * whose it is (whose.c) stands in it. */
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v);
-/* *out NULL: there is none. OA_FORMAT: it is of another variant, of other options or of another declaration, or nothing
- * was declared. */
+/* *out NULL: there is none. OA_FORMAT: it is of another variant, of other options or of another
+ * declaration, or nothing was declared. */
 enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_experiment *e,
                              const struct oa_variant *v, json_t **out);
 /* Is it of as many seeds as the options ask for, or did it end by itself? */
 bool oa_record_complete(const json_t *record, const struct oa_options *o);
-int oa_record_entry(const json_t *record, const char *attention); /* -1: there is none; OA_CLAIMED_FLOOR: the floor */
+int oa_record_entry(const json_t *record,
+                    const char *attention); /* -1: there is none; OA_CLAIMED_FLOOR: the floor */
 
-/* What the contest is about. */
+/* What the comparison is about. */
 struct oa_record_measure {
     const char *name, *unit; /* unit of a difference: "nats a token", "% points" */
     int decimals;
@@ -136,27 +147,29 @@ struct oa_estimate oa_record_score(const json_t *record, int entry);
 /* The score of a run; NaN when it failed. *seed is set. */
 double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed);
 int oa_record_runs(const json_t *record, int entry);
-/* Entry a against entry b, by the contest's own statistics: against the baseline or the floor where b or a is it, else
- * as a pair. The difference is of scores, a minus b. Verdict NONE: they were not compared. */
+/* Entry a against entry b, by the comparison's own statistics: against the baseline or the floor
+ * where b or a is it, else as a pair. The difference is of scores, a minus b. Verdict NONE: they
+ * were not compared. */
 struct oa_against oa_record_against(const json_t *record, int a, int b);
-/* How many times as fast a training step of entry a was as one of entry b, by the rounds in which the contest timed
- * both; n is 0 where it did not. */
+/* How many times as fast a training step of entry a was as one of entry b, by the rounds in which
+ * the comparison timed both; n is 0 where it did not. */
 struct oa_range oa_record_speed(const json_t *record, int a, int b);
 struct oa_record_cost {
     double runs, flops, processor_seconds; /* with those of the tuning */
 };
 struct oa_record_cost oa_record_cost(const json_t *record);
 
-/* ---- the order of attentions in two contests (ranking.c) ---- */
+/* ---- the order of attentions in two comparisons (ranking.c) ---- */
 
-/* Pairs of attentions, by what was found of each pair in both contests. */
+/* Pairs of attentions, by what was found of each pair in both comparisons. */
 struct oa_ranking {
     int alike;   /* the same one is better in both, or they are as good as each other in both */
     int opposed; /* the one that is better here is worse there */
     int open;    /* not told in both */
 };
 /* Of the `count` attentions, canonical, of which all take part in both. */
-struct oa_ranking oa_rankings(const json_t *left, const json_t *right, char *const *attention, int count);
+struct oa_ranking oa_rankings(const json_t *left, const json_t *right, char *const *attention,
+                              int count);
 
 /* ---- verdicts (judge.c) ---- */
 
@@ -173,32 +186,38 @@ struct oa_finding {
 };
 struct oa_judged {
     const struct oa_experiment *experiment;
-    json_t **record; /* [variants]; NULL: that contest has not come to its end */
+    json_t **record; /* [variants]; NULL: that comparison has not come to its end */
     struct oa_finding *findings;
     int count;
     enum oa_held held; /* of all predictions together */
     struct oa_declared declared;
 };
-/* What an answer says of a prediction about scores; margin: within which a difference does not matter. */
+/* What an answer says of a prediction about scores; margin: within which a difference does not
+ * matter. */
 enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, double margin);
 /* From the records in the folder. Free it also after an error. */
-enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder, struct oa_judged *out);
+enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder,
+                       struct oa_judged *out);
 enum oa_held oa_prediction_held(const struct oa_judged *j, int prediction);
-const char *oa_finding_says(const struct oa_judged *j, const struct oa_finding *f); /* "worse", "slower", … */
-int oa_judged_count(const struct oa_judged *j, enum oa_held held);                  /* predictions */
-int oa_judged_records(const struct oa_judged *j);      /* contests that came to their end */
-const char *oa_judged_says(const struct oa_judged *j); /* as oa_held_name; "not finished" when it was begun */
+const char *oa_finding_says(const struct oa_judged *j,
+                            const struct oa_finding *f);           /* "worse", "slower", … */
+int oa_judged_count(const struct oa_judged *j, enum oa_held held); /* predictions */
+int oa_judged_records(const struct oa_judged *j); /* comparisons that came to their end */
+const char *
+oa_judged_says(const struct oa_judged *j); /* as oa_held_name; "not finished" when it was begun */
 struct oa_record_cost oa_judged_cost(const struct oa_judged *j);
 void oa_judged_free(struct oa_judged *j);
 
 /* ---- pages ---- */
 
 /* Markdown; charts: the folder of the charts as the page names it. */
-void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts, struct oa_text *out);
+void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts,
+                          struct oa_text *out);
 json_t *oa_evidence_json(const struct oa_judged *j, int count); /* NULL: no memory */
 /* A row for each prediction with its difference; false: there is nothing to draw. */
 bool oa_evidence_intervals(const struct oa_judged *j, struct oa_text *out);
-/* Scores over `at`, a line for each attention; false: the experiment has no axis, or too few contests ended. */
+/* Scores over `at`, a line for each attention; false: the experiment has no axis, or too few
+ * comparisons ended. */
 bool oa_evidence_lines(const struct oa_judged *j, struct oa_text *out);
 
 #endif

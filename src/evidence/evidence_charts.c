@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The charts of an experiment: the differences that were predicted, and scores over the variants. */
+ * The charts of an experiment: the differences that were predicted, and scores over the variants.
+ */
 #include "evidence/pages.h"
 
 #include <math.h>
@@ -7,12 +8,14 @@
 
 /* ---- differences ---- */
 
-/* The attention on the left, which is shortened where it is long; all else that is predicted of it. */
+/* The attention on the left, which is shortened where it is long; all else that is predicted of it.
+ */
 struct texts {
     struct oa_text name, note;
 };
 
-static void fill_span(const struct oa_judged *j, const struct oa_finding *f, struct texts *t, struct oa_span *out)
+static void fill_span(const struct oa_judged *j, const struct oa_finding *f, struct texts *t,
+                      struct oa_span *out)
 {
     const struct oa_prediction *p = &j->experiment->predictions[f->prediction];
     struct oa_record_measure m = oa_finding_measure(j, f);
@@ -36,18 +39,22 @@ static void fill_span(const struct oa_judged *j, const struct oa_finding *f, str
 static void name_axis(const struct oa_judged *j, const struct oa_finding *f, char *out, size_t size)
 {
     struct oa_record_measure m = oa_finding_measure(j, f);
-    snprintf(out, size, "%sdifference of %s%s%s, left of the prediction minus right%s", m.higher ? "worse  ← " : "",
-             m.name, *m.unit ? ", " : "", m.unit, m.higher ? "" : " →  worse");
+    snprintf(out, size, "%sdifference of %s%s%s, left of the prediction minus right%s",
+             m.higher ? "worse  ← " : "", m.name, *m.unit ? ", " : "", m.unit,
+             m.higher ? "" : " →  worse");
 }
 
 /* Drawn are those with a difference in the measure of the first: an axis has one unit. */
-static bool drawable(const struct oa_judged *j, const struct oa_finding *f, const struct oa_finding *first)
+static bool drawable(const struct oa_judged *j, const struct oa_finding *f,
+                     const struct oa_finding *first)
 {
     return f->held != OA_HELD_NOT_RUN && isfinite(f->against.difference.mean) &&
-           (!first || strcmp(oa_finding_measure(j, f).name, oa_finding_measure(j, first).name) == 0);
+           (!first ||
+            strcmp(oa_finding_measure(j, f).name, oa_finding_measure(j, first).name) == 0);
 }
 
-static void draw_intervals(const struct oa_judged *j, struct oa_span *spans, struct texts *texts, struct oa_text *out)
+static void draw_intervals(const struct oa_judged *j, struct oa_span *spans, struct texts *texts,
+                           struct oa_text *out)
 {
     const struct oa_finding *first = NULL;
     char axis[160];
@@ -63,14 +70,16 @@ static void draw_intervals(const struct oa_judged *j, struct oa_span *spans, str
     }
     if (n > 0) {
         name_axis(j, first, axis, sizeof axis);
-        oa_svg_intervals(&(struct oa_interval_chart){ .title = oa_claim_text(j->experiment, "title"),
-                                                      .description = "Differences with the intervals of their verdicts",
-                                                      .x_label = axis,
-                                                      .spans = spans,
-                                                      .count = n,
-                                                      .width = 1200,
-                                                      .standalone = true },
-                         out);
+        oa_svg_intervals(
+            &(struct oa_interval_chart){ .title = oa_claim_text(j->experiment, "title"),
+                                         .description =
+                                             "Differences with the intervals of their verdicts",
+                                         .x_label = axis,
+                                         .spans = spans,
+                                         .count = n,
+                                         .width = 1200,
+                                         .standalone = true },
+            out);
     }
     for (int i = 0; i < n; i++) {
         oa_text_free(&texts[i].name);
@@ -93,13 +102,15 @@ bool oa_evidence_intervals(const struct oa_judged *j, struct oa_text *out)
 /* ---- over the variants ---- */
 
 /* The scores of one attention; memory: 4 numbers a variant. */
-static void fill_series(const struct oa_judged *j, const char *attention, double *memory, struct oa_series *s)
+static void fill_series(const struct oa_judged *j, const char *attention, double *memory,
+                        struct oa_series *s)
 {
     int n = 0, most = j->experiment->variant_count;
     double *x = memory, *y = x + most, *low = y + most, *high = low + most;
     for (int v = 0; v < most; v++) {
         int entry = j->record[v] ? oa_record_entry(j->record[v], attention) : -1;
-        struct oa_estimate score = entry < 0 ? oa_estimate_of(NULL, 0) : oa_record_score(j->record[v], entry);
+        struct oa_estimate score =
+            entry < 0 ? oa_estimate_of(NULL, 0) : oa_record_score(j->record[v], entry);
         double half = isfinite(score.half) ? score.half : 0;
         if (score.n < 1)
             continue;
@@ -150,8 +161,8 @@ static const json_t *first_record(const struct oa_judged *j)
     return NULL;
 }
 
-static void draw_lines(const struct oa_judged *j, const char **names, struct oa_series *series, double *memory,
-                       struct oa_text *out)
+static void draw_lines(const struct oa_judged *j, const char **names, struct oa_series *series,
+                       double *memory, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
     struct oa_record_measure m = oa_record_measure(first_record(j));
@@ -167,16 +178,17 @@ static void draw_lines(const struct oa_judged *j, const char **names, struct oa_
         n += series[n].count > 0;
     }
     oa_svg_lines(
-        &(struct oa_line_chart){ .title = oa_claim_text(e, "title"),
-                                 .description = "Scores over the contests of the experiment, with 95 % intervals",
-                                 .x_label = oa_claim_text(e, "axis"),
-                                 .y_label = m.name,
-                                 .x_log = grows_by_factors(e),
-                                 .y_least = least,
-                                 .y_most = most,
-                                 .series = series,
-                                 .count = n,
-                                 .standalone = true },
+        &(struct oa_line_chart){
+            .title = oa_claim_text(e, "title"),
+            .description = "Scores over the comparisons of the experiment, with 95 % intervals",
+            .x_label = oa_claim_text(e, "axis"),
+            .y_label = m.name,
+            .x_log = grows_by_factors(e),
+            .y_least = least,
+            .y_most = most,
+            .series = series,
+            .count = n,
+            .standalone = true },
         out);
 }
 

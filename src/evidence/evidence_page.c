@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The page of evidence as Markdown: an overview, and for each experiment what was claimed, what was run, what it says.
+ * The page of evidence as Markdown: an overview, and for each experiment what was claimed, what was
+ * run, what it says.
  */
 #include "evidence/pages.h"
 
@@ -18,35 +19,45 @@ static const char head[] =
     "<!-- Made by `orthant evidence` from the folder of its runs: edit experiments/ instead. -->\n"
     "# Evidence: what was published, held against our own measurements\n"
     "\n"
-    "Each claim is an experiment in `experiments/`: a contest, and predictions that were written down before it was "
+    "Each claim is an experiment in `experiments/`: a comparison, and predictions that were "
+    "written down before it was "
     "run\n"
-    "(`declared.json` in its folder; a changed prediction or option is refused). Verdicts are the contests' own "
+    "(`declared.json` in its folder; a changed prediction or option is refused). Verdicts are the "
+    "comparisons' own "
     "statistics:\n"
-    "95 % for each contest's family of comparisons, by Holm's correction, or anytime-valid where seeds were added "
+    "95 % for each comparison's family of comparisons, by Holm's correction, or anytime-valid "
+    "where seeds were added "
     "until\n"
-    "questions were answered. Several experiments on one page are several chances to be wrong; nothing corrects for "
+    "questions were answered. Several experiments on one page are several chances to be wrong; "
+    "nothing corrects for "
     "that.\n"
-    "Speeds have a 95 % interval each, by the rounds in which a contest times its attentions in turn.\n"
+    "Speeds have a 95 % interval each, by the rounds in which a comparison times its attentions in "
+    "turn.\n"
     "\n"
-    "- **holds here**: every prediction was shown. **fails here**: the opposite of one was shown, or that the "
+    "- **holds here**: every prediction was shown. **fails here**: the opposite of one was shown, "
+    "or that the "
     "difference is\n"
     "  within the declared margin where one was predicted.\n"
-    "- **not resolved at this scale**: the runs do not say. **cannot be judged**: runs diverged, or do not differ by "
+    "- **not resolved at this scale**: the runs do not say. **cannot be judged**: runs diverged, "
+    "or do not differ by "
     "seed,\n"
-    "  or two attentions are as good as each other and neither was found better than the uniform average: where "
+    "  or two attentions are as good as each other and neither was found better than the uniform "
+    "average: where "
     "attention is\n"
     "  good for nothing, all are equal.\n"
     "\n"
-    "Models here are hundreds to thousands of times smaller than those of the papers, on a fraction of their data. "
+    "Models here are hundreds to thousands of times smaller than those of the papers, on a "
+    "fraction of their data. "
     "What\n"
     "fails here was not refuted for the paper's scale, and what holds here was not shown for it.\n"
     "\n";
 
 static void add_counts(const struct oa_judged *j, struct oa_text *out)
 {
-    static const enum oa_held order[] = { OA_HELD_HOLDS, OA_HELD_FAILS, OA_HELD_OPEN, OA_HELD_UNJUDGED,
-                                          OA_HELD_NOT_RUN };
-    static const char *const words[] = { "hold", "fail", "not resolved", "cannot be judged", "not run" };
+    static const enum oa_held order[] = { OA_HELD_HOLDS, OA_HELD_FAILS, OA_HELD_OPEN,
+                                          OA_HELD_UNJUDGED, OA_HELD_NOT_RUN };
+    static const char *const words[] = { "hold", "fail", "not resolved", "cannot be judged",
+                                         "not run" };
     bool some = false;
     for (int i = 0; i < 5; i++) {
         int n = oa_judged_count(j, order[i]);
@@ -61,15 +72,17 @@ static void add_counts(const struct oa_judged *j, struct oa_text *out)
 static void add_overview(const struct oa_judged *j, int count, struct oa_text *out)
 {
     char time[OA_NUMBER];
-    oa_text_printf(
-        out, "| claim | verdict | predictions | contests run | processor time |\n| :-- | :-- | :-- | --: | --: |\n");
+    oa_text_printf(out, "| claim | verdict | predictions | comparisons run | processor time |\n| "
+                        ":-- | :-- | :-- | --: | --: |\n");
     for (int i = 0; i < count; i++) {
         add_text(out, "| ", oa_claim_text(j[i].experiment, "title"), " ");
         oa_text_printf(out, "(`%s`) | %s | ", j[i].experiment->name, oa_judged_says(&j[i]));
         add_counts(&j[i], out);
-        oa_text_printf(out, " | %d of %d | %s |\n", oa_judged_records(&j[i]), j[i].experiment->variant_count,
-                       oa_judged_records(&j[i]) ? oa_number_seconds(time, oa_judged_cost(&j[i]).processor_seconds)
-                                                : "–");
+        oa_text_printf(out, " | %d of %d | %s |\n", oa_judged_records(&j[i]),
+                       j[i].experiment->variant_count,
+                       oa_judged_records(&j[i])
+                           ? oa_number_seconds(time, oa_judged_cost(&j[i]).processor_seconds)
+                           : "–");
     }
 }
 
@@ -95,8 +108,9 @@ static void add_cost(const struct oa_judged *j, struct oa_text *out)
 {
     char time[OA_NUMBER], flops[OA_NUMBER];
     struct oa_record_cost cost = oa_judged_cost(j);
-    oa_text_printf(out, "\nCost, with the tuning: %.0f runs, %s of processor time, %sFLOPs. ", cost.runs,
-                   oa_number_seconds(time, cost.processor_seconds), oa_number_si(flops, cost.flops));
+    oa_text_printf(out, "\nCost, with the tuning: %.0f runs, %s of processor time, %sFLOPs. ",
+                   cost.runs, oa_number_seconds(time, cost.processor_seconds),
+                   oa_number_si(flops, cost.flops));
 }
 
 static void add_declared(const struct oa_judged *j, struct oa_text *out)
@@ -106,7 +120,8 @@ static void add_declared(const struct oa_judged *j, struct oa_text *out)
     oa_text_printf(out, "Declared on %s. ", j->declared.date);
     json_array_foreach(j->declared.changed, i, name)
     {
-        oa_text_printf(out, "%s`%s`", i ? ", " : "**Changed since then**: ", json_string_value(name));
+        oa_text_printf(out, "%s`%s`",
+                       i ? ", " : "**Changed since then**: ", json_string_value(name));
     }
     oa_text_printf(out, "%s", i ? ". " : "");
 }
@@ -120,7 +135,8 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
     if (oa_evidence_intervals(j, &chart))
         oa_text_printf(out, "![Differences that were predicted](%s/%s.svg)\n\n", charts, e->name);
     if (oa_evidence_lines(j, &chart))
-        oa_text_printf(out, "![Scores over %s](%s/%s-over.svg)\n\n", oa_claim_text(e, "axis"), charts, e->name);
+        oa_text_printf(out, "![Scores over %s](%s/%s-over.svg)\n\n", oa_claim_text(e, "axis"),
+                       charts, e->name);
     oa_text_free(&chart);
     oa_evidence_predictions(j, out);
     oa_evidence_runs(j, out);
@@ -128,14 +144,16 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
         oa_evidence_numbers(j, out);
         add_cost(j, out);
     } else {
-        oa_text_printf(out, "%s", *j->declared.date ? "\nNo contest of it has ended. " : "\nNot run. ");
+        oa_text_printf(out, "%s",
+                       *j->declared.date ? "\nNo comparison of it has ended. " : "\nNot run. ");
     }
     if (*j->declared.date)
         add_declared(j, out);
     oa_text_printf(out, "`orthant evidence %s --data FOLDER` runs it.\n", e->name);
 }
 
-void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts, struct oa_text *out)
+void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts,
+                          struct oa_text *out)
 {
     oa_text_printf(out, "%s", head);
     add_overview(j, count, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of a page of evidence: predictions with their answers, what was run, and the numbers. */
+ * The tables of a page of evidence: predictions with their answers, what was run, and the numbers.
+ */
 #include "evidence/pages.h"
 
 #include <math.h>
@@ -59,8 +60,8 @@ static void add_speed(const struct oa_range *r, struct oa_text *out)
 {
     char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
     if (isfinite(r->low))
-        oa_text_printf(out, "%s times as fast (%s to %s)", oa_number(value, r->value, 3), oa_number(low, r->low, 3),
-                       oa_number(high, r->high, 3));
+        oa_text_printf(out, "%s times as fast (%s to %s)", oa_number(value, r->value, 3),
+                       oa_number(low, r->low, 3), oa_number(high, r->high, 3));
 }
 
 /* What was measured: a difference of scores, a speed, pairs. */
@@ -70,13 +71,14 @@ static void add_measured(const struct oa_judged *j, const struct oa_finding *f, 
     if (relation == OA_FASTER_THAN)
         add_speed(&f->speed, out);
     else if (relation == OA_SAME_AS)
-        oa_text_printf(out, "pairs: %d alike, %d opposed, %d not told in both", f->ranking.alike, f->ranking.opposed,
-                       f->ranking.open);
+        oa_text_printf(out, "pairs: %d alike, %d opposed, %d not told in both", f->ranking.alike,
+                       f->ranking.opposed, f->ranking.open);
     else
         add_score(j, f, out);
 }
 
-static void add_finding(const struct oa_judged *j, const struct oa_finding *f, struct oa_table *t, struct oa_text *text)
+static void add_finding(const struct oa_judged *j, const struct oa_finding *f, struct oa_table *t,
+                        struct oa_text *text)
 {
     bool run = f->held != OA_HELD_NOT_RUN;
     oa_table_cell(t, "%s", j->experiment->predictions[f->prediction].text);
@@ -96,7 +98,7 @@ static void add_finding(const struct oa_judged *j, const struct oa_finding *f, s
 void oa_evidence_predictions(const struct oa_judged *j, struct oa_text *out)
 {
     static const struct oa_column columns[] = {
-        { .title = "prediction" }, { .title = "contest" }, { .title = "difference" },
+        { .title = "prediction" }, { .title = "comparison" }, { .title = "difference" },
         { .title = "found" },      { .title = "verdict" },
     };
     struct oa_table t;
@@ -119,9 +121,10 @@ static void add_changes(const struct oa_experiment *e, struct oa_text *out)
         const char *key;
         json_t *value;
         bool some = false;
-        oa_text_printf(out, "%s`%s`: ", i ? "; " : "Contests: ", e->variants[i].name);
+        oa_text_printf(out, "%s`%s`: ", i ? "; " : "Comparisons: ", e->variants[i].name);
         if (e->variants[i].from >= 0) {
-            oa_text_printf(out, "runs start from those of `%s`", e->variants[e->variants[i].from].name);
+            oa_text_printf(out, "runs start from those of `%s`",
+                           e->variants[e->variants[i].from].name);
             some = true;
         }
         json_object_foreach(json_object_get(json_array_get(list, (size_t)i), "set"), key, value)
@@ -142,8 +145,9 @@ static void add_changes(const struct oa_experiment *e, struct oa_text *out)
 static void add_seeds(const struct oa_options *o, struct oa_text *out)
 {
     if (o->compare_until_resolved)
-        oa_text_printf(out, "%ld seeds from %ld on, and more, up to %ld, until every question is answered",
-                       o->compare_seeds, o->train_seed, o->compare_most_seeds);
+        oa_text_printf(
+            out, "%ld seeds from %ld on, and more, up to %ld, until every question is answered",
+            o->compare_seeds, o->train_seed, o->compare_most_seeds);
     else
         oa_text_printf(out, "%ld seeds from %ld on", o->compare_seeds, o->train_seed);
 }
@@ -174,10 +178,12 @@ static void add_budget(const struct oa_options *o, struct oa_text *out)
 void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out)
 {
     const struct oa_options *o = &j->experiment->variants[0].options;
-    oa_text_printf(out, "\nRun%s: task %s on `%s`, tokenizer %s; %ld layer%s, width %ld, %ld head%s, context %ld; ",
-                   oa_experiment_plain(j->experiment) ? "" : " (first contest)", o->data_task, o->data_train,
-                   o->data_tokenizer, o->model_layers, oa_plural(o->model_layers), o->model_width, o->model_heads,
-                   oa_plural(o->model_heads), o->model_context);
+    oa_text_printf(
+        out,
+        "\nRun%s: task %s on `%s`, tokenizer %s; %ld layer%s, width %ld, %ld head%s, context %ld; ",
+        oa_experiment_plain(j->experiment) ? "" : " (first comparison)", o->data_task,
+        o->data_train, o->data_tokenizer, o->model_layers, oa_plural(o->model_layers),
+        o->model_width, o->model_heads, oa_plural(o->model_heads), o->model_context);
     add_budget(o, out);
     add_seeds(o, out);
     add_statistics(o, out);
@@ -195,8 +201,9 @@ static const json_t *entry_of(const json_t *record, int entry)
 
 static const char *name_of(const json_t *entry)
 {
-    return json_is_true(json_object_get(entry, "floor")) ? "uniform baseline"
-                                                         : json_string_value(json_object_get(entry, "attention"));
+    return json_is_true(json_object_get(entry, "floor"))
+               ? "uniform baseline"
+               : json_string_value(json_object_get(entry, "attention"));
 }
 
 /* "lr=0.003"; nothing where nothing was tuned. */
@@ -220,7 +227,8 @@ static void add_tuned(const json_t *entry, struct oa_text *out)
         oa_text_printf(out, " (an end of what was tried)");
 }
 
-static void add_against(const json_t *record, int entry, int other, int decimals, struct oa_text *out)
+static void add_against(const json_t *record, int entry, int other, int decimals,
+                        struct oa_text *out)
 {
     if (other < 0 || other == entry)
         return;
@@ -232,25 +240,29 @@ static void add_against(const json_t *record, int entry, int other, int decimals
     oa_text_printf(out, " %s", oa_against_name(a.verdict));
 }
 
-static void add_entry(const struct oa_judged *j, int variant, int entry, struct oa_table *t, struct oa_text *text)
+static void add_entry(const struct oa_judged *j, int variant, int entry, struct oa_table *t,
+                      struct oa_text *text)
 {
     const json_t *record = j->record[variant], *e = entry_of(record, entry);
     const json_t *baseline = json_object_get(record, "baseline");
     struct oa_record_measure m = oa_record_measure(record);
     struct oa_estimate score = oa_record_score(record, entry);
     char number[OA_NUMBER];
-    oa_table_cell(t, "%s", oa_experiment_plain(j->experiment) ? "" : j->experiment->variants[variant].name);
+    oa_table_cell(t, "%s",
+                  oa_experiment_plain(j->experiment) ? "" : j->experiment->variants[variant].name);
     oa_table_cell(t, "%s", name_of(e));
     oa_text_printf(text, "%s", oa_number_fixed(number, score.mean, m.decimals));
     if (isfinite(score.half))
         oa_text_printf(text, " ±%s", oa_number_fixed(number, score.half, m.decimals));
     cell(t, text);
-    add_against(record, entry, json_is_integer(baseline) ? (int)json_integer_value(baseline) : -1, m.decimals, text);
+    add_against(record, entry, json_is_integer(baseline) ? (int)json_integer_value(baseline) : -1,
+                m.decimals, text);
     cell(t, text);
     add_against(record, entry, oa_record_entry(record, OA_CLAIMED_FLOOR), m.decimals, text);
     cell(t, text);
     oa_table_cell(t, "%d", oa_record_runs(record, entry));
-    oa_table_cell(t, "%s", oa_number_si(number, json_number_value(json_object_get(e, "trainable"))));
+    oa_table_cell(t, "%s",
+                  oa_number_si(number, json_number_value(json_object_get(e, "trainable"))));
     oa_table_cell(t, "%s", oa_number_si(number, json_number_value(json_object_get(e, "frozen"))));
     add_tuned(e, text);
     cell(t, text);
@@ -275,7 +287,8 @@ static bool same_measure(const struct oa_judged *j, int a, int b)
 {
     if (!j->record[a] || !j->record[b])
         return false;
-    struct oa_record_measure x = oa_record_measure(j->record[a]), y = oa_record_measure(j->record[b]);
+    struct oa_record_measure x = oa_record_measure(j->record[a]),
+                             y = oa_record_measure(j->record[b]);
     return strcmp(x.name, y.name) == 0 && strcmp(x.unit, y.unit) == 0;
 }
 
@@ -287,18 +300,19 @@ static bool first_with_measure(const struct oa_judged *j, int variant)
     return j->record[variant] != NULL;
 }
 
-/* "`one`, `two`: accuracy, differences in % points, more is better"; contests are named where they differ in it. */
+/* "`one`, `two`: accuracy, differences in % points, more is better"; comparisons are named where
+ * they differ in it. */
 static void add_measure(const struct oa_judged *j, int variant, bool several, struct oa_text *out)
 {
     struct oa_record_measure m = oa_record_measure(j->record[variant]);
     for (int v = variant; several && v < j->experiment->variant_count; v++)
         if (same_measure(j, v, variant))
             oa_text_printf(out, "%s`%s`", v > variant ? ", " : "", j->experiment->variants[v].name);
-    oa_text_printf(out, "%s%s%s%s, %s is better; ", several ? ": " : "", m.name, *m.unit ? ", differences in " : "",
-                   m.unit, m.higher ? "more" : "less");
+    oa_text_printf(out, "%s%s%s%s, %s is better; ", several ? ": " : "", m.name,
+                   *m.unit ? ", differences in " : "", m.unit, m.higher ? "more" : "less");
 }
 
-/* What each contest is about. */
+/* What each comparison is about. */
 static void add_measures(const struct oa_judged *j, struct oa_text *out)
 {
     int measures = 0;
@@ -308,16 +322,18 @@ static void add_measures(const struct oa_judged *j, struct oa_text *out)
     for (int v = 0; v < j->experiment->variant_count; v++)
         if (first_with_measure(j, v))
             add_measure(j, v, measures > 1, out);
-    oa_text_printf(out, "%s",
-                   measures ? "± is half of a 95 % interval over the seeds; of a difference, of the interval at "
-                              "the corrected level of its verdict.\n\n"
-                            : "");
+    oa_text_printf(
+        out, "%s",
+        measures
+            ? "± is half of a 95 % interval over the seeds; of a difference, of the interval at "
+              "the corrected level of its verdict.\n\n"
+            : "");
 }
 
 void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out)
 {
     static const struct oa_column columns[] = {
-        { .title = "contest" },
+        { .title = "comparison" },
         { .title = "attention" },
         { .title = "score", .right = true },
         { .title = "against the baseline", .right = true },

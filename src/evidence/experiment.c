@@ -13,7 +13,8 @@ const char *oa_claim_scalar(const json_t *node)
     return json_string_value(json_object_get(node, OA_YAML_TEXT));
 }
 
-enum oa_error oa_claim_refuse(oa_context *c, const struct oa_experiment *e, const json_t *at, const char *format, ...)
+enum oa_error oa_claim_refuse(oa_context *c, const struct oa_experiment *e, const json_t *at,
+                              const char *format, ...)
 {
     char sentence[2048];
     va_list arguments;
@@ -22,7 +23,8 @@ enum oa_error oa_claim_refuse(oa_context *c, const struct oa_experiment *e, cons
     va_end(arguments);
     const json_t *line = json_object_get(at, OA_YAML_LINE);
     if (json_is_integer(line))
-        return oa_fail(c, OA_ARGUMENT, "%s:%d: %s", e->path, (int)json_integer_value(line), sentence);
+        return oa_fail(c, OA_ARGUMENT, "%s:%d: %s", e->path, (int)json_integer_value(line),
+                       sentence);
     return oa_fail(c, OA_ARGUMENT, "%s: %s", e->path, sentence);
 }
 
@@ -38,7 +40,8 @@ enum oa_error oa_claim_pass_on(oa_context *c, const struct oa_experiment *e, con
     const char *why;
     if (oa_last_error(c, &why) == OA_NO_MEMORY)
         return OA_NO_MEMORY;
-    snprintf(sentence, sizeof sentence, "%.*s", (int)strcspn(why, "\n") < 1000 ? (int)strcspn(why, "\n") : 1000, why);
+    snprintf(sentence, sizeof sentence, "%.*s",
+             (int)strcspn(why, "\n") < 1000 ? (int)strcspn(why, "\n") : 1000, why);
     oa_clear_error(c);
     return oa_claim_refuse(c, e, at, "%s", sentence);
 }
@@ -83,22 +86,23 @@ static void list_keys(const char *const *keys, struct oa_text *out)
         oa_text_printf(out, "%s%s", out->length ? ", " : "", *keys);
 }
 
-static enum oa_error refuse_key(oa_context *c, const struct oa_experiment *e, const json_t *value, const char *where,
-                                const char *key, const char *const *keys, const char *const *more)
+static enum oa_error refuse_key(oa_context *c, const struct oa_experiment *e, const json_t *value,
+                                const char *where, const char *key, const char *const *keys,
+                                const char *const *more)
 {
     struct oa_text known;
     oa_text_init(&known, c);
     list_keys(keys, &known);
     list_keys(more, &known);
-    enum oa_error code = oa_claim_refuse(c, e, value, "%s has no member \"%.60s\"; there are %s", where, key,
-                                         known.s ? known.s : "none");
+    enum oa_error code = oa_claim_refuse(c, e, value, "%s has no member \"%.60s\"; there are %s",
+                                         where, key, known.s ? known.s : "none");
     oa_text_free(&known);
     return code;
 }
 
 /* A word that is spelled wrong must not be passed over. */
-static enum oa_error check_keys(oa_context *c, const struct oa_experiment *e, const char *where, json_t *map,
-                                const char *const *keys, const char *const *more)
+static enum oa_error check_keys(oa_context *c, const struct oa_experiment *e, const char *where,
+                                json_t *map, const char *const *keys, const char *const *more)
 {
     const char *key;
     json_t *value;
@@ -112,12 +116,13 @@ static enum oa_error check_keys(oa_context *c, const struct oa_experiment *e, co
     return OA_OK;
 }
 
-static enum oa_error check_texts(oa_context *c, const struct oa_experiment *e, const char *where, const json_t *map,
-                                 const char *const *keys)
+static enum oa_error check_texts(oa_context *c, const struct oa_experiment *e, const char *where,
+                                 const json_t *map, const char *const *keys)
 {
     for (; *keys; keys++)
         if (!*member(map, *keys))
-            return oa_claim_refuse(c, e, NULL, "%s.%s is missing: a text that says it", where, *keys);
+            return oa_claim_refuse(c, e, NULL, "%s.%s is missing: a text that says it", where,
+                                   *keys);
     return OA_OK;
 }
 
@@ -146,8 +151,8 @@ static enum oa_error check_claim(oa_context *c, const struct oa_experiment *e)
 /* ---- variants ---- */
 
 /* A list as the options have it: a line for each item. */
-static enum oa_error value_text(oa_context *c, const struct oa_experiment *e, const char *key, const json_t *value,
-                                struct oa_text *out)
+static enum oa_error value_text(oa_context *c, const struct oa_experiment *e, const char *key,
+                                const json_t *value, struct oa_text *out)
 {
     if (oa_claim_scalar(value))
         oa_text_printf(out, "%s", oa_claim_scalar(value));
@@ -158,13 +163,14 @@ static enum oa_error value_text(oa_context *c, const struct oa_experiment *e, co
         oa_text_printf(out, "%s%s", i ? "\n" : "", item);
     }
     if (!out->s)
-        return oa_claim_refuse(c, e, value, "%s has no value; a variant sets options to a text, a number or a list",
-                               key);
+        return oa_claim_refuse(
+            c, e, value, "%s has no value; a variant sets options to a text, a number or a list",
+            key);
     return oa_status(c);
 }
 
-static enum oa_error set_option(oa_context *c, const struct oa_experiment *e, const char *key, const json_t *value,
-                                struct oa_options *o)
+static enum oa_error set_option(oa_context *c, const struct oa_experiment *e, const char *key,
+                                const json_t *value, struct oa_options *o)
 {
     struct oa_text text;
     oa_text_init(&text, c);
@@ -175,7 +181,8 @@ static enum oa_error set_option(oa_context *c, const struct oa_experiment *e, co
     return code;
 }
 
-static enum oa_error set_options(oa_context *c, const struct oa_experiment *e, json_t *set, struct oa_options *o)
+static enum oa_error set_options(oa_context *c, const struct oa_experiment *e, json_t *set,
+                                 struct oa_options *o)
 {
     const char *key;
     json_t *value;
@@ -189,10 +196,12 @@ static enum oa_error set_options(oa_context *c, const struct oa_experiment *e, j
 static bool good_name(const char *name)
 {
     return *name && strlen(name) < 60 && name[0] != '.' &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == strlen(name);
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") ==
+               strlen(name);
 }
 
-static enum oa_error read_at(oa_context *c, const struct oa_experiment *e, const json_t *node, double *out)
+static enum oa_error read_at(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                             double *out)
 {
     const char *text = oa_claim_scalar(node);
     *out = NAN;
@@ -201,22 +210,26 @@ static enum oa_error read_at(oa_context *c, const struct oa_experiment *e, const
     return text && oa_parse_real(text, out) ? OA_OK : oa_claim_refuse(c, e, node, "at is a number");
 }
 
-static enum oa_error name_variant(oa_context *c, const struct oa_experiment *e, const json_t *node, int i)
+static enum oa_error name_variant(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                  int i)
 {
     struct oa_variant *v = &e->variants[i];
     const char *name = member(node, "name");
     if (!good_name(name))
-        return oa_claim_refuse(c, e, json_object_get(node, "name"),
-                               "variant %d needs a name of letters, digits, - and _; it is a folder's, too", i + 1);
+        return oa_claim_refuse(
+            c, e, json_object_get(node, "name"),
+            "variant %d needs a name of letters, digits, - and _; it is a folder's, too", i + 1);
     for (int k = 0; k < i; k++)
         if (strcmp(e->variants[k].name, name) == 0)
-            return oa_claim_refuse(c, e, json_object_get(node, "name"), "two variants are named %s", name);
+            return oa_claim_refuse(c, e, json_object_get(node, "name"), "two variants are named %s",
+                                   name);
     v->name = oa_copy_text(c, name);
     return oa_status(c);
 }
 
 /* The lines of compare.attentions in canonical form. */
-static enum oa_error read_attentions(oa_context *c, const struct oa_experiment *e, struct oa_variant *v)
+static enum oa_error read_attentions(oa_context *c, const struct oa_experiment *e,
+                                     struct oa_variant *v)
 {
     char lines[OA_OPTION_TEXT], *rest = NULL;
     snprintf(lines, sizeof lines, "%s", v->options.compare_attentions);
@@ -224,12 +237,13 @@ static enum oa_error read_attentions(oa_context *c, const struct oa_experiment *
     if (!v->attention)
         return OA_NO_MEMORY;
     for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        if (line[strspn(line, " ")] &&
-            oa_stacks_canonical(c, line, oa_options_stacks(&v->options), &v->attention[v->attentions++]) != OA_OK)
+        if (line[strspn(line, " ")] && oa_stacks_canonical(c, line, oa_options_stacks(&v->options),
+                                                           &v->attention[v->attentions++]) != OA_OK)
             return oa_claim_pass_on(c, e, NULL);
     if (v->attentions < 2)
-        return oa_claim_refuse(c, e, NULL, "compare.attentions names %d attentions; a claim compares at least two",
-                               v->attentions);
+        return oa_claim_refuse(
+            c, e, NULL, "compare.attentions names %d attentions; a claim compares at least two",
+            v->attentions);
     return OA_OK;
 }
 
@@ -247,22 +261,25 @@ static enum oa_error check_from(oa_context *c, const struct oa_experiment *e, co
 {
     const struct oa_variant *from = &e->variants[v->from];
     if (*v->options.train_init)
-        return oa_claim_refuse(c, e, node, "variant %s starts from %s: it cannot have train.init, too", v->name,
+        return oa_claim_refuse(c, e, node,
+                               "variant %s starts from %s: it cannot have train.init, too", v->name,
                                from->name);
     for (int i = 0; i < v->attentions; i++)
         if (!takes_part(from, v->attention[i]))
-            return oa_claim_refuse(c, e, node, "variant %s starts from %s, in which \"%s\" takes no part", v->name,
-                                   from->name, v->attention[i]);
+            return oa_claim_refuse(c, e, node,
+                                   "variant %s starts from %s, in which \"%s\" takes no part",
+                                   v->name, from->name, v->attention[i]);
     if (v->options.compare_floor && !takes_part(from, OA_UNIFORM_ATTENTION))
-        return oa_claim_refuse(
-            c, e, node,
-            "variant %s starts from %s, which has no floor to start from: give both compare.floor or "
-            "none",
-            v->name, from->name);
+        return oa_claim_refuse(c, e, node,
+                               "variant %s starts from %s, which has no floor to start from: give "
+                               "both compare.floor or "
+                               "none",
+                               v->name, from->name);
     return OA_OK;
 }
 
-static enum oa_error read_from(oa_context *c, const struct oa_experiment *e, const json_t *node, int i)
+static enum oa_error read_from(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                               int i)
 {
     struct oa_variant *v = &e->variants[i];
     if (!node)
@@ -272,8 +289,9 @@ static enum oa_error read_from(oa_context *c, const struct oa_experiment *e, con
         if (strcmp(e->variants[k].name, name) == 0)
             v->from = k;
     if (v->from < 0)
-        return oa_claim_refuse(c, e, node, "variant %s starts from \"%.60s\", and no variant before it has that name",
-                               v->name, name ? name : "");
+        return oa_claim_refuse(
+            c, e, node, "variant %s starts from \"%.60s\", and no variant before it has that name",
+            v->name, name ? name : "");
     return check_from(c, e, node, v);
 }
 
@@ -291,7 +309,8 @@ static enum oa_error read_variant(oa_context *c, const struct oa_experiment *e, 
     return read_from(c, e, json_object_get(node, "from"), i);
 }
 
-static enum oa_error read_variants(oa_context *c, struct oa_experiment *e, const struct oa_options *shared)
+static enum oa_error read_variants(oa_context *c, struct oa_experiment *e,
+                                   const struct oa_options *shared)
 {
     const json_t *list = json_object_get(e->claim, "variants");
     int count = list ? (int)json_array_size(list) : 1;

@@ -15,7 +15,8 @@ static int wanted(const struct dirent *d)
     return d->d_name[0] != '.' && n > 5 && strcmp(d->d_name + n - 5, ".yaml") == 0;
 }
 
-static enum oa_error read_one(oa_context *c, const char *folder, const char *name, struct oa_experiments *out)
+static enum oa_error read_one(oa_context *c, const char *folder, const char *name,
+                              struct oa_experiments *out)
 {
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, name));
@@ -34,8 +35,9 @@ enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_e
     *out = (struct oa_experiments){ 0 };
     int count = scandir(folder, &names, wanted, by_name);
     if (count < 0)
-        return oa_fail(c, OA_IO, "%s: cannot be read: %s; --experiments names the folder of the experiments", folder,
-                       strerror(errno));
+        return oa_fail(c, OA_IO,
+                       "%s: cannot be read: %s; --experiments names the folder of the experiments",
+                       folder, strerror(errno));
     out->at = oa_alloc(c, ((size_t)count + 1) * sizeof *out->at);
     enum oa_error e = oa_status(c);
     for (int i = 0; i < count; i++) {
@@ -62,12 +64,15 @@ void oa_experiments_free(struct oa_experiments *e)
 static enum oa_error refuse_missing(oa_context *c, const struct oa_experiment *e, const char *path)
 {
     return oa_fail(c, OA_IO,
-                   "%s: its data are not there: %s does not exist. It needs %s: %s (licence: %s). --data names the "
+                   "%s: its data are not there: %s does not exist. It needs %s: %s (licence: %s). "
+                   "--data names the "
                    "folder of the data",
-                   e->name, path, oa_claim_data(e, "name"), oa_claim_data(e, "get"), oa_claim_data(e, "licence"));
+                   e->name, path, oa_claim_data(e, "name"), oa_claim_data(e, "get"),
+                   oa_claim_data(e, "licence"));
 }
 
-/* What ships with the source, and what is given with its whole path, is not in the folder of the data. */
+/* What ships with the source, and what is given with its whole path, is not in the folder of the
+ * data. */
 static bool elsewhere(const char *name)
 {
     return *name == '/' || strncmp(name, "data/", 5) == 0;
@@ -88,11 +93,13 @@ static enum oa_error path_of(const struct files *f, const char *name, char out[O
     return OA_OK;
 }
 
-static const char *const file_options[] = { "data.train", "data.valid", "data.test", "data.tokenizer", "train.init" };
+static const char *const file_options[] = { "data.train", "data.valid", "data.test",
+                                            "data.tokenizer", "train.init" };
 enum { FILE_OPTIONS = sizeof file_options / sizeof *file_options };
 
 /* What an option names, in one text: with commas between them; nothing where it names no file. */
-static enum oa_error names_of(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *out)
+static enum oa_error names_of(oa_context *c, const struct oa_options *o, const char *key,
+                              struct oa_text *out)
 {
     size_t n = strlen(o->data_tokenizer);
     bool file = n > 5 && strcmp(o->data_tokenizer + n - 5, ".json") == 0;
@@ -102,7 +109,8 @@ static enum oa_error names_of(oa_context *c, const struct oa_options *o, const c
 
 /* use(name) for each. */
 static enum oa_error each_file(const struct files *f, const struct oa_options *o, const char *key,
-                               enum oa_error (*use)(const struct files *f, const char *name, void *argument),
+                               enum oa_error (*use)(const struct files *f, const char *name,
+                                                    void *argument),
                                void *argument)
 {
     struct oa_text names;
@@ -135,8 +143,9 @@ static enum oa_error place(const struct files *f, const char *key, struct oa_opt
     return code;
 }
 
-enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
-                                 const char *data, struct oa_options *out)
+enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
+                                 const struct oa_variant *v, const char *data,
+                                 struct oa_options *out)
 {
     struct files f = { c, e, data };
     *out = v->options;
@@ -147,7 +156,7 @@ enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, c
 
 /* ---- what they hold ---- */
 
-/* Of a run that others start from, its model; another contest says itself what its runs are. */
+/* Of a run that others start from, its model; another comparison says itself what its runs are. */
 static enum oa_error add_digest(const struct files *f, const char *name, void *argument)
 {
     json_t *out = argument;
@@ -164,7 +173,8 @@ static enum oa_error add_digest(const struct files *f, const char *name, void *a
     return OA_OK;
 }
 
-enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data, json_t *out)
+enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data,
+                                    json_t *out)
 {
     struct files f = { c, e, data };
     for (int v = 0; v < e->variant_count; v++)

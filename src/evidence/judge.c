@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What contests say of predictions. Within one contest its own statistics answer: against the baseline or the floor
- * where the prediction is about one of them, otherwise between the pair. Between two variants, which are contests of
- * their own, the seeds that both have are paired, and all such comparisons of the experiment are one family, corrected
- * by Holm, or where a contest may be looked at any number of times, of anytime-valid intervals.
+ * What comparisons say of predictions. Within one comparison its own statistics answer: against the
+ * baseline or the floor where the prediction is about one of them, otherwise between the pair.
+ * Between two variants, which are comparisons of their own, the seeds that both have are paired,
+ * and all such comparisons of the experiment are one family, corrected by Holm, or where a
+ * comparison may be looked at any number of times, of anytime-valid intervals.
  *
- * Two attentions that are as good as each other, of which none was found better than the uniform average, were not
- * compared at what attention does: the contest would have found as much of anything. That is no answer (assay
- * sensitivity: ICH guideline E10, 2000, 1.5).
+ * Two attentions that are as good as each other, of which none was found better than the uniform
+ * average, were not compared at what attention does: the comparison would have found as much of
+ * anything. That is no answer (assay sensitivity: ICH guideline E10, 2000, 1.5).
  *
- * Who trains faster, and whether two contests have the same order, is told by what else the records hold: the rounds in
- * which steps were timed, and what was found of each pair.
+ * Who trains faster, and whether two comparisons have the same order, is told by what else the
+ * records hold: the rounds in which steps were timed, and what was found of each pair.
  *
- * An experiment holds when all its predictions do, and fails when one of them fails; before all of them were run it is
- * neither.
+ * An experiment holds when all its predictions do, and fails when one of them fails; before all of
+ * them were run it is neither.
  */
 #include "evidence/evidence.h"
 
@@ -42,7 +43,8 @@ static bool as_good(const struct oa_against *a)
     return a->verdict == OA_AGAINST_EQUIVALENT || a->verdict == OA_AGAINST_IDENTICAL;
 }
 
-/* A difference that was found is not yet one that matters: the whole interval is beyond the margin. */
+/* A difference that was found is not yet one that matters: the whole interval is beyond the margin.
+ */
 static bool beyond(const struct oa_against *a, double margin)
 {
     return fabs(a->difference.mean) - a->difference.half > margin;
@@ -51,13 +53,16 @@ static bool beyond(const struct oa_against *a, double margin)
 static enum oa_held one_is(enum oa_against_verdict wanted, const struct oa_against *a)
 {
     bool other = a->verdict == OA_AGAINST_BETTER || a->verdict == OA_AGAINST_WORSE;
-    return a->verdict == wanted ? OA_HELD_HOLDS : other || as_good(a) ? OA_HELD_FAILS : OA_HELD_OPEN;
+    return a->verdict == wanted  ? OA_HELD_HOLDS
+           : other || as_good(a) ? OA_HELD_FAILS
+                                 : OA_HELD_OPEN;
 }
 
 enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, double margin)
 {
     bool better = a->verdict == OA_AGAINST_BETTER, worse = a->verdict == OA_AGAINST_WORSE;
-    if (a->verdict == OA_AGAINST_NONE || a->verdict == OA_AGAINST_UNJUDGED || a->verdict == OA_AGAINST_ONE_SEED)
+    if (a->verdict == OA_AGAINST_NONE || a->verdict == OA_AGAINST_UNJUDGED ||
+        a->verdict == OA_AGAINST_ONE_SEED)
         return OA_HELD_UNJUDGED;
     if (relation == OA_BETTER_THAN || relation == OA_WORSE_THAN)
         return one_is(relation == OA_BETTER_THAN ? OA_AGAINST_BETTER : OA_AGAINST_WORSE, a);
@@ -68,12 +73,13 @@ enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, d
 
 /* ---- findings ---- */
 
-static const struct oa_prediction *prediction_of(const struct oa_judged *j, const struct oa_finding *f)
+static const struct oa_prediction *prediction_of(const struct oa_judged *j,
+                                                 const struct oa_finding *f)
 {
     return &j->experiment->predictions[f->prediction];
 }
 
-/* Scores of two contests. */
+/* Scores of two comparisons. */
 static bool across(const struct oa_judged *j, const struct oa_finding *f)
 {
     return f->left != f->right && prediction_of(j, f)->relation != OA_SAME_AS;
@@ -89,15 +95,19 @@ static void list_findings(struct oa_judged *j)
         for (int v = 0; left < 0 && v < e->variant_count; v++)
             j->findings[j->count++] = (struct oa_finding){ .prediction = p, .left = v, .right = v };
         if (left >= 0)
-            j->findings[j->count++] = (struct oa_finding){ .prediction = p, .left = left, .right = right };
+            j->findings[j->count++] =
+                (struct oa_finding){ .prediction = p, .left = left, .right = right };
     }
 }
 
-/* Was the attention found better than the floor of its contest? Also true where there is no floor to ask. */
+/* Was the attention found better than the floor of its comparison? Also true where there is no
+ * floor to ask. */
 static bool attends(const json_t *record, const char *attention)
 {
-    int entry = oa_record_entry(record, attention), floor = oa_record_entry(record, OA_CLAIMED_FLOOR);
-    return floor < 0 || entry < 0 || oa_record_against(record, entry, floor).verdict == OA_AGAINST_BETTER;
+    int entry = oa_record_entry(record, attention),
+        floor = oa_record_entry(record, OA_CLAIMED_FLOOR);
+    return floor < 0 || entry < 0 ||
+           oa_record_against(record, entry, floor).verdict == OA_AGAINST_BETTER;
 }
 
 static enum oa_held held_of(const struct oa_judged *j, const struct oa_finding *f, double margin)
@@ -168,7 +178,8 @@ static void judge_within(struct oa_judged *j, struct oa_finding *f)
     f->against = oa_against_nothing();
     if (!record)
         return;
-    int a = oa_record_entry(record, p->left.attention), b = oa_record_entry(record, p->right.attention);
+    int a = oa_record_entry(record, p->left.attention),
+        b = oa_record_entry(record, p->right.attention);
     if (a >= 0 && b >= 0)
         f->against = oa_record_against(record, a, b);
     f->held = held_of(j, f, margin_of(j, f));
@@ -187,9 +198,10 @@ static double with_seed(const json_t *record, int entry, json_int_t seed)
     return INFINITY; /* it has no run of that seed */
 }
 
-/* Costs of one minus costs of the other, over the seeds that both have. A run that failed leaves no comparison: the
- * seeds that survive are no fair sample. */
-static struct oa_estimate paired(const json_t *left, int a, const json_t *right, int b, double *scratch)
+/* Costs of one minus costs of the other, over the seeds that both have. A run that failed leaves no
+ * comparison: the seeds that survive are no fair sample. */
+static struct oa_estimate paired(const json_t *left, int a, const json_t *right, int b,
+                                 double *scratch)
 {
     int n = 0;
     double sign = oa_record_measure(left).higher ? -1 : 1;
@@ -204,15 +216,16 @@ static struct oa_estimate paired(const json_t *left, int a, const json_t *right,
     return oa_estimate_of(scratch, n);
 }
 
-static enum oa_error compare_across(oa_context *c, const struct oa_judged *j, const struct oa_finding *f,
-                                    struct oa_against *out)
+static enum oa_error compare_across(oa_context *c, const struct oa_judged *j,
+                                    const struct oa_finding *f, struct oa_against *out)
 {
     const struct oa_prediction *p = prediction_of(j, f);
     const json_t *left = j->record[f->left], *right = j->record[f->right];
     *out = oa_against_nothing();
     if (!left || !right || strcmp(oa_record_measure(left).name, oa_record_measure(right).name) != 0)
         return OA_OK;
-    int a = oa_record_entry(left, p->left.attention), b = oa_record_entry(right, p->right.attention);
+    int a = oa_record_entry(left, p->left.attention),
+        b = oa_record_entry(right, p->right.attention);
     if (a < 0 || b < 0)
         return OA_OK;
     double *scratch = oa_alloc(c, ((size_t)oa_record_runs(left, a) + 1) * sizeof *scratch);
@@ -227,7 +240,8 @@ static bool any_looks(const struct oa_variant *v)
     return v->options.compare_until_resolved || v->options.compare_looks == OA_LOOKS_ANY;
 }
 
-/* Until all contests of the family have ended nothing is said: a correction over fewer would be too weak. */
+/* Until all comparisons of the family have ended nothing is said: a correction over fewer would be
+ * too weak. */
 static bool family_ready(const struct oa_judged *j, int *members, bool *looks)
 {
     *members = 0;
@@ -238,13 +252,14 @@ static bool family_ready(const struct oa_judged *j, int *members, bool *looks)
         if (!both_ended(j, f))
             return false;
         *members += 1;
-        *looks =
-            *looks || any_looks(&j->experiment->variants[f->left]) || any_looks(&j->experiment->variants[f->right]);
+        *looks = *looks || any_looks(&j->experiment->variants[f->left]) ||
+                 any_looks(&j->experiment->variants[f->right]);
     }
     return *members > 0;
 }
 
-static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool looks, struct oa_against *room)
+static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool looks,
+                                  struct oa_against *room)
 {
     int n = 0;
     double margin = 0;
@@ -279,11 +294,12 @@ static enum oa_error judge_across(oa_context *c, struct oa_judged *j)
 
 /* ---- all of it ---- */
 
-/* What was not run leaves the whole so. Then one that fails decides, one that cannot be judged, one that is open. */
+/* What was not run leaves the whole so. Then one that fails decides, one that cannot be judged, one
+ * that is open. */
 static enum oa_held together(enum oa_held a, enum oa_held b)
 {
-    static const enum oa_held order[] = { OA_HELD_NOT_RUN, OA_HELD_FAILS, OA_HELD_UNJUDGED, OA_HELD_OPEN,
-                                          OA_HELD_HOLDS };
+    static const enum oa_held order[] = { OA_HELD_NOT_RUN, OA_HELD_FAILS, OA_HELD_UNJUDGED,
+                                          OA_HELD_OPEN, OA_HELD_HOLDS };
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (a == order[i] || b == order[i])
             return order[i];
@@ -347,7 +363,8 @@ static enum oa_error judge_all(oa_context *c, struct oa_judged *j)
     return OA_OK;
 }
 
-enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder, struct oa_judged *out)
+enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder,
+                       struct oa_judged *out)
 {
     size_t variants = (size_t)e->variant_count, predictions = (size_t)e->prediction_count;
     *out = (struct oa_judged){ .experiment = e };

@@ -7,12 +7,14 @@
 
 /* "+0.0123 ±0.0045": of a difference, with a sign; "–" where there is none. */
 void oa_add_difference(const struct oa_estimate *e, int decimals, struct oa_text *out);
-/* The contest that a finding is read from, "small", or "small, large"; "" where there are no variants. */
+/* The comparison that a finding is read from, "small", or "small, large"; "" where there are no
+ * variants. */
 void oa_add_variants(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out);
 struct oa_record_measure oa_finding_measure(const struct oa_judged *j, const struct oa_finding *f);
 /* evidence_tables.c */
 void oa_evidence_predictions(const struct oa_judged *j, struct oa_text *out);
 void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out);
-void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out); /* what was run: data, shape, budget, seeds */
+void oa_evidence_runs(const struct oa_judged *j,
+                      struct oa_text *out); /* what was run: data, shape, budget, seeds */
 
 #endif

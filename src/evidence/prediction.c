@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A prediction as it is written: "random + softmax better than softmax", "softmax @ one-head worse than softmax @
- * eight", "linear faster than softmax", "ranking @ small same as ranking @ large". */
+ * A prediction as it is written: "random + softmax better than softmax", "softmax @ one-head worse
+ * than softmax @ eight", "linear faster than softmax", "ranking @ small same as ranking @ large".
+ */
 #include "evidence/reading.h"
 
 #include "tasks/tasks.h"
@@ -81,7 +82,8 @@ static enum oa_error take_variant(oa_context *c, const struct oa_experiment *e, 
         return OA_NO_MEMORY;
     out->variant = find_variant(e, name);
     enum oa_error code =
-        out->variant >= 0 ? OA_OK : oa_claim_refuse(c, e, node, "there is no variant named \"%s\"", name);
+        out->variant >= 0 ? OA_OK
+                          : oa_claim_refuse(c, e, node, "there is no variant named \"%s\"", name);
     oa_free(name);
     *mark = 0;
     return code;
@@ -102,7 +104,8 @@ bool oa_variant_has(const struct oa_variant *v, const char *attention)
     return false;
 }
 
-static enum oa_error make_canonical(oa_context *c, const struct oa_variant *v, struct oa_claimed *out)
+static enum oa_error make_canonical(oa_context *c, const struct oa_variant *v,
+                                    struct oa_claimed *out)
 {
     char *text = cut(c, out->attention, strlen(out->attention));
     oa_free(out->attention);
@@ -118,13 +121,13 @@ static enum oa_error refuse_absent(oa_context *c, const struct oa_experiment *e,
                                    const struct oa_variant *v, const char *attention)
 {
     bool plain = oa_experiment_plain(e), floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
-    return oa_claim_refuse(c, e, node, "\"%s\" takes no part in the contest%s%s: %s", attention,
+    return oa_claim_refuse(c, e, node, "\"%s\" takes no part in the comparison%s%s: %s", attention,
                            plain ? "" : " of the variant ", plain ? "" : v->name,
                            floor ? "compare.floor is off" : "compare.attentions does not have it");
 }
 
-static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, const json_t *node, char *text,
-                               struct oa_claimed *out)
+static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                               char *text, struct oa_claimed *out)
 {
     out->attention = text;
     if (!text)
@@ -146,18 +149,21 @@ static double margin_of(const struct oa_experiment *e, const struct oa_claimed *
 
 static bool against_floor(const struct oa_prediction *p)
 {
-    return strcmp(p->left.attention, OA_CLAIMED_FLOOR) == 0 || strcmp(p->right.attention, OA_CLAIMED_FLOOR) == 0;
+    return strcmp(p->left.attention, OA_CLAIMED_FLOOR) == 0 ||
+           strcmp(p->right.attention, OA_CLAIMED_FLOOR) == 0;
 }
 
-/* A ranking is compared with one of another contest, and with nothing else. */
+/* A ranking is compared with one of another comparison, and with nothing else. */
 static enum oa_error check_ranking(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                    const struct oa_prediction *p)
 {
     bool ranked = p->relation == OA_SAME_AS, left = is_ranking(p->left.attention);
-    if (left != ranked || is_ranking(p->right.attention) != ranked || (ranked && p->left.variant < 0))
-        return oa_claim_refuse(c, e, node,
-                               "\"same as\" is about the order of the attentions in two variants: write ranking @ ONE "
-                               "same as ranking @ ANOTHER");
+    if (left != ranked || is_ranking(p->right.attention) != ranked ||
+        (ranked && p->left.variant < 0))
+        return oa_claim_refuse(
+            c, e, node,
+            "\"same as\" is about the order of the attentions in two variants: write ranking @ ONE "
+            "same as ranking @ ANOTHER");
     return OA_OK;
 }
 
@@ -166,11 +172,12 @@ static enum oa_error check_speed(oa_context *c, const struct oa_experiment *e, c
 {
     if (p->relation == OA_FASTER_THAN && p->left.variant != p->right.variant)
         return oa_claim_refuse(c, e, node,
-                               "steps are timed side by side within a contest: name the same variant on both sides");
+                               "steps are timed side by side within a comparison: name the same "
+                               "variant on both sides");
     return OA_OK;
 }
 
-/* Of scores, between two contests. */
+/* Of scores, between two comparisons. */
 static bool across(const struct oa_prediction *p)
 {
     return p->left.variant != p->right.variant && p->relation != OA_SAME_AS;
@@ -184,9 +191,10 @@ static enum oa_error check_family(oa_context *c, const struct oa_experiment *e, 
         alike = alike && (!across(before) || margin_of(e, &before->left) == margin_of(e, &p->left));
     if (alike || !across(p))
         return OA_OK;
-    return oa_claim_refuse(c, e, node,
-                           "what is compared between variants is judged together: give those that are one "
-                           "compare.margin");
+    return oa_claim_refuse(
+        c, e, node,
+        "what is compared between variants is judged together: give those that are one "
+        "compare.margin");
 }
 
 /* ---- beside the others ---- */
@@ -196,9 +204,11 @@ enum { BETTER = 1, AS_GOOD = 2, WORSE = 4 };
 
 static int outcomes(enum oa_relation r)
 {
-    static const int of[] = { [OA_BETTER_THAN] = BETTER, [OA_WORSE_THAN] = WORSE,
-                              [OA_AS_GOOD_AS] = AS_GOOD, [OA_AT_LEAST_AS_GOOD_AS] = BETTER | AS_GOOD,
-                              [OA_FASTER_THAN] = BETTER, [OA_SAME_AS] = AS_GOOD };
+    static const int of[] = {
+        [OA_BETTER_THAN] = BETTER, [OA_WORSE_THAN] = WORSE,
+        [OA_AS_GOOD_AS] = AS_GOOD, [OA_AT_LEAST_AS_GOOD_AS] = BETTER | AS_GOOD,
+        [OA_FASTER_THAN] = BETTER, [OA_SAME_AS] = AS_GOOD
+    };
     return of[r];
 }
 
@@ -211,9 +221,11 @@ static int turned(int outcomes)
 static bool meet(const struct oa_claimed *a, const struct oa_claimed *b, const struct oa_claimed *c,
                  const struct oa_claimed *d)
 {
-    bool each = (a->variant < 0 && c->variant == d->variant) || (c->variant < 0 && a->variant == b->variant);
+    bool each = (a->variant < 0 && c->variant == d->variant) ||
+                (c->variant < 0 && a->variant == b->variant);
     bool same = a->variant == c->variant && b->variant == d->variant;
-    return (each || same) && strcmp(a->attention, c->attention) == 0 && strcmp(b->attention, d->attention) == 0;
+    return (each || same) && strcmp(a->attention, c->attention) == 0 &&
+           strcmp(b->attention, d->attention) == 0;
 }
 
 /* The outcomes of `before` as p would have them said; 0: it is about something else. */
@@ -223,22 +235,26 @@ static int outcomes_beside(const struct oa_prediction *before, const struct oa_p
         return 0;
     if (meet(&before->left, &before->right, &p->left, &p->right))
         return outcomes(before->relation);
-    return meet(&before->left, &before->right, &p->right, &p->left) ? turned(outcomes(before->relation)) : 0;
+    return meet(&before->left, &before->right, &p->right, &p->left)
+               ? turned(outcomes(before->relation))
+               : 0;
 }
 
-/* Predictions are counted on the page: one that is made twice counts twice, and of two that exclude each other one
- * always fails. */
+/* Predictions are counted on the page: one that is made twice counts twice, and of two that exclude
+ * each other one always fails. */
 static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                   const struct oa_prediction *p)
 {
     for (const struct oa_prediction *before = e->predictions; before < p; before++) {
         int there = outcomes_beside(before, p), here = outcomes(p->relation);
         if (there == here)
-            return oa_claim_refuse(c, e, node, "\"%s\" says what \"%s\" says, too: leave one of them out", p->text,
-                                   before->text);
+            return oa_claim_refuse(c, e, node,
+                                   "\"%s\" says what \"%s\" says, too: leave one of them out",
+                                   p->text, before->text);
         if (there && !(there & here))
-            return oa_claim_refuse(c, e, node, "\"%s\" and \"%s\" cannot both hold: leave one of them out", p->text,
-                                   before->text);
+            return oa_claim_refuse(c, e, node,
+                                   "\"%s\" and \"%s\" cannot both hold: leave one of them out",
+                                   p->text, before->text);
     }
     return OA_OK;
 }
@@ -249,30 +265,34 @@ static enum oa_error check(oa_context *c, const struct oa_experiment *e, const j
     bool equal = p->relation == OA_AS_GOOD_AS || p->relation == OA_AT_LEAST_AS_GOOD_AS;
     OA_TRY(check_ranking(c, e, node, p));
     if ((p->left.variant < 0) != (p->right.variant < 0))
-        return oa_claim_refuse(c, e, node, "one side names a variant: name one on both sides, or on none");
+        return oa_claim_refuse(c, e, node,
+                               "one side names a variant: name one on both sides, or on none");
     if (p->left.variant == p->right.variant && strcmp(p->left.attention, p->right.attention) == 0)
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
     OA_TRY(check_speed(c, e, node, p));
     OA_TRY(check_family(c, e, node, p));
     if (equal && against_floor(p))
-        return oa_claim_refuse(c, e, node, "against the floor there are better than and worse than: it has no margin");
+        return oa_claim_refuse(
+            c, e, node, "against the floor there are better than and worse than: it has no margin");
     if (equal && !(margin_of(e, &p->left) > 0))
-        return oa_claim_refuse(c, e, node, "\"%s\" needs compare.margin: within what is a difference none?",
+        return oa_claim_refuse(c, e, node,
+                               "\"%s\" needs compare.margin: within what is a difference none?",
                                oa_relation_words(p->relation));
     return check_others(c, e, node, p);
 }
 
 /* text: with single blanks. */
-static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, const json_t *node, const char *text,
-                                struct oa_prediction *out)
+static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                const char *text, struct oa_prediction *out)
 {
     size_t length;
     const char *at = find_relation(text, &out->relation, &length);
     if (!at)
-        return oa_claim_refuse(c, e, node,
-                               "\"%.200s\" is no prediction: write ATTENTION better than, worse than, as good as, at "
-                               "least as good as or faster than ATTENTION, or ranking @ ONE same as ranking @ ANOTHER",
-                               text);
+        return oa_claim_refuse(
+            c, e, node,
+            "\"%.200s\" is no prediction: write ATTENTION better than, worse than, as good as, at "
+            "least as good as or faster than ATTENTION, or ranking @ ONE same as ranking @ ANOTHER",
+            text);
     OA_TRY(read_side(c, e, node, cut(c, text, (size_t)(at - text)), &out->left));
     OA_TRY(read_side(c, e, node, cut(c, at + length, strlen(at + length)), &out->right));
     return check(c, e, node, out);

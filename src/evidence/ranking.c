@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Do two contests have the same order? Means always have one, so what counts is what each contest found of a pair by
- * its own statistics. Kendall (1938, doi:10.2307/2332226) counts pairs in the same way: alike and opposed; but a pair
- * that was not told in both is neither.
+ * Do two comparisons have the same order? Means always have one, so what counts is what each
+ * comparison found of a pair by its own statistics. Kendall (1938, doi:10.2307/2332226) counts
+ * pairs in the same way: alike and opposed; but a pair that was not told in both is neither.
  */
 #include "evidence/evidence.h"
 
@@ -28,11 +28,13 @@ static void count_pair(int left, int right, struct oa_ranking *out)
         out->open++;
 }
 
-struct oa_ranking oa_rankings(const json_t *left, const json_t *right, char *const *attention, int count)
+struct oa_ranking oa_rankings(const json_t *left, const json_t *right, char *const *attention,
+                              int count)
 {
     struct oa_ranking sum = { 0 };
     for (int b = 1; b < count; b++)
         for (int a = 0; a < b; a++)
-            count_pair(order_of(left, attention[a], attention[b]), order_of(right, attention[a], attention[b]), &sum);
+            count_pair(order_of(left, attention[a], attention[b]),
+                       order_of(right, attention[a], attention[b]), &sum);
     return sum;
 }

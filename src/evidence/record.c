@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The record of a contest: its results.json (docs/results.md) without what pages of evidence do not show, under a seal.
- * So a page can be made again from small files, without the data and without the runs.
+ * The record of a comparison: its results.json (docs/results.md) without what pages of evidence do
+ * not show, under a seal. So a page can be made again from small files, without the data and
+ * without the runs.
  */
 #include "base/json_read.h"
 #include "base/seal.h"
@@ -12,9 +13,10 @@
 
 /* ---- the file ---- */
 
-static const char remedy[] = "remove it; the contest's own files make it again";
+static const char remedy[] = "remove it; the comparison's own files make it again";
 
-static enum oa_error record_path(oa_context *c, const char *folder, const struct oa_variant *v, char out[OA_PATH])
+static enum oa_error record_path(oa_context *c, const char *folder, const struct oa_variant *v,
+                                 char out[OA_PATH])
 {
     char name[80];
     snprintf(name, sizeof name, "%s.json", v->name);
@@ -75,7 +77,8 @@ enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_
 
 bool oa_record_complete(const json_t *record, const struct oa_options *o)
 {
-    const char *ending = json_string_value(json_object_get(json_object_get(record, "until_resolved"), "ending"));
+    const char *ending =
+        json_string_value(json_object_get(json_object_get(record, "until_resolved"), "ending"));
     json_int_t seeds = json_integer_value(json_object_get(record, "seeds"));
     if (!ending)
         return seeds >= o->compare_seeds;
@@ -129,8 +132,10 @@ struct oa_record_measure oa_record_measure(const json_t *record)
         return (struct oa_record_measure){ .name = "loss", .unit = "nats a token", .decimals = 4 };
     return (struct oa_record_measure){ .name = json_string_value(json_object_get(m, "name")),
                                        .unit = difference_unit(m),
-                                       .decimals = (int)json_integer_value(json_object_get(m, "decimals")),
-                                       .higher = json_is_true(json_object_get(m, "higher_is_better")) };
+                                       .decimals =
+                                           (int)json_integer_value(json_object_get(m, "decimals")),
+                                       .higher =
+                                           json_is_true(json_object_get(m, "higher_is_better")) };
 }
 
 static double real(const json_t *object, const char *key)
@@ -141,7 +146,8 @@ static double real(const json_t *object, const char *key)
 
 static struct oa_estimate estimate(const json_t *object)
 {
-    struct oa_estimate e = { .n = (int)json_integer_value(json_object_get(object, "n")), .mean = real(object, "mean") };
+    struct oa_estimate e = { .n = (int)json_integer_value(json_object_get(object, "n")),
+                             .mean = real(object, "mean") };
     e.sd = real(object, "sd");
     e.half = real(object, "high") - e.mean;
     return e;
@@ -176,7 +182,7 @@ double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
                               : real(json_object_get(r, "scores"), oa_record_measure(record).name);
 }
 
-/* ---- what the contest said ---- */
+/* ---- what the comparison said ---- */
 
 static enum oa_against_verdict verdict_of(const char *name)
 {
@@ -186,7 +192,8 @@ static enum oa_against_verdict verdict_of(const char *name)
     return OA_AGAINST_NONE;
 }
 
-/* The comparisons that were judged together: with the baseline or the floor (key), or all pairs (NULL). */
+/* The comparisons that were judged together: with the baseline or the floor (key), or all pairs
+ * (NULL). */
 static const json_t *member_of(const json_t *record, const char *key, size_t i)
 {
     if (!key)
@@ -200,14 +207,17 @@ static double raw_p(const json_t *member, bool equivalence, double margin)
     return equivalence ? oa_equivalence_test(&e, margin) : real(member, "p");
 }
 
-/* The level at which Holm's procedure judged it (statistics.h: oa_holm_levels), for records that do not say it. */
-static double level_in(const json_t *record, const char *key, const json_t *object, bool equivalence, double margin)
+/* The level at which Holm's procedure judged it (statistics.h: oa_holm_levels), for records that do
+ * not say it. */
+static double level_in(const json_t *record, const char *key, const json_t *object,
+                       bool equivalence, double margin)
 {
     static const double level = 0.05;
     const char *adjusted = equivalence ? "p_equivalence" : "p_holm";
     double own = raw_p(object, equivalence, margin);
     int left = 0, open = 0;
-    for (size_t i = 0; i < json_array_size(json_object_get(record, key ? "entries" : "pairs")); i++) {
+    for (size_t i = 0; i < json_array_size(json_object_get(record, key ? "entries" : "pairs"));
+         i++) {
         const json_t *member = member_of(record, key, i);
         left += isfinite(real(member, adjusted)) && raw_p(member, equivalence, margin) >= own;
         open += real(member, adjusted) >= level;
@@ -215,15 +225,19 @@ static double level_in(const json_t *record, const char *key, const json_t *obje
     return isfinite(own) ? level / (real(object, adjusted) < level ? left : open) : NAN;
 }
 
-/* The interval that belongs to the verdict (report.h), as records have it, or as those from before had it been made. */
-static void set_recorded_interval(const json_t *record, const char *key, const json_t *object, struct oa_against *a)
+/* The interval that belongs to the verdict (report.h), as records have it, or as those from before
+ * had it been made. */
+static void set_recorded_interval(const json_t *record, const char *key, const json_t *object,
+                                  struct oa_against *a)
 {
     const json_t *interval = json_object_get(object, "interval");
     const char *looks = json_string_value(json_object_get(record, "looks"));
-    bool uniform = key && strcmp(key, "floor") == 0, any_look = looks && strcmp(looks, "any") == 0 && !uniform;
+    bool uniform = key && strcmp(key, "floor") == 0,
+         any_look = looks && strcmp(looks, "any") == 0 && !uniform;
     double margin = uniform ? 0 : real(record, "margin");
     a->level = NAN;
-    a->half = json_is_object(interval) ? real(interval, "high") - a->difference.mean : a->difference.half;
+    a->half =
+        json_is_object(interval) ? real(interval, "high") - a->difference.mean : a->difference.half;
     if (interval || any_look)
         return;
     double test = level_in(record, key, object, false, margin);
@@ -237,7 +251,8 @@ static void set_recorded_interval(const json_t *record, const char *key, const j
 
 static struct oa_against against(const json_t *record, const char *key, const json_t *object)
 {
-    struct oa_against a = { .verdict = verdict_of(json_string_value(json_object_get(object, "verdict"))),
+    struct oa_against a = { .verdict =
+                                verdict_of(json_string_value(json_object_get(object, "verdict"))),
                             .difference = estimate(json_object_get(object, "difference")),
                             .p = real(object, "p"),
                             .holm = real(object, "p_holm"),

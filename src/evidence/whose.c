@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose a record is. A seal says that a file is whole, and nothing of what it is about: a record that was copied from
- * another variant, another experiment or another declaration would be shown under a wrong name. So a record says which
- * variant it is of and has the SHA-256 of the declared.json that it was made under, and the options of its contest are
- * held against those that were declared.
+ * Whose a record is. A seal says that a file is whole, and nothing of what it is about: a record
+ * that was copied from another variant, another experiment or another declaration would be shown
+ * under a wrong name. So a record says which variant it is of and has the SHA-256 of the
+ * declared.json that it was made under, and the options of its comparison are held against those
+ * that were declared.
  */
 #include "base/seal.h"
 #include "evidence/reading.h"
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char remedy[] =
-    "put the right file in its place, or remove it, so that the contest's own files make it again";
+static const char remedy[] = "put the right file in its place, or remove it, so that the "
+                             "comparison's own files make it again";
 
 /* ---- options ---- */
 
@@ -69,7 +70,8 @@ struct three {
     json_t *declared, *usual; /* what an older program did not record did what its default does */
 };
 
-static bool differs(const struct oa_variant *v, const struct three *s, const struct oa_option_row *row)
+static bool differs(const struct oa_variant *v, const struct three *s,
+                    const struct oa_option_row *row)
 {
     char key[96];
     snprintf(key, sizeof key, "%s.%s", row->section, row->name);
@@ -79,7 +81,7 @@ static bool differs(const struct oa_variant *v, const struct three *s, const str
     return !same_value(recorded ? recorded : option_in(s->usual, row), option_in(s->declared, row));
 }
 
-/* With the contest that it starts from in the place of a run. */
+/* With the comparison that it starts from in the place of a run. */
 static struct oa_options declared_options(const struct oa_experiment *e, const struct oa_variant *v)
 {
     struct oa_options o = v->options;
@@ -88,20 +90,23 @@ static struct oa_options declared_options(const struct oa_experiment *e, const s
     return o;
 }
 
-static enum oa_error check_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
-                                   const char *path, const json_t *record)
+static enum oa_error check_options(oa_context *c, const struct oa_experiment *e,
+                                   const struct oa_variant *v, const char *path,
+                                   const json_t *record)
 {
     const struct oa_option_row *row, *other = NULL;
     struct oa_options said = declared_options(e, v), plain;
     oa_options_default(&plain);
-    struct three s = { json_object_get(record, "options"), sections_of(c, &said), sections_of(c, &plain) };
+    struct three s = { json_object_get(record, "options"), sections_of(c, &said),
+                       sections_of(c, &plain) };
     for (int i = 0; (row = oa_option_at(i)) && !other; i++)
         other = differs(v, &s, row) ? row : NULL;
     json_decref(s.declared);
     json_decref(s.usual);
     OA_TRY(oa_status(c));
     return !other ? OA_OK
-                  : oa_fail(c, OA_FORMAT, "%s is of a contest with another %s.%s than was declared; %s", path,
+                  : oa_fail(c, OA_FORMAT,
+                            "%s is of a comparison with another %s.%s than was declared; %s", path,
                             other->section, other->name, remedy);
 }
 
@@ -117,15 +122,19 @@ static enum oa_error declaration_digest(oa_context *c, const char *folder, char 
     return OA_OK;
 }
 
-/* Records of versions that did not say their declaration have a date, and declarations of that time no digests. */
+/* Records of versions that did not say their declaration have a date, and declarations of that time
+ * no digests. */
 static bool may_be_older(const json_t *record, const json_t *declared)
 {
     const char *day = json_string_value(json_object_get(declared, "date"));
-    const char *made = json_string_value(json_object_get(json_object_get(record, "machine"), "date"));
-    return !json_object_get(declared, "data") && day && made && strncmp(made, day, strlen(day)) >= 0;
+    const char *made =
+        json_string_value(json_object_get(json_object_get(record, "machine"), "date"));
+    return !json_object_get(declared, "data") && day && made &&
+           strncmp(made, day, strlen(day)) >= 0;
 }
 
-static enum oa_error check_older(oa_context *c, const char *folder, const json_t *record, bool *good)
+static enum oa_error check_older(oa_context *c, const char *folder, const json_t *record,
+                                 bool *good)
 {
     char path[OA_PATH];
     json_t *declared;
@@ -136,7 +145,8 @@ static enum oa_error check_older(oa_context *c, const char *folder, const json_t
     return OA_OK;
 }
 
-static enum oa_error check_declaration(oa_context *c, const char *folder, const char *path, const json_t *record)
+static enum oa_error check_declaration(oa_context *c, const char *folder, const char *path,
+                                       const json_t *record)
 {
     const char *said = json_string_value(json_object_get(record, "declared"));
     char is[80];
@@ -148,15 +158,18 @@ static enum oa_error check_declaration(oa_context *c, const char *folder, const 
         OA_TRY(check_older(c, folder, record, &good));
     return good ? OA_OK
                 : oa_fail(c, OA_FORMAT,
-                          "%s was not made under the declared.json beside it: either of them comes from elsewhere, or "
-                          "was made anew after the runs; put back the right ones, or give another --out, so that all "
+                          "%s was not made under the declared.json beside it: either of them comes "
+                          "from elsewhere, or "
+                          "was made anew after the runs; put back the right ones, or give another "
+                          "--out, so that all "
                           "of it is run anew",
                           path);
 }
 
 /* ---- both ---- */
 
-enum oa_error oa_record_claim(oa_context *c, const char *folder, const struct oa_variant *v, json_t *record)
+enum oa_error oa_record_claim(oa_context *c, const char *folder, const struct oa_variant *v,
+                              json_t *record)
 {
     char digest[80];
     OA_TRY(declaration_digest(c, folder, digest));
@@ -171,7 +184,7 @@ enum oa_error oa_record_check(oa_context *c, const char *folder, const struct oa
     const char *of = json_string_value(json_object_get(record, "variant"));
     OA_TRY(oa_declared_at_all(c, e, folder, path));
     if (of && strcmp(of, v->name) != 0)
-        return oa_fail(c, OA_FORMAT, "%s is of the contest %s; %s", path, of, remedy);
+        return oa_fail(c, OA_FORMAT, "%s is of the comparison %s; %s", path, of, remedy);
     OA_TRY(check_options(c, e, v, path, record));
     return check_declaration(c, folder, path, record);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `orthant explain` and `orthant list`: what an attention is, in words and numbers, at the shape of a model. Everything
- * comes from the tables of the mechanisms and from layers that are opened on the counting device.
+ * `orthant explain` and `orthant list`: what an attention is, in words and numbers, at the shape of
+ * a model. Everything comes from the tables of the mechanisms and from layers that are opened on
+ * the counting device.
  */
 #include "explain/explain.h"
 #include "attention/language/language.h"
@@ -12,7 +13,9 @@
 #define COLUMNS 100
 #define MARGIN 14 /* where the text of a labelled line begins */
 
-/* ---- facts ----------------------------------------------------------------------------------------------------- */
+/* ---- facts
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 const char *oa_mode_name(enum oa_mode m)
 {
@@ -58,7 +61,8 @@ static void choose_shape(struct oa_shown *s, const struct oa_options *o)
     s->shape.bias = o->model_bias;
 }
 
-enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_options *o, struct oa_shown *out)
+enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_options *o,
+                           struct oa_shown *out)
 {
     *out = (struct oa_shown){ .context = c };
     OA_TRY(oa_rig_open(c, spec, OA_PRECISION_F32, true, &out->rig));
@@ -66,10 +70,11 @@ enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_opti
     return oa_status(c);
 }
 
-enum oa_error oa_show_stack(const struct oa_stack_specs *stacks, enum oa_stack_role role, const struct oa_options *o,
-                            oa_context *c, struct oa_shown *out)
+enum oa_error oa_show_stack(const struct oa_stack_specs *stacks, enum oa_stack_role role,
+                            const struct oa_options *o, oa_context *c, struct oa_shown *out)
 {
-    static const enum oa_mode modes[OA_STACK_ROLES] = { OA_MODE_BOTH, OA_MODE_CAUSAL, OA_MODE_CROSS };
+    static const enum oa_mode modes[OA_STACK_ROLES] = { OA_MODE_BOTH, OA_MODE_CAUSAL,
+                                                        OA_MODE_CROSS };
     struct oa_text text;
     oa_text_init(&text, c);
     oa_spec_print(&stacks->spec[role], &text);
@@ -85,7 +90,8 @@ enum oa_error oa_show_stacks(oa_context *c, const char *text, struct oa_stack_sp
     *out = (struct oa_stack_specs){ 0 };
     if (!oa_begins_with_label(&(struct oa_reader){ .context = c, .text = text }))
         return OA_OK;
-    return oa_stacks_parse(c, text, (1u << OA_STACK_ROLES) - 1, out) == OA_OK ? OA_OK : oa_fail_as_named(c);
+    return oa_stacks_parse(c, text, (1u << OA_STACK_ROLES) - 1, out) == OA_OK ? OA_OK
+                                                                              : oa_fail_as_named(c);
 }
 
 void oa_show_close(struct oa_shown *s)
@@ -153,7 +159,8 @@ bool oa_show_option(const struct oa_atom *a, int i, struct oa_text *out, bool *i
         oa_text_printf(out, "auto");
     else if (row->kind == OA_VALUE_FLAG)
         oa_text_printf(out, "%s", v->number > 0 ? "yes" : "no");
-    else if (row->kind == OA_VALUE_CHOICE && oa_choice_word(row->choices, (int)v->number, word, sizeof word))
+    else if (row->kind == OA_VALUE_CHOICE &&
+             oa_choice_word(row->choices, (int)v->number, word, sizeof word))
         oa_text_printf(out, "%s", word);
     else if (row->kind == OA_VALUE_INT || row->kind == OA_VALUE_REAL)
         oa_text_real(out, v->number);
@@ -162,7 +169,9 @@ bool oa_show_option(const struct oa_atom *a, int i, struct oa_text *out, bool *i
     return true;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------ */
+/* ---- text
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int columns_of(const char *word, size_t n)
 {
@@ -211,12 +220,14 @@ static void write_options(struct oa_text *out, int indent, const struct oa_atom 
     oa_text_free(&all);
 }
 
-static void write_parameters(struct oa_text *out, int indent, const struct oa_shown *s, const char *prefix)
+static void write_parameters(struct oa_text *out, int indent, const struct oa_shown *s,
+                             const char *prefix)
 {
     char text[160];
     long trainable, frozen;
     oa_show_parameters(s, prefix, &trainable, &frozen);
-    snprintf(text, sizeof text, "%ld trainable, %ld frozen (made again from the seed)", trainable, frozen);
+    snprintf(text, sizeof text, "%ld trainable, %ld frozen (made again from the seed)", trainable,
+             frozen);
     if (frozen == 0)
         snprintf(text, sizeof text, "%ld trainable, none frozen", trainable);
     line(out, indent, "parameters", text);
@@ -229,7 +240,8 @@ static bool is_of_component(const char *name)
 }
 
 /* "query.weight [128, 128], …": names without the prefix, as a file has them. */
-static void write_tensors(struct oa_text *out, int indent, const struct oa_shown *s, const struct oa_group *g)
+static void write_tensors(struct oa_text *out, int indent, const struct oa_shown *s,
+                          const struct oa_group *g)
 {
     struct oa_text all;
     size_t prefix = strlen(g->prefix);
@@ -252,10 +264,12 @@ static void write_tensors(struct oa_text *out, int indent, const struct oa_shown
 static void write_claims(struct oa_text *out, int indent, const struct oa_atom *a)
 {
     if (!(oa_atom_claims(a) & OA_DROPS))
-        line(out, indent, "dropout", "no attention weights to drop: model.attention_dropout does nothing here");
+        line(out, indent, "dropout",
+             "no attention weights to drop: model.attention_dropout does nothing here");
     if (oa_atom_divides_signed(a))
         line(out, indent, "bf16",
-             "weights of both signs are divided by their sum, which can come near 0: rounding alone can then give an "
+             "weights of both signs are divided by their sum, which can come near 0: rounding "
+             "alone can then give an "
              "error as large as the result; train it in f32");
 }
 
@@ -296,7 +310,8 @@ static bool is_described(struct oa_shown *s, const struct oa_mechanism *m)
     return false;
 }
 
-static void write_group(struct oa_text *out, int indent, struct oa_shown *s, const struct oa_group *g)
+static void write_group(struct oa_text *out, int indent, struct oa_shown *s,
+                        const struct oa_group *g)
 {
     const struct oa_mechanism *m = g->mechanism;
     bool again = is_described(s, m);
@@ -337,7 +352,8 @@ static void write_heads(struct oa_text *out, const struct oa_group *g)
 }
 
 /* x in the largest unit of which there is at least one. */
-static const char *scaled(char *out, size_t size, double x, double step, const char *const *units, int count)
+static const char *scaled(char *out, size_t size, double x, double step, const char *const *units,
+                          int count)
 {
     int u = 0;
     for (; u + 1 < count && x >= step; u++)
@@ -367,28 +383,32 @@ static void write_speed(struct oa_text *out, const struct oa_show_cost *cost, lo
         snprintf(text, sizeof text, "computes as much as softmax at %ld tokens", n);
     else
         snprintf(text, sizeof text,
-                 "computes %.3g times as much as softmax at %ld tokens, masked pairs of tiles included%s", ratio, n,
-                 ratio > 1 ? ": it will be slower there" : "");
+                 "computes %.3g times as much as softmax at %ld tokens, masked pairs of tiles "
+                 "included%s",
+                 ratio, n, ratio > 1 ? ": it will be slower there" : "");
     line(out, 2, "speed", text);
 }
 
-static void write_cost(struct oa_text *out, const struct oa_shown *s, const struct oa_show_cost *cost)
+static void write_cost(struct oa_text *out, const struct oa_shown *s,
+                       const struct oa_show_cost *cost)
 {
     static const char *const endings[OA_MODES] = { "", "; causal", "; as many keys as queries" };
     char text[240], a[40], b[40], c[40];
     long n = s->shape.length;
     snprintf(text, sizeof text, "%s forward (%s a token), %s with the backward pass%s",
-             flops_text(a, sizeof a, cost->forward), flops_text(b, sizeof b, cost->forward / (double)n),
+             flops_text(a, sizeof a, cost->forward),
+             flops_text(b, sizeof b, cost->forward / (double)n),
              flops_text(c, sizeof c, cost->training), endings[s->mode]);
     line(out, 2, "work", text);
     write_speed(out, cost, n);
     snprintf(text, sizeof text, "%s of activations and gradients in training (%s a token), in f32",
-             bytes_text(a, sizeof a, cost->memory), bytes_text(b, sizeof b, cost->memory / (double)n));
+             bytes_text(a, sizeof a, cost->memory),
+             bytes_text(b, sizeof b, cost->memory / (double)n));
     line(out, 2, "memory", text);
     if (!isfinite(cost->state))
         return;
-    snprintf(text, sizeof text, "keeps %.0f numbers after %ld tokens (%s in f32), %.0f after %ld", cost->state, n,
-             bytes_text(a, sizeof a, 4 * cost->state), cost->state_half, n / 2);
+    snprintf(text, sizeof text, "keeps %.0f numbers after %ld tokens (%s in f32), %.0f after %ld",
+             cost->state, n, bytes_text(a, sizeof a, 4 * cost->state), cost->state_half, n / 2);
     line(out, 2, "decoding", text);
 }
 
@@ -397,8 +417,8 @@ static enum oa_error write_layer(struct oa_text *out, struct oa_shown *s)
     struct oa_show_cost cost;
     OA_TRY(oa_show_cost(s, &cost));
     if (s->rig.spec.layers > 1)
-        oa_text_printf(out, "\nlayers %d, %d, … (entry %d of %d)\n", s->index, s->index + s->rig.spec.layers,
-                       s->index + 1, s->rig.spec.layers);
+        oa_text_printf(out, "\nlayers %d, %d, … (entry %d of %d)\n", s->index,
+                       s->index + s->rig.spec.layers, s->index + 1, s->rig.spec.layers);
     else
         oa_text_printf(out, "\nevery layer\n");
     write_parameters(out, 2, s, NULL);
@@ -413,16 +433,19 @@ static enum oa_error write_layer(struct oa_text *out, struct oa_shown *s)
     return oa_status(s->context);
 }
 
-static enum oa_error write_attention(struct oa_text *out, struct oa_shown *s, const struct oa_options *o)
+static enum oa_error write_attention(struct oa_text *out, struct oa_shown *s,
+                                     const struct oa_options *o)
 {
     const struct oa_layer_shape *shape = &s->shape;
     oa_spec_print(&s->rig.spec, out);
     oa_text_printf(out,
-                   "\nwidth D = %ld, H = %ld heads of K = V = %ld, one sequence of N = n = %ld tokens, %s biases\n",
-                   shape->width, shape->heads, shape->head_width, shape->length, shape->bias ? "with" : "no");
+                   "\nwidth D = %ld, H = %ld heads of K = V = %ld, one sequence of N = n = %ld "
+                   "tokens, %s biases\n",
+                   shape->width, shape->heads, shape->head_width, shape->length,
+                   shape->bias ? "with" : "no");
     if (s->more_heads)
-        oa_text_printf(out, "(the model's %ld heads do not fit this attention: shown with %ld)\n", o->model_heads,
-                       shape->heads);
+        oa_text_printf(out, "(the model's %ld heads do not fit this attention: shown with %ld)\n",
+                       o->model_heads, shape->heads);
     for (int l = 0; l < s->rig.spec.layers; l++) {
         OA_TRY(oa_show_layer(s, l));
         OA_TRY(write_layer(out, s));
@@ -434,14 +457,15 @@ static enum oa_error write_attention(struct oa_text *out, struct oa_shown *s, co
 static void write_label(enum oa_stack_role role, struct oa_text *out)
 {
     static const char *const what[OA_STACK_ROLES] = {
-        "the self-attention of the encoder, bidirectional", "the self-attention of the decoder, causal",
+        "the self-attention of the encoder, bidirectional",
+        "the self-attention of the decoder, causal",
         "the cross-attention: queries of the decoder, keys of the encoder"
     };
     oa_text_printf(out, "\n%s: %s\n\n", oa_stack_name(role), what[role]);
 }
 
-static enum oa_error write_stacks(const struct oa_stack_specs *stacks, const struct oa_options *o, oa_context *c,
-                                  struct oa_text *out)
+static enum oa_error write_stacks(const struct oa_stack_specs *stacks, const struct oa_options *o,
+                                  oa_context *c, struct oa_text *out)
 {
     enum oa_error e = OA_OK;
     oa_stacks_print(stacks, out);
@@ -459,7 +483,8 @@ static enum oa_error write_stacks(const struct oa_stack_specs *stacks, const str
     return e;
 }
 
-static enum oa_error write_one(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out)
+static enum oa_error write_one(oa_context *c, const char *spec, const struct oa_options *o,
+                               struct oa_text *out)
 {
     struct oa_shown s;
     enum oa_error e = oa_show_open(c, spec, o, &s);
@@ -469,7 +494,8 @@ static enum oa_error write_one(oa_context *c, const char *spec, const struct oa_
     return e;
 }
 
-enum oa_error oa_attention_explain(oa_context *c, const char *text, const struct oa_options *o, struct oa_text *out)
+enum oa_error oa_attention_explain(oa_context *c, const char *text, const struct oa_options *o,
+                                   struct oa_text *out)
 {
     struct oa_stack_specs stacks;
     enum oa_error e = oa_show_stacks(c, text, &stacks);
@@ -479,7 +505,9 @@ enum oa_error oa_attention_explain(oa_context *c, const char *text, const struct
     return e;
 }
 
-/* ---- the list -------------------------------------------------------------------------------------------------- */
+/* ---- the list
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static const char *mark(unsigned can, unsigned flag)
 {
@@ -498,16 +526,18 @@ static void list_aliases(struct oa_text *out)
 enum oa_error oa_attention_list(oa_context *c, struct oa_text *out)
 {
     const struct oa_mechanism *m;
-    oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-8s %s\n", "name", "causal", "cross", "mixes", "linear",
-                   "bound to N", "what");
+    oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-8s %s\n", "name", "causal", "cross", "mixes",
+                   "linear", "bound to N", "what");
     for (int i = 0; (m = oa_mechanism_at(i)); i++)
-        oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-10s %s\n", m->name, mark(m->can, OA_CAN_CAUSAL),
-                       mark(m->can, OA_CAN_CROSS), mark(m->can, OA_CAN_MIX), mark(m->can, OA_LINEAR_TIME),
+        oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-10s %s\n", m->name,
+                       mark(m->can, OA_CAN_CAUSAL), mark(m->can, OA_CAN_CROSS),
+                       mark(m->can, OA_CAN_MIX), mark(m->can, OA_LINEAR_TIME),
                        mark(m->can, OA_BOUND_LENGTH), m->title);
     list_aliases(out);
-    oa_text_printf(out,
-                   "\ncausal: can stand in a language model. cross: can read another sequence. mixes: can be part of "
-                   "A + B.\nlinear: time grows with the length, not its square. bound to N: has tables as long as "
-                   "the longest text.\n");
+    oa_text_printf(out, "\ncausal: can stand in a language model. cross: can read another "
+                        "sequence. mixes: can be part of "
+                        "A + B.\nlinear: time grows with the length, not its square. bound to N: "
+                        "has tables as long as "
+                        "the longest text.\n");
     return oa_status(c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one layer costs to run: a forward and a backward pass, and a sequence token by token, on the counting device
- * with dry arenas, so that what is said is what would happen.
+ * What one layer costs to run: a forward and a backward pass, and a sequence token by token, on the
+ * counting device with dry arenas, so that what is said is what would happen.
  */
 #include "explain/explain.h"
 
@@ -9,7 +9,8 @@
 
 static void *dry_rows(struct oa_arena *a, const struct oa_shown *s)
 {
-    return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) * s->rig.device->numbers.act_size);
+    return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) *
+                                s->rig.device->numbers.act_size);
 }
 
 static void pass(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cost *out)
@@ -18,9 +19,10 @@ static void pass(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cos
     long n = s->shape.length, width = s->shape.width;
     double before = s->rig.device->flops, computed = s->rig.device->computed;
     oa_tape_reset(t, true, false, (struct oa_stream){ 0 });
-    struct oa_layer_input in = {
-        .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true), .batch = 1, .queries = n, .keys = n
-    };
+    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true),
+                                 .batch = 1,
+                                 .queries = n,
+                                 .keys = n };
     if (s->mode == OA_MODE_CROSS)
         in.memory = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true);
     oa_tensor *y = oa_layer_forward(t, &s->rig.layer, &in);
@@ -40,7 +42,8 @@ static void decode(struct oa_shown *s, struct oa_arena *inputs, struct oa_state 
     oa_tape *t = &s->rig.tape;
     long width = s->shape.width;
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), count, width, width, false),
+    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), count, width, width,
+                                                     false),
                                  .batch = 1,
                                  .queries = count,
                                  .keys = count,
@@ -74,7 +77,8 @@ static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost
     struct oa_arena inputs;
     oa_arena_init(&inputs, s->context, true);
     if (oa_rig_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) == OA_OK &&
-        oa_show_mode(&softmax, softmax.mode) == OA_OK && oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
+        oa_show_mode(&softmax, softmax.mode) == OA_OK &&
+        oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
         pass(&softmax, &inputs, &cost);
     out->softmax = cost.computed;
     oa_arena_free(&inputs);

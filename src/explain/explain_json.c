@@ -17,7 +17,9 @@ static enum oa_error finish(oa_context *c, json_t *root, struct oa_text *out)
     return oa_status(c);
 }
 
-/* ---- mechanisms ------------------------------------------------------------------------------------------------ */
+/* ---- mechanisms
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static json_t *sentences(const char *text)
 {
@@ -65,7 +67,8 @@ static json_t *argument(const struct oa_argument *a)
         [OA_VALUE_INT] = "integer",   [OA_VALUE_REAL] = "number", [OA_VALUE_FLAG] = "flag",
         [OA_VALUE_CHOICE] = "choice", [OA_VALUE_TEXT] = "text",   [OA_VALUE_REALS] = "numbers"
     };
-    json_t *object = json_pack("{s:s, s:s, s:s}", "key", a->key, "kind", kinds[a->kind], "help", a->help);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s}", "key", a->key, "kind", kinds[a->kind], "help", a->help);
     json_t *choices = a->choices ? json_array() : json_null();
     for (const char *w = a->choices ? a->choices : ""; *w; w += *w == '|') {
         size_t n = strcspn(w, "|");
@@ -95,7 +98,8 @@ enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out)
     return finish(c, root, out);
 }
 
-/* ---- an explanation -------------------------------------------------------------------------------------------- */
+/* ---- an explanation
+ * -------------------------------------------------------------------------------------------- */
 
 static json_t *text_of_atom(oa_context *c, const struct oa_atom *a)
 {
@@ -116,9 +120,10 @@ static json_t *options_in_force(oa_context *c, const struct oa_atom *a)
         bool is_default;
         oa_text_init(&text, c);
         if (oa_show_option(a, i, &text, &is_default) && text.s)
-            json_object_set_new(
-                object, key[0] ? key : "kind",
-                json_pack("{s:s, s:b}", "value", text.s + strlen(key) + (key[0] != 0), "default", (int)is_default));
+            json_object_set_new(object, key[0] ? key : "kind",
+                                json_pack("{s:s, s:b}", "value",
+                                          text.s + strlen(key) + (key[0] != 0), "default",
+                                          (int)is_default));
         oa_text_free(&text);
     }
     return object;
@@ -135,8 +140,8 @@ static void add_parameters(json_t *object, const struct oa_shown *s, const char 
 static json_t *relative(const struct oa_atom *a)
 {
     const struct oa_relative_words *r = oa_relative_words(a);
-    return r ? json_pack("{s:s, s:s, s:s, s:s}", "kind", r->name, "formula", r->formula, "cost", r->cost, "citation",
-                         r->citation)
+    return r ? json_pack("{s:s, s:s, s:s, s:s}", "kind", r->name, "formula", r->formula, "cost",
+                         r->cost, "citation", r->citation)
              : json_null();
 }
 
@@ -145,7 +150,8 @@ static json_t *group(const struct oa_shown *s, const struct oa_group *g)
     json_t *object = json_object();
     json_object_set_new(object, "spec", text_of_atom(s->context, g->atom));
     if (!g->no_value)
-        json_object_set_new(object, "heads", json_pack("[i, i]", g->first_head, (int)g->shape.heads));
+        json_object_set_new(object, "heads",
+                            json_pack("[i, i]", g->first_head, (int)g->shape.heads));
     add_words(object, g->mechanism);
     json_object_set_new(object, "relative", relative(g->atom));
     json_object_set_new(object, "options", options_in_force(s->context, g->atom));
@@ -193,9 +199,9 @@ static json_t *attention(struct oa_shown *s)
     json_object_set_new(root, "spec", json_string(spec.s ? spec.s : ""));
     oa_text_free(&spec);
     json_object_set_new(root, "shape",
-                        json_pack("{s:I, s:I, s:I, s:b}", "width", (json_int_t)s->shape.width, "heads",
-                                  (json_int_t)s->shape.heads, "length", (json_int_t)s->shape.length, "bias",
-                                  (int)s->shape.bias));
+                        json_pack("{s:I, s:I, s:I, s:b}", "width", (json_int_t)s->shape.width,
+                                  "heads", (json_int_t)s->shape.heads, "length",
+                                  (json_int_t)s->shape.length, "bias", (int)s->shape.bias));
     json_object_set_new(root, "heads_changed", json_boolean(s->more_heads));
     json_object_set_new(root, "layers", layers);
     for (int l = 0; l < s->rig.spec.layers; l++) {
@@ -217,7 +223,8 @@ static json_t *one(oa_context *c, const char *spec, const struct oa_options *o)
 }
 
 /* The canonical form, and under its label what each stack is. */
-static json_t *labelled(oa_context *c, const struct oa_stack_specs *stacks, const struct oa_options *o)
+static json_t *labelled(oa_context *c, const struct oa_stack_specs *stacks,
+                        const struct oa_options *o)
 {
     struct oa_text spec;
     json_t *root = json_object(), *object = json_object();

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * docs/attention.md: the attention language and every mechanism, from the tables that the program itself works with.
- * What a mode or a word of an option is refused for is found by trying it.
+ * docs/attention.md: the attention language and every mechanism, from the tables that the program
+ * itself works with. What a mode or a word of an option is refused for is found by trying it.
  */
 #include "attention/language/language.h"
 #include "explain/explain.h"
 
 #include <string.h>
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------- */
+/* ---- pieces
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-/* Text for a paragraph or a cell: what Markdown would take for its own gets a backslash. Code in `…` stays. */
+/* Text for a paragraph or a cell: what Markdown would take for its own gets a backslash. Code in
+ * `…` stays. */
 static void add_text(struct oa_text *out, const char *text)
 {
     bool code = false;
@@ -44,7 +47,9 @@ static void add_choices(struct oa_text *out, const char *choices)
         oa_text_printf(out, "%s`%s`", i ? ", " : "", word);
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------- */
+/* ---- options
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static const struct oa_argument *find_row(const struct oa_argument *rows, const char *key)
 {
@@ -60,7 +65,8 @@ static bool is_relative(const struct oa_argument *a)
     return find_row(rows, a->key);
 }
 
-/* One of the options that all mechanisms with queries and keys share? Softmax has no others but those for distances. */
+/* One of the options that all mechanisms with queries and keys share? Softmax has no others but
+ * those for distances. */
 static bool is_projection(const struct oa_mechanism *m, const struct oa_argument *a)
 {
     if (is_relative(a))
@@ -106,7 +112,8 @@ static void add_default(struct oa_text *out, const struct oa_argument *a)
 
 static void add_option(struct oa_text *out, const struct oa_argument *a)
 {
-    oa_text_printf(out, "| %s%s%s | ", a->key[0] ? "`" : "", a->key[0] ? a->key : "a bare word", a->key[0] ? "`" : "");
+    oa_text_printf(out, "| %s%s%s | ", a->key[0] ? "`" : "", a->key[0] ? a->key : "a bare word",
+                   a->key[0] ? "`" : "");
     add_values(out, a);
     oa_text_printf(out, " | ");
     add_default(out, a);
@@ -152,9 +159,12 @@ static void add_options(struct oa_text *out, const struct oa_mechanism *m)
         oa_text_printf(out, "Takes [relative positions](#relative-positions).\n\n");
 }
 
-/* ---- modes ----------------------------------------------------------------------------------------------------- */
+/* ---- modes
+ * -----------------------------------------------------------------------------------------------------
+ */
 
-/* Tries an attention in every mode at the usual shape; false when it does not exist at all (options that clash). */
+/* Tries an attention in every mode at the usual shape; false when it does not exist at all (options
+ * that clash). */
 static bool try_modes(oa_context *c, const char *spec, struct oa_shown *s)
 {
     struct oa_options o;
@@ -167,7 +177,8 @@ static bool try_modes(oa_context *c, const char *spec, struct oa_shown *s)
 }
 
 /* The words of its options with which a mechanism does not have a mode that it has without them. */
-static void add_exceptions(struct oa_text *out, oa_context *c, const struct oa_mechanism *m, enum oa_mode mode)
+static void add_exceptions(struct oa_text *out, oa_context *c, const struct oa_mechanism *m,
+                           enum oa_mode mode)
 {
     int found = 0;
     for (const struct oa_argument *a = m->arguments; a->key; a++) {
@@ -184,8 +195,8 @@ static void add_exceptions(struct oa_text *out, oa_context *c, const struct oa_m
     }
 }
 
-static void add_mode(struct oa_text *out, oa_context *c, const struct oa_mechanism *m, const struct oa_shown *s,
-                     enum oa_mode mode)
+static void add_mode(struct oa_text *out, oa_context *c, const struct oa_mechanism *m,
+                     const struct oa_shown *s, enum oa_mode mode)
 {
     static const char *const names[OA_MODES] = { "bidirectional", "causal", "cross-attention" };
     oa_text_printf(out, "- **%s:** ", names[mode]);
@@ -212,10 +223,13 @@ static void add_modes(struct oa_text *out, oa_context *c, const struct oa_mechan
                    : strcmp(m->name, MIXTURE) == 0 ? "where all components can"
                                                    : "yes");
     oa_text_printf(out, "- **attention dropout:** %s\n",
-                   m->can & OA_DROPS ? "yes" : "no, only weights of a softmax over keys are dropped");
+                   m->can & OA_DROPS ? "yes"
+                                     : "no, only weights of a softmax over keys are dropped");
 }
 
-/* ---- mechanisms ------------------------------------------------------------------------------------------------ */
+/* ---- mechanisms
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void add_mistakes(struct oa_text *out, const char *text)
 {
@@ -257,9 +271,11 @@ static void add_mechanism(struct oa_text *out, oa_context *c, const struct oa_me
 static void add_overview(struct oa_text *out)
 {
     const struct oa_mechanism *m;
-    oa_text_printf(out, "| name | is | causal | cross | mixes | bound to N | cost |\n|---|---|---|---|---|---|---|\n");
+    oa_text_printf(out, "| name | is | causal | cross | mixes | bound to N | cost "
+                        "|\n|---|---|---|---|---|---|---|\n");
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
-        static const unsigned flags[] = { OA_CAN_CAUSAL, OA_CAN_CROSS, OA_CAN_MIX, OA_BOUND_LENGTH };
+        static const unsigned flags[] = { OA_CAN_CAUSAL, OA_CAN_CROSS, OA_CAN_MIX,
+                                          OA_BOUND_LENGTH };
         oa_text_printf(out, "| [`%s`](#%s) | %s ", m->name, m->name, m->title);
         for (int f = 0; f < 4; f++)
             oa_text_printf(out, "| %s ", m->can & flags[f] ? "yes" : "–");
@@ -270,28 +286,37 @@ static void add_overview(struct oa_text *out)
     oa_text_printf(out, "\nA mixture is bound to N where a component is.\n\n");
 }
 
-/* ---- the language ---------------------------------------------------------------------------------------------- */
+/* ---- the language
+ * ---------------------------------------------------------------------------------------------- */
 
 static void add_language(struct oa_text *out)
 {
     const char *name;
     char meaning[256];
     oa_text_printf(out, "## The language\n\n```\n%s```\n\n", oa_grammar);
-    oa_text_printf(
-        out,
-        "- `;` between layers: the layers of a model take the entries in turn. `local(window=64) ; softmax`\n"
-        "- `|` between groups of heads of one layer; `:3` gives a group 3 heads, groups without a count share what is "
-        "left\n  equally, and it must divide. `pattern(previous):1 | softmax:7`\n"
-        "- `+` mixes logits before one softmax. `random + softmax`; `mix(A, B, alpha=…)` is the long form.\n"
-        "- `&` between the stacks of a model, each with its label: `encoder: raganato & decoder: random + softmax & "
-        "cross: linear`.\n  `encoder` and `decoder` are self-attention, bidirectional and causal, `cross` is what the "
-        "decoder reads the encoder by. Their order\n  is free; a stack without a label is `softmax`. A text without "
-        "labels is the self-attention of every stack. A label of a stack\n  that the model does not have is refused: a "
-        "language model has a decoder.\n"
-        "- An option is `key=value`; a bare word sets the flag of that name, or the option that has the word among its "
-        "values.\n- White space is free. What does not exist is refused with its place, the nearest valid spelling and "
-        "all that would be valid.\n- What cannot be right is refused with a sentence, never silently changed.\n\n"
-        "`favor#` among the values of `kernel` is `sderf`. Also spelt:\n\n");
+    oa_text_printf(out, "- `;` between layers: the layers of a model take the entries in turn. "
+                        "`local(window=64) ; softmax`\n"
+                        "- `|` between groups of heads of one layer; `:3` gives a group 3 heads, "
+                        "groups without a count share what is "
+                        "left\n  equally, and it must divide. `pattern(previous):1 | softmax:7`\n"
+                        "- `+` mixes logits before one softmax. `random + softmax`; `mix(A, B, "
+                        "alpha=…)` is the long form.\n"
+                        "- `&` between the stacks of a model, each with its label: `encoder: "
+                        "raganato & decoder: random + softmax & "
+                        "cross: linear`.\n  `encoder` and `decoder` are self-attention, "
+                        "bidirectional and causal, `cross` is what the "
+                        "decoder reads the encoder by. Their order\n  is free; a stack without a "
+                        "label is `softmax`. A text without "
+                        "labels is the self-attention of every stack. A label of a stack\n  that "
+                        "the model does not have is refused: a "
+                        "language model has a decoder.\n"
+                        "- An option is `key=value`; a bare word sets the flag of that name, or "
+                        "the option that has the word among its "
+                        "values.\n- White space is free. What does not exist is refused with its "
+                        "place, the nearest valid spelling and "
+                        "all that would be valid.\n- What cannot be right is refused with a "
+                        "sentence, never silently changed.\n\n"
+                        "`favor#` among the values of `kernel` is `sderf`. Also spelt:\n\n");
     for (int i = 0; oa_alias_at(i, &name, meaning, sizeof meaning); i++)
         oa_text_printf(out, "- `%s` is `%s`\n", name, meaning);
     oa_text_printf(out, "\n");
@@ -299,42 +324,49 @@ static void add_language(struct oa_text *out)
 
 static void add_projections(struct oa_text *out)
 {
-    oa_text_printf(
-        out,
-        "## Projections\n\nEvery mechanism with queries and keys takes these. They act on the projected rows, "
-        "before any feature map:\nq = s·t·Λ (x W\\_Q), k = s (x W\\_K), with s = √(D/K) for `scale=jl` and "
-        "else 1; the scalar t and the diagonal Λ of a\nhead belong to the queries and start at 1.\n\n%s",
-        option_head);
+    oa_text_printf(out,
+                   "## Projections\n\nEvery mechanism with queries and keys takes these. They act "
+                   "on the projected rows, "
+                   "before any feature map:\nq = s·t·Λ (x W\\_Q), k = s (x W\\_K), with s = √(D/K) "
+                   "for `scale=jl` and "
+                   "else 1; the scalar t and the diagonal Λ of a\nhead belong to the queries and "
+                   "start at 1.\n\n%s",
+                   option_head);
     for (const struct oa_argument *a = oa_mechanism_find("softmax")->arguments; a->key; a++) {
         if (!is_relative(a))
             add_option(out, a);
     }
-    oa_text_printf(out, "\nAll values of `qk` but `learned` are frozen random matrices, made again from the seed; what "
+    oa_text_printf(out, "\nAll values of `qk` but `learned` are frozen random matrices, made again "
+                        "from the seed; what "
                         "is true of them\nis measured by `orthant theory`:\n\n");
     for (int i = OA_PROJECTION_DRAWN; i < OA_PROJECTIONS; i++) {
         oa_text_printf(out, "- `%s`: ", oa_projection_name((enum oa_projection)i));
         add_text(out, oa_projection_says((enum oa_projection)i));
         oa_text_printf(out, "\n");
     }
-    oa_text_printf(
-        out, "\nWith D = 2^a·b, b odd and above 1, the Hadamard matrices of `srht` and `hd3` are those of 2^a times "
-             "(Kronecker) one uniform b×b\nmatrix. Frozen projections have no bias. Rotary positions come "
-             "last, behind s, t and Λ.\n\n");
+    oa_text_printf(out, "\nWith D = 2^a·b, b odd and above 1, the Hadamard matrices of `srht` and "
+                        "`hd3` are those of 2^a times "
+                        "(Kronecker) one uniform b×b\nmatrix. Frozen projections have no bias. "
+                        "Rotary positions come "
+                        "last, behind s, t and Λ.\n\n");
 }
 
 static void add_relative(struct oa_text *out)
 {
     static const struct oa_argument rows[] = { OA_RELATIVE_ARGUMENTS, { .key = NULL } };
-    oa_text_printf(
-        out,
-        "## Relative positions\n\nEvery mechanism whose map is a softmax of logits over tokens takes these, and a "
-        "mixture "
-        "as a whole: `mix(random, softmax, relative=t5)`.\nThey add to the logit of query i and key j what their "
-        "distance "
-        "j − i says, whichever keys the support leaves.\nSynthesizers by themselves do not take them, as their tables "
-        "already have a number for each place, nor does `linformer`,\nwhose keys are no tokens. Not in "
-        "cross-attention.\n\n%s",
-        option_head);
+    oa_text_printf(out,
+                   "## Relative positions\n\nEvery mechanism whose map is a softmax of logits over "
+                   "tokens takes these, and a "
+                   "mixture "
+                   "as a whole: `mix(random, softmax, relative=t5)`.\nThey add to the logit of "
+                   "query i and key j what their "
+                   "distance "
+                   "j − i says, whichever keys the support leaves.\nSynthesizers by themselves do "
+                   "not take them, as their tables "
+                   "already have a number for each place, nor does `linformer`,\nwhose keys are no "
+                   "tokens. Not in "
+                   "cross-attention.\n\n%s",
+                   option_head);
     for (const struct oa_argument *a = rows; a->key; a++)
         add_option(out, a);
     for (int kind = OA_RELATIVE_ALIBI; kind <= OA_RELATIVE_T5; kind++) {
@@ -350,21 +382,25 @@ static void add_relative(struct oa_text *out)
         add_text(out, r->cost);
         oa_text_printf(out, ".\n");
     }
-    oa_text_printf(out,
-                   "\nWith `share=layers` all layers have the `relative.bias` of layer 0, as in T5; otherwise each "
-                   "layer has its own. It begins\nas a normal draw of deviation 1/√D.\n\n");
+    oa_text_printf(out, "\nWith `share=layers` all layers have the `relative.bias` of layer 0, as "
+                        "in T5; otherwise each "
+                        "layer has its own. It begins\nas a normal draw of deviation 1/√D.\n\n");
 }
 
 enum oa_error oa_attention_list_markdown(oa_context *c, struct oa_text *out)
 {
     const struct oa_mechanism *m;
     oa_text_printf(
-        out, "# Attention: the language and the mechanisms\n\n"
-             "This page is what `orthant list --markdown` prints; a test compares the two. One attention at the "
-             "shape of a model,\nwith its numbers: `orthant explain \"local(window=64) | softmax\"`.\n\n"
-             "Letters: n tokens, t tokens so far, D width of the model, H heads, K width of a head's queries and "
-             "keys,\nV width of its values, N the longest length of the model, r features, τ = 1/√K. Indices count "
-             "from 0; rows are tokens.\n\n");
+        out,
+        "# Attention: the language and the mechanisms\n\n"
+        "This page is what `orthant list --markdown` prints; a test compares the two. One "
+        "attention at the "
+        "shape of a model,\nwith its numbers: `orthant explain \"local(window=64) | softmax\"`.\n\n"
+        "Letters: n tokens, t tokens so far, D width of the model, H heads, K width of a head's "
+        "queries and "
+        "keys,\nV width of its values, N the longest length of the model, r features, τ = 1/√K. "
+        "Indices count "
+        "from 0; rows are tokens.\n\n");
     add_language(out);
     add_projections(out);
     add_relative(out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inspect/alignment.h"
 
-/* ---- weights of tokens ------------------------------------------------------------------------------------------- */
+/* ---- weights of tokens
+ * ------------------------------------------------------------------------------------------- */
 
 /* Views come in the order in which layers ran. */
 static const struct oa_layer_view *last_but_one(const struct oa_inspection *what)
@@ -20,10 +21,12 @@ static enum oa_error check(oa_context *c, const struct oa_layer_view *v)
 {
     const struct oa_group *g = v ? oa_layer_mapless(v->layer) : NULL;
     if (!v)
-        return oa_fail(c, OA_ARGUMENT, "an alignment is read from cross-attention, and the model has none");
+        return oa_fail(c, OA_ARGUMENT,
+                       "an alignment is read from cross-attention, and the model has none");
     if (!g)
         return OA_OK;
-    return oa_fail(c, OA_UNSUPPORTED, "an alignment is read from the map of cross-attention, and %s has no map",
+    return oa_fail(c, OA_UNSUPPORTED,
+                   "an alignment is read from the map of cross-attention, and %s has no map",
                    g->mechanism->name);
 }
 
@@ -70,11 +73,12 @@ void oa_alignment_close(struct oa_alignment *a)
     *a = (struct oa_alignment){ 0 };
 }
 
-/* ---- links of words ---------------------------------------------------------------------------------------------- */
+/* ---- links of words
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Adds up the weights of a target word with each word of the source. */
-static void gather(const struct oa_alignment *a, const int32_t *target_word, const int32_t *source_word, int32_t word,
-                   double *sum)
+static void gather(const struct oa_alignment *a, const int32_t *target_word,
+                   const int32_t *source_word, int32_t word, double *sum)
 {
     for (long t = 0; t < a->targets; t++)
         for (long s = 0; target_word[t] == word && s < a->sources; s++)
@@ -96,8 +100,8 @@ static int32_t heaviest(double *sum, long count)
     return best;
 }
 
-enum oa_error oa_alignment_link(const struct oa_alignment *a, const int32_t *target_word, const int32_t *source_word,
-                                long words, int32_t *link)
+enum oa_error oa_alignment_link(const struct oa_alignment *a, const int32_t *target_word,
+                                const int32_t *source_word, long words, int32_t *link)
 {
     double *sum = oa_alloc(a->context, ((size_t)a->sources + 1) * sizeof *sum);
     if (!sum)

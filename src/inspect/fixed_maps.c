@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The maps that depend on nothing but places: those of the mechanism `pattern`, by its own oracle, and the uniform
- * average. */
+ * The maps that depend on nothing but places: those of the mechanism `pattern`, by its own oracle,
+ * and the uniform average. */
 #include "attention/layer/rig.h"
 #include "inspect/inspect.h"
 
@@ -40,7 +40,9 @@ static enum oa_error make(const struct fixing *f, const char *attention)
 {
     struct oa_rig rig = { 0 };
     struct oa_layer_shape shape = oa_even_shape(1, 1, f->shape->queries);
-    struct oa_oracle in = { .queries = f->shape->queries, .keys = f->shape->keys, .length = f->shape->keys };
+    struct oa_oracle in = { .queries = f->shape->queries,
+                            .keys = f->shape->keys,
+                            .length = f->shape->keys };
     shape.causal = f->shape->causal;
     enum oa_error e = oa_rig_dry(f->c, attention, &shape, &rig);
     if (e == OA_OK)
@@ -54,7 +56,8 @@ static bool exists(const struct fixing *f, const char *attention)
     struct oa_spec spec;
     char why[512];
     bool clash = oa_spec_parse(f->c, attention, &spec) != OA_OK ||
-                 oa_atom_mode_clash(&spec.layer[0].group[0].atom, f->shape->causal, f->shape->cross, why, sizeof why);
+                 oa_atom_mode_clash(&spec.layer[0].group[0].atom, f->shape->causal, f->shape->cross,
+                                    why, sizeof why);
     oa_spec_free(&spec);
     return !clash;
 }
@@ -66,7 +69,8 @@ static enum oa_error try(const struct fixing *f, const char *attention)
     return OA_OK;
 }
 
-static enum oa_error each_edge(const struct fixing *f, const struct oa_mechanism *pattern, const char *kind)
+static enum oa_error each_edge(const struct fixing *f, const struct oa_mechanism *pattern,
+                               const char *kind)
 {
     char name[OA_FIXED_NAME], edge[24];
     const char *edges = pattern->arguments[1].choices;
@@ -77,7 +81,8 @@ static enum oa_error each_edge(const struct fixing *f, const struct oa_mechanism
     next_word(&edges, edge, sizeof edge); /* the default */
     bool empty = has_empty_row(f);
     while (empty && next_word(&edges, edge, sizeof edge)) {
-        snprintf(name, sizeof name, "%s(%s, %s=%s)", pattern->name, kind, pattern->arguments[1].key, edge);
+        snprintf(name, sizeof name, "%s(%s, %s=%s)", pattern->name, kind, pattern->arguments[1].key,
+                 edge);
         OA_TRY(try(f, name));
     }
     return OA_OK;
@@ -104,7 +109,8 @@ static enum oa_error visit_all(const struct fixing *f)
     return OA_OK;
 }
 
-enum oa_error oa_fixed_maps(oa_context *c, const struct oa_fixed_shape *s, oa_fixed_visit *visit, void *argument)
+enum oa_error oa_fixed_maps(oa_context *c, const struct oa_fixed_shape *s, oa_fixed_visit *visit,
+                            void *argument)
 {
     struct fixing f = { .c = c, .shape = s, .visit = visit, .argument = argument };
     f.map = oa_alloc(c, (size_t)(s->queries * s->keys) * sizeof *f.map);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model runs forward and every attention layer is watched: what entered it goes to the oracles. */
+ * A model runs forward and every attention layer is watched: what entered it goes to the oracles.
+ */
 #include "inspect/inspect.h"
 
 #include <math.h>
@@ -12,20 +13,25 @@ struct watching {
     struct oa_model *model;
 };
 
-/* ---- what enters a layer --------------------------------------------------------------------------------------- */
+/* ---- what enters a layer
+ * --------------------------------------------------------------------------------------- */
 
 static double *read_rows(struct watching *w, const oa_tensor *x)
 {
-    double *out = x ? oa_arena_take(&w->what->arena, (size_t)(x->rows * x->cols) * sizeof *out) : NULL;
+    double *out =
+        x ? oa_arena_take(&w->what->arena, (size_t)(x->rows * x->cols) * sizeof *out) : NULL;
     for (long i = 0; out && i < x->rows; i++)
-        oa_acts_read(w->model->device, x->cols, oa_act_at(w->model->device, x->data, i * x->ld), out + i * x->cols);
+        oa_acts_read(w->model->device, x->cols, oa_act_at(w->model->device, x->data, i * x->ld),
+                     out + i * x->cols);
     return out;
 }
 
-static double *read_angles(struct watching *w, const struct oa_layer *l, const void *table, long rows)
+static double *read_angles(struct watching *w, const struct oa_layer *l, const void *table,
+                           long rows)
 {
     long count = rows * (l->shape.head_width / 2);
-    double *out = table && count ? oa_arena_take(&w->what->arena, (size_t)count * sizeof *out) : NULL;
+    double *out =
+        table && count ? oa_arena_take(&w->what->arena, (size_t)count * sizeof *out) : NULL;
     if (out)
         oa_reals_read(w->model->device, count, table, out);
     return out;
@@ -37,14 +43,16 @@ static struct oa_layer_view *new_view(struct watching *w)
     return i->layers < i->capacity ? &i->layer[i->layers++] : NULL;
 }
 
-static void seen(void *argument, const struct oa_stack *s, const struct oa_layer *l, const struct oa_layer_input *in,
-                 const oa_tensor *y)
+static void seen(void *argument, const struct oa_stack *s, const struct oa_layer *l,
+                 const struct oa_layer_input *in, const oa_tensor *y)
 {
     struct watching *w = argument;
     struct oa_layer_view *v = new_view(w);
     if (!v)
         return;
-    *v = (struct oa_layer_view){ .stack = s, .layer = l, .number = l->group[0].layer, .y = read_rows(w, y) };
+    *v = (struct oa_layer_view){
+        .stack = s, .layer = l, .number = l->group[0].layer, .y = read_rows(w, y)
+    };
     long rows = oa_max(in->queries, in->keys);
     v->in = (struct oa_oracle){ .x = read_rows(w, in->x),
                                 .memory = read_rows(w, in->memory),
@@ -56,7 +64,8 @@ static void seen(void *argument, const struct oa_stack *s, const struct oa_layer
                                 .sine = read_angles(w, l, in->sine, rows) };
 }
 
-/* ---- maps and their numbers -------------------------------------------------------------------------------------- */
+/* ---- maps and their numbers
+ * -------------------------------------------------------------------------------------- */
 
 const struct oa_group *oa_view_group(const struct oa_layer_view *v, long head)
 {
@@ -97,8 +106,8 @@ struct comparing {
 
 static bool of_shape(const struct oa_layer_view *v, const struct oa_fixed_shape *s)
 {
-    return v->in.queries == s->queries && v->in.keys == s->keys && v->layer->shape.causal == s->causal &&
-           v->layer->shape.cross == s->cross;
+    return v->in.queries == s->queries && v->in.keys == s->keys &&
+           v->layer->shape.causal == s->causal && v->layer->shape.cross == s->cross;
 }
 
 /* A fixed map against all heads of its shape. */
@@ -109,7 +118,8 @@ static void compare(void *argument, const char *attention, const double *fixed)
         const struct oa_layer_view *v = &k->what->layer[i];
         for (long h = 0; of_shape(v, k->shape) && h < v->layer->shape.heads; h++) {
             struct oa_head_map m = map_of(v, h);
-            double covered = oa_view_group(v, h)->mechanism->weights ? oa_head_covered(&m, fixed) : 0;
+            double covered =
+                oa_view_group(v, h)->mechanism->weights ? oa_head_covered(&m, fixed) : 0;
             if (covered <= v->head[h].covered)
                 continue;
             v->head[h].covered = covered;
@@ -123,7 +133,8 @@ static enum oa_error compare_all(struct oa_inspection *what)
 {
     for (int i = 0; i < what->layers; i++) {
         const struct oa_layer_view *v = &what->layer[i];
-        struct oa_fixed_shape s = { v->in.queries, v->in.keys, v->layer->shape.causal, v->layer->shape.cross };
+        struct oa_fixed_shape s = { v->in.queries, v->in.keys, v->layer->shape.causal,
+                                    v->layer->shape.cross };
         struct comparing k = { what, &s };
         bool done = false;
         for (int b = 0; b < i; b++)
@@ -134,7 +145,9 @@ static enum oa_error compare_all(struct oa_inspection *what)
     return OA_OK;
 }
 
-/* ---- the proof --------------------------------------------------------------------------------------------------- */
+/* ---- the proof
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static bool can_be_proved(const struct oa_layer_view *v)
 {
@@ -142,7 +155,8 @@ static bool can_be_proved(const struct oa_layer_view *v)
     bool own = false;
     for (int g = 0; g < v->layer->groups; g++)
         own |= v->layer->group[g].mechanism->values != NULL;
-    return !oa_layer_mapless(v->layer) && (!own || products * (double)v->layer->shape.width < OWN_VALUES_LIMIT);
+    return !oa_layer_mapless(v->layer) &&
+           (!own || products * (double)v->layer->shape.width < OWN_VALUES_LIMIT);
 }
 
 static enum oa_error prove(struct oa_inspection *what, struct oa_layer_view *v)
@@ -163,7 +177,9 @@ static enum oa_error prove(struct oa_inspection *what, struct oa_layer_view *v)
     return e;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error weigh(struct oa_inspection *what, struct oa_layer_view *v)
 {
@@ -217,7 +233,8 @@ enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_s
     enum oa_error e = oa_watch_model(t, m, in, source, out);
     for (int i = 0; i < out->layers && e == OA_OK; i++) {
         if (oa_stop_requested(m->context))
-            return oa_fail(m->context, OA_INTERRUPTED, "stopped after the maps of %d of %d layers", i, out->layers);
+            return oa_fail(m->context, OA_INTERRUPTED, "stopped after the maps of %d of %d layers",
+                           i, out->layers);
         e = weigh(out, &out->layer[i]);
     }
     return e == OA_OK ? compare_all(out) : e;

@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static json_t *number(double x)
 {
@@ -71,10 +73,10 @@ static json_t *layer_json(const struct oa_layer_view *v)
     oa_view_suggestion(v, &suggestion);
     for (long h = 0; h < v->layer->shape.heads; h++)
         json_array_append_new(heads, head_json(v, h));
-    return json_pack("{s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "stack", v->stack->shape.role, "layer", v->number,
-                     "kind", v->layer->shape.cross ? "cross" : "self", "causal", v->layer->shape.causal, "attention",
-                     text_value(&attention), "suggestion", text_value(&suggestion), "deviation", number(v->deviation),
-                     "heads", heads);
+    return json_pack("{s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "stack", v->stack->shape.role,
+                     "layer", v->number, "kind", v->layer->shape.cross ? "cross" : "self", "causal",
+                     v->layer->shape.causal, "attention", text_value(&attention), "suggestion",
+                     text_value(&suggestion), "deviation", number(v->deviation), "heads", heads);
 }
 
 void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
@@ -85,8 +87,8 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
     bool any = oa_inspection_suggestion(s->what, &suggestion);
     for (int i = 0; i < s->what->layers; i++)
         json_array_append_new(layers, layer_json(&s->what->layer[i]));
-    json_t *root = json_pack("{s:s, s:o, s:s}", "schema", "orthant.inspect/1", "run", oa_json_string(s->run),
-                             "model_attention", s->attention);
+    json_t *root = json_pack("{s:s, s:o, s:s}", "schema", "orthant.inspect/1", "run",
+                             oa_json_string(s->run), "model_attention", s->attention);
     if (s->checkpoint >= 0)
         json_object_set_new(root, "checkpoint", json_integer(s->checkpoint));
     json_object_set_new(root, "tokens", names(s->queries));
@@ -99,7 +101,9 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
     oa_text_free(&suggestion);
 }
 
-/* ---- a table ----------------------------------------------------------------------------------------------------- */
+/* ---- a table
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void add_head(const struct oa_layer_view *v, long h, struct oa_table *t)
 {
@@ -156,15 +160,16 @@ void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text
             }
     if (any) {
         oa_table_text(&t, width, out);
-        oa_text_printf(out, "uniform: the average of all visible tokens, " OA_UNIFORM_ATTENTION "\n");
+        oa_text_printf(out,
+                       "uniform: the average of all visible tokens, " OA_UNIFORM_ATTENTION "\n");
     }
     add_mapless(s->what, out);
     if (oa_inspection_suggestion(s->what, &suggestion))
-        oa_text_printf(
-            out,
-            "\n* A fixed attention covers %.0f %% or more of these heads. With them replaced, to be tried with "
-            "orthant compare:\n  \"%s\"\n",
-            100 * OA_REPLACEABLE, suggestion.s);
+        oa_text_printf(out,
+                       "\n* A fixed attention covers %.0f %% or more of these heads. With them "
+                       "replaced, to be tried with "
+                       "orthant compare:\n  \"%s\"\n",
+                       100 * OA_REPLACEABLE, suggestion.s);
     oa_text_free(&suggestion);
     oa_table_free(&t);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inspection as a page: the maps of each layer side by side, the table of heads, what could be tried. The maps are
- * pictures; the script draws them with their tokens.
+ * The inspection as a page: the maps of each layer side by side, the table of heads, what could be
+ * tried. The maps are pictures; the script draws them with their tokens.
  */
 #include "inspect/inspect.h"
 
@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------
+/* ---- pieces
+ * --------------------------------------------------------------------------------------------------------
  */
 
 static void add_tagged(struct oa_text *out, const char *before, const char *text, const char *after)
@@ -22,8 +23,8 @@ static void add_tagged(struct oa_text *out, const char *before, const char *text
 
 typedef void writer(const struct oa_layer_view *v, struct oa_text *out);
 
-static void add_written(const struct oa_layer_view *v, writer *write, const char *before, const char *after,
-                        struct oa_text *out)
+static void add_written(const struct oa_layer_view *v, writer *write, const char *before,
+                        const char *after, struct oa_text *out)
 {
     struct oa_text text;
     oa_text_init(&text, out->context);
@@ -55,7 +56,8 @@ static void add_tokens(struct oa_text *out, const char *id, const struct oa_toke
     oa_text_printf(out, "</ol>\n");
 }
 
-/* ---- head ----------------------------------------------------------------------------------------------------------
+/* ---- head
+ * ----------------------------------------------------------------------------------------------------------
  */
 
 static long replaceable_heads(const struct oa_inspection *what)
@@ -70,8 +72,10 @@ static long replaceable_heads(const struct oa_inspection *what)
 static void add_scale(struct oa_text *out)
 {
     static const double marks[] = { 0, 0.01, 0.1, 0.25, 0.5, 1 };
-    oa_text_printf(out, "<div class=\"scale\" role=\"img\" aria-label=\"colours from weight 0, dark, to weight 1, "
-                        "light\" style=\"background:linear-gradient(to right");
+    oa_text_printf(
+        out,
+        "<div class=\"scale\" role=\"img\" aria-label=\"colours from weight 0, dark, to weight 1, "
+        "light\" style=\"background:linear-gradient(to right");
     for (int i = 0; i <= 20; i++) {
         unsigned char rgb[3];
         oa_heat_color(i / 20.0, rgb);
@@ -79,17 +83,20 @@ static void add_scale(struct oa_text *out)
     }
     oa_text_printf(out, ")\">");
     for (int i = 0; i < 6; i++)
-        oa_text_printf(out, "<span style=\"left:%.1f%%\">%g</span>", 100 * sqrt(marks[i]), marks[i]);
+        oa_text_printf(out, "<span style=\"left:%.1f%%\">%g</span>", 100 * sqrt(marks[i]),
+                       marks[i]);
     oa_text_printf(out, "</div>\n");
 }
 
 static void add_head(struct oa_text *out, const struct oa_inspected *s)
 {
     const struct oa_inspection *what = s->what;
-    add_tagged(out, "<header>\n<p class=\"above\">Orthant · inspection</p>\n<h1>Where the heads of <code>", s->run,
-               "</code> look</h1>\n");
+    add_tagged(
+        out, "<header>\n<p class=\"above\">Orthant · inspection</p>\n<h1>Where the heads of <code>",
+        s->run, "</code> look</h1>\n");
     add_tagged(out,
-               "<p class=\"lead\">The model reads a text; for every layer and head, what each token attends to. "
+               "<p class=\"lead\">The model reads a text; for every layer and head, what each "
+               "token attends to. "
                "The attention is <code>",
                s->attention, "</code>.</p>\n<ul class=\"facts\">\n");
     add_fact(out, what->layers, "attention layers");
@@ -104,7 +111,8 @@ static void add_head(struct oa_text *out, const struct oa_inspected *s)
     add_tokens(out, "text", s->queries);
 }
 
-/* ---- maps ----------------------------------------------------------------------------------------------------------
+/* ---- maps
+ * ----------------------------------------------------------------------------------------------------------
  */
 
 struct picture {
@@ -119,41 +127,47 @@ static double share(void *argument, long i, long j)
     return w == 0 && !oa_view_visible(p->v, p->head, i, j) ? -1 : sqrt(w);
 }
 
-/* The title of a card: the number of the head, and the fixed attention that covers most of its map. */
+/* The title of a card: the number of the head, and the fixed attention that covers most of its map.
+ */
 static void add_map_title(struct oa_text *out, const struct oa_layer_view *v, long h)
 {
     bool marked = oa_head_replaceable(v, h);
     oa_text_printf(out, "<p class=\"name\"><b>head %ld</b>", h);
     if (oa_view_group(v, h)->mechanism->weights) {
-        add_tagged(out, marked ? "<span class=\"covered\">✓ " : "<span>nearest: ", oa_fixed_name(v->head[h].nearest),
-                   marked ? " covers" : ",");
+        add_tagged(out, marked ? "<span class=\"covered\">✓ " : "<span>nearest: ",
+                   oa_fixed_name(v->head[h].nearest), marked ? " covers" : ",");
         oa_text_printf(out, " %.0f %%</span>", 100 * v->head[h].covered);
     }
     oa_text_printf(out, "</p>\n");
 }
 
-static void add_map(struct oa_text *out, const struct oa_inspected *s, const struct oa_layer_view *v, long h)
+static void add_map(struct oa_text *out, const struct oa_inspected *s,
+                    const struct oa_layer_view *v, long h)
 {
     struct picture p = { v, h };
     const struct oa_heat heat = { v->in.queries, v->in.keys, share, &p };
     oa_text_printf(out, "<li class=\"head\">");
     add_map_title(out, v, h);
     if (oa_view_group(v, h)->mechanism->weights) {
-        oa_text_printf(
-            out, "<div class=\"map\"><img width=\"%ld\" height=\"%ld\" data-rows=\"%s\" data-columns=\"%s\" alt=\"",
-            v->in.keys, v->in.queries, oa_view_queries(s, v) == s->source ? "source" : "text",
-            oa_view_keys(s, v) == s->source ? "source" : "text");
+        oa_text_printf(out,
+                       "<div class=\"map\"><img width=\"%ld\" height=\"%ld\" data-rows=\"%s\" "
+                       "data-columns=\"%s\" alt=\"",
+                       v->in.keys, v->in.queries,
+                       oa_view_queries(s, v) == s->source ? "source" : "text",
+                       oa_view_keys(s, v) == s->source ? "source" : "text");
         add_written(v, oa_view_title, "map of ", "", out);
         oa_text_printf(out, ", head %ld\" src=\"", h);
         oa_heat_data(&heat, out);
         oa_text_printf(out, "\"/></div>");
     } else {
-        add_tagged(out, "<p class=\"none\">", oa_view_group(v, h)->mechanism->name, " has no map</p>");
+        add_tagged(out, "<p class=\"none\">", oa_view_group(v, h)->mechanism->name,
+                   " has no map</p>");
     }
     oa_text_printf(out, "</li>\n");
 }
 
-/* Pixels that a card should have: enough for a legible cell a key beside the names of the rows, within limits. */
+/* Pixels that a card should have: enough for a legible cell a key beside the names of the rows,
+ * within limits. */
 static long card_width(const struct oa_layer_view *v)
 {
     long wanted = 90 + 12 * v->in.keys;
@@ -168,19 +182,23 @@ static bool any_replaceable(const struct oa_layer_view *v)
     return any;
 }
 
-static void add_layer(struct oa_text *out, const struct oa_inspected *s, const struct oa_layer_view *v)
+static void add_layer(struct oa_text *out, const struct oa_inspected *s,
+                      const struct oa_layer_view *v)
 {
     oa_text_printf(out, "<section class=\"layer\">\n");
     add_written(v, oa_view_title, "<h2>", "</h2>\n", out);
     add_written(v, oa_view_attention, "<figure><figcaption><code>", "</code>.", out);
     if (isfinite(v->deviation))
         oa_text_printf(out,
-                       " The maps times the values give what the layer gave, to within %.1g of its largest number.",
+                       " The maps times the values give what the layer gave, to within %.1g of its "
+                       "largest number.",
                        v->deviation);
     else
         oa_text_printf(out, " Whether the maps give what the layer gave was not measured: %s.",
-                       oa_layer_mapless(v->layer) ? "a head has no map" : "each row has values of its own");
-    oa_text_printf(out, "</figcaption>\n<ul class=\"heads\" style=\"--card:%ldpx\">\n", card_width(v));
+                       oa_layer_mapless(v->layer) ? "a head has no map"
+                                                  : "each row has values of its own");
+    oa_text_printf(out, "</figcaption>\n<ul class=\"heads\" style=\"--card:%ldpx\">\n",
+                   card_width(v));
     for (long h = 0; h < v->layer->shape.heads; h++)
         add_map(out, s, v, h);
     oa_text_printf(out, "</ul>\n");
@@ -192,7 +210,8 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s, const s
     oa_text_printf(out, "</figure>\n</section>\n");
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------
+/* ---- the table
+ * ------------------------------------------------------------------------------------------------------
  */
 
 static void add_row(struct oa_text *out, const struct oa_layer_view *v, int layer, long head)
@@ -202,14 +221,16 @@ static void add_row(struct oa_text *out, const struct oa_layer_view *v, int laye
     struct oa_text own;
     oa_text_init(&own, out->context);
     oa_atom_print(oa_view_group(v, head)->atom, &own);
-    oa_text_printf(out, "<tr%s><th scope=\"row\" data-v=\"%d\">", marked ? " class=\"covered\"" : "", layer);
+    oa_text_printf(out, "<tr%s><th scope=\"row\" data-v=\"%d\">",
+                   marked ? " class=\"covered\"" : "", layer);
     add_written(v, oa_view_title, "", "", out);
     oa_text_printf(out, "</th><td class=\"num\" data-v=\"%ld\">%ld</td>", head, head);
     add_tagged(out, "<td class=\"spec\">", own.s ? own.s : "", "</td>");
     add_cell(out, f->entropy, 1, 3);
     add_cell(out, f->entropy_share, 100, 1);
     add_cell(out, f->distance, 1, 2);
-    add_tagged(out, "<td class=\"spec\"><span class=\"name\">", oa_fixed_name(f->nearest), "</span></td>");
+    add_tagged(out, "<td class=\"spec\"><span class=\"name\">", oa_fixed_name(f->nearest),
+               "</span></td>");
     add_cell(out, f->covered, 100, 1);
     oa_text_printf(out, "</tr>\n");
     oa_text_free(&own);
@@ -218,14 +239,21 @@ static void add_row(struct oa_text *out, const struct oa_layer_view *v, int laye
 static void add_table(struct oa_text *out, const struct oa_inspected *s)
 {
     oa_text_printf(out,
-                   "<section id=\"heads\">\n<h2>Which heads a fixed attention could replace</h2>\n<p>Each head and the "
-                   "fixed attention that covers most of its mass; marked are heads that it covers to %.0f %% or more."
+                   "<section id=\"heads\">\n<h2>Which heads a fixed attention could "
+                   "replace</h2>\n<p>Each head and the "
+                   "fixed attention that covers most of its mass; marked are heads that it covers "
+                   "to %.0f %% or more."
                    "</p>\n<div class=\"panel\"><div class=\"scroll\" "
-                   "tabindex=\"0\" role=\"region\" aria-label=\"heads\"><table class=\"sortable\">\n<thead><tr><th "
-                   "scope=\"col\">layer</th><th scope=\"col\" class=\"num\">head</th><th scope=\"col\">attention</th>"
-                   "<th scope=\"col\" class=\"num\">entropy\nnats</th><th scope=\"col\" class=\"num\">entropy\n%% of "
-                   "maximum</th><th scope=\"col\" class=\"num\">distance\ntokens</th><th scope=\"col\">nearest fixed "
-                   "attention</th><th scope=\"col\" class=\"num\">covers\n%% of mass</th></tr></thead>\n<tbody>\n",
+                   "tabindex=\"0\" role=\"region\" aria-label=\"heads\"><table "
+                   "class=\"sortable\">\n<thead><tr><th "
+                   "scope=\"col\">layer</th><th scope=\"col\" class=\"num\">head</th><th "
+                   "scope=\"col\">attention</th>"
+                   "<th scope=\"col\" class=\"num\">entropy\nnats</th><th scope=\"col\" "
+                   "class=\"num\">entropy\n%% of "
+                   "maximum</th><th scope=\"col\" class=\"num\">distance\ntokens</th><th "
+                   "scope=\"col\">nearest fixed "
+                   "attention</th><th scope=\"col\" class=\"num\">covers\n%% of "
+                   "mass</th></tr></thead>\n<tbody>\n",
                    100 * OA_REPLACEABLE);
     for (int l = 0; l < s->what->layers; l++)
         for (long h = 0; h < s->what->layer[l].layer->shape.heads; h++)
@@ -240,10 +268,12 @@ static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
     oa_text_init(&suggestion, out->context);
     if (oa_inspection_suggestion(s->what, &suggestion))
         add_tagged(out,
-                   "<p id=\"suggestion\">With the heads that are covered to 80 % or more replaced, the attention "
+                   "<p id=\"suggestion\">With the heads that are covered to 80 % or more replaced, "
+                   "the attention "
                    "would be <code>",
                    suggestion.s,
-                   "</code>. That is a suggestion from one text: what a model learns with it, <code>orthant "
+                   "</code>. That is a suggestion from one text: what a model learns with it, "
+                   "<code>orthant "
                    "compare</code> says.</p>\n");
     oa_text_free(&suggestion);
     oa_text_printf(out, "</section>\n");
@@ -252,22 +282,29 @@ static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
 static void add_method(struct oa_text *out)
 {
     oa_text_printf(
-        out,
-        "<section id=\"method\">\n<h2>What the numbers are</h2>\n<dl class=\"method\">\n"
-        "<div><dt>Maps</dt><dd>What entered each layer goes to the plain definition of its mechanism, in double. Rows "
-        "are the tokens that look, columns those that are looked at. What a token cannot see is left blank; a "
-        "colour stands for the square root of a weight, negative weights for their size, from 0 to 1 and "
-        "more.</dd></div>\n"
-        "<div><dt>Mass</dt><dd>|A<sub>ij</sub>| over the sum of its row. Where weights are averages that is the weight "
-        "itself.</dd></div>\n"
-        "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p; beside it as a share of the logarithm of the number "
-        "of keys that could be seen, summed over rows.</dd></div>\n"
-        "<div><dt>Distance</dt><dd>The mean over rows of Σ p |i − j|, in tokens. In cross-attention i and j are places "
-        "in two texts.</dd></div>\n"
-        "<div><dt>Covers</dt><dd>The mean over rows of Σ min(p, w), w the fixed weights: 1 minus the total variation "
-        "distance. Tried are all forms of <code>pattern</code> that the mode has, and the uniform average, which is "
-        "<code>" OA_UNIFORM_ATTENTION
-        "</code>. In cross-attention it is the only one.</dd></div>\n</dl>\n</section>\n");
+        out, "<section id=\"method\">\n<h2>What the numbers are</h2>\n<dl class=\"method\">\n"
+             "<div><dt>Maps</dt><dd>What entered each layer goes to the plain definition of its "
+             "mechanism, in double. Rows "
+             "are the tokens that look, columns those that are looked at. What a token cannot see "
+             "is left blank; a "
+             "colour stands for the square root of a weight, negative weights for their size, from "
+             "0 to 1 and "
+             "more.</dd></div>\n"
+             "<div><dt>Mass</dt><dd>|A<sub>ij</sub>| over the sum of its row. Where weights are "
+             "averages that is the weight "
+             "itself.</dd></div>\n"
+             "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p; beside it as a share of "
+             "the logarithm of the number "
+             "of keys that could be seen, summed over rows.</dd></div>\n"
+             "<div><dt>Distance</dt><dd>The mean over rows of Σ p |i − j|, in tokens. In "
+             "cross-attention i and j are places "
+             "in two texts.</dd></div>\n"
+             "<div><dt>Covers</dt><dd>The mean over rows of Σ min(p, w), w the fixed weights: 1 "
+             "minus the total variation "
+             "distance. Tried are all forms of <code>pattern</code> that the mode has, and the "
+             "uniform average, which is "
+             "<code>" OA_UNIFORM_ATTENTION
+             "</code>. In cross-attention it is the only one.</dd></div>\n</dl>\n</section>\n");
 }
 
 void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)

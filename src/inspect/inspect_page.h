@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * inspect_page.css and inspect_page.js, embedded by the build (cmake/embed.cmake). Private to src/inspect. */
+ * inspect_page.css and inspect_page.js, embedded by the build (cmake/embed.cmake). Private to
+ * src/inspect. */
 #ifndef ORTHANT_INSPECT_PAGE_H
 #define ORTHANT_INSPECT_PAGE_H
 

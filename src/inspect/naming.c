@@ -16,12 +16,14 @@ static bool reads_source(const struct oa_inspected *s, const struct oa_layer_vie
     return s->source && !v->layer->shape.causal && !v->layer->shape.cross;
 }
 
-const struct oa_token_names *oa_view_queries(const struct oa_inspected *s, const struct oa_layer_view *v)
+const struct oa_token_names *oa_view_queries(const struct oa_inspected *s,
+                                             const struct oa_layer_view *v)
 {
     return reads_source(s, v) ? s->source : s->queries;
 }
 
-const struct oa_token_names *oa_view_keys(const struct oa_inspected *s, const struct oa_layer_view *v)
+const struct oa_token_names *oa_view_keys(const struct oa_inspected *s,
+                                          const struct oa_layer_view *v)
 {
     return v->layer->shape.cross || reads_source(s, v) ? s->source : s->queries;
 }

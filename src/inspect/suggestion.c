@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which attention could be tried instead: heads that a fixed one covers replaced by it. What a map covers says nothing
- * of how a model learns with it: that is what contests are for. */
+ * Which attention could be tried instead: heads that a fixed one covers replaced by it. What a map
+ * covers says nothing of how a model learns with it: that is what comparisons are for. */
 #include "inspect/inspect.h"
 
 #include <string.h>
@@ -101,7 +101,8 @@ static bool in_role(const struct oa_layer_view *v, enum oa_stack_role role)
     return strcmp(v->stack->shape.role, oa_stack_name(role)) == 0;
 }
 
-static bool add_role(const struct oa_inspection *what, enum oa_stack_role role, const char *before, struct oa_text *out)
+static bool add_role(const struct oa_inspection *what, enum oa_stack_role role, const char *before,
+                     struct oa_text *out)
 {
     bool any = false;
     for (int i = 0; i < what->layers; i++) {
@@ -129,7 +130,8 @@ bool oa_inspection_suggestion(const struct oa_inspection *what, struct oa_text *
         return false;
     for (int role = 0; role < OA_STACK_ROLES; role++) {
         char before[48];
-        snprintf(before, sizeof before, "%s%s: ", any ? " & " : "", oa_stack_name((enum oa_stack_role)role));
+        snprintf(before, sizeof before, "%s%s: ", any ? " & " : "",
+                 oa_stack_name((enum oa_stack_role)role));
         any |= add_role(what, (enum oa_stack_role)role, one ? "" : before, out);
     }
     return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What attention on tiles is given and makes (kernels.h: attention_tile, attention_tile_gradient, softmax_pairs): a
- * block of queries and a tile of keys, both multiples of 16, filled up with rows of zeros.
+ * What attention on tiles is given and makes (kernels.h: attention_tile, attention_tile_gradient,
+ * softmax_pairs): a block of queries and a tile of keys, both multiples of 16, filled up with rows
+ * of zeros.
  */
 #ifndef ORTHANT_KERNELS_ATTENTION_TILE_H
 #define ORTHANT_KERNELS_ATTENTION_TILE_H
@@ -11,9 +12,9 @@
 /* The most that there may be. */
 enum { OA_ATTENTION_ROWS = 128, OA_ATTENTION_COLS = 512, OA_ATTENTION_WIDTH = 256 };
 
-/* Keys or values: rows act [rows, width], ld elements apart, of which the tile begins with row `first`, a multiple of
- * 16; and what gemm_pack made of them as the right operand of products with their transpose (pair), with themselves
- * (tiles). */
+/* Keys or values: rows act [rows, width], ld elements apart, of which the tile begins with row
+ * `first`, a multiple of 16; and what gemm_pack made of them as the right operand of products with
+ * their transpose (pair), with themselves (tiles). */
 struct oa_attention_keys {
     const void *x;
     long first, rows, width, ld;
@@ -32,15 +33,16 @@ struct oa_attention_tile {
     uint64_t block0, blocks_a_row;
 };
 
-/* What a block of queries gathers: m, z, rescale of softmax_tile, and o real [rows, v.width] ← o·rescale + P V, without
- * what is there where this is the first tile. */
+/* What a block of queries gathers: m, z, rescale of softmax_tile, and o real [rows, v.width] ←
+ * o·rescale + P V, without what is there where this is the first tile. */
 struct oa_attention_sums {
     void *m, *z, *rescale, *o;
     bool first;
 };
 
-/* lse, delta real [rows]. dq real [rows, k.width] ← dq + dS K, the first time dS K. The others are added to, real
- * [cols/16][width in whole 16s][16], so 16 keys side by side: dv += Pᵀ dO, dk += dSᵀ Q. NULL: not wanted. */
+/* lse, delta real [rows]. dq real [rows, k.width] ← dq + dS K, the first time dS K. The others are
+ * added to, real [cols/16][width in whole 16s][16], so 16 keys side by side: dv += Pᵀ dO, dk += dSᵀ
+ * Q. NULL: not wanted. */
 struct oa_attention_gradient {
     const void *d_o; /* act [rows, v.width], ldo elements apart */
     long ldo;
@@ -49,10 +51,11 @@ struct oa_attention_gradient {
     bool first;
 };
 
-/* With P = e^{scale·s − lse} as softmax_again makes it, P∘factor and dS = P∘(factor∘dp − delta), 0 where P is 0, both
- * rounded: up to 32 columns, of which column j is column first + j of low and high. Rows 2i and 2i + 1 are stored side
- * by side, [rows/2, 32, 2]; dS also row by row, [⌈rows/16⌉ tiles, `tile` elements apart][16][32]. Columns
- * behind the last are 0, and what is below the least normal number may be. */
+/* With P = e^{scale·s − lse} as softmax_again makes it, P∘factor and dS = P∘(factor∘dp − delta), 0
+ * where P is 0, both rounded: up to 32 columns, of which column j is column first + j of low and
+ * high. Rows 2i and 2i + 1 are stored side by side, [rows/2, 32, 2]; dS also row by row, [⌈rows/16⌉
+ * tiles, `tile` elements apart][16][32]. Columns behind the last are 0, and what is below the least
+ * normal number may be. */
 struct oa_softmax_pairs {
     long rows, cols, first; /* rows: even */
     double scale;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GELU and its derivative in bf16 by look-up: there are 65,536 numbers, and what the vector version makes of each of
- * them is kept, so that the bits are the same. Only on processors with AMX: there a gather of 16 numbers was measured
- * to take half of the time of computing them; on others it may take longer.
+ * GELU and its derivative in bf16 by look-up: there are 65,536 numbers, and what the vector version
+ * makes of each of them is kept, so that the bits are the same. Only on processors with AMX: there
+ * a gather of 16 numbers was measured to take half of the time of computing them; on others it may
+ * take longer.
  */
 #include "kernels/kernels.h"
 #include "kernels/vector_avx512.h"
@@ -15,13 +16,15 @@ static uint16_t value[NUMBERS + 1]; /* the last is read beside the one before, a
 static float slope[NUMBERS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The derivative is that of the version for floats: the same operations, before dy is multiplied and all is rounded. */
+/* The derivative is that of the version for floats: the same operations, before dy is multiplied
+ * and all is rounded. */
 static void fill(void)
 {
     enum { RUN = 256 };
     static float x[RUN], ones[RUN];
     static uint16_t number[RUN];
-    struct oa_kernels act = { .precision = OA_PRECISION_BF16 }, real = { .precision = OA_PRECISION_F32 };
+    struct oa_kernels act = { .precision = OA_PRECISION_BF16 },
+                      real = { .precision = OA_PRECISION_F32 };
     oa_kernels_avx512bf16(&act);
     oa_kernels_avx512(&real);
     for (int first = 0; first < NUMBERS; first += RUN) {
@@ -43,7 +46,8 @@ INLINE __m512i numbers(const uint16_t *x, long lanes)
 
 INLINE void gelu_lanes(const uint16_t *x, uint16_t *y, long lanes)
 {
-    __m256i found = _mm512_cvtepi32_epi16(_mm512_i32gather_epi32(numbers(x, lanes), value, sizeof *value));
+    __m256i found =
+        _mm512_cvtepi32_epi16(_mm512_i32gather_epi32(numbers(x, lanes), value, sizeof *value));
     if (lanes == W)
         _mm256_storeu_si256((__m256i *)y, found);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products in bf16 by vectors that multiply pairs, for processors that have these and no tiles.
+ * Matrix products in bf16 by vectors that multiply pairs, for processors that have these and no
+ * tiles.
  */
 #include "kernels/tile_vectors.h"
 

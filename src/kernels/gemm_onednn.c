@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products by oneDNN: the one place that knows its two interfaces (2.x in Debian 12, 3.x in Debian 13).
+ * Matrix products by oneDNN: the one place that knows its two interfaces (2.x in Debian 12, 3.x in
+ * Debian 13).
  *
- * oneDNN compiles a "primitive" for one shape, one set of strides and one number of threads, which costs about a
- * millisecond; running it costs about half a microsecond beside the arithmetic. So every worker keeps the primitives it
- * has met in a hash table, with their memory objects and the arguments ready made; a call only changes three pointers.
- * Everything runs on the calling thread: OpenMP is told so around each call, since oneDNN asks for the number of
- * threads both when it makes a primitive and when it runs one. Results therefore do not depend on any thread count.
- * Single rows, and rows apart, go to our own product (vector_gemm_row.h), and so does a shape of which oneDNN makes no
- * primitive. On a processor with AMX the bf16 products use it; the operating system's permission is asked for in base.
+ * oneDNN compiles a "primitive" for one shape, one set of strides and one number of threads, which
+ * costs about a millisecond; running it costs about half a microsecond beside the arithmetic. So
+ * every worker keeps the primitives it has met in a hash table, with their memory objects and the
+ * arguments ready made; a call only changes three pointers. Everything runs on the calling thread:
+ * OpenMP is told so around each call, since oneDNN asks for the number of threads both when it
+ * makes a primitive and when it runs one. Results therefore do not depend on any thread count.
+ * Single rows, and rows apart, go to our own product (vector_gemm_row.h), and so does a shape of
+ * which oneDNN makes no primitive. On a processor with AMX the bf16 products use it; the operating
+ * system's permission is asked for in base.
  */
 #include "kernels/kernels.h"
 
@@ -16,7 +19,9 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-enum { MOST_PRIMITIVES = 1024 }; /* then the table starts anew: a stream of odd shapes must not fill the memory */
+enum {
+    MOST_PRIMITIVES = 1024
+}; /* then the table starts anew: a stream of odd shapes must not fill the memory */
 
 #define CODE_ROOM ((size_t)8 << 20) /* bytes */
 
@@ -87,8 +92,8 @@ struct descriptions {
 };
 
 /* A logical rows × cols matrix; transposed: stored cols × rows. */
-static dnnl_status_t describe(dnnl_memory_desc_t *d, dnnl_data_type_t type, long rows, long cols, long ld,
-                              bool transposed)
+static dnnl_status_t describe(dnnl_memory_desc_t *d, dnnl_data_type_t type, long rows, long cols,
+                              long ld, bool transposed)
 {
     dnnl_dims_t dims = { rows, cols }, strides = { transposed ? 1 : ld, transposed ? ld : 1 };
 #if DNNL_VERSION_MAJOR >= 3
@@ -98,10 +103,12 @@ static dnnl_status_t describe(dnnl_memory_desc_t *d, dnnl_data_type_t type, long
 #endif
 }
 
-static dnnl_status_t describe_primitive(struct descriptions *d, dnnl_engine_t engine, dnnl_primitive_attr_t attributes)
+static dnnl_status_t describe_primitive(struct descriptions *d, dnnl_engine_t engine,
+                                        dnnl_primitive_attr_t attributes)
 {
 #if DNNL_VERSION_MAJOR >= 3
-    return dnnl_matmul_primitive_desc_create(&d->primitive, engine, d->a, d->b, NULL, d->c, attributes);
+    return dnnl_matmul_primitive_desc_create(&d->primitive, engine, d->a, d->b, NULL, d->c,
+                                             attributes);
 #else
     dnnl_matmul_desc_t matmul;
     dnnl_status_t status = dnnl_matmul_desc_init(&matmul, &d->a, &d->b, NULL, &d->c);
@@ -170,7 +177,8 @@ static dnnl_status_t make_attributes(bool accumulate, dnnl_primitive_attr_t *out
     dnnl_status_t status = dnnl_primitive_attr_create(out);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
-#if DNNL_VERSION_MAJOR > 2 || DNNL_VERSION_MINOR >= 5 /* else the environment may have products of f32 made in bf16 */
+#if DNNL_VERSION_MAJOR > 2 ||                                                                      \
+    DNNL_VERSION_MINOR >= 5 /* else the environment may have products of f32 made in bf16 */
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_fpmath_mode(*out, dnnl_fpmath_mode_strict);
 #endif
@@ -215,8 +223,8 @@ static dnnl_status_t grow_scratch(struct oa_gemm_state *s, size_t bytes)
     return dnnl_success;
 }
 
-static dnnl_status_t fill_product(struct oa_gemm_state *s, struct product *p, struct descriptions *d,
-                                  dnnl_primitive_attr_t attributes)
+static dnnl_status_t fill_product(struct oa_gemm_state *s, struct product *p,
+                                  struct descriptions *d, dnnl_primitive_attr_t attributes)
 {
     const struct oa_gemm *g = &p->shape;
     dnnl_status_t status = describe(&d->a, s->act, g->m, g->k, g->lda, g->ta);
@@ -240,8 +248,8 @@ static bool has_room_for_code(struct oa_gemm_state *s)
 {
     void *room = mmap(NULL, CODE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
-        oa_fail(s->context, OA_NO_MEMORY, "out of memory: %zu bytes are needed for the code of a matrix product",
-                CODE_ROOM);
+        oa_fail(s->context, OA_NO_MEMORY,
+                "out of memory: %zu bytes are needed for the code of a matrix product", CODE_ROOM);
         return false;
     }
     munmap(room, CODE_ROOM);
@@ -279,8 +287,9 @@ static struct product *make_product(struct oa_gemm_state *s, const struct oa_gem
 
 static bool same_shape(const struct oa_gemm *a, const struct oa_gemm *b)
 {
-    return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
-           a->ta == b->ta && a->tb == b->tb && a->accumulate == b->accumulate && a->real_out == b->real_out;
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb &&
+           a->ldc == b->ldc && a->ta == b->ta && a->tb == b->tb && a->accumulate == b->accumulate &&
+           a->real_out == b->real_out;
 }
 
 static size_t hash_shape(const struct oa_gemm *g)
@@ -289,7 +298,8 @@ static size_t hash_shape(const struct oa_gemm *g)
     h = h * 0x9e3779b97f4a7c15u + (uint64_t)g->n;
     h = h * 0x9e3779b97f4a7c15u + (uint64_t)g->k;
     h = h * 0x9e3779b97f4a7c15u + (uint64_t)(g->lda ^ g->ldb << 20 ^ g->ldc << 40);
-    h = h * 0x9e3779b97f4a7c15u + (uint64_t)(g->ta | g->tb << 1 | g->accumulate << 2 | g->real_out << 3);
+    h = h * 0x9e3779b97f4a7c15u +
+        (uint64_t)(g->ta | g->tb << 1 | g->accumulate << 2 | g->real_out << 3);
     h *= 0x9e3779b97f4a7c15u;
     return (size_t)(h >> 32);
 }
@@ -394,7 +404,8 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
     return s;
 }
 
-static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
+static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
+                 void *c)
 {
     if (g->m <= 0 || g->n <= 0)
         return;
@@ -409,10 +420,12 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
     if (p->scratch)
         dnnl_memory_set_data_handle(p->scratch, s->scratch);
     int threads = one_thread();
-    dnnl_status_t status = dnnl_primitive_execute(p->primitive, s->stream, p->scratch ? 4 : 3, p->arguments);
+    dnnl_status_t status =
+        dnnl_primitive_execute(p->primitive, s->stream, p->scratch ? 4 : 3, p->arguments);
     restore_threads(threads);
     if (status != dnnl_success)
-        oa_fail(s->context, OA_INTERNAL, "oneDNN failed on a matrix product of %ld x %ld x %ld (status %d)", g->m, g->n,
+        oa_fail(s->context, OA_INTERNAL,
+                "oneDNN failed on a matrix product of %ld x %ld x %ld (status %d)", g->m, g->n,
                 g->k, (int)status);
 }
 
@@ -420,7 +433,8 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
-#define ONEDNN "onednn " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) "." TEXT(DNNL_VERSION_PATCH) " "
+#define ONEDNN                                                                                     \
+    "onednn " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) "." TEXT(DNNL_VERSION_PATCH) " "
 
 /* From strong to weak: the bits of an instruction set hold those of the ones it includes. */
 static const struct level {
@@ -434,8 +448,8 @@ static const struct level {
     { dnnl_cpu_isa_avx2, OA_ISA_AVX2, OA_ISA_REF, ONEDNN "avx2" },
 };
 
-/* oneDNN's own limit on instruction sets holds for the whole process, and only before its first use; so for a level
- * below what it would choose it is not asked at all. */
+/* oneDNN's own limit on instruction sets holds for the whole process, and only before its first
+ * use; so for a level below what it would choose it is not asked at all. */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa)
 {
     if (k->precision == OA_PRECISION_F64)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A matrix product in the way of Goto & van de Geijn (2008): C is cut into blocks of BLOCK_M × BLOCK_N, k into pieces
- * of BLOCK_K; a piece of A and of B is copied ("packed") into panels of TILE_M rows and TILE_N columns, in the order in
- * which the innermost loop reads them, converted to REAL and filled up with zeros; transpositions end there.
- * The block of C is summed in REAL and goes to C once, at the end.
+ * A matrix product in the way of Goto & van de Geijn (2008): C is cut into blocks of BLOCK_M ×
+ * BLOCK_N, k into pieces of BLOCK_K; a piece of A and of B is copied ("packed") into panels of
+ * TILE_M rows and TILE_N columns, in the order in which the innermost loop reads them, converted to
+ * REAL and filled up with zeros; transpositions end there. The block of C is summed in REAL and
+ * goes to C once, at the end.
  *
- * Included after ACT, REAL, LOAD, STORE, BLOCK_M, BLOCK_N, BLOCK_K, TILE_M, TILE_N; a block is whole tiles. A file
- * that has better parts defines GEMM_PARTS and them (vector_gemm.h); what each does is said here at the plain ones.
+ * Included after ACT, REAL, LOAD, STORE, BLOCK_M, BLOCK_N, BLOCK_K, TILE_M, TILE_N; a block is
+ * whole tiles. A file that has better parts defines GEMM_PARTS and them (vector_gemm.h); what each
+ * does is said here at the plain ones.
  *
- * Element (i, j) of C is the same sum in the same order wherever it lies in the matrix and however large that is; only
- * products of a single row may go another way (GEMM_ROW).
+ * Element (i, j) of C is the same sum in the same order wherever it lies in the matrix and however
+ * large that is; only products of a single row may go another way (GEMM_ROW).
  */
 #include "kernels/kernels.h"
 
@@ -17,10 +19,11 @@
 
 /* Every number is written before it is read. */
 struct oa_gemm_state {
-    REAL *a, *b, *c;  /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
+    REAL *a, *b,
+        *c; /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
     bool looks_ahead; /* oa_cpu has it */
-    /* Of rows apart (vector_gemm_row.h): the lines of transposed B that are asked for next, so many beside each step
-     * along k, and the block of it that was asked for last. */
+    /* Of rows apart (vector_gemm_row.h): the lines of transposed B that are asked for next, so many
+     * beside each step along k, and the block of it that was asked for last. */
     const char *next;
     long lines;
     const char *fetched, *fetched_end;
@@ -50,7 +53,8 @@ static void gemm_close(struct oa_gemm_state *s)
 
 #ifndef GEMM_PARTS
 /* c [TILE_M, TILE_N] += Σ_p a[p·TILE_M + i]·b[p·TILE_N + j] */
-static void gemm_tile(long k, const REAL *restrict a, const REAL *restrict b, REAL *restrict c, long ldc)
+static void gemm_tile(long k, const REAL *restrict a, const REAL *restrict b, REAL *restrict c,
+                      long ldc)
 {
     REAL sum[TILE_M][TILE_N] = { { 0 } };
     for (long p = 0; p < k; p++, a += TILE_M, b += TILE_N)
@@ -78,9 +82,10 @@ static void gemm_copy_across(long width, long depth, const ACT *x, long ldx, lon
 }
 #endif
 
-/* One panel: out[p·tile + i] = x(i, p) for i < width ≤ tile, p < depth; zeros up to tile. across: the step from i to
- * i+1 in x, along: the step from p to p+1; one of them is 1. */
-static void gemm_pack_panel(long tile, long width, long depth, const ACT *x, long across, long along, REAL *out)
+/* One panel: out[p·tile + i] = x(i, p) for i < width ≤ tile, p < depth; zeros up to tile. across:
+ * the step from i to i+1 in x, along: the step from p to p+1; one of them is 1. */
+static void gemm_pack_panel(long tile, long width, long depth, const ACT *x, long across,
+                            long along, REAL *out)
 {
     if (width < tile)
         memset(out, 0, (size_t)(tile * depth) * sizeof(REAL));
@@ -91,14 +96,17 @@ static void gemm_pack_panel(long tile, long width, long depth, const ACT *x, lon
             gemm_copy(width, x + p * along, out + p * tile);
 }
 
-static void gemm_pack(long tile, long width, long depth, const ACT *x, long across, long along, REAL *out)
+static void gemm_pack(long tile, long width, long depth, const ACT *x, long across, long along,
+                      REAL *out)
 {
     for (long i = 0; i < width; i += tile, out += tile * depth)
-        gemm_pack_panel(tile, width - i < tile ? width - i : tile, depth, x + i * across, across, along, out);
+        gemm_pack_panel(tile, width - i < tile ? width - i : tile, depth, x + i * across, across,
+                        along, out);
 }
 
 /* The sums of a block go to C. */
-static void gemm_finish(const struct oa_gemm *g, long rows, long cols, const REAL *sums, void *c, long at)
+static void gemm_finish(const struct oa_gemm *g, long rows, long cols, const REAL *sums, void *c,
+                        long at)
 {
     for (long i = 0; i < rows; i++, sums += BLOCK_N, at += g->ldc) {
         if (g->real_out && g->accumulate)
@@ -117,8 +125,8 @@ static long whole_tiles(long n, long tile)
     return (n + tile - 1) / tile * tile;
 }
 
-static void gemm_block(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, long rows,
-                       long cols)
+static void gemm_block(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b,
+                       long rows, long cols)
 {
     long a_across = g->ta ? 1 : g->lda, a_along = g->ta ? g->lda : 1;
     long b_across = g->tb ? g->ldb : 1, b_along = g->tb ? 1 : g->ldb;
@@ -130,7 +138,8 @@ static void gemm_block(struct oa_gemm_state *s, const struct oa_gemm *g, const A
         gemm_pack(TILE_N, cols, depth, b + p * b_along, b_across, b_along, s->b);
         for (long j = 0; j < cols; j += TILE_N)
             for (long i = 0; i < rows; i += TILE_M)
-                gemm_tile(depth, s->a + i * depth, s->b + j * depth, s->c + i * BLOCK_N + j, BLOCK_N);
+                gemm_tile(depth, s->a + i * depth, s->b + j * depth, s->c + i * BLOCK_N + j,
+                          BLOCK_N);
     }
 }
 
@@ -138,7 +147,8 @@ static void gemm_block(struct oa_gemm_state *s, const struct oa_gemm *g, const A
 #include GEMM_ROW
 #endif
 
-static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
+static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
+                 void *c)
 {
 #ifdef GEMM_ROW
     if (g->m == 1 || g->apart) {
@@ -148,7 +158,8 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
 #endif
     for (long i = 0; i < g->m; i += BLOCK_M)
         for (long j = 0; j < g->n; j += BLOCK_N) {
-            long rows = g->m - i < BLOCK_M ? g->m - i : BLOCK_M, cols = g->n - j < BLOCK_N ? g->n - j : BLOCK_N;
+            long rows = g->m - i < BLOCK_M ? g->m - i : BLOCK_M,
+                 cols = g->n - j < BLOCK_N ? g->n - j : BLOCK_N;
             const ACT *top = (const ACT *)a + i * (g->ta ? 1 : g->lda);
             const ACT *left = (const ACT *)b + j * (g->tb ? g->ldb : 1);
             gemm_block(s, g, top, left, rows, cols);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The products of gemm_amx.c on tiles in plain C: the same source, and the same bits, on every processor. For tests; it
- * is far too slow for anything else.
+ * The products of gemm_amx.c on tiles in plain C: the same source, and the same bits, on every
+ * processor. For tests; it is far too slow for anything else.
  *
- * TDPBF16PS (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2): for every element of C a sum of
- * the even products and one of the odd ones, each a chain of fused multiply-adds from zero in the order of k; both are
- * added, then C. Every operation rounds to nearest; denormals are zeros, going in and coming out.
+ * TDPBF16PS (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2): for every
+ * element of C a sum of the even products and one of the odd ones, each a chain of fused
+ * multiply-adds from zero in the order of k; both are added, then C. Every operation rounds to
+ * nearest; denormals are zeros, going in and coming out.
  */
 #include "base/base.h"
 #include "kernels/tile_finish.h"
@@ -27,8 +28,8 @@ static float flushed(float x)
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
 
-/* The numbers of a tile as floats, and whether all of them are zero or of a size at which products of two are exact in
- * float and sums of such products never become denormal. */
+/* The numbers of a tile as floats, and whether all of them are zero or of a size at which products
+ * of two are exact in float and sums of such products never become denormal. */
 static bool numbers(const struct plain_tile *t, float out[TILE_TALL][2 * TILE_WORDS])
 {
     bool plain = true;
@@ -51,7 +52,8 @@ static void add_products(bool plain, float a, const float *b, float sum[TILE_WOR
             sum[j] = flushed(fmaf(a, b[2 * j], sum[j]));
 }
 
-static void multiply_tiles(struct plain_tile *c, const struct plain_tile *a, const struct plain_tile *b)
+static void multiply_tiles(struct plain_tile *c, const struct plain_tile *a,
+                           const struct plain_tile *b)
 {
     float left[TILE_TALL][2 * TILE_WORDS], right[TILE_TALL][2 * TILE_WORDS];
     bool plain = numbers(a, left), both = numbers(b, right) && plain;
@@ -175,7 +177,8 @@ static void gemm_close(struct oa_gemm_state *s)
     oa_free(s);
 }
 
-static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
+static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
+                 void *c)
 {
     multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
 }

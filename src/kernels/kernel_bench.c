@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bench: the problems of kernel_cases.h at the sizes a model has, timed for every version of the kernel.
+ * The bench: the problems of kernel_cases.h at the sizes a model has, timed for every version of
+ * the kernel.
  */
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
@@ -10,7 +11,8 @@
 enum { REPEATS = 5, TRIES = 3 };
 static const double seconds_each = 4e-4; /* of one repeat */
 
-/* Products as they come in a model of width 768: projection, gradient of its weights, QKᵀ, PV of attention tiles. */
+/* Products as they come in a model of width 768: projection, gradient of its weights, QKᵀ, PV of
+ * attention tiles. */
 static const struct {
     const char *name;
     long m, n, k;
@@ -21,7 +23,8 @@ static const struct {
     { "gemm 64x64x64", 64, 64, 64, 4 },
 };
 enum { PRODUCTS = sizeof products / sizeof *products };
-static const char *const features[] = { "feature elu", "feature relu", "feature cos", "feature power" };
+static const char *const features[] = { "feature elu", "feature relu", "feature cos",
+                                        "feature power" };
 
 struct bench {
     oa_context *context;
@@ -33,7 +36,8 @@ struct bench {
 
 /* ---- one measurement ---- */
 
-static bool long_enough(double (*take)(void *argument, long rounds), void *argument, long rounds, double seconds)
+static bool long_enough(double (*take)(void *argument, long rounds), void *argument, long rounds,
+                        double seconds)
 {
     for (int i = 0; i < TRIES; i++)
         if (take(argument, rounds) < seconds)
@@ -99,7 +103,9 @@ static double bytes_moved(const struct kernel_problem *p, const struct oa_kernel
     double bytes = 0;
     for (int o = 0; o < p->count; o++) {
         const struct case_operand *q = &p->operand[o];
-        size_t size = q->type == CASE_ACT ? k->act_size : q->type == CASE_REAL ? k->real_size : sizeof(int32_t);
+        size_t size = q->type == CASE_ACT    ? k->act_size
+                      : q->type == CASE_REAL ? k->real_size
+                                             : sizeof(int32_t);
         bytes += (double)(q->rows * q->cols) * (double)size * (q->role == CASE_BOTH ? 2 : 1);
     }
     return bytes;
@@ -113,7 +119,8 @@ static double worst_error(oa_context *c, const struct kernel_problem *p, const s
     long rows = p->rows < 65 ? p->rows : 65, cols = p->cols < 1021 ? p->cols : 1021;
     if (p->depth && cols > 63)
         cols = 63;
-    oa_kernel_problem(&small, p->what, rows, cols, p->depth < 257 ? p->depth : 257, p->variant, true);
+    oa_kernel_problem(&small, p->what, rows, cols, p->depth < 257 ? p->depth : 257, p->variant,
+                      true);
     if (oa_kernel_check(c, &small, k, false, &worst, where) != OA_OK)
         return INFINITY;
     return worst;
@@ -129,7 +136,8 @@ static void bench_problem(struct bench *b, const struct kernel_problem *p, const
         double seconds = measure(b->context, p, k);
         if (i == 0)
             plain = seconds;
-        double amount = p->depth ? 2.0 * (double)p->rows * (double)p->cols * (double)p->depth : bytes_moved(p, k);
+        double amount = p->depth ? 2.0 * (double)p->rows * (double)p->cols * (double)p->depth
+                                 : bytes_moved(p, k);
         b->row(b->argument, name, oa_precision_name(k->precision), b->version[i].name,
                seconds * 1e9 / ((double)p->rows * (double)p->cols), amount / seconds * 1e-9,
                p->depth ? "GFLOP/s" : "GB/s", plain / seconds, worst_error(b->context, p, k));
@@ -142,7 +150,8 @@ static void bench_case(struct bench *b, const struct kernel_case *c)
     bool product = c->slot == offsetof(struct oa_kernels, gemm);
     bool feature = c->slot == offsetof(struct oa_kernels, feature);
     for (int i = 0; product && i < PRODUCTS; i++) {
-        oa_kernel_problem(&p, c, products[i].m, products[i].n, products[i].k, products[i].variant, false);
+        oa_kernel_problem(&p, c, products[i].m, products[i].n, products[i].k, products[i].variant,
+                          false);
         bench_problem(b, &p, products[i].name);
     }
     for (int i = 0; feature && i < c->variants; i++) {

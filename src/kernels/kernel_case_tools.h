@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files kernel_cases_SUBJECT.c are written with. Each has the cases of one subject: shapes of the operands,
- * one call, the size of errors, and at its end the list; kernel_cases.c strings the lists together.
+ * What the files kernel_cases_SUBJECT.c are written with. Each has the cases of one subject: shapes
+ * of the operands, one call, the size of errors, and at its end the list; kernel_cases.c strings
+ * the lists together.
  */
 #ifndef ORTHANT_KERNEL_CASE_TOOLS_H
 #define ORTHANT_KERNEL_CASE_TOOLS_H
@@ -17,8 +18,9 @@ struct kernel_case_list {
     const struct kernel_case *cases;
     int count;
 };
-extern const struct kernel_case_list oa_cases_products, oa_cases_rows, oa_cases_activations, oa_cases_norm,
-    oa_cases_softmax, oa_cases_features, oa_cases_transforms, oa_cases_random, oa_cases_updates;
+extern const struct kernel_case_list oa_cases_products, oa_cases_rows, oa_cases_activations,
+    oa_cases_norm, oa_cases_softmax, oa_cases_features, oa_cases_transforms, oa_cases_random,
+    oa_cases_updates;
 
 #define CASE(f) .name = #f, .slot = offsetof(struct oa_kernels, f), .call = f##_call
 #define ROW .bench_rows = 1, .bench_cols = 16384
@@ -27,23 +29,26 @@ extern const struct kernel_case_list oa_cases_products, oa_cases_rows, oa_cases_
 
 /* ---- operands ---- */
 
-static inline void put(problem *p, enum case_type type, enum case_role role, enum case_fill fill, long rows, long cols,
-                       long ld)
+static inline void put(problem *p, enum case_type type, enum case_role role, enum case_fill fill,
+                       long rows, long cols, long ld)
 {
     p->operand[p->count++] = (struct case_operand){ type, role, fill, rows, cols, ld };
 }
 
-static inline void put_row(problem *p, enum case_type type, enum case_role role, enum case_fill fill)
+static inline void put_row(problem *p, enum case_type type, enum case_role role,
+                           enum case_fill fill)
 {
     put(p, type, role, fill, 1, p->cols, p->cols);
 }
 
-static inline void put_column(problem *p, enum case_type type, enum case_role role, enum case_fill fill)
+static inline void put_column(problem *p, enum case_type type, enum case_role role,
+                              enum case_fill fill)
 {
     put(p, type, role, fill, 1, p->rows, p->rows);
 }
 
-static inline void put_tile(problem *p, enum case_type type, enum case_role role, enum case_fill fill, long more)
+static inline void put_tile(problem *p, enum case_type type, enum case_role role,
+                            enum case_fill fill, long more)
 {
     put(p, type, role, fill, p->rows, p->cols, p->cols + more);
 }

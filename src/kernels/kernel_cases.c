@@ -5,8 +5,9 @@
 #include "kernels/kernel_case_tools.h"
 
 static const struct kernel_case_list *const lists[] = {
-    &oa_cases_products, &oa_cases_rows,       &oa_cases_activations, &oa_cases_norm,    &oa_cases_softmax,
-    &oa_cases_features, &oa_cases_transforms, &oa_cases_random,      &oa_cases_updates,
+    &oa_cases_products,   &oa_cases_rows,    &oa_cases_activations,
+    &oa_cases_norm,       &oa_cases_softmax, &oa_cases_features,
+    &oa_cases_transforms, &oa_cases_random,  &oa_cases_updates,
 };
 
 const struct kernel_case *oa_kernel_case(int i)
@@ -19,10 +20,12 @@ const struct kernel_case *oa_kernel_case(int i)
     return NULL;
 }
 
-void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, long rows, long cols, long depth,
-                       int variant, bool awkward)
+void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, long rows, long cols,
+                       long depth, int variant, bool awkward)
 {
-    *p = (struct kernel_problem){ .what = c, .rows = c->matrix ? rows : 1, .cols = cols, .depth = depth };
+    *p = (struct kernel_problem){
+        .what = c, .rows = c->matrix ? rows : 1, .cols = cols, .depth = depth
+    };
     p->variant = variant;
     p->awkward = awkward;
     p->seed = (uint64_t)(rows * 1000003 + cols * 1009 + depth * 31 + variant);
@@ -34,7 +37,8 @@ kernel_slot *oa_kernel_slot(const struct oa_kernels *k, const struct kernel_case
     return *(kernel_slot *const *)((const char *)k + c->slot);
 }
 
-int oa_kernel_versions(oa_context *c, enum oa_precision p, struct kernel_version out[KERNEL_VERSIONS])
+int oa_kernel_versions(oa_context *c, enum oa_precision p,
+                       struct kernel_version out[KERNEL_VERSIONS])
 {
     int count = 0;
     const struct oa_cpu *cpu = oa_context_cpu(c);

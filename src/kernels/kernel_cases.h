@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every kernel as data: its operands, one call, and how large an error may be. The checker (tests/test_kernels.c), the
- * bench (kernel_bench.c) and whoever adds a version of a kernel go over this list; a new kernel is one more case in the
- * kernel_cases_SUBJECT.c it belongs to.
+ * Every kernel as data: its operands, one call, and how large an error may be. The checker
+ * (tests/test_kernels.c), the bench (kernel_bench.c) and whoever adds a version of a kernel go over
+ * this list; a new kernel is one more case in the kernel_cases_SUBJECT.c it belongs to.
  *
- * A problem is a case with sizes. It is solved first by the f64 table, which says what is right, then by the version in
- * question, on operands that lie between guard bytes, with NaN in all that may not be read. An element may be off by
+ * A problem is a case with sizes. It is solved first by the f64 table, which says what is right,
+ * then by the version in question, on operands that lie between guard bytes, with NaN in all that
+ * may not be read. An element may be off by
  *
- *     epsilon(real)·(magnitude + |right|) + epsilon(act)·|right| [if it is stored as act] + the least normal number
+ *     epsilon(real)·(magnitude + |right|) + epsilon(act)·|right| [if it is stored as act] + the
+ * least normal number
  *
- * where the magnitude is computed from the data, e.g. (4 + √k)·Σ|a||b| for a product. Kernels that only round once
+ * where the magnitude is computed from the data, e.g. (4 + √k)·Σ|a||b| for a product. Kernels that
+ * only round once
  * (`exact`) must give the same bits as the plain C version of the same precision.
  */
 #ifndef ORTHANT_KERNEL_CASES_H
@@ -21,13 +24,15 @@ enum { CASE_OPERANDS = 10, OA_CASE_TEXT = 256 };
 enum case_type { CASE_ACT, CASE_REAL, CASE_INDEX };
 enum case_role { CASE_IN, CASE_OUT, CASE_BOTH };
 enum case_fill {
-    FILL_NORMAL,  /* N(0, 1); in an awkward problem also ±0, denormals, 10³⁰, NaN as far as the case allows */
-    FILL_WIDE,    /* uniform in ±10⁴ now and then, else N(0, 4) */
-    FILL_FACTOR,  /* about 1 */
-    FILL_SQUARE,  /* ≥ 0 */
-    FILL_LOW,     /* first column a row sees … */
-    FILL_HIGH,    /* … and the end: some rows see nothing, some all */
-    FILL_SEEN,    /* N(0, 4), some −∞, where seen; NaN elsewhere (the two operands before: low, high) */
+    FILL_NORMAL, /* N(0, 1); in an awkward problem also ±0, denormals, 10³⁰, NaN as far as the case
+                    allows */
+    FILL_WIDE,   /* uniform in ±10⁴ now and then, else N(0, 4) */
+    FILL_FACTOR, /* about 1 */
+    FILL_SQUARE, /* ≥ 0 */
+    FILL_LOW,    /* first column a row sees … */
+    FILL_HIGH,   /* … and the end: some rows see nothing, some all */
+    FILL_SEEN, /* N(0, 4), some −∞, where seen; NaN elsewhere (the two operands before: low, high)
+                */
     FILL_CHANCE,  /* in [0, 1), some exactly 0 */
     FILL_COVERED, /* N(0, 1), NaN where the operand before is 0 */
     FILL_WEIGHED, /* N(0, 1), NaN in rows for which the operand before, a number a row, is 0 */
@@ -68,49 +73,56 @@ struct kernel_case {
     int same[2];        /* operands that may be one memory (in place); 0, 0: none */
     long bench_rows, bench_cols;
     void (*shape)(struct kernel_problem *p);
-    double (*call)(const struct oa_kernels *k, struct oa_gemm_state *s, const struct kernel_problem *p, void *const *x);
-    /* Magnitudes m of an output from the operands before and after the call, all [rows, ld]; NULL: 0. */
-    void (*magnitude)(const struct kernel_problem *p, double *const *before, double *const *after, int output,
-                      double *m);
-    double (*result_magnitude)(const struct kernel_problem *p, double *const *before); /* of a returned number */
+    double (*call)(const struct oa_kernels *k, struct oa_gemm_state *s,
+                   const struct kernel_problem *p, void *const *x);
+    /* Magnitudes m of an output from the operands before and after the call, all [rows, ld]; NULL:
+     * 0. */
+    void (*magnitude)(const struct kernel_problem *p, double *const *before, double *const *after,
+                      int output, double *m);
+    double (*result_magnitude)(const struct kernel_problem *p,
+                               double *const *before); /* of a returned number */
 };
 
 const struct kernel_case *oa_kernel_case(int i); /* NULL past the end */
-void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, long rows, long cols, long depth,
-                       int variant, bool awkward);
+void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, long rows, long cols,
+                       long depth, int variant, bool awkward);
 
 /* What `slot` of a case holds in a table. */
 typedef void kernel_slot(void);
 kernel_slot *oa_kernel_slot(const struct oa_kernels *k, const struct kernel_case *c);
 
-/* The tables of a precision that this processor can run, weakest first: "ref", "avx2", "avx512", "avx512bf16", and what
- * oa_kernels_init makes of them, named after its matrix product. Gives their number. */
+/* The tables of a precision that this processor can run, weakest first: "ref", "avx2", "avx512",
+ * "avx512bf16", and what oa_kernels_init makes of them, named after its matrix product. Gives their
+ * number. */
 enum { KERNEL_VERSIONS = 8 };
 struct kernel_version {
     const char *name;
     struct oa_kernels table;
 };
-int oa_kernel_versions(oa_context *c, enum oa_precision p, struct kernel_version out[KERNEL_VERSIONS]);
+int oa_kernel_versions(oa_context *c, enum oa_precision p,
+                       struct kernel_version out[KERNEL_VERSIONS]);
 /* Does an earlier version hold the same function? */
-bool oa_kernel_seen(const struct kernel_version *versions, int version, const struct kernel_case *c);
+bool oa_kernel_seen(const struct kernel_version *versions, int version,
+                    const struct kernel_case *c);
 
 /* The operands as numbers, each [rows, ld], rounded to what the precision can hold. */
 struct case_values {
     double *x[CASE_OPERANDS];
 };
-enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
-                             struct case_values *out);
+enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p,
+                             enum oa_precision precision, struct case_values *out);
 void oa_case_values_free(struct case_values *v);
 
-/* The operands in memory as a table wants them, between guards; x[i] is element (0, 0) of operand i. In place: the two
- * operands of `same` are one. */
+/* The operands in memory as a table wants them, between guards; x[i] is element (0, 0) of operand
+ * i. In place: the two operands of `same` are one. */
 struct case_memory {
     char *block[CASE_OPERANDS];
     void *x[CASE_OPERANDS];
     size_t bytes[CASE_OPERANDS]; /* of a block */
 };
-enum oa_error oa_case_memory(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
-                             const struct case_values *v, bool in_place, struct case_memory *out);
+enum oa_error oa_case_memory(oa_context *c, const struct kernel_problem *p,
+                             const struct oa_kernels *k, const struct case_values *v, bool in_place,
+                             struct case_memory *out);
 void oa_case_memory_free(struct case_memory *m);
 
 /* A problem and what is right: made once, for all versions of a kernel at a precision. */
@@ -118,21 +130,23 @@ struct kernel_answer {
     struct kernel_problem problem;
     enum oa_precision precision;
     struct case_values given, right,
-        magnitude;                 /* before the call, after it by the f64 table, and how large errors may be */
+        magnitude; /* before the call, after it by the f64 table, and how large errors may be */
     double result, result_allowed; /* of a returned number */
 };
-enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
-                              struct kernel_answer *out);
+enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p,
+                              enum oa_precision precision, struct kernel_answer *out);
 void oa_kernel_answer_free(struct kernel_answer *a);
 
-/* Has k solve the problem, and compares; k is of the answer's precision. *worst: the largest error as a share of what
- * is allowed: above 1 is wrong, and where it is wrong `where` says in what. Infinite when a byte changed that is not
- * the kernel's to write. */
-enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a, const struct oa_kernels *k, bool in_place,
-                              double *worst, char where[OA_CASE_TEXT]);
+/* Has k solve the problem, and compares; k is of the answer's precision. *worst: the largest error
+ * as a share of what is allowed: above 1 is wrong, and where it is wrong `where` says in what.
+ * Infinite when a byte changed that is not the kernel's to write. */
+enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a,
+                              const struct oa_kernels *k, bool in_place, double *worst,
+                              char where[OA_CASE_TEXT]);
 
 /* Both for one version. */
-enum oa_error oa_kernel_check(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
-                              double *worst, char where[OA_CASE_TEXT]);
+enum oa_error oa_kernel_check(oa_context *c, const struct kernel_problem *p,
+                              const struct oa_kernels *k, bool in_place, double *worst,
+                              char where[OA_CASE_TEXT]);
 
 #endif

@@ -26,14 +26,16 @@ static void gelu_magnitude(const problem *p, double *const *b, double *const *a,
         m[j] = 4 * fmin(fabs(b[0][j]), 12) + fabs(a[o][j]);
 }
 
-static double gelu_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double gelu_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->gelu_gradient(p->cols, x[0], x[1], x[2]);
     return 0;
 }
 
-static void gelu_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void gelu_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                    double *m)
 {
     for (long j = 0; j < p->cols; j++) {
         double x = fmin(fabs(b[0][j]), 12);
@@ -50,7 +52,8 @@ static double gelu_exact_call(table *k, struct oa_gemm_state *s, const problem *
     return 0;
 }
 
-static double gelu_exact_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double gelu_exact_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                       void *const *x)
 {
     (void)s;
     k->gelu_exact_gradient(p->cols, x[0], x[1], x[2]);
@@ -79,7 +82,8 @@ static void gate_gradient_shape(problem *p)
         put_row(p, CASE_ACT, CASE_OUT, FILL_NORMAL);
 }
 
-static double gate_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double gate_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->gate_gradient(p->cols, x[0], x[1], x[2], x[3], x[4]);
@@ -87,7 +91,8 @@ static double gate_gradient_call(table *k, struct oa_gemm_state *s, const proble
 }
 
 /* 1 − σ(b) cancels in the plain version. */
-static void gate_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void gate_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                    double *m)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = 4 * fabs(a[o][j]) + (o == 4 ? 2 * fabs(b[0][j] * b[2][j]) : 0);
@@ -100,7 +105,8 @@ static double relu_call(table *k, struct oa_gemm_state *s, const problem *p, voi
     return 0;
 }
 
-static double relu_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double relu_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->relu_gradient(p->cols, x[0], x[1], x[2]);
@@ -116,7 +122,8 @@ static const uint64_t dropout_first[] = { 400, 4 * ((uint64_t)1 << 32) - 8 };
 static double dropout_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
 {
     (void)s;
-    k->dropout(p->cols, dropout_stream, dropout_first[p->variant & 1], keep_values[p->variant / 2], x[0], x[1]);
+    k->dropout(p->cols, dropout_stream, dropout_first[p->variant & 1], keep_values[p->variant / 2],
+               x[0], x[1]);
     return 0;
 }
 
@@ -140,7 +147,8 @@ static void dropout_alike_shape(problem *p)
     put(p, CASE_REAL, CASE_BOTH, FILL_NORMAL, 1, p->cols, p->cols);
 }
 
-static double dropout_alike_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double dropout_alike_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->dropout_alike(p->cols, keep_values[p->variant], x[0], x[1]);
@@ -156,7 +164,8 @@ static void normals_shape(problem *p)
 static double normals_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
 {
     (void)s;
-    k->normals(p->cols, p->variant / 2 ? 1 : 0.02, dropout_stream, dropout_first[p->variant & 1] / 2, x[0]);
+    k->normals(p->cols, p->variant / 2 ? 1 : 0.02, dropout_stream,
+               dropout_first[p->variant & 1] / 2, x[0]);
     return 0;
 }
 
@@ -178,31 +187,36 @@ static void rotate_magnitude(const problem *p, double *const *b, double *const *
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < 2 * p->cols; j++)
-            m[at(p, o, i, j)] =
-                4 * (fabs(b[o][at(p, o, i, j % p->cols)]) + fabs(b[o][at(p, o, i, j % p->cols + p->cols)]));
+            m[at(p, o, i, j)] = 4 * (fabs(b[o][at(p, o, i, j % p->cols)]) +
+                                     fabs(b[o][at(p, o, i, j % p->cols + p->cols)]));
     (void)a;
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(gelu), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape, .magnitude = gelu_magnitude },
-    { CASE(gelu_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, ROW, .shape = act_act_act_shape,
-      .magnitude = gelu_gradient_magnitude },
-    { CASE(gelu_exact), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape, .magnitude = gelu_magnitude },
-    { CASE(gelu_exact_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, ROW, .shape = act_act_act_shape,
-      .magnitude = gelu_gradient_magnitude },
+    { CASE(gelu), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape,
+      .magnitude = gelu_magnitude },
+    { CASE(gelu_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, ROW,
+      .shape = act_act_act_shape, .magnitude = gelu_gradient_magnitude },
+    { CASE(gelu_exact), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape,
+      .magnitude = gelu_magnitude },
+    { CASE(gelu_exact_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, ROW,
+      .shape = act_act_act_shape, .magnitude = gelu_gradient_magnitude },
     { CASE(gate), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW, .shape = act_act_act_shape,
       .magnitude = gate_magnitude },
-    { CASE(gate_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW, .shape = gate_gradient_shape,
-      .magnitude = gate_gradient_magnitude },
+    { CASE(gate_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW,
+      .shape = gate_gradient_shape, .magnitude = gate_gradient_magnitude },
     { CASE(relu), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape },
     { CASE(relu_gradient), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, ROW,
       .shape = act_act_act_shape },
-    { CASE(dropout), .variants = 8, .bear = ALL, .exact = true, .same = { 0, 1 }, ROW, .shape = act_act_shape },
-    { CASE(dropout_tile), .variants = 8, .bear = ALL, .exact = true, TILE, .shape = dropout_tile_shape },
-    { CASE(dropout_alike), .variants = 2, .bear = ALL, .exact = true, ROW, .shape = dropout_alike_shape },
+    { CASE(dropout), .variants = 8, .bear = ALL, .exact = true, .same = { 0, 1 }, ROW,
+      .shape = act_act_shape },
+    { CASE(dropout_tile), .variants = 8, .bear = ALL, .exact = true, TILE,
+      .shape = dropout_tile_shape },
+    { CASE(dropout_alike), .variants = 2, .bear = ALL, .exact = true, ROW,
+      .shape = dropout_alike_shape },
     { CASE(normals), .variants = 4, .exact = true, ROW, .shape = normals_shape },
-    { CASE(rotate), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 12, .bench_cols = 32,
-      .shape = rotate_shape, .magnitude = rotate_magnitude },
+    { CASE(rotate), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 12,
+      .bench_cols = 32, .shape = rotate_shape, .magnitude = rotate_magnitude },
 };
 
 const struct kernel_case_list oa_cases_activations = { cases, sizeof cases / sizeof *cases };

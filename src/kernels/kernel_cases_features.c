@@ -29,11 +29,13 @@ static void feature_shape(problem *p)
 static double feature_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
 {
     (void)s;
-    k->feature((enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0], p->operand[0].ld, x[1], p->operand[1].ld);
+    k->feature((enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0], p->operand[0].ld, x[1],
+               p->operand[1].ld);
     return 0;
 }
 
-static void feature_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void feature_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                              double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < feature_width(p); j++)
@@ -48,15 +50,17 @@ static void feature_gradient_shape(problem *p)
     put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
 }
 
-static double feature_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double feature_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                    void *const *x)
 {
     (void)s;
-    k->feature_gradient((enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0], p->operand[0].ld, x[1],
-                        p->operand[1].ld, x[2], p->operand[2].ld);
+    k->feature_gradient((enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0],
+                        p->operand[0].ld, x[1], p->operand[1].ld, x[2], p->operand[2].ld);
     return 0;
 }
 
-static void feature_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void feature_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                       double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++) {
@@ -100,18 +104,21 @@ static void place_gradient_shape(problem *p)
     put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 0);
 }
 
-static double place_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double place_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                  void *const *x)
 {
     (void)s;
     k->place_gradient(p->rows, p->cols, PLACE_COSINE, PLACE_SINE, x[0], x[1], x[2]);
     return 0;
 }
 
-static void place_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void place_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                     double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++)
-            m[at(p, o, i, j)] = 3 * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[1][at(p, 1, i, j + p->cols)]));
+            m[at(p, o, i, j)] =
+                3 * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[1][at(p, 1, i, j + p->cols)]));
     (void)a;
 }
 
@@ -133,11 +140,13 @@ static void quadratic_shape(problem *p)
 static double quadratic_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
 {
     (void)s;
-    k->quadratic(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld, x[1], p->operand[1].ld);
+    k->quadratic(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld, x[1],
+                 p->operand[1].ld);
     return 0;
 }
 
-static void quadratic_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void quadratic_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < quadratic_width(p); j++)
@@ -152,15 +161,17 @@ static void quadratic_gradient_shape(problem *p)
     put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
 }
 
-static double quadratic_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double quadratic_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                      void *const *x)
 {
     (void)s;
-    k->quadratic_gradient(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld, x[1],
-                          p->operand[1].ld, x[2], p->operand[2].ld);
+    k->quadratic_gradient(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld,
+                          x[1], p->operand[1].ld, x[2], p->operand[2].ld);
     return 0;
 }
 
-static void quadratic_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void quadratic_gradient_magnitude(const problem *p, double *const *b, double *const *a,
+                                         int o, double *m)
 {
     long first = p->variant == 0 ? 1 + p->cols : 0;
     for (long i = 0; i < p->rows; i++) {
@@ -188,7 +199,8 @@ static double product_call(table *k, struct oa_gemm_state *s, const problem *p, 
     return 0;
 }
 
-static void product_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void product_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                              double *m)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = 2 * fabs(a[o][j]);
@@ -196,16 +208,18 @@ static void product_magnitude(const problem *p, double *const *b, double *const 
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(feature), .variants = 4, .bear = ALL, .matrix = true, .bench_rows = 256, .bench_cols = 64,
-      .shape = feature_shape, .magnitude = feature_magnitude },
-    { CASE(feature_gradient), .variants = 4, .bear = BEAR_TINY | BEAR_NAN, .matrix = true, .bench_rows = 256,
-      .bench_cols = 64, .shape = feature_gradient_shape, .magnitude = feature_gradient_magnitude },
-    { CASE(place), .variants = 1, .bear = ALL, .matrix = true, .bench_rows = 12, .bench_cols = 64, .shape = place_shape,
-      .magnitude = place_magnitude },
-    { CASE(place_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, .matrix = true, .bench_rows = 12,
-      .bench_cols = 64, .shape = place_gradient_shape, .magnitude = place_gradient_magnitude },
-    { CASE(quadratic), .variants = 2, .matrix = true, .bench_rows = 256, .bench_cols = 32, .shape = quadratic_shape,
-      .magnitude = quadratic_magnitude },
+    { CASE(feature), .variants = 4, .bear = ALL, .matrix = true, .bench_rows = 256,
+      .bench_cols = 64, .shape = feature_shape, .magnitude = feature_magnitude },
+    { CASE(feature_gradient), .variants = 4, .bear = BEAR_TINY | BEAR_NAN, .matrix = true,
+      .bench_rows = 256, .bench_cols = 64, .shape = feature_gradient_shape,
+      .magnitude = feature_gradient_magnitude },
+    { CASE(place), .variants = 1, .bear = ALL, .matrix = true, .bench_rows = 12, .bench_cols = 64,
+      .shape = place_shape, .magnitude = place_magnitude },
+    { CASE(place_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, .matrix = true,
+      .bench_rows = 12, .bench_cols = 64, .shape = place_gradient_shape,
+      .magnitude = place_gradient_magnitude },
+    { CASE(quadratic), .variants = 2, .matrix = true, .bench_rows = 256, .bench_cols = 32,
+      .shape = quadratic_shape, .magnitude = quadratic_magnitude },
     { CASE(quadratic_gradient), .variants = 2, .matrix = true, .bench_rows = 256, .bench_cols = 32,
       .shape = quadratic_gradient_shape, .magnitude = quadratic_gradient_magnitude },
     { CASE(product), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW, .shape = act_act_act_shape,

@@ -35,7 +35,8 @@ static void norm_magnitude(const problem *p, double *const *b, double *const *a,
         else
             for (long j = 0; j < p->cols; j++) {
                 double g = fabs(b[1][j]), h = fabs(b[0][at(p, 0, i, j)] - a[4][i]) * r;
-                m[at(p, o, i, j)] = slack * g * (top * r + h * (1 + top * top * r * r)) + fabs(b[2][j]);
+                m[at(p, o, i, j)] =
+                    slack * g * (top * r + h * (1 + top * top * r * r)) + fabs(b[2][j]);
             }
     }
 }
@@ -52,10 +53,12 @@ static void norm_gradient_shape(problem *p)
     put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
 }
 
-static double norm_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double norm_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
-    k->norm_gradient(p->rows, p->cols, x[0], x[1], x[2], x[3], x[4], x[5], x[6], p->variant ? NULL : x[7]);
+    k->norm_gradient(p->rows, p->cols, x[0], x[1], x[2], x[3], x[4], x[5], x[6],
+                     p->variant ? NULL : x[7]);
     return 0;
 }
 
@@ -74,7 +77,8 @@ static void norm_gradient_sums(const problem *p, double *const *b, int o, double
     }
 }
 
-static void norm_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void norm_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                    double *m)
 {
     (void)a;
     if (o != 5) {
@@ -90,15 +94,16 @@ static void norm_gradient_magnitude(const problem *p, double *const *b, double *
         }
         for (long j = 0; j < p->cols; j++)
             m[at(p, o, i, j)] =
-                roundings(p->cols) * b[3][i] * (fabs(b[4][at(p, 4, i, j)] * b[1][j]) + e + norm_h(p, b, i, j) * eh);
+                roundings(p->cols) * b[3][i] *
+                (fabs(b[4][at(p, 4, i, j)] * b[1][j]) + e + norm_h(p, b, i, j) * eh);
     }
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(norm), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64, .bench_cols = 768,
-      .shape = norm_shape, .magnitude = norm_magnitude },
-    { CASE(norm_gradient), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64, .bench_cols = 768,
-      .shape = norm_gradient_shape, .magnitude = norm_gradient_magnitude },
+    { CASE(norm), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64,
+      .bench_cols = 768, .shape = norm_shape, .magnitude = norm_magnitude },
+    { CASE(norm_gradient), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64,
+      .bench_cols = 768, .shape = norm_gradient_shape, .magnitude = norm_gradient_magnitude },
 };
 
 const struct kernel_case_list oa_cases_norm = { cases, sizeof cases / sizeof *cases };

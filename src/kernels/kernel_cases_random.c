@@ -22,16 +22,18 @@ static void random_features_shape(problem *p)
     put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
 }
 
-static double random_features_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double random_features_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                   void *const *x)
 {
     (void)s;
-    k->random_features((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], x[1], p->operand[1].ld, x[2],
-                       p->operand[2].ld, x[3]);
+    k->random_features((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], x[1],
+                       p->operand[1].ld, x[2], p->operand[2].ld, x[3]);
     return 0;
 }
 
 /* An exponential carries the error of its argument over. */
-static void random_features_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void random_features_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                      double *m)
 {
     for (long i = 0; i < p->rows; i++) {
         double most = 1;
@@ -40,7 +42,8 @@ static void random_features_magnitude(const problem *p, double *const *b, double
         if (o == 3)
             m[i] = most;
         for (long j = 0; o == 2 && j < random_width(p); j++)
-            m[at(p, 2, i, j)] = 4 * most * (p->variant <= OA_RANDOM_HYPERBOLIC ? fabs(a[2][at(p, 2, i, j)]) : 1);
+            m[at(p, 2, i, j)] =
+                4 * most * (p->variant <= OA_RANDOM_HYPERBOLIC ? fabs(a[2][at(p, 2, i, j)]) : 1);
     }
 }
 
@@ -52,15 +55,18 @@ static void random_features_gradient_shape(problem *p)
     put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
 }
 
-static double random_features_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double random_features_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                            void *const *x)
 {
     (void)s;
-    k->random_features_gradient((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], p->operand[0].ld, x[1],
-                                p->operand[1].ld, x[2], p->operand[2].ld, x[3]);
+    k->random_features_gradient((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0],
+                                p->operand[0].ld, x[1], p->operand[1].ld, x[2], p->operand[2].ld,
+                                x[3]);
     return 0;
 }
 
-static void random_features_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void random_features_gradient_magnitude(const problem *p, double *const *b, double *const *a,
+                                               int o, double *m)
 {
     for (long i = 0; i < p->rows; i++) {
         double sum = 0;
@@ -70,7 +76,8 @@ static void random_features_gradient_magnitude(const problem *p, double *const *
                 g[1] = b[1][at(p, 1, i, j + p->cols)];
                 y[1] = b[0][at(p, 0, i, j + p->cols)];
             }
-            here = (fabs(g[0]) + fabs(g[1])) * (fabs(y[0]) + fabs(y[1]) + (p->variant == OA_RANDOM_RELU));
+            here = (fabs(g[0]) + fabs(g[1])) *
+                   (fabs(y[0]) + fabs(y[1]) + (p->variant == OA_RANDOM_RELU));
             sum += here;
             if (o == 2)
                 m[at(p, 2, i, j)] = 4 * here;
@@ -99,7 +106,8 @@ static double decay_tile_call(table *k, struct oa_gemm_state *s, const problem *
     return 0;
 }
 
-static void decay_tile_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void decay_tile_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                 double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++)
@@ -126,7 +134,8 @@ static void power_gradient_shape(problem *p)
     put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
 }
 
-static double power_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double power_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                  void *const *x)
 {
     (void)s;
     k->power_gradient(p->cols, p->variant + 1, x[0], x[1]);
@@ -143,12 +152,14 @@ static void power_magnitude(const problem *p, double *const *b, double *const *a
 static const struct kernel_case cases[] = {
     { CASE(random_features), .variants = 4, .matrix = true, .bench_rows = 64, .bench_cols = 266,
       .shape = random_features_shape, .magnitude = random_features_magnitude },
-    { CASE(random_features_gradient), .variants = 4, .matrix = true, .bench_rows = 64, .bench_cols = 266,
-      .shape = random_features_gradient_shape, .magnitude = random_features_gradient_magnitude },
-    { CASE(decay_tile), .variants = 1, .matrix = true, .bench_rows = 64, .bench_cols = 64, .shape = decay_tile_shape,
-      .magnitude = decay_tile_magnitude },
+    { CASE(random_features_gradient), .variants = 4, .matrix = true, .bench_rows = 64,
+      .bench_cols = 266, .shape = random_features_gradient_shape,
+      .magnitude = random_features_gradient_magnitude },
+    { CASE(decay_tile), .variants = 1, .matrix = true, .bench_rows = 64, .bench_cols = 64,
+      .shape = decay_tile_shape, .magnitude = decay_tile_magnitude },
     { CASE(power), .variants = 4, ROW, .shape = power_shape, .magnitude = power_magnitude },
-    { CASE(power_gradient), .variants = 4, ROW, .shape = power_gradient_shape, .magnitude = power_magnitude },
+    { CASE(power_gradient), .variants = 4, ROW, .shape = power_gradient_shape,
+      .magnitude = power_magnitude },
 };
 
 const struct kernel_case_list oa_cases_random = { cases, sizeof cases / sizeof *cases };

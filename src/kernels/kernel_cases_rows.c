@@ -12,7 +12,8 @@ static void act_real_shape(problem *p)
     put_row(p, CASE_ACT, CASE_OUT, FILL_NORMAL);
 }
 
-static double act_from_real_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double act_from_real_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->act_from_real(p->cols, x[0], x[1]);
@@ -25,7 +26,8 @@ static void real_act_shape(problem *p)
     put_row(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
 }
 
-static double real_from_act_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double real_from_act_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->real_from_act(p->cols, x[0], x[1]);
@@ -128,14 +130,16 @@ static void multiply_gradient_shape(problem *p)
     put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
 }
 
-static double multiply_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double multiply_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                     void *const *x)
 {
     (void)s;
     k->multiply_gradient(p->cols, x[0], x[1], x[2]);
     return 0;
 }
 
-static void multiply_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void multiply_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                        double *m)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = 2 * (fabs(b[0][j] * b[1][j]) + fabs(b[2][j]));
@@ -169,7 +173,8 @@ static double column_sums_call(table *k, struct oa_gemm_state *s, const problem 
     return 0;
 }
 
-static void column_sums_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void column_sums_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                  double *m)
 {
     for (long j = 0; j < p->cols; j++) {
         double sum = fabs(b[1][j]);
@@ -182,20 +187,27 @@ static void column_sums_magnitude(const problem *p, double *const *b, double *co
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(act_from_real), .variants = 1, .bear = ALL, .exact = true, ROW, .shape = act_real_shape },
-    { CASE(real_from_act), .variants = 1, .bear = ALL, .exact = true, ROW, .shape = real_act_shape },
-    { CASE(add), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, ROW, .shape = act_act_act_shape },
-    { CASE(add_to_real), .variants = 1, .bear = ALL, ROW, .shape = add_to_real_shape, .magnitude = axpy_magnitude },
-    { CASE(axpy), .variants = 1, .bear = ALL, ROW, .shape = axpy_shape, .magnitude = axpy_magnitude },
+    { CASE(act_from_real), .variants = 1, .bear = ALL, .exact = true, ROW,
+      .shape = act_real_shape },
+    { CASE(real_from_act), .variants = 1, .bear = ALL, .exact = true, ROW,
+      .shape = real_act_shape },
+    { CASE(add), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, ROW,
+      .shape = act_act_act_shape },
+    { CASE(add_to_real), .variants = 1, .bear = ALL, ROW, .shape = add_to_real_shape,
+      .magnitude = axpy_magnitude },
+    { CASE(axpy), .variants = 1, .bear = ALL, ROW, .shape = axpy_shape,
+      .magnitude = axpy_magnitude },
     { CASE(dot), .variants = 1, .bear = BEAR_TINY | BEAR_HUGE, ROW, .shape = two_reals_shape,
       .result_magnitude = dot_magnitude },
-    { CASE(scale_rows), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = scale_rows_shape },
-    { CASE(multiply), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, ROW, .shape = multiply_shape },
+    { CASE(scale_rows), .variants = 1, .bear = ALL, .exact = true, TILE,
+      .shape = scale_rows_shape },
+    { CASE(multiply), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, ROW,
+      .shape = multiply_shape },
     { CASE(multiply_gradient), .variants = 1, .bear = ALL, ROW, .shape = multiply_gradient_shape,
       .magnitude = multiply_gradient_magnitude },
     { CASE(add_bias), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = add_bias_shape },
-    { CASE(column_sums), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, TILE, .shape = column_sums_shape,
-      .magnitude = column_sums_magnitude },
+    { CASE(column_sums), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, TILE,
+      .shape = column_sums_shape, .magnitude = column_sums_magnitude },
 };
 
 const struct kernel_case_list oa_cases_rows = { cases, sizeof cases / sizeof *cases };

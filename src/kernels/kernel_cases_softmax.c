@@ -30,10 +30,12 @@ static double softmax_tile_call(table *k, struct oa_gemm_state *s, const problem
 }
 
 /* e^t is off by the error of t, which is as large as the terms t is the difference of. */
-static void softmax_tile_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void softmax_tile_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                   double *m)
 {
     for (long i = 0; i < p->rows; i++) {
-        double top = isfinite(a[3][i]) ? fabs(a[3][i]) : 0, old = isfinite(b[3][i]) ? fabs(b[3][i]) : 0;
+        double top = isfinite(a[3][i]) ? fabs(a[3][i]) : 0,
+               old = isfinite(b[3][i]) ? fabs(b[3][i]) : 0;
         double off = 4 + 2 * top + old + 90; /* no weight beyond e^−90 matters */
         if (o == 2)
             for (long j = 0; j < p->cols; j++)
@@ -58,7 +60,8 @@ static void softmax_to_tiles_shape(problem *p)
     put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32 * steps, 32 * steps);
 }
 
-static double softmax_to_tiles_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double softmax_to_tiles_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                    void *const *x)
 {
     size_t bytes = (size_t)oa_case_cells(&p->operand[2]) * k->real_size;
     void *logits = malloc(bytes);
@@ -66,19 +69,22 @@ static double softmax_to_tiles_call(table *k, struct oa_gemm_state *s, const pro
     if (!logits)
         return 1;
     memcpy(logits, x[2], bytes);
-    k->softmax_to_tiles(p->rows, p->cols, LOGIT_SCALE, x[0], x[1], logits, p->operand[2].ld, x[3], x[4], x[5], x[6]);
+    k->softmax_to_tiles(p->rows, p->cols, LOGIT_SCALE, x[0], x[1], logits, p->operand[2].ld, x[3],
+                        x[4], x[5], x[6]);
     free(logits);
     return 0;
 }
 
-static void softmax_to_tiles_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void softmax_to_tiles_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                       double *m)
 {
     if (o < 6) {
         softmax_tile_magnitude(p, b, a, o, m);
         return;
     }
     for (long i = 0; i < p->rows; i++) {
-        double top = isfinite(a[3][i]) ? fabs(a[3][i]) : 0, old = isfinite(b[3][i]) ? fabs(b[3][i]) : 0;
+        double top = isfinite(a[3][i]) ? fabs(a[3][i]) : 0,
+               old = isfinite(b[3][i]) ? fabs(b[3][i]) : 0;
         for (long j = 0; j < p->cols; j++)
             m[tiled(p, i, j)] = (94 + 2 * top + old) * a[6][tiled(p, i, j)];
     }
@@ -92,18 +98,21 @@ static void softmax_again_shape(problem *p)
     put_column(p, CASE_REAL, CASE_IN, FILL_LSE);
 }
 
-static double softmax_again_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double softmax_again_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->softmax_again(p->rows, p->cols, LOGIT_SCALE, x[0], x[1], x[3], x[2], p->operand[2].ld);
     return 0;
 }
 
-static void softmax_again_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void softmax_again_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                    double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++)
-            m[at(p, o, i, j)] = a[2][at(p, 2, i, j)] * (94 + 2 * (isfinite(b[3][i]) ? fabs(b[3][i]) : 0));
+            m[at(p, o, i, j)] =
+                a[2][at(p, 2, i, j)] * (94 + 2 * (isfinite(b[3][i]) ? fabs(b[3][i]) : 0));
 }
 
 static void softmax_gradient_shape(problem *p)
@@ -114,20 +123,23 @@ static void softmax_gradient_shape(problem *p)
     put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
 }
 
-static double softmax_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double softmax_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                    void *const *x)
 {
     (void)s;
-    k->softmax_gradient(p->rows, p->cols, LOGIT_SCALE, x[0], p->operand[0].ld, x[1], p->operand[1].ld, x[2], x[3],
-                        p->operand[3].ld);
+    k->softmax_gradient(p->rows, p->cols, LOGIT_SCALE, x[0], p->operand[0].ld, x[1],
+                        p->operand[1].ld, x[2], x[3], p->operand[3].ld);
     return 0;
 }
 
-static void softmax_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void softmax_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                       double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++) {
             double chance = b[0][at(p, 0, i, j)];
-            m[at(p, o, i, j)] = chance == 0 ? 0 : 4 * chance * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[2][i]));
+            m[at(p, o, i, j)] =
+                chance == 0 ? 0 : 4 * chance * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[2][i]));
         }
     (void)a;
 }
@@ -149,7 +161,8 @@ static void softmax_pairs_shape(problem *p)
     put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32, 32);
 }
 
-static double softmax_pairs_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double softmax_pairs_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     k->softmax_pairs(&(struct oa_softmax_pairs){ .rows = p->rows,
@@ -170,13 +183,16 @@ static double softmax_pairs_call(table *k, struct oa_gemm_state *s, const proble
 }
 
 /* P is off by the error of its exponent, dS by that and the rounding of the difference. */
-static void softmax_pairs_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void softmax_pairs_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                    double *m)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++) {
             long pair = i / 2 * 64 + 2 * j + i % 2, cell = i * 32 + j;
-            double factor = p->variant ? b[4][cell] : 1, off = 98 + 2 * (isfinite(b[5][i]) ? fabs(b[5][i]) : 0);
-            bool seen = isfinite(b[2][cell]) && isfinite(b[5][i]); /* what is not seen is no number */
+            double factor = p->variant ? b[4][cell] : 1,
+                   off = 98 + 2 * (isfinite(b[5][i]) ? fabs(b[5][i]) : 0);
+            bool seen =
+                isfinite(b[2][cell]) && isfinite(b[5][i]); /* what is not seen is no number */
             double weight = seen ? exp(LOGIT_SCALE * b[2][cell] - b[5][i]) : 0;
             double shift = fabs(b[3][cell] * factor) + fabs(b[6][i]);
             m[o == 9 ? cell : pair] = off * weight * (o == 7 ? factor : shift);
@@ -227,7 +243,8 @@ static double mask_tile_call(table *k, struct oa_gemm_state *s, const problem *p
     return 0;
 }
 
-static void mask_tile_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void mask_tile_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                double *m)
 {
     for (long i = 0; i < p->rows && o == 4; i++) {
         double sum = fabs(b[4][i]);
@@ -261,7 +278,8 @@ static double row_dots_call(table *k, struct oa_gemm_state *s, const problem *p,
     return 0;
 }
 
-static void row_dots_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void row_dots_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                               double *m)
 {
     for (long i = 0; i < p->rows; i++) {
         double sum = 0;
@@ -287,7 +305,8 @@ static double weigh_rows_call(table *k, struct oa_gemm_state *s, const problem *
     return 0;
 }
 
-static void weigh_rows_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void weigh_rows_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                 double *m)
 {
     for (long j = 0; j < p->cols; j++) {
         double sum = fabs(b[2][j]);
@@ -300,21 +319,27 @@ static void weigh_rows_magnitude(const problem *p, double *const *b, double *con
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(softmax_tile), .variants = 2, TILE, .shape = softmax_tile_shape, .magnitude = softmax_tile_magnitude },
+    { CASE(softmax_tile), .variants = 2, TILE, .shape = softmax_tile_shape,
+      .magnitude = softmax_tile_magnitude },
     { CASE(softmax_to_tiles), .variants = 1, TILE, .shape = softmax_to_tiles_shape,
       .magnitude = softmax_to_tiles_magnitude },
-    { CASE(softmax_again), .variants = 1, TILE, .shape = softmax_again_shape, .magnitude = softmax_again_magnitude },
-    { CASE(softmax_gradient), .variants = 1, .bear = BEAR_TINY, TILE, .shape = softmax_gradient_shape,
-      .magnitude = softmax_gradient_magnitude },
+    { CASE(softmax_again), .variants = 1, TILE, .shape = softmax_again_shape,
+      .magnitude = softmax_again_magnitude },
+    { CASE(softmax_gradient), .variants = 1, .bear = BEAR_TINY, TILE,
+      .shape = softmax_gradient_shape, .magnitude = softmax_gradient_magnitude },
     { CASE(softmax_pairs), .variants = 2, .matrix = true, .bench_rows = 64, .bench_cols = 32,
       .shape = softmax_pairs_shape, .magnitude = softmax_pairs_magnitude },
-    { CASE(tile_to_act), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = tile_to_act_shape },
-    { CASE(tile_to_real), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = tile_to_real_shape },
-    { CASE(mask_tile), .variants = 2, TILE, .shape = mask_tile_shape, .magnitude = mask_tile_magnitude },
-    { CASE(row_dots), .variants = 2, .bear = BEAR_TINY | BEAR_NAN, .matrix = true, .bench_rows = 512, .bench_cols = 64,
-      .shape = row_dots_shape, .magnitude = row_dots_magnitude },
-    { CASE(weigh_rows), .variants = 1, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64, .bench_cols = 64,
-      .shape = weigh_rows_shape, .magnitude = weigh_rows_magnitude },
+    { CASE(tile_to_act), .variants = 1, .bear = ALL, .exact = true, TILE,
+      .shape = tile_to_act_shape },
+    { CASE(tile_to_real), .variants = 1, .bear = ALL, .exact = true, TILE,
+      .shape = tile_to_real_shape },
+    { CASE(mask_tile), .variants = 2, TILE, .shape = mask_tile_shape,
+      .magnitude = mask_tile_magnitude },
+    { CASE(row_dots), .variants = 2, .bear = BEAR_TINY | BEAR_NAN, .matrix = true,
+      .bench_rows = 512, .bench_cols = 64, .shape = row_dots_shape,
+      .magnitude = row_dots_magnitude },
+    { CASE(weigh_rows), .variants = 1, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64,
+      .bench_cols = 64, .shape = weigh_rows_shape, .magnitude = weigh_rows_magnitude },
 };
 
 const struct kernel_case_list oa_cases_softmax = { cases, sizeof cases / sizeof *cases };

@@ -42,7 +42,8 @@ static void lanes_out_shape(problem *p)
 static double lanes_out_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
 {
     (void)s;
-    k->lanes_out(p->rows, p->cols, lanes_index(p, x), p->variant ? x[1] : NULL, x[2], x[3], p->operand[3].ld);
+    k->lanes_out(p->rows, p->cols, lanes_index(p, x), p->variant ? x[1] : NULL, x[2], x[3],
+                 p->operand[3].ld);
     return 0;
 }
 
@@ -70,7 +71,8 @@ static double hadamard_call(table *k, struct oa_gemm_state *s, const problem *p,
     return 0;
 }
 
-static void hadamard_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void hadamard_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                               double *m)
 {
     for (long t = 0; t < OA_LANES; t++) {
         double sum = 0;
@@ -98,7 +100,8 @@ static double mix_runs_call(table *k, struct oa_gemm_state *s, const problem *p,
     return 0;
 }
 
-static void mix_runs_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void mix_runs_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                               double *m)
 {
     long width = p->operand[0].rows;
     for (long r = 0; r < p->operand[o].rows; r++)
@@ -113,14 +116,14 @@ static void mix_runs_magnitude(const problem *p, double *const *b, double *const
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(lanes_in), .variants = 2, .bear = ALL, .exact = true, .matrix = true, .bench_rows = 16, .bench_cols = 512,
-      .shape = lanes_in_shape },
-    { CASE(lanes_out), .variants = 2, .bear = BEAR_TINY | BEAR_NAN, .exact = true, .matrix = true, .bench_rows = 16,
-      .bench_cols = 512, .shape = lanes_out_shape },
-    { CASE(hadamard), .variants = 2, .bear = BEAR_TINY, .same = { 1, 2 }, .bench_rows = 16, .bench_cols = 512,
-      .shape = hadamard_shape, .magnitude = hadamard_magnitude },
-    { CASE(mix_runs), .variants = 2, .bear = BEAR_TINY, .bench_rows = 16, .bench_cols = 512, .shape = mix_runs_shape,
-      .magnitude = mix_runs_magnitude },
+    { CASE(lanes_in), .variants = 2, .bear = ALL, .exact = true, .matrix = true, .bench_rows = 16,
+      .bench_cols = 512, .shape = lanes_in_shape },
+    { CASE(lanes_out), .variants = 2, .bear = BEAR_TINY | BEAR_NAN, .exact = true, .matrix = true,
+      .bench_rows = 16, .bench_cols = 512, .shape = lanes_out_shape },
+    { CASE(hadamard), .variants = 2, .bear = BEAR_TINY, .same = { 1, 2 }, .bench_rows = 16,
+      .bench_cols = 512, .shape = hadamard_shape, .magnitude = hadamard_magnitude },
+    { CASE(mix_runs), .variants = 2, .bear = BEAR_TINY, .bench_rows = 16, .bench_cols = 512,
+      .shape = mix_runs_shape, .magnitude = mix_runs_magnitude },
 };
 
 const struct kernel_case_list oa_cases_transforms = { cases, sizeof cases / sizeof *cases };

@@ -14,14 +14,17 @@ static void cross_entropy_shape(problem *p)
     put_row(p, CASE_ACT, p->variant == 3 ? CASE_IN : CASE_OUT, FILL_NORMAL);
 }
 
-static double cross_entropy_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+static double cross_entropy_call(table *k, struct oa_gemm_state *s, const problem *p,
+                                 void *const *x)
 {
     (void)s;
     long target = p->variant == 0 ? 0 : p->variant == 1 ? p->cols - 1 : p->cols / 2;
-    return k->cross_entropy(p->cols, x[0], target, p->variant == 4 ? 0.1 : 0, 0.25, p->variant == 3 ? NULL : x[1]);
+    return k->cross_entropy(p->cols, x[0], target, p->variant == 4 ? 0.1 : 0, 0.25,
+                            p->variant == 3 ? NULL : x[1]);
 }
 
-static void cross_entropy_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+static void cross_entropy_magnitude(const problem *p, double *const *b, double *const *a, int o,
+                                    double *m)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = (100 + roundings(p->cols)) * 0.25 * (a[o][j] < 0 ? 1 : a[o][j] * 4);
@@ -30,7 +33,8 @@ static void cross_entropy_magnitude(const problem *p, double *const *b, double *
 
 static double cross_entropy_result_magnitude(const problem *p, double *const *b)
 {
-    double smoothed = p->variant == 4 ? 0.2 * row_largest(p, b[0], 0, 0) : 0; /* ε times the sum of distances */
+    double smoothed =
+        p->variant == 4 ? 0.2 * row_largest(p, b[0], 0, 0) : 0; /* ε times the sum of distances */
     return roundings(p->cols) * (1 + smoothed);
 }
 
@@ -81,7 +85,8 @@ static void adamw_magnitude(const problem *p, double *const *b, double *const *a
 {
     for (long j = 0; j < p->cols; j++) {
         double first = fabs(b[1][j]) + fabs(b[3][j]);
-        double ratio = first / (sqrt(a[2][j] / adamw_settings.correction2) + adamw_settings.epsilon);
+        double ratio =
+            first / (sqrt(a[2][j] / adamw_settings.correction2) + adamw_settings.epsilon);
         m[j] = 2 * (o == 1 ? first : o == 2 ? a[2][j] : fabs(b[0][j]) + 0.1 * 4 * ratio);
     }
 }
@@ -130,14 +135,16 @@ static double sum_squares_magnitude(const problem *p, double *const *b)
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(cross_entropy), .variants = 5, .bench_rows = 1, .bench_cols = 50257, .shape = cross_entropy_shape,
-      .magnitude = cross_entropy_magnitude, .result_magnitude = cross_entropy_result_magnitude },
+    { CASE(cross_entropy), .variants = 5, .bench_rows = 1, .bench_cols = 50257,
+      .shape = cross_entropy_shape, .magnitude = cross_entropy_magnitude,
+      .result_magnitude = cross_entropy_result_magnitude },
     { CASE(log_sum), .variants = 1, .bench_rows = 1, .bench_cols = 32000, .shape = log_sum_shape,
       .result_magnitude = log_sum_magnitude },
-    { CASE(adamw), .variants = 1, .bear = BEAR_TINY, ROW, .shape = adamw_shape, .magnitude = adamw_magnitude },
+    { CASE(adamw), .variants = 1, .bear = BEAR_TINY, ROW, .shape = adamw_shape,
+      .magnitude = adamw_magnitude },
     { CASE(sgd), .variants = 1, .bear = ALL, ROW, .shape = sgd_shape, .magnitude = sgd_magnitude },
-    { CASE(sum_squares), .variants = 1, .bear = BEAR_TINY | BEAR_HUGE | BEAR_NAN, ROW, .shape = one_real_shape,
-      .result_magnitude = sum_squares_magnitude },
+    { CASE(sum_squares), .variants = 1, .bear = BEAR_TINY | BEAR_HUGE | BEAR_NAN, ROW,
+      .shape = one_real_shape, .result_magnitude = sum_squares_magnitude },
 };
 
 const struct kernel_case_list oa_cases_updates = { cases, sizeof cases / sizeof *cases };

@@ -38,10 +38,12 @@ static double read_element(enum oa_type t, const void *x, long i)
     return t == OA_F64 ? ((const double *)x)[i] : ((const int32_t *)x)[i];
 }
 
-/* Where the operand has no elements, all bytes are 0xff in what is only read, NaN in every type, and 0xfe in what is
- * written, a huge number: a kernel that goes too far then changes it, which it may not with a NaN. */
-static enum oa_error make_operand(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
-                                  const struct case_values *v, int o, struct case_memory *m)
+/* Where the operand has no elements, all bytes are 0xff in what is only read, NaN in every type,
+ * and 0xfe in what is written, a huge number: a kernel that goes too far then changes it, which it
+ * may not with a NaN. */
+static enum oa_error make_operand(oa_context *c, const struct kernel_problem *p,
+                                  const struct oa_kernels *k, const struct case_values *v, int o,
+                                  struct case_memory *m)
 {
     const struct case_operand *q = &p->operand[o];
     enum oa_type type = type_of(k, q->type);
@@ -58,8 +60,9 @@ static enum oa_error make_operand(oa_context *c, const struct kernel_problem *p,
     return OA_OK;
 }
 
-enum oa_error oa_case_memory(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
-                             const struct case_values *v, bool in_place, struct case_memory *out)
+enum oa_error oa_case_memory(oa_context *c, const struct kernel_problem *p,
+                             const struct oa_kernels *k, const struct case_values *v, bool in_place,
+                             struct case_memory *out)
 {
     *out = (struct case_memory){ 0 };
     for (int o = 0; o < p->count; o++) {
@@ -90,14 +93,15 @@ struct verdict {
     char *where;
 };
 
-static void blame(struct verdict *v, double share, int operand, long row, long col, double got, double right)
+static void blame(struct verdict *v, double share, int operand, long row, long col, double got,
+                  double right)
 {
     if (!(share > v->worst))
         return;
     v->worst = share;
     if (share > 1)
-        snprintf(v->where, OA_CASE_TEXT, "operand %d row %ld column %ld: %.9g, right is %.9g", operand, row, col, got,
-                 right);
+        snprintf(v->where, OA_CASE_TEXT, "operand %d row %ld column %ld: %.9g, right is %.9g",
+                 operand, row, col, got, right);
 }
 
 /* The error as a share of what is allowed. */
@@ -113,8 +117,9 @@ static double share_of(double got, double right, double allowed, double overflow
     return isnan(share) ? INFINITY : share;
 }
 
-static void judge_operand(const struct kernel_problem *p, const struct oa_kernels *k, int o, const void *got,
-                          const double *right, const double *magnitude, struct verdict *v)
+static void judge_operand(const struct kernel_problem *p, const struct oa_kernels *k, int o,
+                          const void *got, const double *right, const double *magnitude,
+                          struct verdict *v)
 {
     const struct case_operand *q = &p->operand[o];
     enum oa_type type = type_of(k, q->type);
@@ -129,14 +134,15 @@ static void judge_operand(const struct kernel_problem *p, const struct oa_kernel
 }
 
 /* A kernel that only rounds: the same bits as the plain version, but for the bits of a NaN. */
-static void judge_bits(const struct kernel_problem *p, const struct oa_kernels *k, int o, const void *got,
-                       const void *right, struct verdict *v)
+static void judge_bits(const struct kernel_problem *p, const struct oa_kernels *k, int o,
+                       const void *got, const void *right, struct verdict *v)
 {
     const struct case_operand *q = &p->operand[o];
     enum oa_type type = type_of(k, q->type);
     for (long i = 0; i < q->rows; i++)
         for (long j = 0; j < q->cols; j++) {
-            double r = read_element(type, right, i * q->ld + j), g = read_element(type, got, i * q->ld + j);
+            double r = read_element(type, right, i * q->ld + j),
+                   g = read_element(type, got, i * q->ld + j);
             bool same = isnan(r) ? isnan(g) : r == g && signbit(r) == signbit(g);
             blame(v, same ? 0 : INFINITY, o, i, j, g, r);
         }
@@ -149,7 +155,8 @@ static bool written(const struct kernel_problem *p, int o, bool in_place)
 
 /* No byte may change but the elements of outputs. */
 static void judge_guards(const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
-                         const struct case_memory *before, const struct case_memory *after, struct verdict *v)
+                         const struct case_memory *before, const struct case_memory *after,
+                         struct verdict *v)
 {
     for (int o = 0; o < p->count; o++) {
         const struct case_operand *q = &p->operand[o];
@@ -157,11 +164,13 @@ static void judge_guards(const struct kernel_problem *p, const struct oa_kernels
         size_t row = (size_t)q->ld * oa_type_size(type_of(k, q->type));
         size_t used = (size_t)q->cols * oa_type_size(type_of(k, q->type));
         for (size_t b = 0; after->block[o] && b < after->bytes[o]; b++) {
-            bool inside = b >= start && (b - start) / row < (size_t)q->rows && (b - start) % row < used;
+            bool inside =
+                b >= start && (b - start) / row < (size_t)q->rows && (b - start) % row < used;
             if (after->block[o][b] == before->block[o][b] || (inside && written(p, o, in_place)))
                 continue;
             v->worst = INFINITY;
-            snprintf(v->where, OA_CASE_TEXT, "operand %d: byte %ld, counted from its start, was written", o,
+            snprintf(v->where, OA_CASE_TEXT,
+                     "operand %d: byte %ld, counted from its start, was written", o,
                      (long)b - (long)start);
             return;
         }
@@ -170,8 +179,8 @@ static void judge_guards(const struct kernel_problem *p, const struct oa_kernels
 
 /* ---- solving ---- */
 
-static enum oa_error solve(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
-                           const struct case_memory *m, double *result)
+static enum oa_error solve(oa_context *c, const struct kernel_problem *p,
+                           const struct oa_kernels *k, const struct case_memory *m, double *result)
 {
     struct oa_gemm_state *state = NULL;
     if (p->what->slot == offsetof(struct oa_kernels, gemm)) {
@@ -186,8 +195,9 @@ static enum oa_error solve(oa_context *c, const struct kernel_problem *p, const 
 }
 
 /* What is right, by the f64 table: the operands after the call, as numbers. */
-static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p, const struct case_values *v,
-                                   struct case_values *after, double *result)
+static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p,
+                                   const struct case_values *v, struct case_values *after,
+                                   double *result)
 {
     struct oa_kernels k;
     struct case_memory m;
@@ -197,7 +207,9 @@ static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p
     *after = (struct case_values){ 0 };
     for (int o = 0; o < p->count && e == OA_OK; o++) {
         after->x[o] = oa_alloc(c, (size_t)oa_case_cells(&p->operand[o]) * sizeof(double));
-        for (long i = 0; after->x[o] && i < oa_case_cells(&p->operand[o]) - p->operand[o].ld + p->operand[o].cols; i++)
+        for (long i = 0; after->x[o] &&
+                         i < oa_case_cells(&p->operand[o]) - p->operand[o].ld + p->operand[o].cols;
+             i++)
             after->x[o][i] = read_element(type_of(&k, p->operand[o].type), m.x[o], i);
         e = oa_status(c);
     }
@@ -205,19 +217,21 @@ static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p
     return e;
 }
 
-static void judge_values(const struct kernel_answer *a, const struct oa_kernels *k, const struct case_memory *got,
-                         double result, struct verdict *verdict)
+static void judge_values(const struct kernel_answer *a, const struct oa_kernels *k,
+                         const struct case_memory *got, double result, struct verdict *verdict)
 {
     const struct kernel_problem *p = &a->problem;
     for (int o = 0; o < p->count; o++)
         if (p->operand[o].role != CASE_IN)
             judge_operand(p, k, o, got->x[o], a->right.x[o], a->magnitude.x[o], verdict);
     if (p->what->result_magnitude)
-        blame(verdict, share_of(result, a->result, a->result_allowed, INFINITY), -1, 0, 0, result, a->result);
+        blame(verdict, share_of(result, a->result, a->result_allowed, INFINITY), -1, 0, 0, result,
+              a->result);
 }
 
-static enum oa_error judge_exact(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
-                                 const struct case_values *v, const struct case_memory *got, struct verdict *verdict)
+static enum oa_error judge_exact(oa_context *c, const struct kernel_problem *p,
+                                 const struct oa_kernels *k, const struct case_values *v,
+                                 const struct case_memory *got, struct verdict *verdict)
 {
     struct oa_kernels plain;
     struct case_memory right;
@@ -245,13 +259,13 @@ static enum oa_error magnitudes(oa_context *c, struct kernel_answer *a)
             p->what->magnitude(p, a->given.x, a->right.x, o, a->magnitude.x[o]);
     }
     if (p->what->result_magnitude)
-        a->result_allowed =
-            FLT_EPSILON * p->what->result_magnitude(p, a->given.x) + DBL_EPSILON * fabs(a->result) + FLT_MIN;
+        a->result_allowed = FLT_EPSILON * p->what->result_magnitude(p, a->given.x) +
+                            DBL_EPSILON * fabs(a->result) + FLT_MIN;
     return OA_OK;
 }
 
-enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
-                              struct kernel_answer *out)
+enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p,
+                              enum oa_precision precision, struct kernel_answer *out)
 {
     *out = (struct kernel_answer){ .problem = *p, .precision = precision };
     enum oa_error e = oa_case_values(c, p, precision, &out->given);
@@ -271,8 +285,9 @@ void oa_kernel_answer_free(struct kernel_answer *a)
     oa_case_values_free(&a->magnitude);
 }
 
-enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a, const struct oa_kernels *k, bool in_place,
-                              double *worst, char where[OA_CASE_TEXT])
+enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a,
+                              const struct oa_kernels *k, bool in_place, double *worst,
+                              char where[OA_CASE_TEXT])
 {
     const struct kernel_problem *p = &a->problem;
     struct case_memory before = { 0 }, m = { 0 };
@@ -296,8 +311,9 @@ enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a, cons
     return e;
 }
 
-enum oa_error oa_kernel_check(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
-                              double *worst, char where[OA_CASE_TEXT])
+enum oa_error oa_kernel_check(oa_context *c, const struct kernel_problem *p,
+                              const struct oa_kernels *k, bool in_place, double *worst,
+                              char where[OA_CASE_TEXT])
 {
     struct kernel_answer a;
     OA_TRY(oa_kernel_solve(c, p, k->precision, &a));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The peaks of the machine: arithmetic in registers and a large copy, on one core and on all. A shared machine changes
- * its speed from one moment to the next, so each is measured in many slices. Short ones are timed by the wall: few are
- * interrupted, and those are neither the best nor the median, while the clock of a thread that was interrupted counts a
- * tenth of a millisecond up to a fifth too short. Long ones are timed by the clock of the thread.
+ * The peaks of the machine: arithmetic in registers and a large copy, on one core and on all. A
+ * shared machine changes its speed from one moment to the next, so each is measured in many slices.
+ * Short ones are timed by the wall: few are interrupted, and those are neither the best nor the
+ * median, while the clock of a thread that was interrupted counts a tenth of a millisecond up to a
+ * fifth too short. Long ones are timed by the clock of the thread.
  */
 #define READ_WORDS 16 /* what every processor has */
 #include "kernels/peak_numbers.h"
@@ -15,8 +16,9 @@
 
 enum { PRODUCT = 384, SLICES = 500, LARGE_SLICES = 12, PRODUCT_SLICES = 5 };
 static const double slice_seconds = 1e-4;
-static const double settle_seconds = 5e-3;                        /* until the clock is that of the loop */
-static const size_t least_copy = 64 << 20, most_copy = 256 << 20; /* bytes: beyond the caches, of one of the two */
+static const double settle_seconds = 5e-3; /* until the clock is that of the loop */
+static const size_t least_copy = 64 << 20,
+                    most_copy = 256 << 20; /* bytes: beyond the caches, of one of the two */
 
 /* What one core does in a slice; `amount` is what a slice counts: FLOPs or bytes. */
 struct burst {
@@ -115,9 +117,10 @@ static void run_slices(oa_context *c, struct burst *b, long items, double *best,
     }
 }
 
-/* amount: of a slice on one core. Of a copy all cores share the amount. Threads that take turns on a core have what it
- * has together. */
-static void measure(oa_context *c, struct burst *b, double amount, bool shared, struct oa_peak_rate *out)
+/* amount: of a slice on one core. Of a copy all cores share the amount. Threads that take turns on
+ * a core have what it has together. */
+static void measure(oa_context *c, struct burst *b, double amount, bool shared,
+                    struct oa_peak_rate *out)
 {
     long threads = oa_thread_count(c);
     if (oa_stop_requested(c))
@@ -209,11 +212,13 @@ static void measure_bf16(oa_context *c, struct oa_peak *out)
 #ifdef __x86_64__
     if (oa_context_isa(c) == OA_ISA_AMX) {
         measure_loop(c, oa_peak_amx, PEAK_TILE, "AMX products in registers", &out->bf16);
-        measure_loop(c, oa_peak_amx_loads, PEAK_TILE, "as many tiles loaded, from the L1 cache", &out->loads);
+        measure_loop(c, oa_peak_amx_loads, PEAK_TILE, "as many tiles loaded, from the L1 cache",
+                     &out->loads);
         return;
     }
     if (oa_context_isa(c) == OA_ISA_AVX512 && oa_context_cpu(c)->avx512_bf16) {
-        measure_loop(c, oa_peak_avx512bf16, 64, "AVX512_BF16 dot products in registers", &out->bf16);
+        measure_loop(c, oa_peak_avx512bf16, 64, "AVX512_BF16 dot products in registers",
+                     &out->bf16);
         return;
     }
 #endif
@@ -267,7 +272,9 @@ static void measure_copies(oa_context *c, struct burst *b, struct oa_peak *out)
 
 static void measure_copy(oa_context *c, struct oa_peak *out)
 {
-    struct burst b = { .run = run_copy, .slices = LARGE_SLICES / 2, .clock = oa_thread_clock, .bytes = least_copy };
+    struct burst b = {
+        .run = run_copy, .slices = LARGE_SLICES / 2, .clock = oa_thread_clock, .bytes = least_copy
+    };
     size_t twice = 2 * oa_context_cpu(c)->l3;
     if (twice > b.bytes)
         b.bytes = twice < most_copy ? twice : most_copy;
@@ -283,11 +290,11 @@ static void measure_copy(oa_context *c, struct oa_peak *out)
 }
 
 enum { READ_ITEM = 1 << 18, READ_PASSES = 3 }; /* bytes; of each way */
-static const struct oa_read_way ways[] = {
-    { 1, 0 }, { 1, 4096 }, { 1, 8192 }, { 1, 16384 }, { 4, 8192 }, { 4, 16384 }
-};
+static const struct oa_read_way ways[] = { { 1, 0 },     { 1, 4096 }, { 1, 8192 },
+                                           { 1, 16384 }, { 4, 8192 }, { 4, 16384 } };
 enum { WAYS = sizeof ways / sizeof *ways }; /* which is fastest is the processor's affair */
-static const double read_seconds = 0.05;    /* passes that are short are made again until so much time has gone */
+static const double read_seconds =
+    0.05; /* passes that are short are made again until so much time has gone */
 
 struct reading {
     const char *from;

@@ -122,13 +122,14 @@ static double fill(const struct filler *f, long row, long col, uint64_t index)
     return 0;
 }
 
-enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
-                             struct case_values *out)
+enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p,
+                             enum oa_precision precision, struct case_values *out)
 {
     *out = (struct case_values){ 0 };
     for (int o = 0; o < p->count; o++) {
         const struct case_operand *q = &p->operand[o];
-        struct filler f = { p, oa_stream_child(oa_stream_named(p->seed, "kernel"), (uint64_t)o), out->x, o };
+        struct filler f = { p, oa_stream_child(oa_stream_named(p->seed, "kernel"), (uint64_t)o),
+                            out->x, o };
         out->x[o] = oa_alloc(c, (size_t)oa_case_cells(q) * sizeof(double));
         if (!out->x[o]) {
             oa_case_values_free(out);
@@ -136,7 +137,8 @@ enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p, enum
         }
         for (long i = 0; i < q->rows; i++)
             for (long j = 0; j < q->cols; j++) {
-                double x = q->role == CASE_OUT ? NAN : fill(&f, i, j, (uint64_t)(i * q->cols + j) * 8);
+                double x =
+                    q->role == CASE_OUT ? NAN : fill(&f, i, j, (uint64_t)(i * q->cols + j) * 8);
                 out->x[o][i * q->ld + j] = round_to(precision, q->type, x);
             }
     }

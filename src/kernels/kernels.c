@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kernels: filling the table. Plain C first, then every version the processor can run, weakest to strongest, each
- * overwriting the pointers it improves. Matrix products come last: oneDNN where it may be used, then ours on packed
- * operands.
+ * kernels: filling the table. Plain C first, then every version the processor can run, weakest to
+ * strongest, each overwriting the pointers it improves. Matrix products come last: oneDNN where it
+ * may be used, then ours on packed operands.
  */
 #include "kernels/kernels.h"
 
-void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
+                    const struct oa_cpu *cpu)
 {
     enum oa_isa best = oa_cpu_isa(cpu);
     if (isa > best)
@@ -24,7 +25,8 @@ void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, 
 #endif
 }
 
-void oa_kernels_unpacked(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+void oa_kernels_unpacked(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
+                         const struct oa_cpu *cpu)
 {
     oa_kernels_own(k, p, isa, cpu);
 #ifdef ORTHANT_ONEDNN
@@ -32,7 +34,8 @@ void oa_kernels_unpacked(struct oa_kernels *k, enum oa_precision p, enum oa_isa 
 #endif
 }
 
-void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
+                            const struct oa_cpu *cpu)
 {
     oa_kernels_unpacked(k, p, isa, cpu);
 #ifdef __x86_64__
@@ -41,7 +44,8 @@ void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_i
 #endif
 }
 
-void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
+                     const struct oa_cpu *cpu)
 {
     oa_kernels_without_amx(k, p, isa, cpu);
 #ifdef __x86_64__

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same once more for processors with AVX512_BF16, which round to bf16 in one instruction: the same bits, and
- * kernels whose results are stored in bf16 take up to a third less time.
+ * The same once more for processors with AVX512_BF16, which round to bf16 in one instruction: the
+ * same bits, and kernels whose results are stored in bf16 take up to a third less time.
  */
 #include "kernels/vector_avx512.h"
 

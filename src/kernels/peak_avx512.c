@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The f32 peak of AVX-512: twelve chains of fused multiply-adds in registers, enough to hide their latency; and memory
- * read and copied by its vectors.
+ * The f32 peak of AVX-512: twelve chains of fused multiply-adds in registers, enough to hide their
+ * latency; and memory read and copied by its vectors.
  */
 #define READ_WORDS 64
 #include "kernels/peak_numbers.h"
@@ -9,7 +9,8 @@
 
 #include <immintrin.h>
 
-/* Two factors in turn whose product is −1: the numbers change with every multiply-add, and neither grow nor settle. */
+/* Two factors in turn whose product is −1: the numbers change with every multiply-add, and neither
+ * grow nor settle. */
 float oa_peak_avx512(long rounds, float x)
 {
     float numbers[16 * (PEAK_CHAINS + 1)], inverse[16];

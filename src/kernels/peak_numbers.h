@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operands of the loops that measure peaks. A processor that multiplies zeros, or the same number for ever, runs at a
- * higher clock than one that multiplies what models consist of.
+ * Operands of the loops that measure peaks. A processor that multiplies zeros, or the same number
+ * for ever, runs at a higher clock than one that multiplies what models consist of.
  */
 #ifndef ORTHANT_PEAK_NUMBERS_H
 #define ORTHANT_PEAK_NUMBERS_H
 
 #include <stdint.h>
 
-/* Numbers of both signs, 0.5 to 1 in magnitude, their bits drawn by a linear congruential generator. */
+/* Numbers of both signs, 0.5 to 1 in magnitude, their bits drawn by a linear congruential
+ * generator. */
 static inline void fill_peak_numbers(float *out, int count)
 {
     uint32_t state = 12345;

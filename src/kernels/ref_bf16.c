@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plain C kernels, bf16: activations are the upper halves of floats, everything is computed in float.
+ * Plain C kernels, bf16: activations are the upper halves of floats, everything is computed in
+ * float.
  */
 #define ACT uint16_t
 #define REAL float

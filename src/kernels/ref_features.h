@@ -15,7 +15,8 @@ static void place(long heads, long width, double cosine, double sine, const void
 }
 
 /* dx = [x > 0]·(sine·dy_1 + cosine·dy_2) */
-static void place_gradient(long heads, long width, double cosine, double sine, const void *x, const void *dy, void *dx)
+static void place_gradient(long heads, long width, double cosine, double sine, const void *x,
+                           const void *dy, void *dx)
 {
     for (long h = 0; h < heads; h++) {
         const ACT *from = (const ACT *)x + h * width, *gradient = (const ACT *)dy + 2 * h * width;
@@ -27,7 +28,8 @@ static void place_gradient(long heads, long width, double cosine, double sine, c
     }
 }
 
-static void quadratic(long rows, long width, const double c[3], const void *x, long ldx, void *y, long ldy)
+static void quadratic(long rows, long width, const double c[3], const void *x, long ldx, void *y,
+                      long ldy)
 {
     const REAL linear = (REAL)c[1], square = (REAL)c[2], cross = (REAL)(c[2] * sqrt(2.0));
     for (long i = 0; i < rows; i++) {
@@ -46,13 +48,15 @@ static void quadratic(long rows, long width, const double c[3], const void *x, l
     }
 }
 
-/* dx_a = c1 dy_a + 2 c2 dy_aa x_a + √2 c2 Σ_{b≠a} dy_ab x_b, the pairs (b, a) before it and (a, b) after it. */
-static void quadratic_gradient(long rows, long width, const double c[3], const void *x, long ldx, const void *dy,
-                               long lddy, void *dx, long lddx)
+/* dx_a = c1 dy_a + 2 c2 dy_aa x_a + √2 c2 Σ_{b≠a} dy_ab x_b, the pairs (b, a) before it and (a, b)
+ * after it. */
+static void quadratic_gradient(long rows, long width, const double c[3], const void *x, long ldx,
+                               const void *dy, long lddy, void *dx, long lddx)
 {
     const REAL linear = (REAL)c[1], square = (REAL)(2 * c[2]), cross = (REAL)(c[2] * sqrt(2.0));
     for (long i = 0; i < rows; i++) {
-        const ACT *from = (const ACT *)x + i * ldx, *first = (const ACT *)dy + i * lddy + (c[0] != 0);
+        const ACT *from = (const ACT *)x + i * ldx,
+                  *first = (const ACT *)dy + i * lddy + (c[0] != 0);
         const ACT *pairs = first + (c[1] != 0 ? width : 0);
         ACT *to = (ACT *)dx + i * lddx;
         for (long a = 0; a < width; a++) {
@@ -84,7 +88,8 @@ static REAL random_argument(REAL scale, const REAL *bias, const REAL *u, long j)
 }
 
 /* The largest logarithm of a feature of the row. */
-static REAL random_top(enum oa_random_feature f, long width, REAL scale, const REAL *bias, const REAL *u)
+static REAL random_top(enum oa_random_feature f, long width, REAL scale, const REAL *bias,
+                       const REAL *u)
 {
     REAL top = f == OA_RANDOM_EXP ? -(REAL)INFINITY : 0;
     for (long j = 0; j < width && f <= OA_RANDOM_HYPERBOLIC; j++) {
@@ -97,8 +102,8 @@ static REAL random_top(enum oa_random_feature f, long width, REAL scale, const R
     return top;
 }
 
-static void random_features(enum oa_random_feature f, long rows, long width, double scale, const void *bias,
-                            const void *u, long ldu, void *y, long ldy, void *top)
+static void random_features(enum oa_random_feature f, long rows, long width, double scale,
+                            const void *bias, const void *u, long ldu, void *y, long ldy, void *top)
 {
     REAL root = (REAL)(1 / sqrt((double)width));
     for (long i = 0; i < rows; i++) {
@@ -120,10 +125,12 @@ static void random_features(enum oa_random_feature f, long rows, long width, dou
     }
 }
 
-/* With g = y·dy, the gradient of the logarithm: exp du = scale·g, hyperbolic du = scale·(g₊ − g₋), trig du =
- * scale·(y_cos dy_sin − y_sin dy_cos), relu du = scale·dy/√width where y is above its floor. */
-static void random_features_gradient(enum oa_random_feature f, long rows, long width, double scale, const void *y,
-                                     long ldy, const void *dy, long lddy, void *du, long lddu, void *sums)
+/* With g = y·dy, the gradient of the logarithm: exp du = scale·g, hyperbolic du = scale·(g₊ − g₋),
+ * trig du = scale·(y_cos dy_sin − y_sin dy_cos), relu du = scale·dy/√width where y is above its
+ * floor. */
+static void random_features_gradient(enum oa_random_feature f, long rows, long width, double scale,
+                                     const void *y, long ldy, const void *dy, long lddy, void *du,
+                                     long lddu, void *sums)
 {
     REAL s = (REAL)scale, root = (REAL)(1 / sqrt((double)width)), floor = LOAD(STORE(RELU_FLOOR));
     for (long i = 0; i < rows; i++) {
@@ -139,14 +146,15 @@ static void random_features_gradient(enum oa_random_feature f, long rows, long w
             REAL second = f == OA_RANDOM_EXP ? 0 : LOAD(a[width + j]),
                  dsecond = f == OA_RANDOM_EXP ? 0 : LOAD(g[width + j]);
             sum += t + second * dsecond;
-            to[j] = STORE(f == OA_RANDOM_TRIG ? s * (first * dsecond - second * dfirst) : s * (t - second * dsecond));
+            to[j] = STORE(f == OA_RANDOM_TRIG ? s * (first * dsecond - second * dfirst)
+                                              : s * (t - second * dsecond));
         }
         ((REAL *)sums)[i] = sum;
     }
 }
 
-static void decay_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *column,
-                       const void *row, void *x, long ldx)
+static void decay_tile(long rows, long cols, const int32_t *low, const int32_t *high,
+                       const void *column, const void *row, void *x, long ldx)
 {
     const REAL *c = column, *r = row;
     for (long i = 0; i < rows; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plain C version of every kernel: the definition of right. Compiled once for each precision by ref_f32.c,
- * ref_bf16.c and ref_f64.c, which define
+ * The plain C version of every kernel: the definition of right. Compiled once for each precision by
+ * ref_f32.c, ref_bf16.c and ref_f64.c, which define
  *
  *     ACT, REAL        the two types of kernels.h
  *     LOAD(a)          act → real
@@ -241,8 +241,8 @@ static void dropout(long n, struct oa_stream s, uint64_t first, double keep, con
     }
 }
 
-static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t block0, uint64_t blocks_a_row, double keep,
-                         void *x, long ldx)
+static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t block0,
+                         uint64_t blocks_a_row, double keep, void *x, long ldx)
 {
     double limit = keep * 4294967296.0;
     REAL grow = (REAL)(1 / keep);
@@ -278,7 +278,8 @@ static void normals(long n, double scale, struct oa_stream s, uint64_t first, vo
     }
 }
 
-static void rotate(long heads, long width, const void *cosine, const void *sine, double sign, void *x)
+static void rotate(long heads, long width, const void *cosine, const void *sine, double sign,
+                   void *x)
 {
     const REAL *c = cosine, *s = sine;
     long half = width / 2;
@@ -294,8 +295,8 @@ static void rotate(long heads, long width, const void *cosine, const void *sine,
 
 /* ---- layer norm ---- */
 
-static void norm(long rows, long cols, const void *x, const void *gain, const void *bias, double epsilon, void *y,
-                 void *mean, void *rstd)
+static void norm(long rows, long cols, const void *x, const void *gain, const void *bias,
+                 double epsilon, void *y, void *mean, void *rstd)
 {
     const REAL *g = gain, *b = bias;
     for (long i = 0; i < rows; i++) {
@@ -315,9 +316,10 @@ static void norm(long rows, long cols, const void *x, const void *gain, const vo
     }
 }
 
-/* With h = (x − mean)·rstd and e = dy·gain: dx = rstd·(e − mean(e) − h·mean(e·h)); dgain += dy·h; dbias += dy. */
-static void norm_gradient(long rows, long cols, const void *x, const void *gain, const void *mean, const void *rstd,
-                          const void *dy, void *dx, void *dgain, void *dbias)
+/* With h = (x − mean)·rstd and e = dy·gain: dx = rstd·(e − mean(e) − h·mean(e·h)); dgain += dy·h;
+ * dbias += dy. */
+static void norm_gradient(long rows, long cols, const void *x, const void *gain, const void *mean,
+                          const void *rstd, const void *dy, void *dx, void *dgain, void *dbias)
 {
     const REAL *g = gain;
     REAL *dg = dgain, *db = dbias;
@@ -356,8 +358,8 @@ static void clear_unseen(long cols, long begin, long end, REAL *row)
         row[j] = 0;
 }
 
-static void softmax_tile(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,
-                         void *m, void *z, void *rescale)
+static void softmax_tile(long rows, long cols, double scale, const int32_t *low,
+                         const int32_t *high, void *s, long lds, void *m, void *z, void *rescale)
 {
     for (long i = 0; i < rows; i++) {
         REAL *row = (REAL *)s + i * lds;
@@ -380,8 +382,8 @@ static void softmax_tile(long rows, long cols, double scale, const int32_t *low,
     }
 }
 
-static void softmax_again(long rows, long cols, double scale, const int32_t *low, const int32_t *high, const void *lse,
-                          void *s, long lds)
+static void softmax_again(long rows, long cols, double scale, const int32_t *low,
+                          const int32_t *high, const void *lse, void *s, long lds)
 {
     for (long i = 0; i < rows; i++) {
         REAL *row = (REAL *)s + i * lds, l = ((const REAL *)lse)[i];
@@ -394,8 +396,8 @@ static void softmax_again(long rows, long cols, double scale, const int32_t *low
     }
 }
 
-static void softmax_gradient(long rows, long cols, double scale, const void *p, long ldp, const void *dp, long lddp,
-                             const void *delta, void *ds, long ldds)
+static void softmax_gradient(long rows, long cols, double scale, const void *p, long ldp,
+                             const void *dp, long lddp, const void *delta, void *ds, long ldds)
 {
     for (long i = 0; i < rows; i++) {
         const REAL *prob = (const REAL *)p + i * ldp, *gradient = (const REAL *)dp + i * lddp;
@@ -412,8 +414,9 @@ static void tile_to_act(long rows, long cols, const void *x, long ldx, void *y, 
         act_from_real(cols, (const REAL *)x + i * ldx, (ACT *)y + i * ldy);
 }
 
-static void softmax_to_tiles(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s,
-                             long lds, void *m, void *z, void *rescale, void *p)
+static void softmax_to_tiles(long rows, long cols, double scale, const int32_t *low,
+                             const int32_t *high, void *s, long lds, void *m, void *z,
+                             void *rescale, void *p)
 {
     long steps = (cols + 31) / 32;
     softmax_tile(rows, cols, scale, low, high, s, lds, m, z, rescale);
@@ -455,8 +458,8 @@ static void tile_to_real(long rows, long cols, const void *x, long ldx, void *y,
         real_from_act(cols, (const ACT *)x + i * ldx, (REAL *)y + i * ldy);
 }
 
-static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *x, long ldx, void *y,
-                      long ldy, void *sums)
+static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *x,
+                      long ldx, void *y, long ldy, void *sums)
 {
     for (long i = 0; i < rows; i++) {
         const REAL *from = (const REAL *)x + i * ldx;
@@ -473,7 +476,8 @@ static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *h
     }
 }
 
-static void row_dots(long rows, long cols, const void *x, long ldx, const void *y, long ldy, void *out)
+static void row_dots(long rows, long cols, const void *x, long ldx, const void *y, long ldy,
+                     void *out)
 {
     for (long i = 0; i < rows; i++) {
         const ACT *a = (const ACT *)x + i * ldx, *b = (const ACT *)y + i * ldy;
@@ -540,7 +544,8 @@ static void powers_gradient(int degree, long width, const ACT *x, const ACT *dy,
     }
 }
 
-static void feature(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, void *y, long ldy)
+static void feature(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                    void *y, long ldy)
 {
     for (long i = 0; i < rows; i++) {
         const ACT *from = (const ACT *)x + i * ldx;
@@ -553,8 +558,8 @@ static void feature(enum oa_feature f, int degree, long rows, long width, const 
     }
 }
 
-static void feature_gradient(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
-                             const void *dy, long lddy, void *dx, long lddx)
+static void feature_gradient(enum oa_feature f, int degree, long rows, long width, const void *x,
+                             long ldx, const void *dy, long lddy, void *dx, long lddx)
 {
     for (long i = 0; i < rows; i++) {
         const ACT *from = (const ACT *)x + i * ldx, *gradient = (const ACT *)dy + i * lddy;
@@ -584,7 +589,8 @@ static void lanes_in(long rows, long n, const int32_t *index, const void *x, lon
     }
 }
 
-static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x, void *y, long ldy)
+static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x,
+                      void *y, long ldy)
 {
     const REAL *from = x, *f = factor;
     ACT *to = y;
@@ -639,7 +645,8 @@ static double mean_below(long n, const REAL *x, REAL top, double smoothing)
     return sum / (double)n;
 }
 
-static double cross_entropy(long n, const void *logits, long target, double smoothing, double scale, void *d)
+static double cross_entropy(long n, const void *logits, long target, double smoothing, double scale,
+                            void *d)
 {
     const REAL *x = logits;
     ACT *to = d;
@@ -654,7 +661,8 @@ static double cross_entropy(long n, const void *logits, long target, double smoo
     double loss = log(sum) + below - smoothing * (below + mean_below(n, x, top, smoothing));
     if (to) {
         REAL factor = (REAL)(scale / sum), less = (REAL)(scale * each);
-        REAL right = (REAL)scale * (FN(exp)(x[target] - top) / (REAL)sum - 1) + (REAL)(scale * (smoothing - each));
+        REAL right = (REAL)scale * (FN(exp)(x[target] - top) / (REAL)sum - 1) +
+                     (REAL)(scale * (smoothing - each));
         for (long i = 0; i < n; i++)
             to[i] = STORE(factor * FN(exp)(x[i] - top) - less);
         to[target] = STORE(right);
@@ -679,19 +687,21 @@ static void adamw(long n, const struct oa_adamw *h, void *w, void *m, void *v, c
 {
     REAL *weight = w, *first = m, *second = v;
     const REAL *gradient = g;
-    REAL b1 = (REAL)h->beta1, b2 = (REAL)h->beta2, a1 = (REAL)(1 - h->beta1), a2 = (REAL)(1 - h->beta2);
+    REAL b1 = (REAL)h->beta1, b2 = (REAL)h->beta2, a1 = (REAL)(1 - h->beta1),
+         a2 = (REAL)(1 - h->beta2);
     REAL step = (REAL)(h->lr / h->correction1), root = (REAL)(1 / sqrt(h->correction2));
     REAL shrink = (REAL)(1 - h->lr * h->weight_decay);
     for (long i = 0; i < n; i++) {
         REAL d = (REAL)h->gradient_scale * gradient[i];
         first[i] = b1 * first[i] + a1 * d;
         second[i] = b2 * second[i] + a2 * d * d;
-        weight[i] = shrink * weight[i] - step * first[i] / (FN(sqrt)(second[i]) * root + (REAL)h->epsilon);
+        weight[i] =
+            shrink * weight[i] - step * first[i] / (FN(sqrt)(second[i]) * root + (REAL)h->epsilon);
     }
 }
 
-static void sgd(long n, double lr, double momentum, double weight_decay, double gradient_scale, void *w, void *m,
-                const void *g)
+static void sgd(long n, double lr, double momentum, double weight_decay, double gradient_scale,
+                void *w, void *m, const void *g)
 {
     REAL *weight = w, *speed = m;
     const REAL *gradient = g;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of the processor. Written in assembly, since what compilers offer says too little about the memory that these
- * instructions read and write (gcc 12 drops stores to the configuration).
+ * Tiles of the processor. Written in assembly, since what compilers offer says too little about the
+ * memory that these instructions read and write (gcc 12 drops stores to the configuration).
  */
 #include "kernels/tile_pack_avx512.h"
 
 #define TILES ((void)0)
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t ::: "memory")
-#define tile_load(t, from, row) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"(row) : "memory")
-#define tile_store(t, to, row) __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"(row) : "memory")
-#define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::: "memory")
+#define tile_load(t, from, row)                                                                    \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"(row) : "memory")
+#define tile_store(t, to, row)                                                                     \
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"(row) : "memory")
+#define tile_multiply(c, a, b)                                                                     \
+    __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::: "memory")
 
 struct tile_shapes {
     uint8_t palette, start, none[14];
@@ -17,7 +20,8 @@ struct tile_shapes {
     uint8_t rows[16];
 };
 
-/* All eight tiles are whole. The configuration is a thread's, and oneDNN sets its own: begin before, end after use. */
+/* All eight tiles are whole. The configuration is a thread's, and oneDNN sets its own: begin
+ * before, end after use. */
 INLINE void tiles_begin(void)
 {
     static const struct tile_shapes shapes = { .palette = 1,

@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention on tiles: a block of queries meets a tile of keys, and what is made of their logits stays in the first
- * caches, weights in bf16 in the order in which the next product reads them. The products are those of tile_product.h,
- * the weights those of the table's softmax, so that each number has the bits that it has when whole tiles of logits are
- * made by one call and read by the next.
+ * Attention on tiles: a block of queries meets a tile of keys, and what is made of their logits
+ * stays in the first caches, weights in bf16 in the order in which the next product reads them. The
+ * products are those of tile_product.h, the weights those of the table's softmax, so that each
+ * number has the bits that it has when whole tiles of logits are made by one call and read by the
+ * next.
  *
- * Forward: groups of 32 queries, of which the logits [32, keys] are made by tiles, then the weights P, in tiles, then
- * O += P V. Backward: chunks of 32 keys, of which the logits and dP [queries, 32] are made, then P and dS. Of these
- * the gradients of keys and values want the transposes as left operands. Their own transposes, dVᵀ = dOᵀ P and
- * dKᵀ = Qᵀ dS, want P and dS as they are as right ones, which is pairs of rows side by side, as softmax_pairs stores
- * them. At the end dQ += dS K.
+ * Forward: groups of 32 queries, of which the logits [32, keys] are made by tiles, then the weights
+ * P, in tiles, then O += P V. Backward: chunks of 32 keys, of which the logits and dP [queries, 32]
+ * are made, then P and dS. Of these the gradients of keys and values want the transposes as left
+ * operands. Their own transposes, dVᵀ = dOᵀ P and dKᵀ = Qᵀ dS, want P and dS as they are as right
+ * ones, which is pairs of rows side by side, as softmax_pairs stores them. At the end dQ += dS K.
  *
- * Included after tile_product.h and struct oa_gemm_state, of which it uses the room; add_sums comes with the tiles.
+ * Included after tile_product.h and struct oa_gemm_state, of which it uses the room; add_sums comes
+ * with the tiles.
  */
 #include "kernels/tile_attention_products.h"
 
 /* ---- forward ---- */
 
 /* Logits [16 or 32, cols] of up to two strips, of the columns that they see. */
-static void strip_logits(const struct oa_attention_tile *x, const struct tile_left *q, long strip, long strips,
-                         struct tile_span see, float *s, long lds)
+static void strip_logits(const struct oa_attention_tile *x, const struct tile_left *q, long strip,
+                         long strips, struct tile_span see, float *s, long lds)
 {
-    long granules = see.end / 16, steps = steps_of(x->k.width), next = lds * (long)sizeof *s, j = see.begin / 16;
+    long granules = see.end / 16, steps = steps_of(x->k.width), next = lds * (long)sizeof *s,
+         j = see.begin / 16;
     for (; strips == 2 && j + 2 <= granules; j += 2)
-        multiply_four(q, strip, pair_tiles(&x->k, j, steps), pair_tiles(&x->k, j + 1, steps), 64, STEP_BYTES, steps,
-                      s + 16 * j, next);
+        multiply_four(q, strip, pair_tiles(&x->k, j, steps), pair_tiles(&x->k, j + 1, steps), 64,
+                      STEP_BYTES, steps, s + 16 * j, next);
     for (; j < granules; j++)
         for (long i = 0; i < strips; i++)
-            multiply_one(q, strip + i, pair_tiles(&x->k, j, steps), 64, STEP_BYTES, steps, s + 16 * (i * lds + j),
-                         next);
+            multiply_one(q, strip + i, pair_tiles(&x->k, j, steps), 64, STEP_BYTES, steps,
+                         s + 16 * (i * lds + j), next);
 }
 
 /* Rounds a strip of weights into tiles. */
-static void weights_to_tiles(const struct oa_kernels *k, long cols, const float *s, long lds, uint16_t *p)
+static void weights_to_tiles(const struct oa_kernels *k, long cols, const float *s, long lds,
+                             uint16_t *p)
 {
     for (long j = 0; j < cols; j += STEP, p += TILE_BYTES / sizeof *p) {
         if (cols - j < STEP)
@@ -41,19 +45,22 @@ static void weights_to_tiles(const struct oa_kernels *k, long cols, const float 
     }
 }
 
-/* The weights of the strip from row i on, which sees `cols` columns at most. They are dropped after z is made: P is
- * normalised before. */
-static void strip_weights(const struct oa_kernels *k, const struct oa_attention_tile *x, long i, long cols, float *s,
-                          long lds, const struct oa_attention_sums *sums, uint16_t *p)
+/* The weights of the strip from row i on, which sees `cols` columns at most. They are dropped after
+ * z is made: P is normalised before. */
+static void strip_weights(const struct oa_kernels *k, const struct oa_attention_tile *x, long i,
+                          long cols, float *s, long lds, const struct oa_attention_sums *sums,
+                          uint16_t *p)
 {
-    float *m = (float *)sums->m + i, *z = (float *)sums->z + i, *rescale = (float *)sums->rescale + i;
+    float *m = (float *)sums->m + i, *z = (float *)sums->z + i,
+          *rescale = (float *)sums->rescale + i;
     if (x->keep >= 1) {
-        k->softmax_to_tiles(STRIP, cols, x->scale, x->low + i, x->high + i, s, lds, m, z, rescale, p);
+        k->softmax_to_tiles(STRIP, cols, x->scale, x->low + i, x->high + i, s, lds, m, z, rescale,
+                            p);
         return;
     }
     k->softmax_tile(STRIP, cols, x->scale, x->low + i, x->high + i, s, lds, m, z, rescale);
-    k->dropout_tile(STRIP, cols, x->dropout, x->block0 + (uint64_t)i * x->blocks_a_row, x->blocks_a_row, x->keep, s,
-                    lds);
+    k->dropout_tile(STRIP, cols, x->dropout, x->block0 + (uint64_t)i * x->blocks_a_row,
+                    x->blocks_a_row, x->keep, s, lds);
     weights_to_tiles(k, cols, s, lds, p);
 }
 
@@ -69,7 +76,9 @@ struct tile_strips {
 
 static struct tile_strips tile_strips(struct tile_room *room, const struct oa_attention_tile *x)
 {
-    struct tile_strips t = { .part = room->sums, .s = room->sums + STEP * STEP, .lds = x->cols + STRIP };
+    struct tile_strips t = { .part = room->sums,
+                             .s = room->sums + STEP * STEP,
+                             .lds = x->cols + STRIP };
     t.p = (uint16_t *)(t.s + STEP * t.lds);
     char *packed = (char *)(t.p + STEP * STEP * steps_of(x->cols));
     t.q = tile_left(left_rows(x->q, x->ldq), x->rows, x->k.width, &packed);
@@ -79,30 +88,33 @@ static struct tile_strips tile_strips(struct tile_room *room, const struct oa_at
 }
 
 /* Weights of the group of rows from row i on. */
-static void group_weights(const struct oa_kernels *k, const struct oa_attention_tile *x, const struct tile_strips *t,
-                          long i, long cols, const struct oa_attention_sums *sums)
+static void group_weights(const struct oa_kernels *k, const struct oa_attention_tile *x,
+                          const struct tile_strips *t, long i, long cols,
+                          const struct oa_attention_sums *sums)
 {
     for (long n = 0; n < STEP && i + n < x->rows; n += STRIP)
-        strip_weights(k, x, i + n, cols, t->s + n * t->lds, t->lds, sums, t->p + n * STEP * steps_of(x->cols));
+        strip_weights(k, x, i + n, cols, t->s + n * t->lds, t->lds, sums,
+                      t->p + n * STEP * steps_of(x->cols));
 }
 
 /* O of the group += weights · values. */
-static void group_output(const struct oa_kernels *k, const struct oa_attention_tile *x, const struct tile_strips *t,
-                         long i, struct tile_span see, const struct oa_attention_sums *sums)
+static void group_output(const struct oa_kernels *k, const struct oa_attention_tile *x,
+                         const struct tile_strips *t, long i, struct tile_span see,
+                         const struct oa_attention_sums *sums)
 {
     long rows = least(STEP, x->rows - i), width = x->v.width;
     float *o = (float *)sums->o + i * width;
     if (!sums->first)
         k->scale_rows(rows, width, (const float *)sums->rescale + i, o, width);
     for (long j = 0; j < width; j += STEP)
-        weigh_group(&t->weights, 0, rows, see, t->v + (size_t)(j / STEP) * t->panel, j, width, !sums->first, t->part,
-                    o);
+        weigh_group(&t->weights, 0, rows, see, t->v + (size_t)(j / STEP) * t->panel, j, width,
+                    !sums->first, t->part, o);
 }
 
-/* The product of a group with the values stands between the logits of the next and their softmax: what vectors have
- * stored is in L1 when tiles load it, and the other way round. */
-static void attend(struct tile_room *room, const struct oa_kernels *k, const struct oa_attention_tile *x,
-                   const struct oa_attention_sums *sums)
+/* The product of a group with the values stands between the logits of the next and their softmax:
+ * what vectors have stored is in L1 when tiles load it, and the other way round. */
+static void attend(struct tile_room *room, const struct oa_kernels *k,
+                   const struct oa_attention_tile *x, const struct oa_attention_sums *sums)
 {
     const struct tile_groups groups = tile_groups(x);
     struct tile_strips t = tile_strips(room, x);
@@ -143,7 +155,8 @@ static struct tile_chunk tile_chunk(struct tile_room *room, const struct oa_atte
 }
 
 /* Rows begin … end − 1, in whole groups, to which the columns of a chunk mean anything. */
-static struct tile_span chunk_rows(const struct oa_attention_tile *x, const struct tile_groups *groups, long j)
+static struct tile_span chunk_rows(const struct oa_attention_tile *x,
+                                   const struct tile_groups *groups, long j)
 {
     struct tile_span rows = { 0, 0 };
     for (long i = 0; i < x->rows; i += STEP) {
@@ -157,8 +170,8 @@ static struct tile_span chunk_rows(const struct oa_attention_tile *x, const stru
 }
 
 /* Products of rows and a chunk of keys, `wide` columns of tiles from granule j on. */
-static void chunk_product(const struct oa_attention_keys *x, const struct tile_left *a, struct tile_span rows, long j,
-                          long wide, float *to)
+static void chunk_product(const struct oa_attention_keys *x, const struct tile_left *a,
+                          struct tile_span rows, long j, long wide, float *to)
 {
     long steps = steps_of(x->width), strips = rows.end / STRIP, i = rows.begin / STRIP;
     const char *b = pair_tiles(x, j, steps), *beside = pair_tiles(x, j + 1, steps);
@@ -166,12 +179,14 @@ static void chunk_product(const struct oa_attention_keys *x, const struct tile_l
         for (; i + 2 <= strips; i += 2)
             multiply_four(a, i, b, beside, 64, STEP_BYTES, steps, to + i * STRIP * CHUNK, SUMS_ROW);
     for (; i < strips; i++)
-        multiply_strip(a, i, b, beside, wide, 64, STEP_BYTES, steps, to + i * STRIP * CHUNK, SUMS_ROW);
+        multiply_strip(a, i, b, beside, wide, 64, STEP_BYTES, steps, to + i * STRIP * CHUNK,
+                       SUMS_ROW);
 }
 
-/* For each 16 of the keys: to [width, 16] += a [width, rows] · pairs [rows, 16·wide], by way of `part`. */
-static void add_chunk_product(const struct tile_left *a, long width, struct tile_span rows, const uint16_t *pairs,
-                              long wide, float *part, float *to)
+/* For each 16 of the keys: to [width, 16] += a [width, rows] · pairs [rows, 16·wide], by way of
+ * `part`. */
+static void add_chunk_product(const struct tile_left *a, long width, struct tile_span rows,
+                              const uint16_t *pairs, long wide, float *part, float *to)
 {
     const char *b = (const char *)(pairs + rows.begin * CHUNK);
     struct tile_left left = *a;
@@ -195,15 +210,16 @@ static float *sums_of_keys(void *sums, long width, long j)
 }
 
 /* What dropout multiplies the weights of rows of a chunk by; NULL: nothing. */
-static const float *chunk_kept(const struct oa_kernels *k, const struct oa_attention_tile *x, struct tile_span rows,
-                               long j, long cols, float *kept)
+static const float *chunk_kept(const struct oa_kernels *k, const struct oa_attention_tile *x,
+                               struct tile_span rows, long j, long cols, float *kept)
 {
     long n = rows.end - rows.begin;
     if (x->keep >= 1)
         return NULL;
     for (long i = 0; i < n * CHUNK; i++)
         kept[i] = 1;
-    k->dropout_tile(n, cols, x->dropout, x->block0 + (uint64_t)rows.begin * x->blocks_a_row + (uint64_t)j / 4,
+    k->dropout_tile(n, cols, x->dropout,
+                    x->block0 + (uint64_t)rows.begin * x->blocks_a_row + (uint64_t)j / 4,
                     x->blocks_a_row, x->keep, kept, CHUNK);
     return kept;
 }
@@ -216,8 +232,8 @@ static void clear_half(long rows, uint16_t *pairs)
 }
 
 static void chunk_pairs(const struct oa_kernels *k, const struct oa_attention_tile *x,
-                        const struct oa_attention_gradient *g, const struct tile_chunk *c, struct tile_span rows,
-                        long j, long cols)
+                        const struct oa_attention_gradient *g, const struct tile_chunk *c,
+                        struct tile_span rows, long j, long cols)
 {
     const long i = rows.begin, tile = STRIP * STEP * steps_of(x->cols);
     uint16_t *ds = c->all + i / STRIP * tile + j * STRIP;
@@ -245,14 +261,15 @@ struct tile_sides {
     struct tile_left q, d_o, turned_q, turned_d_o;
 };
 
-static struct tile_sides tile_sides(const struct oa_attention_tile *x, const struct oa_attention_gradient *g,
-                                    char **room)
+static struct tile_sides tile_sides(const struct oa_attention_tile *x,
+                                    const struct oa_attention_gradient *g, char **room)
 {
     long width = x->k.width, values = x->v.width;
     struct tile_sides t = { .q = tile_left(left_rows(x->q, x->ldq), x->rows, width, room) };
     t.d_o = tile_left(left_rows(g->d_o, g->ldo), x->rows, values, room);
     t.turned_q = tile_left((struct tile_operand){ x->q, 1, x->ldq, false }, width, x->rows, room);
-    t.turned_d_o = tile_left((struct tile_operand){ g->d_o, 1, g->ldo, false }, values, x->rows, room);
+    t.turned_d_o =
+        tile_left((struct tile_operand){ g->d_o, 1, g->ldo, false }, values, x->rows, room);
     return t;
 }
 
@@ -262,8 +279,8 @@ static long chunk_cols(const struct oa_attention_tile *x, long j)
 }
 
 /* Logits and dP of rows and keys j … */
-static void chunk_logits(const struct oa_attention_tile *x, const struct tile_sides *t, const struct tile_chunk *c,
-                         struct tile_span rows, long j)
+static void chunk_logits(const struct oa_attention_tile *x, const struct tile_sides *t,
+                         const struct tile_chunk *c, struct tile_span rows, long j)
 {
     long wide = chunk_cols(x, j) / 16;
     chunk_product(&x->k, &t->q, rows, j / 16, wide, c->s);
@@ -271,20 +288,23 @@ static void chunk_logits(const struct oa_attention_tile *x, const struct tile_si
 }
 
 /* What P and dS of rows and keys j … give to dV and dK. */
-static void chunk_gradients(const struct oa_attention_tile *x, const struct oa_attention_gradient *g,
-                            const struct tile_sides *t, const struct tile_chunk *c, struct tile_span rows, long j)
+static void chunk_gradients(const struct oa_attention_tile *x,
+                            const struct oa_attention_gradient *g, const struct tile_sides *t,
+                            const struct tile_chunk *c, struct tile_span rows, long j)
 {
     long width = x->k.width, values = x->v.width, wide = chunk_cols(x, j) / 16;
     if (g->dv)
-        add_chunk_product(&t->turned_d_o, values, rows, c->p, wide, c->part, sums_of_keys(g->dv, values, j));
+        add_chunk_product(&t->turned_d_o, values, rows, c->p, wide, c->part,
+                          sums_of_keys(g->dv, values, j));
     if (g->dk)
-        add_chunk_product(&t->turned_q, width, rows, c->ds, wide, c->part, sums_of_keys(g->dk, width, j));
+        add_chunk_product(&t->turned_q, width, rows, c->ds, wide, c->part,
+                          sums_of_keys(g->dk, width, j));
 }
 
-/* The products of a chunk stand between those of the next and its softmax: what vectors have stored is in L1 when tiles
- * load it, and the other way round. */
-static void differentiate(struct tile_room *room, const struct oa_kernels *k, const struct oa_attention_tile *x,
-                          const struct oa_attention_gradient *g)
+/* The products of a chunk stand between those of the next and its softmax: what vectors have stored
+ * is in L1 when tiles load it, and the other way round. */
+static void differentiate(struct tile_room *room, const struct oa_kernels *k,
+                          const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
 {
     struct tile_chunk c = tile_chunk(room, x);
     struct tile_sides t = tile_sides(x, g, &c.packed);
@@ -309,20 +329,22 @@ static void differentiate(struct tile_room *room, const struct oa_kernels *k, co
 
 /* ---- of the table ---- */
 
-static void attention_tile(struct oa_gemm_state *s, const struct oa_kernels *k, const struct oa_attention_tile *x,
-                           const struct oa_attention_sums *sums)
+static void attention_tile(struct oa_gemm_state *s, const struct oa_kernels *k,
+                           const struct oa_attention_tile *x, const struct oa_attention_sums *sums)
 {
     attend(&s->room, k, x, sums);
 }
 
 static void attention_tile_gradient(struct oa_gemm_state *s, const struct oa_kernels *k,
-                                    const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
+                                    const struct oa_attention_tile *x,
+                                    const struct oa_attention_gradient *g)
 {
     differentiate(&s->room, k, x, g);
 }
 
-static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
-                      const void *b, const void *packed, void *c)
+static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g,
+                      const struct oa_gemm_part *part, const void *a, const void *b,
+                      const void *packed, void *c)
 {
     multiply_part(&s->room, g, part, a, b, packed, c);
 }

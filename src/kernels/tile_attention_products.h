@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The products of attention on tiles: left operands, rows of keys in panels, strips and groups of rows, and what these
- * see. A part of tile_attention.h.
+ * The products of attention on tiles: left operands, rows of keys in panels, strips and groups of
+ * rows, and what these see. A part of tile_attention.h.
  */
 #include "kernels/attention_tile.h"
 
 enum { CHUNK = 32 };
 
-/* Element (i, p) is x[i·across + p·along]; read where it lies, or packed at *room, which moves on. */
+/* Element (i, p) is x[i·across + p·along]; read where it lies, or packed at *room, which moves on.
+ */
 static struct tile_left tile_left(struct tile_operand o, long rows, long k, char **room)
 {
     if (reads_plain(&o, k)) {
@@ -28,8 +29,9 @@ static const char *pair_tiles(const struct oa_attention_keys *x, long granule, l
 }
 
 /* One strip with one or two columns of tiles. */
-TILE_INLINE void multiply_strip(const struct tile_left *a, long strip, const char *b, const char *beside, long wide,
-                                long b_row, long b_step, long steps, float *to, long next)
+TILE_INLINE void multiply_strip(const struct tile_left *a, long strip, const char *b,
+                                const char *beside, long wide, long b_row, long b_step, long steps,
+                                float *to, long next)
 {
     if (wide == 2)
         multiply_two(a, strip, b, beside, b_row, b_step, steps, to, next);
@@ -39,7 +41,8 @@ TILE_INLINE void multiply_strip(const struct tile_left *a, long strip, const cha
 
 /* ---- what is seen ---- */
 
-/* Columns begin … end − 1, in whole steps, that any of 32 rows sees: nothing else of the tile need be made. */
+/* Columns begin … end − 1, in whole steps, that any of 32 rows sees: nothing else of the tile need
+ * be made. */
 struct tile_span {
     long begin, end;
 };
@@ -79,9 +82,11 @@ static struct tile_left weights_left(const uint16_t *p, long cols)
     return (struct tile_left){ (const char *)p, 64, TILE_BYTES, strip, 2 * strip };
 }
 
-/* Rows of keys from the first of the tile on, in panels of 32 columns; `panel`: bytes from one to the next. Steps that
- * begin within one of the panels that there are, or whose last would reach other keys, are packed at *room. */
-static const char *key_panels(const struct oa_attention_keys *x, long cols, size_t *panel, char **room)
+/* Rows of keys from the first of the tile on, in panels of 32 columns; `panel`: bytes from one to
+ * the next. Steps that begin within one of the panels that there are, or whose last would reach
+ * other keys, are packed at *room. */
+static const char *key_panels(const struct oa_attention_keys *x, long cols, size_t *panel,
+                              char **room)
 {
     if (x->first % STEP == 0 && (cols % STEP == 0 || x->first + cols >= x->rows)) {
         *panel = (size_t)steps_of(x->rows) * STEP_BYTES;
@@ -108,9 +113,10 @@ static void put_sums(const float *sums, long rows, long j, long width, bool add,
     finish_rows(&f, 0, rows);
 }
 
-/* Up to 32 columns of c, from column j on, of rows i … of at most 32, which have weights in the columns of `see`. */
-static void weigh_group(const struct tile_left *p, long i, long rows, struct tile_span see, const char *b, long j,
-                        long width, bool add, float *part, float *c)
+/* Up to 32 columns of c, from column j on, of rows i … of at most 32, which have weights in the
+ * columns of `see`. */
+static void weigh_group(const struct tile_left *p, long i, long rows, struct tile_span see,
+                        const char *b, long j, long width, bool add, float *part, float *c)
 {
     struct tile_left left = *p;
     bool wide = width - j > 16;
@@ -121,14 +127,15 @@ static void weigh_group(const struct tile_left *p, long i, long rows, struct til
         multiply_four(&left, strip, b, b + TILE_BYTES, 64, STEP_BYTES, steps, part, SUMS_ROW);
     else
         for (long n = 0; n < rows; n += STRIP)
-            multiply_strip(&left, strip + n / STRIP, b, b + TILE_BYTES, 1 + wide, 64, STEP_BYTES, steps,
-                           part + n * STEP, SUMS_ROW);
+            multiply_strip(&left, strip + n / STRIP, b, b + TILE_BYTES, 1 + wide, 64, STEP_BYTES,
+                           steps, part + n * STEP, SUMS_ROW);
     put_sums(part, rows, j, width, add, c + i * width);
 }
 
 /* c [rows, width] += weights of the tile · keys. */
-static void weigh_keys(const uint16_t *p, const struct oa_attention_tile *x, const struct tile_groups *groups,
-                       const struct oa_attention_keys *keys, bool add, float *part, float *c, char *room)
+static void weigh_keys(const uint16_t *p, const struct oa_attention_tile *x,
+                       const struct tile_groups *groups, const struct oa_attention_keys *keys,
+                       bool add, float *part, float *c, char *room)
 {
     size_t panel;
     const struct tile_left left = weights_left(p, x->cols);
@@ -136,8 +143,8 @@ static void weigh_keys(const uint16_t *p, const struct oa_attention_tile *x, con
     for (long i = 0; i < x->rows; i += STEP) {
         struct tile_span see = groups->see[i / STEP];
         for (long j = 0; j < keys->width; j += STEP)
-            weigh_group(&left, i, least(STEP, x->rows - i), see, b + (size_t)(j / STEP) * panel, j, keys->width, add,
-                        part, c);
+            weigh_group(&left, i, least(STEP, x->rows - i), see, b + (size_t)(j / STEP) * panel, j,
+                        keys->width, add, part, c);
     }
 }
 

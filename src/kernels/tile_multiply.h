@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The innermost loops of tile_product.h and tile_attention.h for units with tiles: sums of up to two by two tiles stay
- * in the units over all steps of k. Included after the tiles themselves (tile_amx.h, gemm_tiles.c).
+ * The innermost loops of tile_product.h and tile_attention.h for units with tiles: sums of up to
+ * two by two tiles stay in the units over all steps of k. Included after the tiles themselves
+ * (tile_amx.h, gemm_tiles.c).
  */
 #include "kernels/tile_operands.h"
 
@@ -14,8 +15,10 @@ enum {
 TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_finish *before)
 {
     TILES;
-    const char *a = x->a.at, *second = a + STRIP * x->a.row, *b = x->b, *below = x->below, *right = x->right;
-    const long row = x->a.row, step = x->a.step, share = x->share, fetched = x->fetched, lines = x->lines;
+    const char *a = x->a.at, *second = a + STRIP * x->a.row, *b = x->b, *below = x->below,
+               *right = x->right;
+    const long row = x->a.row, step = x->a.step, share = x->share, fetched = x->fetched,
+               lines = x->lines;
     long done = 0;
     if (x->from) {
         tile_load(0, x->from, SUMS_ROW);
@@ -53,8 +56,8 @@ TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_fini
 }
 
 /* One strip with one column of tiles. */
-TILE_INLINE void multiply_one(const struct tile_left *a, long strip, const char *b, long b_row, long b_step, long steps,
-                              float *to, long next)
+TILE_INLINE void multiply_one(const struct tile_left *a, long strip, const char *b, long b_row,
+                              long b_step, long steps, float *to, long next)
 {
     TILES;
     const char *left = left_strip(a, strip);
@@ -68,8 +71,9 @@ TILE_INLINE void multiply_one(const struct tile_left *a, long strip, const char 
 }
 
 /* One strip with two columns of tiles. */
-TILE_INLINE void multiply_two(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
-                              long b_step, long steps, float *to, long next)
+TILE_INLINE void multiply_two(const struct tile_left *a, long strip, const char *b,
+                              const char *beside, long b_row, long b_step, long steps, float *to,
+                              long next)
 {
     TILES;
     const char *left = left_strip(a, strip);
@@ -87,8 +91,9 @@ TILE_INLINE void multiply_two(const struct tile_left *a, long strip, const char 
 }
 
 /* Two strips with two columns of tiles. */
-TILE_INLINE void multiply_four(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
-                               long b_step, long steps, float *to, long next)
+TILE_INLINE void multiply_four(const struct tile_left *a, long strip, const char *b,
+                               const char *beside, long b_row, long b_step, long steps, float *to,
+                               long next)
 {
     TILES;
     const char *left = left_strip(a, strip), *below = left_strip(a, strip + 1);

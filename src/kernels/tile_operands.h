@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the innermost loops of products on tiles are given (tile_multiply.h, tile_vectors.h): where operands lie, what
- * is done beside. Included after finish_rows.
+ * What the innermost loops of products on tiles are given (tile_multiply.h, tile_vectors.h): where
+ * operands lie, what is done beside. Included after finish_rows.
  */
 enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, SUMS = STEP * STEP, STRIP = 16 };
 #define SUMS_ROW ((long)(STEP * sizeof(float)))
@@ -48,8 +48,9 @@ struct tile_pair {
     long fetched;      /* of them */
     const char *right; /* a panel of B that comes; each step fetches so many lines */
     long lines;
-    long rows;       /* of A that there are, of 32: sums of others are not looked at */
-    bool few;        /* there are no more, and B comes from memory */
-    long ask;        /* bytes ahead that this processor has to ask for B then; 0: it looks so far ahead itself */
+    long rows; /* of A that there are, of 32: sums of others are not looked at */
+    bool few;  /* there are no more, and B comes from memory */
+    long ask;  /* bytes ahead that this processor has to ask for B then; 0: it looks so far ahead
+                  itself */
     long next_panel; /* bytes from this panel of B to the next */
 };

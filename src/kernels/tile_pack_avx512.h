@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is beside the products of tile_product.h, by vectors of AVX-512: operands are put into panels, and sums go to C.
+ * What is beside the products of tile_product.h, by vectors of AVX-512: operands are put into
+ * panels, and sums go to C.
  */
 #include "kernels/tile_finish.h"
 #include "kernels/turn_avx512.h"
@@ -29,12 +30,14 @@ INLINE void put_tile(__m512i w[16], bool turned, char *out)
 
 enum { AHEAD = 128 }; /* numbers along k that are fetched ahead: four steps */
 
-INLINE void pack_along_masked(long width, __mmask32 mask, const uint16_t *x, long ld, bool turned, char *out)
+INLINE void pack_along_masked(long width, __mmask32 mask, const uint16_t *x, long ld, bool turned,
+                              char *out)
 {
     for (int t = 0; t < 2; t++) {
         __m512i w[16];
         for (int i = 0; i < 16; i++) {
-            w[i] = 16 * t + i < width ? _mm512_maskz_loadu_epi16(mask, x + (16 * t + i) * ld) : _mm512_setzero_si512();
+            w[i] = 16 * t + i < width ? _mm512_maskz_loadu_epi16(mask, x + (16 * t + i) * ld)
+                                      : _mm512_setzero_si512();
             fetch((const char *)(x + (16 * t + i) * ld + AHEAD));
         }
         put_tile(w, turned, out + 1024 * t);
@@ -50,10 +53,11 @@ INLINE void pack_along(long width, long depth, const uint16_t *x, long ld, bool 
         pack_along_masked(width, first32(depth), x, ld, turned, out);
 }
 
-INLINE void pack_across_masked(__mmask32 mask, long depth, const uint16_t *x, long ld, bool turned, char *out)
+INLINE void pack_across_masked(__mmask32 mask, long depth, const uint16_t *x, long ld, bool turned,
+                               char *out)
 {
-    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37,
-                                         5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40,
+                                         8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
     __m512i w[2][16];
     for (int i = 0; i < 16; i++) {
@@ -96,8 +100,8 @@ INLINE void finish_row(__mmask32 mask, __m512 x, __m512 y, bool real, bool add, 
     _mm512_mask_storeu_ps(to + 16, right, y);
 }
 
-/* Rows of sums from the `first` on go to C. What comes to their right is fetched. Whole rows of bf16 apart, since the
- * fewer instructions there are, the more tiles are multiplied meanwhile. */
+/* Rows of sums from the `first` on go to C. What comes to their right is fetched. Whole rows of
+ * bf16 apart, since the fewer instructions there are, the more tiles are multiplied meanwhile. */
 INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
 {
     const float *sums = f->sums + first * 32;
@@ -107,7 +111,8 @@ INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
     if (!f->real && f->cols >= 32)
         for (; rows > 0; rows--, sums += 32, c += next) {
             fetch_to_write(c + 64);
-            _mm512_storeu_si512(c, (__m512i)_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + 16), _mm512_load_ps(sums)));
+            _mm512_storeu_si512(
+                c, (__m512i)_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + 16), _mm512_load_ps(sums)));
         }
     for (; rows > 0; rows--, sums += 32, c += next) {
         fetch_to_write(c + 128);
@@ -122,6 +127,7 @@ INLINE void add_sums(const float *sums, long rows, long wide, float *to, long bl
     for (long j = 0; j < wide; j++)
         for (long i = 0; i < rows; i++) {
             float *at = to + j * block + i * 16;
-            _mm512_store_ps(at, _mm512_add_ps(_mm512_load_ps(at), _mm512_load_ps(sums + i * 32 + j * 16)));
+            _mm512_store_ps(
+                at, _mm512_add_ps(_mm512_load_ps(at), _mm512_load_ps(sums + i * 32 + j * 16)));
         }
 }

@@ -2,23 +2,26 @@
  *
  * Matrix products in bf16 by tiles of 16 rows of 64 bytes, as AMX has them, on packed operands.
  *
- * A tile of A is 16 rows of 32 numbers along k. A tile of B is 16 pairs of rows along k, each 16 columns wide, the two
- * numbers of a pair side by side. A panel is 32 rows of A or 32 columns of B: for each step of 32 along k two tiles.
- * The innermost loop keeps 32 × 32 sums in four tiles, and each step loads two tiles of A and two of B for four
- * products. Rows, columns and k are filled up with zeros.
+ * A tile of A is 16 rows of 32 numbers along k. A tile of B is 16 pairs of rows along k, each 16
+ * columns wide, the two numbers of a pair side by side. A panel is 32 rows of A or 32 columns of B:
+ * for each step of 32 along k two tiles. The innermost loop keeps 32 × 32 sums in four tiles, and
+ * each step loads two tiles of A and two of B for four products. Rows, columns and k are filled up
+ * with zeros.
  *
- * A product is made in blocks. B comes packed, all of it, once for all workers; then a block is rows whose part of A
- * stays in the L2 cache, and a panel of B meets all of them. Or a worker packs a block of B, which stays in its L2
- * cache and meets group after group of rows of A, which stays in L1. A is read where it lies if its rows begin with
- * cache lines, and packed otherwise. Panels meet over all of k, up to DEEP.
+ * A product is made in blocks. B comes packed, all of it, once for all workers; then a block is
+ * rows whose part of A stays in the L2 cache, and a panel of B meets all of them. Or a worker packs
+ * a block of B, which stays in its L2 cache and meets group after group of rows of A, which stays
+ * in L1. A is read where it lies if its rows begin with cache lines, and packed otherwise. Panels
+ * meet over all of k, up to DEEP.
  *
- * One step adds (Σ of the 16 even products) + (Σ of the 16 odd ones) to an element of C, and steps follow one another
- * in the order of k. So an element's bits depend on its row of A and its column of B and on nothing else.
+ * One step adds (Σ of the 16 even products) + (Σ of the 16 odd ones) to an element of C, and steps
+ * follow one another in the order of k. So an element's bits depend on its row of A and its column
+ * of B and on nothing else.
  *
- * Included after the tiles themselves, those of the processor (tile_amx.h) or plain C (gemm_tiles.c), which give the
- * same bits: TILES, tiles_begin, tiles_end, tile_zero, tile_load, tile_store, tile_multiply, fetch; pack_along,
- * pack_across; finish_rows; TILE_INLINE. Before, struct tile_finish:
- * tile_finish.h.
+ * Included after the tiles themselves, those of the processor (tile_amx.h) or plain C
+ * (gemm_tiles.c), which give the same bits: TILES, tiles_begin, tiles_end, tile_zero, tile_load,
+ * tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows; TILE_INLINE. Before,
+ * struct tile_finish: tile_finish.h.
  */
 #include "kernels/kernels.h"
 
@@ -32,8 +35,9 @@ enum {
     DEEP = OA_PART_DEPTH, /* most of k at a time */
     SHORT = 128,          /* k whose sums go straight to C */
     COLS = 768,           /* of a block with more k than DEEP, whose sums wait meanwhile */
-    GROUP = 16 << 10,     /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines of C */
-    ASK = 8192            /* bytes of a packed B that are asked for before few rows read them */
+    GROUP = 16 << 10, /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines
+                         of C */
+    ASK = 8192        /* bytes of a packed B that are asked for before few rows read them */
 };
 
 /* ---- rooms of one worker: every number is written before it is read ---- */
@@ -53,8 +57,8 @@ struct tile_room {
 };
 
 static const size_t a_bytes = (size_t)ROWS * DEEP * 2, b_bytes = (size_t)512 << 10;
-static const size_t tile_room_bytes =
-    (size_t)ROWS * DEEP * 2 + ((size_t)512 << 10) + (size_t)(ROWS * COLS + 2 * SUMS) * sizeof(float);
+static const size_t tile_room_bytes = (size_t)ROWS * DEEP * 2 + ((size_t)512 << 10) +
+                                      (size_t)(ROWS * COLS + 2 * SUMS) * sizeof(float);
 
 static struct tile_room tile_room(void *memory)
 {
@@ -72,7 +76,8 @@ static long steps_of(long n)
 
 /* ---- packing ---- */
 
-/* Element (i, p) of an operand, i along rows of A or columns of B, p along k, is x[i·across + p·along]; one is 1. */
+/* Element (i, p) of an operand, i along rows of A or columns of B, p along k, is x[i·across +
+ * p·along]; one is 1. */
 struct tile_operand {
     const uint16_t *x;
     long across, along;
@@ -87,7 +92,8 @@ static struct tile_operand tile_operand(const struct oa_gemm *g, bool right, con
 }
 
 /* One step of one panel. */
-static void pack_step(const struct tile_operand *o, long width, long depth, const uint16_t *x, char *out)
+static void pack_step(const struct tile_operand *o, long width, long depth, const uint16_t *x,
+                      char *out)
 {
     if (o->along == 1)
         pack_along(width, depth, x, o->across, o->right, out);
@@ -95,15 +101,17 @@ static void pack_step(const struct tile_operand *o, long width, long depth, cons
         pack_across(width, depth, x, o->along, !o->right, out);
 }
 
-/* Panels of `width` rows or columns from i on, over `depth` of k from p on; `panel`: bytes from one to the next. Read
- * in the order in which the operand lies in memory. */
-static void pack_panels(const struct tile_operand *o, long i, long width, long p, long depth, char *out, size_t panel)
+/* Panels of `width` rows or columns from i on, over `depth` of k from p on; `panel`: bytes from one
+ * to the next. Read in the order in which the operand lies in memory. */
+static void pack_panels(const struct tile_operand *o, long i, long width, long p, long depth,
+                        char *out, size_t panel)
 {
     const uint16_t *x = o->x + i * o->across + p * o->along;
     long panels = steps_of(width), steps = steps_of(depth), inner = o->along == 1 ? steps : panels;
     for (long n = 0; n < panels * steps; n++) {
         long at = o->along == 1 ? n / inner : n % inner, q = o->along == 1 ? n % inner : n / inner;
-        pack_step(o, width - at * STEP, depth - q * STEP, x + (at * o->across + q * o->along) * STEP,
+        pack_step(o, width - at * STEP, depth - q * STEP,
+                  x + (at * o->across + q * o->along) * STEP,
                   out + (size_t)at * panel + (size_t)q * STEP_BYTES);
     }
 }
@@ -113,11 +121,13 @@ static size_t gemm_packed_bytes(const struct oa_gemm *g)
     return (size_t)steps_of(g->n) * (size_t)steps_of(g->k) * STEP_BYTES;
 }
 
-static void gemm_pack(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *b, void *packed)
+static void gemm_pack(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *b,
+                      void *packed)
 {
     struct tile_operand right = tile_operand(g, true, b);
     size_t panel = (size_t)steps_of(g->k) * STEP_BYTES;
-    char *out = (char *)packed + (size_t)(part->j / STEP) * panel + (size_t)(part->i / STEP) * STEP_BYTES;
+    char *out =
+        (char *)packed + (size_t)(part->j / STEP) * panel + (size_t)(part->i / STEP) * STEP_BYTES;
     pack_panels(&right, part->j, part->cols, part->i, part->rows, out, panel);
 }
 
@@ -130,8 +140,8 @@ struct tile_block {
     unsigned long product;
     void *c;
     struct tile_operand a, b;
-    const char *packed;    /* all of B, or NULL */
-    bool plain;            /* A is read where it lies, but for the last rows when they are no whole panel */
+    const char *packed; /* all of B, or NULL */
+    bool plain; /* A is read where it lies, but for the last rows when they are no whole panel */
     long i, rows, j, cols; /* of C */
     long p, depth;         /* of k */
     long group;            /* rows that a panel of B meets before the next one does */
@@ -163,7 +173,8 @@ static void set_rows(struct tile_block *t, long i)
     struct tile_rows *a = &t->pair.a;
     bool plain = i < plain_rows(t);
     t->pair.rows = least(t->rows - i, STEP);
-    a->at = plain ? plain_row(t, i) : t->room->a + (t->plain ? 0 : i / STEP) * steps_of(t->depth) * STEP_BYTES;
+    a->at = plain ? plain_row(t, i)
+                  : t->room->a + (t->plain ? 0 : i / STEP) * steps_of(t->depth) * STEP_BYTES;
     a->row = plain ? 2 * t->a.across : 64;
     a->step = plain ? 2 * STEP : STEP_BYTES;
 }
@@ -177,14 +188,17 @@ static long packed_steps(const struct oa_gemm *g)
 static const char *panel_of_b(const struct tile_block *t, long j)
 {
     if (t->packed)
-        return t->packed + (size_t)((t->j + j) / STEP * packed_steps(t->g) + t->p / STEP) * STEP_BYTES;
+        return t->packed +
+               (size_t)((t->j + j) / STEP * packed_steps(t->g) + t->p / STEP) * STEP_BYTES;
     return t->room->b + (size_t)(j / STEP * steps_of(t->depth)) * STEP_BYTES;
 }
 
-/* Whether the block is there already; from now on it is. Never where k is more than a block holds. */
+/* Whether the block is there already; from now on it is. Never where k is more than a block holds.
+ */
 static bool holds(const struct tile_block *t, struct tile_packed *block, long first, long count)
 {
-    bool same = t->g->k <= DEEP && block->product == t->product && block->first == first && block->count == count;
+    bool same = t->g->k <= DEEP && block->product == t->product && block->first == first &&
+                block->count == count;
     *block = (struct tile_packed){ t->product, first, count };
     return same;
 }
@@ -202,11 +216,13 @@ static void pack_right(const struct tile_block *t)
 {
     if (holds(t, &t->room->holds_b, t->j, t->cols))
         return;
-    pack_panels(&t->b, t->j, t->cols, t->p, t->depth, t->room->b, (size_t)steps_of(t->depth) * STEP_BYTES);
+    pack_panels(&t->b, t->j, t->cols, t->p, t->depth, t->room->b,
+                (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
-/* Rows of A that lie where they are and will be read: of the next group, some with each pair of this one. Where a panel
- * of a B packed for all meets all rows, those below with the first of them, and a part of the next panel with each. */
+/* Rows of A that lie where they are and will be read: of the next group, some with each pair of
+ * this one. Where a panel of a B packed for all meets all rows, those below with the first of them,
+ * and a part of the next panel with each. */
 static void fetch_with(struct tile_block *t, long i, long j)
 {
     struct tile_pair *x = &t->pair;
@@ -221,8 +237,9 @@ static void fetch_with(struct tile_block *t, long i, long j)
     t->come += x->fetched;
 }
 
-/* The sums in `done` are to go to C, from row i and column j of the block on. Field by field: a whole struct is copied
- * in pieces larger than it was written in, which must wait until all stores before it, those of the tiles, are in L1.
+/* The sums in `done` are to go to C, from row i and column j of the block on. Field by field: a
+ * whole struct is copied in pieces larger than it was written in, which must wait until all stores
+ * before it, those of the tiles, are in L1.
  */
 static void begin_finish(struct tile_block *t, long i, long j, const float *done)
 {
@@ -235,21 +252,30 @@ static void begin_finish(struct tile_block *t, long i, long j, const float *done
     f->c = (char *)t->c + ((t->i + i) * g->ldc + t->j + j) * size;
 }
 
-/* Where the pair after that at row i and column j goes: below it in the group, to the right, or to the next group. */
+/* Where the pair after that at row i and column j goes: below it in the group, to the right, or to
+ * the next group. */
 static const char *place_after(const struct tile_block *t, long first, long end, long i, long j)
 {
     const struct oa_gemm *g = t->g;
     bool below = i + STEP < end, right = j + STEP < t->cols;
-    long row = t->i + (below ? i + STEP : right ? first : end), col = t->j + (below ? j : right ? j + STEP : 0);
-    return (const char *)t->c + (row * g->ldc + col) * (g->real_out ? (long)sizeof(float) : (long)sizeof(uint16_t));
+    long row = t->i + (below   ? i + STEP
+                       : right ? first
+                               : end),
+         col = t->j + (below   ? j
+                       : right ? j + STEP
+                               : 0);
+    return (const char *)t->c +
+           (row * g->ldc + col) * (g->real_out ? (long)sizeof(float) : (long)sizeof(uint16_t));
 }
 
-/* Whether the tiles store the sums at row i and column j of the block in C themselves: reals that take the place of
- * what is there, where there is too little along k to hide the way from `done` to C behind it. */
+/* Whether the tiles store the sums at row i and column j of the block in C themselves: reals that
+ * take the place of what is there, where there is too little along k to hide the way from `done` to
+ * C behind it. */
 static bool stores_in_c(const struct tile_block *t, long i, long j)
 {
     const struct oa_gemm *g = t->g;
-    return g->real_out && !g->accumulate && g->k <= SHORT && t->rows - i >= STEP && t->cols - j >= STEP;
+    return g->real_out && !g->accumulate && g->k <= SHORT && t->rows - i >= STEP &&
+           t->cols - j >= STEP;
 }
 
 /* The pair of panels at row i and column j of the block. */
@@ -336,10 +362,13 @@ static unsigned long product_of(struct tile_room *room, const struct oa_gemm_par
     return part->product;
 }
 
-static void multiply_part(struct tile_room *room, const struct oa_gemm *g, const struct oa_gemm_part *part,
-                          const void *a, const void *b, const void *packed, void *c)
+static void multiply_part(struct tile_room *room, const struct oa_gemm *g,
+                          const struct oa_gemm_part *part, const void *a, const void *b,
+                          const void *packed, void *c)
 {
-    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed, .product = product_of(room, part) };
+    struct tile_block t = {
+        .g = g, .room = room, .c = c, .packed = packed, .product = product_of(room, part)
+    };
     t.a = tile_operand(g, false, a);
     t.b = tile_operand(g, true, b);
     t.plain = reads_plain(&t.a, g->k);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table's functions for products in bf16 on packed operands. Fewer rows than a tile has go to the products that
- * read operands as they are: all of B would be packed for them. Included after the innermost loops.
+ * The table's functions for products in bf16 on packed operands. Fewer rows than a tile has go to
+ * the products that read operands as they are: all of B would be packed for them. Included after
+ * the innermost loops.
  */
 #include "kernels/tile_product.h"
 
@@ -47,7 +48,8 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 static void gemm_share(struct oa_gemm_state *const *states, int count)
 {
     const struct oa_kernels *k = &states[0]->other;
-    struct oa_gemm_state **other = k->gemm_share ? oa_alloc(states[0]->context, (size_t)count * sizeof *other) : NULL;
+    struct oa_gemm_state **other =
+        k->gemm_share ? oa_alloc(states[0]->context, (size_t)count * sizeof *other) : NULL;
     for (int i = 0; other && i < count; i++)
         other[i] = states[i]->other_state;
     if (other)
@@ -61,7 +63,8 @@ static bool suits(const struct oa_gemm *g)
     return g->m >= LEAST_ROWS && g->k > 0 && !g->apart;
 }
 
-static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
+static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
+                 void *c)
 {
     if (suits(g))
         multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);

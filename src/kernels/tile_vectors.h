@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The innermost loops of tile_product.h and tile_attention.h for processors that have no tiles but multiply pairs of
- * bf16 by vectors: VDPBF16PS adds to each of 16 sums the two products of a pair of numbers, first the odd one, then the
- * even one (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). The packed order of tiles is
- * that of its operands: a row of a tile of B is 16 pairs, and a word of a tile of A the pair that meets all of them.
+ * The innermost loops of tile_product.h and tile_attention.h for processors that have no tiles but
+ * multiply pairs of bf16 by vectors: VDPBF16PS adds to each of 16 sums the two products of a pair
+ * of numbers, first the odd one, then the even one (Intel 64 and IA-32 Architectures Software
+ * Developer's Manual, volume 2). The packed order of tiles is that of its operands: a row of a tile
+ * of B is 16 pairs, and a word of a tile of A the pair that meets all of them.
  *
- * Eight rows by two vectors of sums are in registers, or sixteen by one: as many as hide the latency of the
- * instruction, and with two vectors ten loads for sixteen of them. Everything else that tiles do meanwhile a processor
- * that looks ahead does by itself.
+ * Eight rows by two vectors of sums are in registers, or sixteen by one: as many as hide the
+ * latency of the instruction, and with two vectors ten loads for sixteen of them. Everything else
+ * that tiles do meanwhile a processor that looks ahead does by itself.
  */
 #include "kernels/tile_pack_avx512.h"
 
@@ -25,23 +26,23 @@ enum {
     NEAR = 128 /* bytes of B that come next: two lines */
 };
 
-/* The operands of a block of sums: rows of A, `row` bytes apart; one or two columns of tiles of B, whose rows are b_row
- * bytes apart; and the bytes from one step of k to the next. */
+/* The operands of a block of sums: rows of A, `row` bytes apart; one or two columns of tiles of B,
+ * whose rows are b_row bytes apart; and the bytes from one step of k to the next. */
 struct vector_block {
     const char *a, *b, *beside;
     long row, a_step, b_row, b_step, steps;
 };
 
-/* A number that compilers do not know: they would unroll the loop, and load in another order. A processor that looks
- * ahead does so along lines that are read in their order. */
+/* A number that compilers do not know: they would unroll the loop, and load in another order. A
+ * processor that looks ahead does so along lines that are read in their order. */
 INLINE int unknown(int n)
 {
     __asm__("" : "+r"(n));
     return n;
 }
 
-/* Sums of four rows by one or two vectors, each by its name: compilers keep an array in memory before and behind the
- * loop. */
+/* Sums of four rows by one or two vectors, each by its name: compilers keep an array in memory
+ * before and behind the loop. */
 struct sums_of_four {
     __m512 left0, left1, left2, left3, right0, right1, right2, right3;
 };
@@ -61,16 +62,18 @@ INLINE void clear_four(struct sums_of_four *s)
 #undef CLEAR
 }
 
-/* The sums of one of the two vectors += the products of a word of each of so many rows with a row of B. */
-INLINE void add_four(int heights, bool right, const char *a, long row, __m512bh b, struct sums_of_four *s)
+/* The sums of one of the two vectors += the products of a word of each of so many rows with a row
+ * of B. */
+INLINE void add_four(int heights, bool right, const char *a, long row, __m512bh b,
+                     struct sums_of_four *s)
 {
-#define ADD(i)                                                                                                         \
-    if (i < heights) {                                                                                                 \
-        __m512bh pair = pair_of(a + i * row);                                                                          \
-        if (right)                                                                                                     \
-            s->right##i = _mm512_dpbf16_ps(s->right##i, pair, b);                                                      \
-        else                                                                                                           \
-            s->left##i = _mm512_dpbf16_ps(s->left##i, pair, b);                                                        \
+#define ADD(i)                                                                                     \
+    if (i < heights) {                                                                             \
+        __m512bh pair = pair_of(a + i * row);                                                      \
+        if (right)                                                                                 \
+            s->right##i = _mm512_dpbf16_ps(s->right##i, pair, b);                                  \
+        else                                                                                       \
+            s->left##i = _mm512_dpbf16_ps(s->left##i, pair, b);                                    \
     }
     EACH_OF_FOUR(ADD)
 #undef ADD
@@ -78,10 +81,10 @@ INLINE void add_four(int heights, bool right, const char *a, long row, __m512bh 
 
 INLINE void add_to_four(int heights, const float *from, struct sums_of_four *s)
 {
-#define ADD(i)                                                                                                         \
-    if (i < heights) {                                                                                                 \
-        s->left##i = _mm512_add_ps(s->left##i, _mm512_loadu_ps(from + i * STEP));                                      \
-        s->right##i = _mm512_add_ps(s->right##i, _mm512_loadu_ps(from + i * STEP + STRIP));                            \
+#define ADD(i)                                                                                     \
+    if (i < heights) {                                                                             \
+        s->left##i = _mm512_add_ps(s->left##i, _mm512_loadu_ps(from + i * STEP));                  \
+        s->right##i = _mm512_add_ps(s->right##i, _mm512_loadu_ps(from + i * STEP + STRIP));        \
     }
     EACH_OF_FOUR(ADD)
 #undef ADD
@@ -89,36 +92,39 @@ INLINE void add_to_four(int heights, const float *from, struct sums_of_four *s)
 
 INLINE void put_four(int heights, int wide, const struct sums_of_four *s, float *to, long next)
 {
-#define PUT(i)                                                                                                         \
-    if (i < heights) {                                                                                                 \
-        _mm512_storeu_ps((float *)((char *)to + i * next), s->left##i);                                                \
-        if (wide == 2)                                                                                                 \
-            _mm512_storeu_ps((float *)((char *)to + i * next) + STRIP, s->right##i);                                   \
+#define PUT(i)                                                                                     \
+    if (i < heights) {                                                                             \
+        _mm512_storeu_ps((float *)((char *)to + i * next), s->left##i);                            \
+        if (wide == 2)                                                                             \
+            _mm512_storeu_ps((float *)((char *)to + i * next) + STRIP, s->right##i);               \
     }
     EACH_OF_FOUR(PUT)
 #undef PUT
 }
 
-/* Rows from `first` on, as many as there are, go to C. What the next ones will be stored to is fetched. */
-INLINE void finish_four(const struct tile_finish *f, long first, bool real, bool add, const struct sums_of_four *s)
+/* Rows from `first` on, as many as there are, go to C. What the next ones will be stored to is
+ * fetched. */
+INLINE void finish_four(const struct tile_finish *f, long first, bool real, bool add,
+                        const struct sums_of_four *s)
 {
     char *c = f->c + (size_t)first * f->next;
     const char *ahead = f->ahead + (size_t)first * f->next;
     __mmask32 mask = first32(f->cols);
-#define FINISH(i)                                                                                                      \
-    if (first + i < f->rows) {                                                                                         \
-        fetch_to_write(ahead);                                                                                         \
-        if (real)                                                                                                      \
-            fetch_to_write(ahead + 64);                                                                                \
-        finish_row(mask, s->left##i, s->right##i, real, add, c);                                                       \
-        c += f->next;                                                                                                  \
-        ahead += f->next;                                                                                              \
+#define FINISH(i)                                                                                  \
+    if (first + i < f->rows) {                                                                     \
+        fetch_to_write(ahead);                                                                     \
+        if (real)                                                                                  \
+            fetch_to_write(ahead + 64);                                                            \
+        finish_row(mask, s->left##i, s->right##i, real, add, c);                                   \
+        c += f->next;                                                                              \
+        ahead += f->next;                                                                          \
     }
     EACH_OF_FOUR(FINISH)
 #undef FINISH
 }
 
-/* Asks for the line so many bytes ahead. One that is read next goes straight to L1, not by way of L2. */
+/* Asks for the line so many bytes ahead. One that is read next goes straight to L1, not by way of
+ * L2. */
 INLINE void ask_for(const char *line, long ahead)
 {
     if (ahead == NEAR)
@@ -127,18 +133,18 @@ INLINE void ask_for(const char *line, long ahead)
         fetch(line + ahead);
 }
 
-/* One of the two vectors of sums += a tile of A, of which there are so many rows, times one of B. This is read in the
- * order of memory, and what lies so many bytes ahead is asked for. */
-INLINE void add_tile(int heights, long ask, bool right, const char *a, long row, const char *b, long b_row,
-                     struct sums_of_four *s, struct sums_of_four *below)
+/* One of the two vectors of sums += a tile of A, of which there are so many rows, times one of B.
+ * This is read in the order of memory, and what lies so many bytes ahead is asked for. */
+INLINE void add_tile(int heights, long ask, bool right, const char *a, long row, const char *b,
+                     long b_row, struct sums_of_four *s, struct sums_of_four *below)
 {
-#define ADD(p)                                                                                                         \
-    {                                                                                                                  \
-        if (ask)                                                                                                       \
-            ask_for(b + (p)*b_row, ask);                                                                               \
-        __m512bh pairs = (__m512bh)_mm512_loadu_si512(b + (p)*b_row);                                                  \
-        add_four(heights, right, a + 4 * (p), row, pairs, s);                                                          \
-        add_four(heights - 4, right, a + 4 * (p) + 4 * row, row, pairs, below);                                        \
+#define ADD(p)                                                                                     \
+    {                                                                                              \
+        if (ask)                                                                                   \
+            ask_for(b + (p)*b_row, ask);                                                           \
+        __m512bh pairs = (__m512bh)_mm512_loadu_si512(b + (p)*b_row);                              \
+        add_four(heights, right, a + 4 * (p), row, pairs, s);                                      \
+        add_four(heights - 4, right, a + 4 * (p) + 4 * row, row, pairs, below);                    \
     }
     for (int n = unknown(STRIP / 4); n > 0; n--, a += 16, b += 4 * b_row) {
         ADD(0)
@@ -150,8 +156,8 @@ INLINE void add_tile(int heights, long ask, bool right, const char *a, long row,
 }
 
 /* s = A·B, up to eight rows by two vectors, and what is `from` rows of 32. */
-INLINE void make_sums(int heights, long ask, const struct vector_block *x, const float *from, struct sums_of_four *s,
-                      struct sums_of_four *below)
+INLINE void make_sums(int heights, long ask, const struct vector_block *x, const float *from,
+                      struct sums_of_four *s, struct sums_of_four *below)
 {
     const char *a = x->a, *b = x->b, *beside = x->beside;
     const long row = x->row, a_step = x->a_step, b_row = x->b_row, b_step = x->b_step;
@@ -167,7 +173,8 @@ INLINE void make_sums(int heights, long ask, const struct vector_block *x, const
     }
 }
 
-INLINE void multiply_rows(int heights, long ask, const struct vector_block *x, const float *from, float *to, long next)
+INLINE void multiply_rows(int heights, long ask, const struct vector_block *x, const float *from,
+                          float *to, long next)
 {
     struct sums_of_four s, below;
     make_sums(heights, ask, x, from, &s, &below);
@@ -175,26 +182,29 @@ INLINE void multiply_rows(int heights, long ask, const struct vector_block *x, c
     put_four(heights - 4, 2, &below, (float *)((char *)to + 4 * next), next);
 }
 
-/* Functions of their own, in which all that the loop needs is in registers. Eight rows of 32 sums, or sixteen of 16, go
- * to `to`, rows `next` bytes apart; from: rows of 32 that are added, or NULL. */
-__attribute__((noinline)) static void multiply_wide(const struct vector_block *x, const float *from, float *to,
-                                                    long next)
+/* Functions of their own, in which all that the loop needs is in registers. Eight rows of 32 sums,
+ * or sixteen of 16, go to `to`, rows `next` bytes apart; from: rows of 32 that are added, or NULL.
+ */
+__attribute__((noinline)) static void multiply_wide(const struct vector_block *x, const float *from,
+                                                    float *to, long next)
 {
     multiply_rows(SUMS_TALL, 0, x, from, to, next);
 }
 
-/* Of up to eight rows, which always ask for something: a compiler that knows leaves out a test beside each vector. */
-__attribute__((noinline)) static void multiply_few(int heights, long ask, const struct vector_block *x,
-                                                   const float *from, float *to, long next)
+/* Of up to eight rows, which always ask for something: a compiler that knows leaves out a test
+ * beside each vector. */
+__attribute__((noinline)) static void multiply_few(int heights, long ask,
+                                                   const struct vector_block *x, const float *from,
+                                                   float *to, long next)
 {
     if (ask <= 0)
         __builtin_unreachable();
-#define HEIGHT(h)                                                                                                      \
-    case (h):                                                                                                          \
-        if (ask == NEAR)                                                                                               \
-            multiply_rows(h, NEAR, x, from, to, next);                                                                 \
-        else                                                                                                           \
-            multiply_rows(h, ask, x, from, to, next);                                                                  \
+#define HEIGHT(h)                                                                                  \
+    case (h):                                                                                      \
+        if (ask == NEAR)                                                                           \
+            multiply_rows(h, NEAR, x, from, to, next);                                             \
+        else                                                                                       \
+            multiply_rows(h, ask, x, from, to, next);                                              \
         break;
     switch (heights) {
         HEIGHT(1)
@@ -209,13 +219,15 @@ __attribute__((noinline)) static void multiply_few(int heights, long ask, const 
 #undef HEIGHT
 }
 
-__attribute__((noinline)) static void multiply_narrow(const struct vector_block *x, float *to, long next)
+__attribute__((noinline)) static void multiply_narrow(const struct vector_block *x, float *to,
+                                                      long next)
 {
     struct sums_of_four s[4];
     const char *a = x->a, *b = x->b;
     for (int i = 0; i < 4; i++)
         clear_four(&s[i]);
-    for (long n = x->steps; n > 0; n--, a += x->a_step - 4 * STRIP, b += x->b_step - STRIP * x->b_row)
+    for (long n = x->steps; n > 0;
+         n--, a += x->a_step - 4 * STRIP, b += x->b_step - STRIP * x->b_row)
         for (int p = 0; p < STRIP; p++, a += 4, b += x->b_row) {
             __m512bh first = (__m512bh)_mm512_loadu_si512(b);
             for (int i = 0; i < 4; i++)
@@ -225,8 +237,8 @@ __attribute__((noinline)) static void multiply_narrow(const struct vector_block 
         put_four(4, 1, &s[i], (float *)((char *)to + 4 * i * next), next);
 }
 
-INLINE void finish_eight(const struct tile_finish *f, long first, bool real, bool add, const struct sums_of_four *s,
-                         const struct sums_of_four *below)
+INLINE void finish_eight(const struct tile_finish *f, long first, bool real, bool add,
+                         const struct sums_of_four *s, const struct sums_of_four *below)
 {
     finish_four(f, first, real, add, s);
     finish_four(f, first + 4, real, add, below);
@@ -259,13 +271,18 @@ INLINE void fetch_beside(const struct tile_pair *x, long first, long last)
 
 INLINE struct vector_block pair_block(const struct tile_pair *x, long i)
 {
-    return (struct vector_block){
-        x->a.at + i * x->a.row, x->b, x->b + TILE_BYTES, x->a.row, x->a.step, 64, STEP_BYTES, x->steps
-    };
+    return (struct vector_block){ x->a.at + i * x->a.row,
+                                  x->b,
+                                  x->b + TILE_BYTES,
+                                  x->a.row,
+                                  x->a.step,
+                                  64,
+                                  STEP_BYTES,
+                                  x->steps };
 }
 
-/* Bytes ahead of B that a group of rows asks for: where they are few the first meets B as it comes from memory, and the
- * second asks for the next panel meanwhile. */
+/* Bytes ahead of B that a group of rows asks for: where they are few the first meets B as it comes
+ * from memory, and the second asks for the next panel meanwhile. */
 static long asked_by(const struct tile_pair *x, long group)
 {
     if (x->few && group == 0 && x->ask)
@@ -273,7 +290,8 @@ static long asked_by(const struct tile_pair *x, long group)
     return x->few && group == 1 ? x->next_panel : NEAR;
 }
 
-/* As many rows as there are, in groups of like size: a small one would wait for what it asks for. */
+/* As many rows as there are, in groups of like size: a small one would wait for what it asks for.
+ */
 static void multiply_few_rows(const struct tile_pair *x, const struct tile_finish *finish)
 {
     long groups = (x->rows + SUMS_TALL - 1) / SUMS_TALL;
@@ -287,8 +305,8 @@ static void multiply_few_rows(const struct tile_pair *x, const struct tile_finis
     }
 }
 
-/* Sums of the last step of k go to C. What comes is fetched, a part beside each eight rows: a core waits for memory
- * with no more than so many lines under way. */
+/* Sums of the last step of k go to C. What comes is fetched, a part beside each eight rows: a core
+ * waits for memory with no more than so many lines under way. */
 static void multiply_pair(const struct tile_pair *x, const struct tile_finish *finish)
 {
     enum { PARTS = STEP / SUMS_TALL };
@@ -308,23 +326,25 @@ static void multiply_pair(const struct tile_pair *x, const struct tile_finish *f
     }
 }
 
-INLINE struct vector_block block_of(const struct tile_left *a, long strip, const char *b, const char *beside,
-                                    long b_row, long b_step, long steps)
+INLINE struct vector_block block_of(const struct tile_left *a, long strip, const char *b,
+                                    const char *beside, long b_row, long b_step, long steps)
 {
-    return (struct vector_block){ left_strip(a, strip), b, beside, a->row, a->step, b_row, b_step, steps };
+    return (struct vector_block){
+        left_strip(a, strip), b, beside, a->row, a->step, b_row, b_step, steps
+    };
 }
 
 /* One strip with one column of tiles. */
-static void multiply_one(const struct tile_left *a, long strip, const char *b, long b_row, long b_step, long steps,
-                         float *to, long next)
+static void multiply_one(const struct tile_left *a, long strip, const char *b, long b_row,
+                         long b_step, long steps, float *to, long next)
 {
     struct vector_block x = block_of(a, strip, b, b, b_row, b_step, steps);
     multiply_narrow(&x, to, next);
 }
 
 /* One strip with two columns of tiles. */
-static void multiply_two(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
-                         long b_step, long steps, float *to, long next)
+static void multiply_two(const struct tile_left *a, long strip, const char *b, const char *beside,
+                         long b_row, long b_step, long steps, float *to, long next)
 {
     struct vector_block x = block_of(a, strip, b, beside, b_row, b_step, steps);
     multiply_wide(&x, NULL, to, next);
@@ -333,9 +353,10 @@ static void multiply_two(const struct tile_left *a, long strip, const char *b, c
 }
 
 /* Two strips with two columns of tiles. */
-static void multiply_four(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
-                          long b_step, long steps, float *to, long next)
+static void multiply_four(const struct tile_left *a, long strip, const char *b, const char *beside,
+                          long b_row, long b_step, long steps, float *to, long next)
 {
     multiply_two(a, strip, b, beside, b_row, b_step, steps, to, next);
-    multiply_two(a, strip + 1, b, beside, b_row, b_step, steps, to + STRIP * (next / (long)sizeof *to), next);
+    multiply_two(a, strip + 1, b, beside, b_row, b_step, steps,
+                 to + STRIP * (next / (long)sizeof *to), next);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax in the order in which products on tiles read it, by vectors of 16; a part of vector_template.h, for
- * activations in bf16. The numbers are those of vector_softmax.h.
+ * Softmax in the order in which products on tiles read it, by vectors of 16; a part of
+ * vector_template.h, for activations in bf16. The numbers are those of vector_softmax.h.
  */
 #include "kernels/attention_tile.h"
 
@@ -16,10 +16,12 @@ INLINE float row_top(long n, const float *x, float scale, float least)
 }
 
 /* Weights of columns at … at + 31 of a row that sees `lanes` of them; p: 32 of a row of a tile. */
-INLINE void tile_lanes(long lanes, const float *x, v_float factor, v_float shift, v_float *sum, ACT *p)
+INLINE void tile_lanes(long lanes, const float *x, v_float factor, v_float shift, v_float *sum,
+                       ACT *p)
 {
     long left = lanes < W ? lanes : W, right = lanes - left;
-    v_float e = v_exp2(v_fma(factor, v_load(x, left), shift)), f = v_exp2(v_fma(factor, v_load(x + W, right), shift));
+    v_float e = v_exp2(v_fma(factor, v_load(x, left), shift)),
+            f = v_exp2(v_fma(factor, v_load(x + W, right), shift));
     if (lanes < 2 * W) {
         e = v_keep(v_first(left), e);
         f = v_keep(v_first(right), f);
@@ -43,7 +45,10 @@ INLINE float row_to_tiles(long n, const float *x, v_float factor, float shift, A
 INLINE void round_to_tiles(long n, const float *x, ACT *p)
 {
     for (; n > 0; n -= TILE_COLS, x += TILE_COLS, p += TILE_CELLS)
-        v_store_two_bf16(p, v_load(x, n < W ? n : W), v_load(x + W, n < W ? 0 : n < 2 * W ? n - W : W));
+        v_store_two_bf16(p, v_load(x, n < W ? n : W),
+                         v_load(x + W, n < W       ? 0
+                                       : n < 2 * W ? n - W
+                                                   : W));
 }
 
 INLINE void zeros_to_tiles(long first, long end, ACT *p)
@@ -52,12 +57,14 @@ INLINE void zeros_to_tiles(long first, long end, ACT *p)
         memset(p + first * TILE_CELLS, 0, TILE_COLS * sizeof *p);
 }
 
-/* A row that sees a first column of which the sum of its weights is to begin elsewhere in the vectors goes the long
- * way. */
-INLINE float weights_to_tiles(struct span see, long cols, v_float factor, float shift, float *row, ACT *p)
+/* A row that sees a first column of which the sum of its weights is to begin elsewhere in the
+ * vectors goes the long way. */
+INLINE float weights_to_tiles(struct span see, long cols, v_float factor, float shift, float *row,
+                              ACT *p)
 {
     if (see.begin == 0 && see.end > 0) {
-        zeros_to_tiles((see.end + TILE_COLS - 1) / TILE_COLS, (cols + TILE_COLS - 1) / TILE_COLS, p);
+        zeros_to_tiles((see.end + TILE_COLS - 1) / TILE_COLS, (cols + TILE_COLS - 1) / TILE_COLS,
+                       p);
         return row_to_tiles(see.end, row, factor, shift, p);
     }
     float sum = row_weights(see, cols, factor, shift, row);
@@ -65,8 +72,9 @@ INLINE float weights_to_tiles(struct span see, long cols, v_float factor, float 
     return sum;
 }
 
-INLINE void strip_to_tiles(long rows, long cols, double scale, const int32_t *low, const int32_t *high, float *s,
-                           long lds, float *m, float *z, float *rescale, ACT *p)
+INLINE void strip_to_tiles(long rows, long cols, double scale, const int32_t *low,
+                           const int32_t *high, float *s, long lds, float *m, float *z,
+                           float *rescale, ACT *p)
 {
     float top[W];
     struct online o;
@@ -76,19 +84,21 @@ INLINE void strip_to_tiles(long rows, long cols, double scale, const int32_t *lo
     }
     online_begin(&o, rows, top, m, z, rescale);
     for (long i = 0; i < rows; i++)
-        o.sum[i] = weights_to_tiles(span_of(low, high, i, cols), cols, v_set((float)(scale * LOG2_E)), o.shift[i],
-                                    s + i * lds, p + i * TILE_COLS);
+        o.sum[i] =
+            weights_to_tiles(span_of(low, high, i, cols), cols, v_set((float)(scale * LOG2_E)),
+                             o.shift[i], s + i * lds, p + i * TILE_COLS);
     online_end(&o, rows, z);
 }
 
-static void softmax_to_tiles(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s,
-                             long lds, void *m, void *z, void *rescale, void *p)
+static void softmax_to_tiles(long rows, long cols, double scale, const int32_t *low,
+                             const int32_t *high, void *s, long lds, void *m, void *z,
+                             void *rescale, void *p)
 {
     long strip = (cols + TILE_COLS - 1) / TILE_COLS * TILE_CELLS;
     for (long i = 0; i < rows; i += TILE_ROWS)
         strip_to_tiles(rows - i < TILE_ROWS ? rows - i : TILE_ROWS, cols, scale, low + i, high + i,
-                       (float *)s + i * lds, lds, (float *)m + i, (float *)z + i, (float *)rescale + i,
-                       (ACT *)p + i / TILE_ROWS * strip);
+                       (float *)s + i * lds, lds, (float *)m + i, (float *)z + i,
+                       (float *)rescale + i, (ACT *)p + i / TILE_ROWS * strip);
 }
 
 /* ---- backward ---- */
@@ -114,9 +124,11 @@ INLINE struct pair_row pair_row(const struct oa_softmax_pairs *x, long i)
 }
 
 /* Lanes of P∘factor; those of dS go to *ds. */
-INLINE v_float pair_lanes(const struct pair_row *r, long at, long lanes, bool whole, v_float scale, v_float *ds)
+INLINE v_float pair_lanes(const struct pair_row *r, long at, long lanes, bool whole, v_float scale,
+                          v_float *ds)
 {
-    v_float p = v_exp2(v_fma(scale, v_load(r->s + at, lanes), r->shift)), dp = v_load(r->dp + at, lanes);
+    v_float p = v_exp2(v_fma(scale, v_load(r->s + at, lanes), r->shift)),
+            dp = v_load(r->dp + at, lanes);
     if (!whole)
         p = v_keep(v_between(r->begin - at, oa_min(r->end - at, lanes)), p);
     v_mask there = v_not_equal(p, v_set(0));
@@ -131,7 +143,8 @@ INLINE v_float pair_lanes(const struct pair_row *r, long at, long lanes, bool wh
 }
 
 /* Two rows, 32 columns; the second of two vectors may have none. */
-INLINE void pair_of_rows(const struct oa_softmax_pairs *x, long i, bool whole, const struct pair_row r[2])
+INLINE void pair_of_rows(const struct oa_softmax_pairs *x, long i, bool whole,
+                         const struct pair_row r[2])
 {
     v_float scale = v_set((float)(x->scale * LOG2_E)), p[2][2], ds[2][2];
     long left = whole || x->cols > W ? W : x->cols, right = whole ? W : x->cols - left;
@@ -148,7 +161,8 @@ static void softmax_pairs(const struct oa_softmax_pairs *x)
 {
     for (long i = 0; i < x->rows; i += 2) {
         struct pair_row r[2] = { pair_row(x, i), pair_row(x, i + 1) };
-        bool sees_all = r[0].begin <= 0 && r[1].begin <= 0 && r[0].end >= TILE_COLS && r[1].end >= TILE_COLS;
+        bool sees_all =
+            r[0].begin <= 0 && r[1].begin <= 0 && r[0].end >= TILE_COLS && r[1].end >= TILE_COLS;
         if (sees_all && x->cols == TILE_COLS && !x->factor) {
             r[0].factor = r[1].factor = NULL; /* known here */
             pair_of_rows(x, i, true, r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Eight floats at a time: the thin layer between vector_template.h and AVX2 with FMA. The same functions as in
- * vector_avx512.h, where what they promise is said.
+ * Eight floats at a time: the thin layer between vector_template.h and AVX2 with FMA. The same
+ * functions as in vector_avx512.h, where what they promise is said.
  */
 #ifndef ORTHANT_KERNELS_VECTOR_H
 #define ORTHANT_KERNELS_VECTOR_H
@@ -23,7 +23,8 @@ typedef __m256 v_mask;  /* all bits of a lane set, or none */
 
 INLINE __m256i v_first_int(long lanes)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 INLINE v_mask v_first(long lanes)
@@ -63,11 +64,13 @@ INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
 {
     __m256i u = _mm256_castps_si256(x), high = _mm256_srli_epi32(u, 16);
     __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
-    __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
+    __m256i rounded = _mm256_srli_epi32(
+        _mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
     __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
     __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
     __m256i word = _mm256_blendv_epi8(rounded, quiet, nan);
-    __m128i half = _mm_packus_epi32(_mm256_castsi256_si128(word), _mm256_extracti128_si256(word, 1));
+    __m128i half =
+        _mm_packus_epi32(_mm256_castsi256_si128(word), _mm256_extracti128_si256(word, 1));
     if (lanes == W) {
         _mm_storeu_si128((__m128i *)p, half);
     } else {
@@ -280,8 +283,10 @@ INLINE struct v_double v_double_zero(void)
 
 INLINE struct v_double v_double_fma(v_float x, v_float y, struct v_double sum)
 {
-    __m256d x0 = _mm256_cvtps_pd(_mm256_castps256_ps128(x)), x1 = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
-    __m256d y0 = _mm256_cvtps_pd(_mm256_castps256_ps128(y)), y1 = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
+    __m256d x0 = _mm256_cvtps_pd(_mm256_castps256_ps128(x)),
+            x1 = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+    __m256d y0 = _mm256_cvtps_pd(_mm256_castps256_ps128(y)),
+            y1 = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
     return (struct v_double){ _mm256_fmadd_pd(x0, y0, sum.low), _mm256_fmadd_pd(x1, y1, sum.high) };
 }
 
@@ -346,7 +351,8 @@ INLINE v_real v_pick(const double *table, v_bits index)
 
 INLINE v_float v_narrowed_pairs(v_real even, v_real odd)
 {
-    __m128 low = _mm256_cvtpd_ps(_mm256_unpacklo_pd(even, odd)), high = _mm256_cvtpd_ps(_mm256_unpackhi_pd(even, odd));
+    __m128 low = _mm256_cvtpd_ps(_mm256_unpacklo_pd(even, odd)),
+           high = _mm256_cvtpd_ps(_mm256_unpackhi_pd(even, odd));
     return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
 }
 

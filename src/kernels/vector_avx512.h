@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sixteen floats at a time: the thin layer between vector_template.h and AVX-512 (F, BW, DQ, VL). vector_avx2.h is the
- * same with eight. Loads and stores take the number of lanes: W everywhere but at the end of a row; lanes beyond it are
- * read as zeros and not written. Sums across lanes are made in a fixed order.
+ * Sixteen floats at a time: the thin layer between vector_template.h and AVX-512 (F, BW, DQ, VL).
+ * vector_avx2.h is the same with eight. Loads and stores take the number of lanes: W everywhere but
+ * at the end of a row; lanes beyond it are read as zeros and not written. Sums across lanes are
+ * made in a fixed order.
  */
 #ifndef ORTHANT_KERNELS_VECTOR_H
 #define ORTHANT_KERNELS_VECTOR_H
@@ -40,7 +41,8 @@ INLINE void v_store(float *p, v_float x, long lanes)
 
 INLINE v_float v_load_bf16(const uint16_t *p, long lanes)
 {
-    __m256i half = lanes == W ? _mm256_loadu_si256((const __m256i *)p) : _mm256_maskz_loadu_epi16(v_first(lanes), p);
+    __m256i half = lanes == W ? _mm256_loadu_si256((const __m256i *)p)
+                              : _mm256_maskz_loadu_epi16(v_first(lanes), p);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
@@ -49,7 +51,8 @@ INLINE __m256i v_round_bf16(v_float x)
 {
     __m512i u = _mm512_castps_si512(x), high = _mm512_srli_epi32(u, 16);
     __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
-    __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd), 16);
+    __m512i rounded = _mm512_srli_epi32(
+        _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd), 16);
     v_mask nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
     return _mm512_cvtepi32_epi16(_mm512_mask_or_epi32(rounded, nan, high, _mm512_set1_epi32(0x40)));
 }
@@ -59,7 +62,8 @@ INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
 #ifdef __AVX512BF16__
     /* One instruction, but it takes denormals for 0; those are looked for and done the long way. */
     bool denormals = _mm512_fpclass_ps_mask(x, 0x20) != 0;
-    __m256i half = __builtin_expect(denormals, 0) ? v_round_bf16(x) : (__m256i)_mm512_cvtneps_pbh(x);
+    __m256i half =
+        __builtin_expect(denormals, 0) ? v_round_bf16(x) : (__m256i)_mm512_cvtneps_pbh(x);
 #else
     __m256i half = v_round_bf16(x);
 #endif
@@ -100,11 +104,14 @@ INLINE void v_store_two_bf16(uint16_t *p, v_float left, v_float right)
     _mm512_storeu_si512(p, v_two_bf16(left, right));
 }
 
-/* 32 pairs, even[…] before odd[…]; and both rows of 32 as they are, one after the other, where `rows` is not NULL. */
-INLINE void v_store_pairs_bf16(uint16_t *p, const v_float even[2], const v_float odd[2], uint16_t *rows)
+/* 32 pairs, even[…] before odd[…]; and both rows of 32 as they are, one after the other, where
+ * `rows` is not NULL. */
+INLINE void v_store_pairs_bf16(uint16_t *p, const v_float even[2], const v_float odd[2],
+                               uint16_t *rows)
 {
-    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                                           21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const __m512i order =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     for (int i = 0; i < 2; i++) {
         __m512i x = v_two_bf16(even[i], odd[i]);
         _mm512_storeu_si512(p + 32 * i, _mm512_permutexvar_epi16(order, x));
@@ -304,8 +311,10 @@ INLINE float v_sum(v_float x)
 /* sums[i] += v_sum(x[i]), with the bits of that. */
 INLINE void v_add_four_sums(const v_float x[4], float *sums)
 {
-    v_float a = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, x[0], x[1]), _mm512_shuffle_f32x4(x[0], x[1], 0x4e));
-    v_float b = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, x[2], x[3]), _mm512_shuffle_f32x4(x[2], x[3], 0x4e));
+    v_float a = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, x[0], x[1]),
+                              _mm512_shuffle_f32x4(x[0], x[1], 0x4e));
+    v_float b = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, x[2], x[3]),
+                              _mm512_shuffle_f32x4(x[2], x[3], 0x4e));
     v_float c = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
     c = _mm512_add_ps(c, _mm512_permute_ps(c, 0x4e));
     c = _mm512_add_ps(c, _mm512_permute_ps(c, 0xb1));
@@ -334,8 +343,10 @@ INLINE struct v_double v_double_zero(void)
 
 INLINE struct v_double v_double_fma(v_float x, v_float y, struct v_double sum)
 {
-    __m512d x0 = _mm512_cvtps_pd(_mm512_castps512_ps256(x)), x1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
-    __m512d y0 = _mm512_cvtps_pd(_mm512_castps512_ps256(y)), y1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(y, 1));
+    __m512d x0 = _mm512_cvtps_pd(_mm512_castps512_ps256(x)),
+            x1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+    __m512d y0 = _mm512_cvtps_pd(_mm512_castps512_ps256(y)),
+            y1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(y, 1));
     return (struct v_double){ _mm512_fmadd_pd(x0, y0, sum.low), _mm512_fmadd_pd(x1, y1, sum.high) };
 }
 
@@ -407,7 +418,8 @@ INLINE v_real v_pick(const double *table, v_bits index)
 /* Two numbers of each block → W floats in the order of the stream. */
 INLINE v_float v_narrowed_pairs(v_real even, v_real odd)
 {
-    __m256 low = _mm512_cvtpd_ps(_mm512_unpacklo_pd(even, odd)), high = _mm512_cvtpd_ps(_mm512_unpackhi_pd(even, odd));
+    __m256 low = _mm512_cvtpd_ps(_mm512_unpacklo_pd(even, odd)),
+           high = _mm512_cvtpd_ps(_mm512_unpackhi_pd(even, odd));
     return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of vector_template.h that only some mechanisms need: exact GELU and gates, features of kernel attention.
- * Same shape: f_lanes does at most W elements at `at`.
+ * The part of vector_template.h that only some mechanisms need: exact GELU and gates, features of
+ * kernel attention. Same shape: f_lanes does at most W elements at `at`.
  */
 
 /* ---- exact GELU, gates ---- */
 
 #define GELU_EXACT_FLAT 20.0f /* beyond, the density is 0 in float */
 
-/* ½·erfc(|x|/√2) = ½·t·P(t)·e^{−x²/2}, t = 1/(1 + 0.3275911·|x|/√2) (Hastings; Abramowitz & Stegun 7.1.26, absolute
- * error 8·10⁻⁸); *e receives e^{−x²/2}. |x| ≤ GELU_EXACT_FLAT. */
+/* ½·erfc(|x|/√2) = ½·t·P(t)·e^{−x²/2}, t = 1/(1 + 0.3275911·|x|/√2) (Hastings; Abramowitz &
+ * Stegun 7.1.26, absolute error 8·10⁻⁸); *e receives e^{−x²/2}. |x| ≤ GELU_EXACT_FLAT. */
 INLINE v_float upper_tail(v_float x, v_float *e)
 {
     *e = v_exp2(v_mul(v_mul(x, x), v_set((float)(-0.5 * LOG2_E))));
-    v_float t = v_inverse(v_fma(v_abs(x), v_set((float)(0.3275911 * 0.70710678118654752440)), v_set(1)));
+    v_float t =
+        v_inverse(v_fma(v_abs(x), v_set((float)(0.3275911 * 0.70710678118654752440)), v_set(1)));
     v_float p = v_fma(v_set(0.5307027145f), t, v_set(-0.726576013f));
     p = v_fma(p, t, v_set(0.7107068705f));
     p = v_fma(p, t, v_set(-0.142248368f));
@@ -72,9 +73,11 @@ INLINE void gate_lanes(long at, long lanes, const ACT *a, const ACT *b, ACT *y)
 
 static void gate(long n, const void *a, const void *b, void *y){ EACH(n, gate_lanes, a, b, y) }
 
-INLINE void gate_gradient_lanes(long at, long lanes, const ACT *a, const ACT *b, const ACT *dy, ACT *da, ACT *db)
+INLINE void gate_gradient_lanes(long at, long lanes, const ACT *a, const ACT *b, const ACT *dy,
+                                ACT *da, ACT *db)
 {
-    v_float x = act_load(b + at, lanes), g = act_load(dy + at, lanes), q, above = sigmoid_above(x, &q);
+    v_float x = act_load(b + at, lanes), g = act_load(dy + at, lanes), q,
+            above = sigmoid_above(x, &q);
     v_float slope = v_mul(v_mul(q, above), above);
     v_float value = act_load(a + at, lanes);
     act_store(da + at, v_mul(g, sigmoid_of(x, above, q)), lanes);
@@ -86,7 +89,8 @@ static void gate_gradient(long n, const void *a, const void *b, const void *dy, 
 
 /* ---- positions as angles, polynomials ---- */
 
-INLINE void place_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x, ACT *y)
+INLINE void place_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x,
+                        ACT *y)
 {
     v_float r = relu_of(act_load(x + at, lanes));
     act_store(y + at, v_mul(sine, r), lanes);
@@ -103,14 +107,16 @@ static void place(long heads, long width, double cosine, double sine, const void
     }
 }
 
-INLINE void place_gradient_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x,
-                                 const ACT *dy, ACT *dx)
+INLINE void place_gradient_lanes(long at, long lanes, long width, v_float cosine, v_float sine,
+                                 const ACT *x, const ACT *dy, ACT *dx)
 {
-    v_float sum = v_fma(sine, act_load(dy + at, lanes), v_mul(cosine, act_load(dy + width + at, lanes)));
+    v_float sum =
+        v_fma(sine, act_load(dy + at, lanes), v_mul(cosine, act_load(dy + width + at, lanes)));
     act_store(dx + at, v_keep(v_less(v_set(0), act_load(x + at, lanes)), sum), lanes);
 }
 
-static void place_gradient(long heads, long width, double cosine, double sine, const void *x, const void *dy, void *dx)
+static void place_gradient(long heads, long width, double cosine, double sine, const void *x,
+                           const void *dy, void *dx)
 {
     v_float c = v_set((float)cosine), s = v_set((float)sine);
     for (long h = 0; h < heads; h++) {
@@ -125,10 +131,11 @@ INLINE void times_lanes(long at, long lanes, v_float factor, const ACT *x, ACT *
     act_store(y + at, v_mul(factor, act_load(x + at, lanes)), lanes);
 }
 
-/* Columns at … at + lanes − 1 of all rows of pairs that have some, the lowest row first: of a row that begins within
- * the lanes those before are stored as well, where what is above it comes later. Row a begins at a·width − a(a−1)/2,
- * with its square. */
-INLINE void quadratic_lanes(long at, long lanes, long width, float square, float cross, const ACT *x, ACT *pairs)
+/* Columns at … at + lanes − 1 of all rows of pairs that have some, the lowest row first: of a row
+ * that begins within the lanes those before are stored as well, where what is above it comes later.
+ * Row a begins at a·width − a(a−1)/2, with its square. */
+INLINE void quadratic_lanes(long at, long lanes, long width, float square, float cross,
+                            const ACT *x, ACT *pairs)
 {
     v_float own = act_load(x + at, lanes), squares = v_mul(v_mul(v_set(square), own), own);
     for (long first = at; first >= 0; first -= W) {
@@ -143,7 +150,8 @@ INLINE void quadratic_lanes(long at, long lanes, long width, float square, float
     }
 }
 
-static void quadratic(long rows, long width, const double c[3], const void *x, long ldx, void *y, long ldy)
+static void quadratic(long rows, long width, const double c[3], const void *x, long ldx, void *y,
+                      long ldy)
 {
     const float square = (float)c[2], cross = (float)(c[2] * sqrt(2.0));
     v_float linear = v_set((float)c[1]);
@@ -169,10 +177,12 @@ INLINE float dot_acts(long n, const ACT *x, const ACT *y)
     return v_sum(sum);
 }
 
-/* W elements of dx at once: the pairs (b, a) with b before all of them lie side by side for each b; of those among them
- * and after, each element takes its own row. pairs: row a begins at a·width − a(a−1)/2, with its square. */
-INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float linear, float square, float cross,
-                                     const ACT *x, const ACT *first, const ACT *pairs, ACT *dx)
+/* W elements of dx at once: the pairs (b, a) with b before all of them lie side by side for each b;
+ * of those among them and after, each element takes its own row. pairs: row a begins at a·width −
+ * a(a−1)/2, with its square. */
+INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float linear, float square,
+                                     float cross, const ACT *x, const ACT *first, const ACT *pairs,
+                                     ACT *dx)
 {
     v_float sum = v_set(0), among = v_set(0), own = act_load(x + at, lanes);
     float after[W] = { 0 }, squares[W] = { 0 };
@@ -192,12 +202,13 @@ INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float line
     act_store(dx + at, sum, lanes);
 }
 
-static void quadratic_gradient(long rows, long width, const double c[3], const void *x, long ldx, const void *dy,
-                               long lddy, void *dx, long lddx)
+static void quadratic_gradient(long rows, long width, const double c[3], const void *x, long ldx,
+                               const void *dy, long lddy, void *dx, long lddx)
 {
     const float linear = (float)c[1], square = (float)(2 * c[2]), cross = (float)(c[2] * sqrt(2.0));
     for (long i = 0; i < rows; i++) {
-        const ACT *from = (const ACT *)x + i * ldx, *first = (const ACT *)dy + i * lddy + (c[0] != 0);
+        const ACT *from = (const ACT *)x + i * ldx,
+                  *first = (const ACT *)dy + i * lddy + (c[0] != 0);
         const ACT *pairs = first + (c[1] != 0 ? width : 0);
         ACT *to = (ACT *)dx + i * lddx;
         EACH(width, quadratic_gradient_lanes, width, linear, square, cross, from, first, pairs, to)
@@ -257,7 +268,8 @@ INLINE v_float random_argument(const struct random_row *r, long at, long lanes)
     return r->bias ? v_fma(scale, u, v_load(r->bias + at, lanes)) : v_mul(scale, u);
 }
 
-INLINE void random_top_lanes(long at, long lanes, const struct random_row *r, bool both, v_float *top)
+INLINE void random_top_lanes(long at, long lanes, const struct random_row *r, bool both,
+                             v_float *top)
 {
     v_float t = random_argument(r, at, lanes), least = v_set(-INFINITY);
     t = both ? v_abs(t) : t;
@@ -276,14 +288,16 @@ INLINE void random_exp_lanes(long at, long lanes, const struct random_row *r, v_
     act_store(y + at, v_exp(v_sub(random_argument(r, at, lanes), top)), lanes);
 }
 
-INLINE void random_hyperbolic_lanes(long at, long lanes, const struct random_row *r, v_float top, long width, ACT *y)
+INLINE void random_hyperbolic_lanes(long at, long lanes, const struct random_row *r, v_float top,
+                                    long width, ACT *y)
 {
     v_float t = random_argument(r, at, lanes), minus = v_sub(v_set(0), top);
     act_store(y + at, v_exp(v_sub(t, top)), lanes);
     act_store(y + width + at, v_exp(v_sub(minus, t)), lanes);
 }
 
-INLINE void random_trig_lanes(long at, long lanes, const struct random_row *r, v_float root, long width, ACT *y)
+INLINE void random_trig_lanes(long at, long lanes, const struct random_row *r, v_float root,
+                              long width, ACT *y)
 {
     v_float t = random_argument(r, at, lanes);
     act_store(y + at, v_mul(root, v_sine(t, 1)), lanes);
@@ -296,14 +310,15 @@ INLINE void random_relu_lanes(long at, long lanes, const struct random_row *r, v
     act_store(y + at, v_fma(root, t, v_set(RELU_FLOOR)), lanes);
 }
 
-static void random_features(enum oa_random_feature f, long rows, long width, double scale, const void *bias,
-                            const void *u, long ldu, void *y, long ldy, void *top)
+static void random_features(enum oa_random_feature f, long rows, long width, double scale,
+                            const void *bias, const void *u, long ldu, void *y, long ldy, void *top)
 {
     v_float root = v_set((float)(1 / sqrt((double)width)));
     for (long i = 0; i < rows; i++) {
         struct random_row row = { (float)scale, bias, (const float *)u + i * ldu };
         ACT *to = (ACT *)y + i * ldy;
-        float most = f <= OA_RANDOM_HYPERBOLIC ? random_top(width, &row, f == OA_RANDOM_HYPERBOLIC) : 0;
+        float most =
+            f <= OA_RANDOM_HYPERBOLIC ? random_top(width, &row, f == OA_RANDOM_HYPERBOLIC) : 0;
         v_float all = v_set(most);
         if (f == OA_RANDOM_EXP)
             EACH(width, random_exp_lanes, &row, all, to)
@@ -334,7 +349,8 @@ INLINE void random_exp_gradient_lanes(long at, long lanes, struct random_gradien
 INLINE void random_hyperbolic_gradient_lanes(long at, long lanes, struct random_gradient *g)
 {
     v_float plus = v_mul(act_load(g->y + at, lanes), act_load(g->dy + at, lanes));
-    v_float minus = v_mul(act_load(g->y + g->width + at, lanes), act_load(g->dy + g->width + at, lanes));
+    v_float minus =
+        v_mul(act_load(g->y + g->width + at, lanes), act_load(g->dy + g->width + at, lanes));
     g->sum = v_add(g->sum, v_add(plus, minus));
     act_store(g->du + at, v_mul(g->scale, v_sub(plus, minus)), lanes);
 }
@@ -347,16 +363,19 @@ INLINE void random_trig_gradient_lanes(long at, long lanes, struct random_gradie
     act_store(g->du + at, v_mul(g->scale, v_fnma(s, dc, v_mul(c, ds))), lanes);
 }
 
-INLINE void random_relu_gradient_lanes(long at, long lanes, struct random_gradient *g, v_float factor, v_float floor)
+INLINE void random_relu_gradient_lanes(long at, long lanes, struct random_gradient *g,
+                                       v_float factor, v_float floor)
 {
     v_mask on = v_less(floor, act_load(g->y + at, lanes));
     act_store(g->du + at, v_keep(on, v_mul(factor, act_load(g->dy + at, lanes))), lanes);
 }
 
-static void random_features_gradient(enum oa_random_feature f, long rows, long width, double scale, const void *y,
-                                     long ldy, const void *dy, long lddy, void *du, long lddu, void *sums)
+static void random_features_gradient(enum oa_random_feature f, long rows, long width, double scale,
+                                     const void *y, long ldy, const void *dy, long lddy, void *du,
+                                     long lddu, void *sums)
 {
-    v_float factor = v_set((float)(scale / sqrt((double)width))), floor = v_set(LOAD(STORE(RELU_FLOOR)));
+    v_float factor = v_set((float)(scale / sqrt((double)width))),
+            floor = v_set(LOAD(STORE(RELU_FLOOR)));
     for (long i = 0; i < rows; i++) {
         struct random_gradient g = { (const ACT *)y + i * ldy, (const ACT *)dy + i * lddy,
                                      (ACT *)du + i * lddu,     width,
@@ -379,8 +398,8 @@ INLINE void decay_lanes(long at, long lanes, const float *column, v_float row, f
     v_store(x + at, v_mul(v_load(x + at, lanes), factor), lanes);
 }
 
-static void decay_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *column,
-                       const void *row, void *x, long ldx)
+static void decay_tile(long rows, long cols, const int32_t *low, const int32_t *high,
+                       const void *column, const void *row, void *x, long ldx)
 {
     for (long i = 0; i < rows; i++) {
         struct span see = span_of(low, high, i, cols);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The vector parts of our own matrix product (gemm_template.h). In the innermost loop TILE_M rows by TILE_V vectors
- * of C stay in registers; each step multiplies a column of A, broadcast, with as many vectors of B. AVX-512: 12 by 2,
- * 24 of 32 registers, since heads are often 64 wide; AVX2: 4 by 3, 12 of 16. Used where oneDNN is absent, where it
- * would use more than --isa allows, and for single rows.
+ * The vector parts of our own matrix product (gemm_template.h). In the innermost loop TILE_M rows
+ * by TILE_V vectors of C stay in registers; each step multiplies a column of A, broadcast, with as
+ * many vectors of B. AVX-512: 12 by 2, 24 of 32 registers, since heads are often 64 wide; AVX2: 4
+ * by 3, 12 of 16. Used where oneDNN is absent, where it would use more than --isa allows, and for
+ * single rows.
  */
 #define GEMM_PARTS
 #define GEMM_ROW "kernels/vector_gemm_row.h"
@@ -39,7 +40,8 @@ INLINE void gemm_copy_lanes(long at, long lanes, const ACT *x, float *out)
 static void gemm_copy(long n, const ACT *x, float *out){ EACH(n, gemm_copy_lanes, x, out) }
 
 /* Four rows of x become columns: quads of four numbers, one from each row. */
-INLINE void gemm_copy_across_lanes(long at, long lanes, const ACT *const row[4], long tile, float *out)
+INLINE
+    void gemm_copy_across_lanes(long at, long lanes, const ACT *const row[4], long tile, float *out)
 {
     v_float quad[4];
     for (int i = 0; i < 4; i++)

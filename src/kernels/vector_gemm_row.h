@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in memory, at the speed of
- * memory. Packing it would cost more than the product, and for oneDNN every length of a growing cache is a new shape.
- * So it is with a few rows that must not know of each other (oa_gemm.apart): the first of them bring a block of B to a
- * cache, and the others find it there. Many rows multiply for longer than a block takes to come: beside them the block
- * behind it is asked for, and all of them find that in the cache. How memory is read has no part in the numbers.
+ * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in
+ * memory, at the speed of memory. Packing it would cost more than the product, and for oneDNN every
+ * length of a growing cache is a new shape. So it is with a few rows that must not know of each
+ * other (oa_gemm.apart): the first of them bring a block of B to a cache, and the others find it
+ * there. Many rows multiply for longer than a block takes to come: beside them the block behind it
+ * is asked for, and all of them find that in the cache. How memory is read has no part in the
+ * numbers.
  */
 
 /* Where transposed B comes from, and so the order in which its rows meet those of A. */
 enum source {
     CACHE,  /* four rows at a time, since numbers of A that were loaded serve for all of them */
     ASKED,  /* memory: four rows at a time, each asked for ahead */
-    ORDERED /* memory: row after row, as a processor expects that looks ahead on its own (oa_cpu.looks_ahead) */
+    ORDERED /* memory: row after row, as a processor expects that looks ahead on its own
+               (oa_cpu.looks_ahead) */
 };
 
 enum {
@@ -19,13 +22,14 @@ enum {
     ROW_ROOM = BLOCK_M * BLOCK_K, /* numbers of A that it holds */
     TOGETHER = TILE_M / 2,        /* rows that a product of several has in registers */
     DOTS = 4,                     /* rows of transposed B beside them */
-    FIRST = 2,                    /* rows of A that take B ORDERED: with more the products, not memory, decide */
-    MANY = 3,                     /* rows of A from which on the block behind is asked for */
-    AHEAD = 8192                  /* bytes of B that are asked for before they are read */
+    FIRST = 2,   /* rows of A that take B ORDERED: with more the products, not memory, decide */
+    MANY = 3,    /* rows of A from which on the block behind is asked for */
+    AHEAD = 8192 /* bytes of B that are asked for before they are read */
 };
 
 /* sums[j] += Σ x[i]·b[i][j] over a few rows of B. */
-INLINE void gemm_row_lanes(long at, long lanes, int rows, const v_float *x, const ACT *b, long ldb, float *sums)
+INLINE void gemm_row_lanes(long at, long lanes, int rows, const v_float *x, const ACT *b, long ldb,
+                           float *sums)
 {
     v_float sum = v_load(sums + at, lanes);
     for (int i = 0; i < rows; i++)
@@ -33,7 +37,8 @@ INLINE void gemm_row_lanes(long at, long lanes, int rows, const v_float *x, cons
     v_store(sums + at, sum, lanes);
 }
 
-static void gemm_row_plain(long n, long k, const ACT *a, long step, const ACT *b, long ldb, float *sums)
+static void gemm_row_plain(long n, long k, const ACT *a, long step, const ACT *b, long ldb,
+                           float *sums)
 {
     v_float x[8];
     long p = 0;
@@ -50,7 +55,8 @@ static void gemm_row_plain(long n, long k, const ACT *a, long step, const ACT *b
 }
 
 /* How rows of A meet rows of transposed B. */
-#ifdef act_pairs /* as they are: an instruction multiplies neighbours with neighbours and adds both products */
+#ifdef act_pairs /* as they are: an instruction multiplies neighbours with neighbours and adds     \
+                    both products */
 typedef ACT dot_left;
 typedef v_pairs dot_lanes;
 enum { DOT_W = 2 * W };
@@ -68,7 +74,10 @@ enum { DOT_W = W };
 #define dot_add v_fma
 #endif
 
-enum { LINE = 64, LINES = DOTS * DOT_W * (int)sizeof(ACT) / LINE }; /* of B that a step along k reads */
+enum {
+    LINE = 64,
+    LINES = DOTS * DOT_W * (int)sizeof(ACT) / LINE
+}; /* of B that a step along k reads */
 
 INLINE void fetch_lines(const char *next, long lines)
 {
@@ -77,8 +86,8 @@ INLINE void fetch_lines(const char *next, long lines)
 }
 
 /* sum[r][i] += Σ a_r[p]·b[i][p], lane by lane, over a few rows of A and of transposed B. */
-INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const dot_left *a, long lda, const ACT *b,
-                           long ldb, bool ask, v_float (*sum)[DOTS])
+INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const dot_left *a, long lda,
+                           const ACT *b, long ldb, bool ask, v_float (*sum)[DOTS])
 {
     dot_lanes right[DOTS];
     for (int i = 0; i < rows; i++) {
@@ -94,9 +103,11 @@ INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const dot
     }
 }
 
-/* sum [heights, rows], lane by lane. Beside each step so many lines from `next` on are asked for. */
-INLINE void gemm_dots_along(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
-                            bool ask, const char *next, long lines, v_float (*sum)[DOTS])
+/* sum [heights, rows], lane by lane. Beside each step so many lines from `next` on are asked for.
+ */
+INLINE void gemm_dots_along(int heights, int rows, long k, const dot_left *a, long lda,
+                            const ACT *b, long ldb, bool ask, const char *next, long lines,
+                            v_float (*sum)[DOTS])
 {
     for (int r = 0; r < heights; r++)
         for (int i = 0; i < rows; i++)
@@ -110,8 +121,8 @@ INLINE void gemm_dots_along(int heights, int rows, long k, const dot_left *a, lo
         gemm_dot_lanes(at, k - at, heights, rows, a, lda, b, ldb, false, sum);
 }
 
-INLINE void gemm_dots_in_order(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
-                               v_float (*sum)[DOTS])
+INLINE void gemm_dots_in_order(int heights, int rows, long k, const dot_left *a, long lda,
+                               const ACT *b, long ldb, v_float (*sum)[DOTS])
 {
     for (int i = 0; i < rows; i++) {
         v_float one[TOGETHER][DOTS];
@@ -121,8 +132,8 @@ INLINE void gemm_dots_in_order(int heights, int rows, long k, const dot_left *a,
     }
 }
 
-INLINE void gemm_dots(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
-                      enum source from, const char *next, long lines, float *sums)
+INLINE void gemm_dots(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b,
+                      long ldb, enum source from, const char *next, long lines, float *sums)
 {
     v_float sum[TOGETHER][DOTS];
     if (from == ORDERED)
@@ -137,8 +148,9 @@ INLINE void gemm_dots(int heights, int rows, long k, const dot_left *a, long lda
 }
 
 /* sums [heights, n] += A [heights, k] Bᵀ */
-INLINE void gemm_rows_transposed(struct oa_gemm_state *s, int heights, long n, long k, const dot_left *a, long lda,
-                                 const ACT *b, long ldb, enum source from)
+INLINE void gemm_rows_transposed(struct oa_gemm_state *s, int heights, long n, long k,
+                                 const dot_left *a, long lda, const ACT *b, long ldb,
+                                 enum source from)
 {
     float *sums = s->c;
     long j = 0, lines = from == CACHE ? s->lines : 0, step = k / DOT_W * lines * LINE;
@@ -151,12 +163,12 @@ INLINE void gemm_rows_transposed(struct oa_gemm_state *s, int heights, long n, l
 }
 
 /* The same with a number of rows and a source that the compiler knows. */
-static void gemm_rows_dots(struct oa_gemm_state *s, int heights, long n, long k, const dot_left *a, long lda,
-                           const ACT *b, long ldb, enum source from)
+static void gemm_rows_dots(struct oa_gemm_state *s, int heights, long n, long k, const dot_left *a,
+                           long lda, const ACT *b, long ldb, enum source from)
 {
-#define ROWS(source, most, h)                                                                                          \
-    case (source)*8 + (h):                                                                                             \
-        gemm_rows_transposed(s, h <= most ? h : 1, n, k, a, lda, b, ldb, source);                                      \
+#define ROWS(source, most, h)                                                                      \
+    case (source)*8 + (h):                                                                         \
+        gemm_rows_transposed(s, h <= most ? h : 1, n, k, a, lda, b, ldb, source);                  \
         break;
     switch ((int)from * 8 + heights) {
         ROWS(CACHE, TOGETHER, 1)
@@ -178,8 +190,8 @@ static void gemm_rows_dots(struct oa_gemm_state *s, int heights, long n, long k,
 }
 
 /* Pieces of rows of A: where they lie, or copied to the room for packed A. */
-static const dot_left *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long depth,
-                                 const ACT *a, long *lda)
+static const dot_left *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, int heights,
+                                 long depth, const ACT *a, long *lda)
 {
     dot_left *room = (dot_left *)(void *)s->a;
     *lda = depth;
@@ -197,8 +209,8 @@ static const dot_left *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *
 }
 
 /* Up to TOGETHER rows of A, a piece of k at a time. */
-static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n, const ACT *a,
-                          const ACT *b, enum source from)
+static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n,
+                          const ACT *a, const ACT *b, enum source from)
 {
     for (int r = 0; r < heights; r++)
         memset(s->c + r * BLOCK_N, 0, (size_t)n * sizeof *s->c);
@@ -216,7 +228,8 @@ static enum source from_memory(const struct oa_gemm_state *s)
 }
 
 /* At `at` of C. */
-static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, void *c, long at)
+static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b,
+                     void *c, long at)
 {
     for (long j = 0; j < g->n; j += ROW_COLS) {
         long n = g->n - j < ROW_COLS ? g->n - j : ROW_COLS;
@@ -233,7 +246,8 @@ static long least_of(long a, long b)
     return a < b ? a : b;
 }
 
-/* How the rows of A meet a block of columns: so many that bring it from memory, then groups that find it in a cache. */
+/* How the rows of A meet a block of columns: so many that bring it from memory, then groups that
+ * find it in a cache. */
 struct groups {
     long first, count;
     long fetching; /* of the groups, that ask for the block behind */
@@ -251,8 +265,8 @@ static struct groups groups_of(const struct oa_gemm_state *s, const struct oa_ge
 }
 
 /* All rows with n columns of C, from column j on. */
-static void gemm_block_apart(struct oa_gemm_state *s, const struct oa_gemm *g, long n, const ACT *a, const ACT *b,
-                             void *c, long j)
+static void gemm_block_apart(struct oa_gemm_state *s, const struct oa_gemm *g, long n, const ACT *a,
+                             const ACT *b, void *c, long j)
 {
     const struct groups x = groups_of(s, g, b);
     const long across = g->ta ? 1 : g->lda;
@@ -275,8 +289,10 @@ static void gemm_block_apart(struct oa_gemm_state *s, const struct oa_gemm *g, l
     s->lines = 0;
 }
 
-/* Rows side by side, each with the bits that it has alone: a piece of B that was loaded multiplies several of them. */
-static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, void *c)
+/* Rows side by side, each with the bits that it has alone: a piece of B that was loaded multiplies
+ * several of them. */
+static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b,
+                       void *c)
 {
     bool together = g->tb && g->m > 1 && g->k * TOGETHER <= ROW_ROOM;
     for (long j = 0; j < g->n && together; j += BLOCK_N)

@@ -9,10 +9,12 @@
 
 #include <math.h>
 
-#define LOWEST_EXP (-87.3365f) /* e^x is a denormal below: given as 0, since denormals cost hundreds of cycles */
+#define LOWEST_EXP                                                                                 \
+    (-87.3365f) /* e^x is a denormal below: given as 0, since denormals cost hundreds of cycles */
 
-/* e^x within 1 ulp: 2ⁿ·e^r with n = round(x/ln 2), |r| ≤ ½ln 2, ln 2 in two pieces, and e^r = 1 + r + r²·(minimax
- * polynomial, relative error 3·10⁻⁹). −∞ gives 0, +∞ and all above 88.73 give +∞, NaN stays NaN. */
+/* e^x within 1 ulp: 2ⁿ·e^r with n = round(x/ln 2), |r| ≤ ½ln 2, ln 2 in two pieces, and e^r = 1 + r
+ * + r²·(minimax polynomial, relative error 3·10⁻⁹). −∞ gives 0, +∞ and all above 88.73 give +∞, NaN
+ * stays NaN. */
 INLINE v_float v_exp(v_float x)
 {
     v_float in = v_min(v_set(89), x); /* NaN stays */
@@ -30,8 +32,9 @@ INLINE v_float v_exp(v_float x)
 
 #define LOG2_E 1.4426950408889634
 
-/* 2^x within 1 ulp, for what has the factor log₂ e in it already: 2^⌊x⌋·2^f with f = x − ⌊x⌋ in [0, 1) and
- * 2^f = 1 + f·(minimax polynomial, relative error 2·10⁻⁹). Denormal results are 0, −∞ gives 0, NaN stays; +∞ gives NaN.
+/* 2^x within 1 ulp, for what has the factor log₂ e in it already: 2^⌊x⌋·2^f with f = x − ⌊x⌋ in [0,
+ * 1) and 2^f = 1 + f·(minimax polynomial, relative error 2·10⁻⁹). Denormal results are 0, −∞ gives
+ * 0, NaN stays; +∞ gives NaN.
  */
 INLINE v_float v_exp2(v_float x)
 {
@@ -45,17 +48,18 @@ INLINE v_float v_exp2(v_float x)
     return v_keep(v_not_less(x, v_set(-126)), v_times_power2(p, x));
 }
 
-/* sin(x + turn·π/2). Cody & Waite: x − n·π/2 with π/2 in two floats is exact to 10⁻¹⁰ as long as n < 2¹⁶; beyond, the
- * C library does it. Then the polynomials of Cephes (Moshier) on |r| ≤ π/4. */
+/* sin(x + turn·π/2). Cody & Waite: x − n·π/2 with π/2 in two floats is exact to 10⁻¹⁰ as long as n
+ * < 2¹⁶; beyond, the C library does it. Then the polynomials of Cephes (Moshier) on |r| ≤ π/4. */
 INLINE v_float v_sine_small(v_float x, int turn)
 {
     v_float n = v_round(v_mul(x, v_set(0.636619772f)));
     v_float r = v_fnma(n, v_set(-4.37113883e-8f), v_fnma(n, v_set(1.57079637f), x));
     v_float r2 = v_mul(r, r);
-    v_float s = v_fma(v_fma(v_set(-1.9515295891e-4f), r2, v_set(8.3321608736e-3f)), r2, v_set(-1.6666654611e-1f));
+    v_float s = v_fma(v_fma(v_set(-1.9515295891e-4f), r2, v_set(8.3321608736e-3f)), r2,
+                      v_set(-1.6666654611e-1f));
     s = v_fma(v_mul(s, r2), r, r);
-    v_float c =
-        v_fma(v_fma(v_set(2.443315711809948e-5f), r2, v_set(-1.388731625493765e-3f)), r2, v_set(4.166664568298827e-2f));
+    v_float c = v_fma(v_fma(v_set(2.443315711809948e-5f), r2, v_set(-1.388731625493765e-3f)), r2,
+                      v_set(4.166664568298827e-2f));
     c = v_fma(v_mul(c, r2), r2, v_fma(v_set(-0.5f), r2, v_set(1)));
     v_int quadrant = v_add_int(v_to_int(n), turn);
     v_float value = v_select(v_has_bit(quadrant, 1), c, s);
@@ -94,8 +98,9 @@ INLINE void v_philox_init(struct v_philox *p, struct oa_stream s)
     p->id_high = v_set_long(s.id >> 32);
 }
 
-/* The four words of the W/2 blocks from number `block` on. Each lane of 64 bits works on one block, in the order of
- * v_block_numbers, and keeps its numbers in the lower half; the upper halves mean nothing. */
+/* The four words of the W/2 blocks from number `block` on. Each lane of 64 bits works on one block,
+ * in the order of v_block_numbers, and keeps its numbers in the lower half; the upper halves mean
+ * nothing. */
 INLINE void v_blocks(const struct v_philox *p, uint64_t block, v_long out[4])
 {
     v_long c0 = v_block_numbers(block), c1 = v_high_half(c0), c2 = p->id_low, c3 = p->id_high;

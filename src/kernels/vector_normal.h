@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normal numbers, W/2 blocks of random words at a time: normal_lanes.h over the doubles of the layer. Included by
- * vector_template.h.
+ * Normal numbers, W/2 blocks of random words at a time: normal_lanes.h over the doubles of the
+ * layer. Included by vector_template.h.
  */
 #include "kernels/vector_math.h"
 
@@ -28,5 +28,6 @@ static void normals(long n, double scale, struct oa_stream s, uint64_t first, vo
     struct v_philox random;
     v_philox_init(&random, s);
     for (long i = 0; i < n; i += W)
-        v_store((float *)x + i, v_normal(&random, (first + (uint64_t)i) / 2, scale), n - i < W ? n - i : W);
+        v_store((float *)x + i, v_normal(&random, (first + (uint64_t)i) / 2, scale),
+                n - i < W ? n - i : W);
 }

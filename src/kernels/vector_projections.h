@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Structured projections, by vectors; a part of vector_template.h. */
 
-/* Tiles of W columns go through a buffer: rows are read and written as vectors, only the buffer is crossed. */
+/* Tiles of W columns go through a buffer: rows are read and written as vectors, only the buffer is
+ * crossed. */
 static void lanes_in(long rows, long n, const int32_t *index, const void *x, long ldx, void *y)
 {
     const ACT *from = x;
@@ -20,7 +21,8 @@ static void lanes_in(long rows, long n, const int32_t *index, const void *x, lon
 }
 
 #ifdef v_turn
-static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x, void *y, long ldy)
+static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x,
+                      void *y, long ldy)
 {
     const float *from = x, *f = factor;
     for (long i = 0; i < n; i += W) {
@@ -36,7 +38,8 @@ static void lanes_out(long rows, long n, const int32_t *index, const void *facto
     }
 }
 #else
-static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x, void *y, long ldy)
+static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x,
+                      void *y, long ldy)
 {
     const float *from = x, *f = factor;
     ACT *to = y;
@@ -56,7 +59,8 @@ static void lanes_out(long rows, long n, const int32_t *index, const void *facto
 }
 #endif
 
-/* `rows` rows of lanes, `step` apart, through the stages that mix them: 2, 4 or 8 rows make one, two or three. */
+/* `rows` rows of lanes, `step` apart, through the stages that mix them: 2, 4 or 8 rows make one,
+ * two or three. */
 INLINE void butterflies(int rows, long step, const float *factor, const float *x, float *y)
 {
     for (long at = 0; at < OA_LANES; at += W) {
@@ -77,15 +81,16 @@ INLINE void butterflies(int rows, long step, const float *factor, const float *x
     }
 }
 
-INLINE void hadamard_pass(int rows, long n, long step, const float *factor, const float *x, float *y)
+INLINE void hadamard_pass(int rows, long n, long step, const float *factor, const float *x,
+                          float *y)
 {
     for (long first = 0; first < n; first += rows * step)
         for (long r = first; r < first + step; r++)
             butterflies(rows, step, factor ? factor + r : NULL, x + r * OA_LANES, y + r * OA_LANES);
 }
 
-/* Three stages a pass, since a pass costs what its stores cost; the first takes the factors along, and what the number
- * of stages leaves over. */
+/* Three stages a pass, since a pass costs what its stores cost; the first takes the factors along,
+ * and what the number of stages leaves over. */
 static void hadamard(long n, long unit, const void *factor, const void *x, void *y)
 {
     int stages = 0;
@@ -114,7 +119,8 @@ static void mix_runs(long n, long b, bool transposed, const void *q, const void 
             for (long at = 0; at < OA_LANES; at += W) {
                 v_float sum = v_set(0);
                 for (long j = 0; j < b; j++)
-                    sum = v_fma(v_set(m[i * across + j * along]), v_load(from + (run + j) * OA_LANES + at, W), sum);
+                    sum = v_fma(v_set(m[i * across + j * along]),
+                                v_load(from + (run + j) * OA_LANES + at, W), sum);
                 v_store(to + (run + i) * OA_LANES + at, sum, W);
             }
 }

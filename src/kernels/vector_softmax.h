@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Softmax over tiles of logits, by vectors; a part of vector_template.h. */
 
-/* The largest scale·x, at least `least`; NaN is passed over (it shows in the sum of exponentials). */
+/* The largest scale·x, at least `least`; NaN is passed over (it shows in the sum of exponentials).
+ */
 INLINE float row_largest(long n, const float *x, float scale, float least)
 {
     v_float top[4], factor = v_set(scale), floor = v_set(least);
@@ -27,8 +28,8 @@ INLINE void exp_lanes(long at, long lanes, float *x, v_float factor, v_float shi
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
 
-/* x ← 2^{factor·x + shift}; gives their sum. The factor log₂ e is in the numbers that the logits meet anyway: it costs
- * nothing, and the rounding of the shift is the same for the whole row. */
+/* x ← 2^{factor·x + shift}; gives their sum. The factor log₂ e is in the numbers that the logits
+ * meet anyway: it costs nothing, and the rounding of the shift is the same for the whole row. */
 INLINE float row_exp(long n, float *x, v_float factor, float shift)
 {
     v_float sum = v_set(0), all = v_set(shift);
@@ -43,16 +44,19 @@ INLINE float row_weights(struct span see, long cols, v_float factor, float shift
     return row_exp(see.end - see.begin, row + see.begin, factor, shift);
 }
 
-/* The running maximum and sum of at most W rows, so that what is done once a row is done in one vector for all. */
+/* The running maximum and sum of at most W rows, so that what is done once a row is done in one
+ * vector for all. */
 struct online {
     v_float old, factor;
     float shift[W], sum[W];
 };
 
-INLINE void online_begin(struct online *o, long rows, const float top[W], float *m, const float *z, float *rescale)
+INLINE void online_begin(struct online *o, long rows, const float top[W], float *m, const float *z,
+                         float *rescale)
 {
     v_float before = v_load(m, rows), after = v_load(top, rows);
-    v_float origin = v_keep(v_less(v_set(-INFINITY), after), after); /* −∞ − 0 gives weight 0; a NaN still shows */
+    v_float origin = v_keep(v_less(v_set(-INFINITY), after),
+                            after); /* −∞ − 0 gives weight 0; a NaN still shows */
     o->old = v_load(z, rows);
     o->factor = v_select(v_less(before, after), v_exp(v_sub(before, after)), v_set(1));
     v_store(m, after, rows);
@@ -65,8 +69,9 @@ INLINE void online_end(const struct online *o, long rows, float *z)
     v_store(z, v_fma(o->old, o->factor, v_load(o->sum, rows)), rows);
 }
 
-INLINE void softmax_rows(long rows, long cols, double scale, const int32_t *low, const int32_t *high, float *s,
-                         long lds, float *m, float *z, float *rescale)
+INLINE void softmax_rows(long rows, long cols, double scale, const int32_t *low,
+                         const int32_t *high, float *s, long lds, float *m, float *z,
+                         float *rescale)
 {
     float top[W];
     struct online o;
@@ -76,21 +81,21 @@ INLINE void softmax_rows(long rows, long cols, double scale, const int32_t *low,
     }
     online_begin(&o, rows, top, m, z, rescale);
     for (long i = 0; i < rows; i++)
-        o.sum[i] =
-            row_weights(span_of(low, high, i, cols), cols, v_set((float)(scale * LOG2_E)), o.shift[i], s + i * lds);
+        o.sum[i] = row_weights(span_of(low, high, i, cols), cols, v_set((float)(scale * LOG2_E)),
+                               o.shift[i], s + i * lds);
     online_end(&o, rows, z);
 }
 
-static void softmax_tile(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,
-                         void *m, void *z, void *rescale)
+static void softmax_tile(long rows, long cols, double scale, const int32_t *low,
+                         const int32_t *high, void *s, long lds, void *m, void *z, void *rescale)
 {
     for (long i = 0; i < rows; i += W)
-        softmax_rows(lanes_left(rows, i), cols, scale, low + i, high + i, (float *)s + i * lds, lds, (float *)m + i,
-                     (float *)z + i, (float *)rescale + i);
+        softmax_rows(lanes_left(rows, i), cols, scale, low + i, high + i, (float *)s + i * lds, lds,
+                     (float *)m + i, (float *)z + i, (float *)rescale + i);
 }
 
-static void softmax_again(long rows, long cols, double scale, const int32_t *low, const int32_t *high, const void *lse,
-                          void *s, long lds)
+static void softmax_again(long rows, long cols, double scale, const int32_t *low,
+                          const int32_t *high, const void *lse, void *s, long lds)
 {
     v_float factor = v_set((float)(scale * LOG2_E));
     for (long i = 0; i < rows; i++) {
@@ -104,16 +109,16 @@ static void softmax_again(long rows, long cols, double scale, const int32_t *low
     }
 }
 
-INLINE void softmax_gradient_lanes(long at, long lanes, v_float scale, const float *p, const float *dp, v_float delta,
-                                   ACT *ds)
+INLINE void softmax_gradient_lanes(long at, long lanes, v_float scale, const float *p,
+                                   const float *dp, v_float delta, ACT *ds)
 {
     v_float prob = v_load(p + at, lanes);
     v_float d = v_mul(v_mul(scale, prob), v_sub(v_load(dp + at, lanes), delta));
     act_store(ds + at, v_keep(v_not_equal(prob, v_set(0)), d), lanes);
 }
 
-static void softmax_gradient(long rows, long cols, double scale, const void *p, long ldp, const void *dp, long lddp,
-                             const void *delta, void *ds, long ldds)
+static void softmax_gradient(long rows, long cols, double scale, const void *p, long ldp,
+                             const void *dp, long lddp, const void *delta, void *ds, long ldds)
 {
     v_float factor = v_set((float)scale);
     for (long i = 0; i < rows; i++) {
@@ -143,8 +148,8 @@ INLINE void mask_lanes(long at, long lanes, const float *x, ACT *y, v_float *sum
     act_store(y + at, v, lanes);
 }
 
-static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *x, long ldx, void *y,
-                      long ldy, void *sums)
+static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *x,
+                      long ldx, void *y, long ldy, void *sums)
 {
     for (long i = 0; i < rows; i++) {
         struct span see = span_of(low, high, i, cols);
@@ -164,8 +169,8 @@ static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *h
 enum { DOT_ROWS = 4 };
 
 /* sum[r] += the products of row r of x with row r of y, or all with the same one. */
-INLINE void row_dots_lanes(long at, long lanes, int rows, const ACT *x, long ldx, const ACT *y, long ldy, bool same,
-                           v_float *sum)
+INLINE void row_dots_lanes(long at, long lanes, int rows, const ACT *x, long ldx, const ACT *y,
+                           long ldy, bool same, v_float *sum)
 {
     v_float right = act_load(y + at, lanes);
     for (int r = 0; r < rows; r++) {
@@ -175,7 +180,8 @@ INLINE void row_dots_lanes(long at, long lanes, int rows, const ACT *x, long ldx
     }
 }
 
-INLINE void row_dots_with(long rows, long cols, const ACT *x, long ldx, const ACT *y, long ldy, bool same, float *out)
+INLINE void row_dots_with(long rows, long cols, const ACT *x, long ldx, const ACT *y, long ldy,
+                          bool same, float *out)
 {
     long i = 0;
     for (; i + DOT_ROWS <= rows; i += DOT_ROWS) {
@@ -191,7 +197,8 @@ INLINE void row_dots_with(long rows, long cols, const ACT *x, long ldx, const AC
     }
 }
 
-static void row_dots(long rows, long cols, const void *x, long ldx, const void *y, long ldy, void *out)
+static void row_dots(long rows, long cols, const void *x, long ldx, const void *y, long ldy,
+                     void *out)
 {
     if (ldy == 0)
         row_dots_with(rows, cols, x, ldx, y, 0, true, out);
@@ -202,7 +209,8 @@ static void row_dots(long rows, long cols, const void *x, long ldx, const void *
 enum { WEIGHED = 64 / W }; /* vectors of sums that stay in registers */
 
 /* The columns of so many vectors, of which the last has `lanes`. */
-INLINE void weigh_columns(long rows, int vectors, long lanes, const float *w, const ACT *x, long ldx, float *y)
+INLINE void weigh_columns(long rows, int vectors, long lanes, const float *w, const ACT *x,
+                          long ldx, float *y)
 {
     v_float sum[WEIGHED];
     for (int u = 0; u < vectors; u++)
@@ -225,9 +233,9 @@ static void weigh_rows(long rows, long cols, const void *w, const void *x, long 
     long j = 0;
     for (; j + WEIGHED * W <= cols; j += WEIGHED * W)
         weigh_columns(rows, WEIGHED, W, w, from + j, ldx, to + j);
-#define REST(n)                                                                                                        \
-    case n:                                                                                                            \
-        weigh_columns(rows, n < WEIGHED ? n : 1, W, w, from + j, ldx, to + j);                                         \
+#define REST(n)                                                                                    \
+    case n:                                                                                        \
+        weigh_columns(rows, n < WEIGHED ? n : 1, W, w, from + j, ldx, to + j);                     \
         break;
     switch ((cols - j) / W) { /* heads of 32 or 48: as many sums at a time as there are */
         REST(1)

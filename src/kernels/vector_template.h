@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The vector version of every kernel, written once over v_float (vector_avx2.h: 8 floats, vector_avx512.h: 16) and
- * compiled for both, with activations in f32 and in bf16. Included after the layer and after
+ * The vector version of every kernel, written once over v_float (vector_avx2.h: 8 floats,
+ * vector_avx512.h: 16) and compiled for both, with activations in f32 and in bf16. Included after
+ * the layer and after
  *
  *     ACT, LOAD, STORE       as in ref_template.h, one element
  *     act_load, act_store    as v_load and v_store, W elements converted
  *     act_tiles              defined: with what attention on tiles needs (vector_attention.h)
- *     TILE_M, TILE_V         rows and vectors of C that the innermost loop of a matrix product holds in registers
+ *     TILE_M, TILE_V         rows and vectors of C that the innermost loop of a matrix product
+ * holds in registers
  *
- * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with the constant W but
- * at the end, so that the compiler makes a version with full vectors and one with masks. Sums: lane by lane first, over
- * four partial vectors in turn where the row is long, then across lanes in a fixed order.
+ * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with
+ * the constant W but at the end, so that the compiler makes a version with full vectors and one
+ * with masks. Sums: lane by lane first, over four partial vectors in turn where the row is long,
+ * then across lanes in a fixed order.
  */
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
 
 #include <string.h>
 
-#define EACH(n, f, ...)                                                                                                \
-    for (long at = 0; at < (n); at += W) {                                                                             \
-        if ((n)-at >= W)                                                                                               \
-            f(at, W, __VA_ARGS__);                                                                                     \
-        else                                                                                                           \
-            f(at, (n)-at, __VA_ARGS__);                                                                                \
+#define EACH(n, f, ...)                                                                            \
+    for (long at = 0; at < (n); at += W) {                                                         \
+        if ((n)-at >= W)                                                                           \
+            f(at, W, __VA_ARGS__);                                                                 \
+        else                                                                                       \
+            f(at, (n)-at, __VA_ARGS__);                                                            \
     }
 
 #include "kernels/vector_gemm.h"
@@ -105,7 +108,8 @@ INLINE double sum_products(long n, const float *a, const float *b)
         for (int u = 0; u < 2; u++)
             sum[u] = v_double_fma(v_load(a + i + u * W, W), v_load(b + i + u * W, W), sum[u]);
     for (; i < n; i += W)
-        sum[0] = v_double_fma(v_load(a + i, lanes_left(n, i)), v_load(b + i, lanes_left(n, i)), sum[0]);
+        sum[0] =
+            v_double_fma(v_load(a + i, lanes_left(n, i)), v_load(b + i, lanes_left(n, i)), sum[0]);
     return v_double_sum(sum[0]) + v_double_sum(sum[1]);
 }
 
@@ -138,11 +142,14 @@ INLINE void multiply_lanes(long at, long lanes, const float *factor, const ACT *
     act_store(y + at, v_mul(act_load(x + at, lanes), v_load(factor + at, lanes)), lanes);
 }
 
-static void multiply(long n, const void *factor, const void *x, void *y){ EACH(n, multiply_lanes, factor, x, y) }
+static void multiply(long n, const void *factor, const void *x,
+                     void *y){ EACH(n, multiply_lanes, factor, x, y) }
 
-INLINE void multiply_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, float *dfactor)
+INLINE
+    void multiply_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, float *dfactor)
 {
-    v_float sum = v_fma(act_load(x + at, lanes), act_load(dy + at, lanes), v_load(dfactor + at, lanes));
+    v_float sum =
+        v_fma(act_load(x + at, lanes), act_load(dy + at, lanes), v_load(dfactor + at, lanes));
     v_store(dfactor + at, sum, lanes);
 }
 
@@ -162,7 +169,8 @@ static void add_bias(long rows, long cols, const void *bias, void *y, long ldy)
     }
 }
 
-/* Four rows in one go: the sums are read and written a quarter as often, in the same order of addition. */
+/* Four rows in one go: the sums are read and written a quarter as often, in the same order of
+ * addition. */
 INLINE void column_sums_lanes(long at, long lanes, int rows, const ACT *x, long ldx, float *sums)
 {
     v_float sum = v_load(sums + at, lanes);
@@ -194,7 +202,8 @@ INLINE v_float gelu_exponent(v_float square)
     return v_fma(square, v_set((float)(a * GELU_B)), v_set((float)a));
 }
 
-/* ½(1 + tanh u) = σ(2u) = 1/(1 + e^{−2u}) with u = a(x + b·x³): exact relative to its size on the left side too. */
+/* ½(1 + tanh u) = σ(2u) = 1/(1 + e^{−2u}) with u = a(x + b·x³): exact relative to its size on the
+ * left side too. */
 INLINE void gelu_lanes(long at, long lanes, const ACT *x, ACT *y)
 {
     v_float v = act_load(x + at, lanes);
@@ -205,7 +214,8 @@ INLINE void gelu_lanes(long at, long lanes, const ACT *x, ACT *y)
 
 static void gelu(long n, const void *x, void *y){ EACH(n, gelu_lanes, x, y) }
 
-/* With q = e^{−|2u|}: σ(2u) = (x < 0 ? q : 1)/(1 + q), and dσ/dx = q/(1 + q)²·2u', which cannot overflow. */
+/* With q = e^{−|2u|}: σ(2u) = (x < 0 ? q : 1)/(1 + q), and dσ/dx = q/(1 + q)²·2u', which cannot
+   overflow. */
 INLINE void gelu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
 {
     v_float v = act_load(x + at, lanes);
@@ -219,7 +229,8 @@ INLINE void gelu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy
     act_store(dx + at, v_mul(act_load(dy + at, lanes), v_add(sigmoid, bend)), lanes);
 }
 
-static void gelu_gradient(long n, const void *x, const void *dy, void *dx){ EACH(n, gelu_gradient_lanes, x, dy, dx) }
+static void gelu_gradient(long n, const void *x, const void *dy,
+                          void *dx){ EACH(n, gelu_gradient_lanes, x, dy, dx) }
 
 INLINE v_float relu_of(v_float x)
 {
@@ -280,7 +291,8 @@ static void drop_acts(const struct drop *d, long n, uint64_t block, const ACT *x
     if (i < n)
         v_random(&d->random, block, words);
     for (int u = 0; i < n; i += W, u++)
-        act_store(y + i, drop_some(d, words[u], act_load(x + i, lanes_left(n, i))), lanes_left(n, i));
+        act_store(y + i, drop_some(d, words[u], act_load(x + i, lanes_left(n, i))),
+                  lanes_left(n, i));
 }
 
 static void dropout(long n, struct oa_stream s, uint64_t first, double keep, const void *x, void *y)
@@ -305,8 +317,8 @@ static void drop_reals(const struct drop *d, long n, uint64_t block, float *x)
         v_store(x + i, drop_some(d, words[u], v_load(x + i, lanes_left(n, i))), lanes_left(n, i));
 }
 
-static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t block0, uint64_t blocks_a_row, double keep,
-                         void *x, long ldx)
+static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t block0,
+                         uint64_t blocks_a_row, double keep, void *x, long ldx)
 {
     struct drop d;
     drop_init(&d, s, keep);
@@ -316,7 +328,10 @@ static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t bloc
 
 INLINE void dropout_alike_lanes(long at, long lanes, v_float grow, const float *like, float *x)
 {
-    v_store(x + at, v_keep(v_not_equal(v_load(like + at, lanes), v_set(0)), v_mul(v_load(x + at, lanes), grow)), lanes);
+    v_store(
+        x + at,
+        v_keep(v_not_equal(v_load(like + at, lanes), v_set(0)), v_mul(v_load(x + at, lanes), grow)),
+        lanes);
 }
 
 static void dropout_alike(long n, double keep, const void *like, void *x)
@@ -327,7 +342,8 @@ static void dropout_alike(long n, double keep, const void *like, void *x)
 
 /* ---- rotary positions ---- */
 
-INLINE void rotate_lanes(long at, long lanes, const float *cosine, const float *sine, v_float sign, ACT *a, ACT *b)
+INLINE void rotate_lanes(long at, long lanes, const float *cosine, const float *sine, v_float sign,
+                         ACT *a, ACT *b)
 {
     v_float c = v_load(cosine + at, lanes), s = v_mul(sign, v_load(sine + at, lanes));
     v_float p = act_load(a + at, lanes), q = act_load(b + at, lanes);
@@ -335,7 +351,8 @@ INLINE void rotate_lanes(long at, long lanes, const float *cosine, const float *
     act_store(b + at, v_fma(p, s, v_mul(q, c)), lanes);
 }
 
-static void rotate(long heads, long width, const void *cosine, const void *sine, double sign, void *x)
+static void rotate(long heads, long width, const void *cosine, const void *sine, double sign,
+                   void *x)
 {
     v_float turn = v_set((float)sign);
     for (long h = 0; h < heads; h++) {
@@ -346,8 +363,8 @@ static void rotate(long heads, long width, const void *cosine, const void *sine,
 
 /* ---- layer norm ---- */
 
-/* Some rows at a time, each with the bits that it has alone: what follows the sums of a row waits for them, and the
- * other rows do not. */
+/* Some rows at a time, each with the bits that it has alone: what follows the sums of a row waits
+ * for them, and the other rows do not. */
 enum { NORM_ROWS = W / 4 };
 
 INLINE float sum_of_four(const v_float sum[4])
@@ -405,15 +422,15 @@ INLINE void row_variances(int rows, long n, const ACT *x, const float *mean, flo
         variance[r] = sum_of_four(sum[r]) / (float)n;
 }
 
-INLINE void norm_lanes(long at, long lanes, const ACT *x, v_float centre, v_float rstd, const float *gain,
-                       const float *bias, ACT *y)
+INLINE void norm_lanes(long at, long lanes, const ACT *x, v_float centre, v_float rstd,
+                       const float *gain, const float *bias, ACT *y)
 {
     v_float h = v_mul(v_sub(act_load(x + at, lanes), centre), rstd), g = v_load(gain + at, lanes);
     act_store(y + at, bias ? v_fma(h, g, v_load(bias + at, lanes)) : v_mul(h, g), lanes);
 }
 
-INLINE void norm_some_rows(int rows, long cols, const ACT *x, const float *gain, const float *bias, float epsilon,
-                           ACT *y, float *mean, float *rstd)
+INLINE void norm_some_rows(int rows, long cols, const ACT *x, const float *gain, const float *bias,
+                           float epsilon, ACT *y, float *mean, float *rstd)
 {
     float centre[NORM_ROWS], variance[NORM_ROWS];
     row_means(rows, cols, x, centre);
@@ -428,26 +445,29 @@ INLINE void norm_some_rows(int rows, long cols, const ACT *x, const float *gain,
     }
 }
 
-static void norm(long rows, long cols, const void *x, const void *gain, const void *bias, double epsilon, void *y,
-                 void *mean, void *rstd)
+static void norm(long rows, long cols, const void *x, const void *gain, const void *bias,
+                 double epsilon, void *y, void *mean, void *rstd)
 {
     const ACT *from = x;
     ACT *to = y;
     float *m = mean, *r = rstd;
     long i = 0;
     for (; i + NORM_ROWS <= rows; i += NORM_ROWS)
-        norm_some_rows(NORM_ROWS, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols, m + i, r + i);
+        norm_some_rows(NORM_ROWS, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols,
+                       m + i, r + i);
     for (; i < rows; i++)
-        norm_some_rows(1, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols, m + i, r + i);
+        norm_some_rows(1, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols, m + i,
+                       r + i);
 }
 
-/* One or four rows of the gradient: the sums over rows are read and written once for all of them. */
+/* One or four rows of the gradient: the sums over rows are read and written once for all of them.
+ */
 struct norm_rows {
     v_float centre[4], rstd[4], sum_e[4], sum_eh[4];
 };
 
-INLINE void norm_sums_lanes(long at, long lanes, int rows, struct norm_rows *r, const ACT *x, const ACT *dy, long cols,
-                            const float *gain, float *dgain, float *dbias)
+INLINE void norm_sums_lanes(long at, long lanes, int rows, struct norm_rows *r, const ACT *x,
+                            const ACT *dy, long cols, const float *gain, float *dgain, float *dbias)
 {
     v_float g = v_load(gain + at, lanes), dg = v_load(dgain + at, lanes);
     v_float db = dbias ? v_load(dbias + at, lanes) : v_set(0);
@@ -464,16 +484,17 @@ INLINE void norm_sums_lanes(long at, long lanes, int rows, struct norm_rows *r, 
         v_store(dbias + at, db, lanes);
 }
 
-INLINE void norm_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, const float *gain, v_float centre,
-                                v_float rstd, v_float e, v_float eh, ACT *dx)
+INLINE void norm_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, const float *gain,
+                                v_float centre, v_float rstd, v_float e, v_float eh, ACT *dx)
 {
     v_float h = v_mul(v_sub(act_load(x + at, lanes), centre), rstd);
     v_float d = v_fma(act_load(dy + at, lanes), v_load(gain + at, lanes), v_fnma(h, eh, e));
     act_store(dx + at, v_mul(rstd, d), lanes);
 }
 
-INLINE void norm_gradient_rows(int rows, long cols, const ACT *x, const float *gain, const float *mean,
-                               const float *rstd, const ACT *dy, ACT *dx, float *dgain, float *dbias)
+INLINE void norm_gradient_rows(int rows, long cols, const ACT *x, const float *gain,
+                               const float *mean, const float *rstd, const ACT *dy, ACT *dx,
+                               float *dgain, float *dbias)
 {
     struct norm_rows r;
     for (int i = 0; i < rows; i++) {
@@ -483,24 +504,25 @@ INLINE void norm_gradient_rows(int rows, long cols, const ACT *x, const float *g
     }
     EACH(cols, norm_sums_lanes, rows, &r, x, dy, cols, gain, dgain, dbias)
     for (int i = 0; i < rows; i++, x += cols, dy += cols, dx += cols) {
-        v_float e = v_set(-v_sum(r.sum_e[i]) / (float)cols), eh = v_set(v_sum(r.sum_eh[i]) / (float)cols);
+        v_float e = v_set(-v_sum(r.sum_e[i]) / (float)cols),
+                eh = v_set(v_sum(r.sum_eh[i]) / (float)cols);
         EACH(cols, norm_gradient_lanes, x, dy, gain, r.centre[i], r.rstd[i], e, eh, dx)
     }
 }
 
-static void norm_gradient(long rows, long cols, const void *x, const void *gain, const void *mean, const void *rstd,
-                          const void *dy, void *dx, void *dgain, void *dbias)
+static void norm_gradient(long rows, long cols, const void *x, const void *gain, const void *mean,
+                          const void *rstd, const void *dy, void *dx, void *dgain, void *dbias)
 {
     const ACT *from = x, *gradient = dy;
     const float *centre = mean, *r = rstd;
     ACT *to = dx;
     long i = 0;
     for (; i + 4 <= rows; i += 4)
-        norm_gradient_rows(4, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols, to + i * cols, dgain,
-                           dbias);
+        norm_gradient_rows(4, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols,
+                           to + i * cols, dgain, dbias);
     for (; i < rows; i++)
-        norm_gradient_rows(1, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols, to + i * cols, dgain,
-                           dbias);
+        norm_gradient_rows(1, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols,
+                           to + i * cols, dgain, dbias);
 }
 
 #include "kernels/vector_softmax.h"
@@ -541,7 +563,8 @@ INLINE void power_lanes(long at, long lanes, int degree, long width, const ACT *
         act_store(y + p * width + at, power, lanes);
 }
 
-INLINE void power_gradient_lanes(long at, long lanes, int degree, long width, const ACT *x, const ACT *dy, ACT *dx)
+INLINE void power_gradient_lanes(long at, long lanes, int degree, long width, const ACT *x,
+                                 const ACT *dy, ACT *dx)
 {
     v_float v = act_load(x + at, lanes), power = v_set(1), sum = v_set(0);
     for (int p = 0; p < degree; p++, power = v_mul(power, v))
@@ -549,7 +572,8 @@ INLINE void power_gradient_lanes(long at, long lanes, int degree, long width, co
     act_store(dx + at, sum, lanes);
 }
 
-static void feature(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, void *y, long ldy)
+static void feature(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                    void *y, long ldy)
 {
     for (long i = 0; i < rows; i++) {
         const ACT *from = (const ACT *)x + i * ldx;
@@ -565,8 +589,8 @@ static void feature(enum oa_feature f, int degree, long rows, long width, const 
     }
 }
 
-static void feature_gradient(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
-                             const void *dy, long lddy, void *dx, long lddx)
+static void feature_gradient(enum oa_feature f, int degree, long rows, long width, const void *x,
+                             long ldx, const void *dy, long lddy, void *dx, long lddx)
 {
     for (long i = 0; i < rows; i++) {
         const ACT *from = (const ACT *)x + i * ldx, *gradient = (const ACT *)dy + i * lddy;
@@ -588,7 +612,9 @@ static void feature_gradient(enum oa_feature f, int degree, long rows, long widt
 
 /* ---- loss ---- */
 
-enum { LOSS_BLOCK = 1024 }; /* logits that stay in the L1 cache between the search for the largest and the sum */
+enum {
+    LOSS_BLOCK = 1024
+}; /* logits that stay in the L1 cache between the search for the largest and the sum */
 
 /* e^{x + shift}, exact at x = −shift however large that is. */
 INLINE v_float loss_exp(const float *x, long lanes, v_float shift)
@@ -638,20 +664,23 @@ static double mean_below(long n, const float *x, float top, double smoothing)
     return sum / (double)n;
 }
 
-INLINE void loss_gradient_lanes(long at, long lanes, const float *x, v_float shift, v_float factor, v_float less,
-                                ACT *d)
+INLINE void loss_gradient_lanes(long at, long lanes, const float *x, v_float shift, v_float factor,
+                                v_float less, ACT *d)
 {
     act_store(d + at, v_sub(v_mul(factor, loss_exp(x + at, lanes, shift)), less), lanes);
 }
 
-static double cross_entropy(long n, const void *logits, long target, double smoothing, double scale, void *d)
+static double cross_entropy(long n, const void *logits, long target, double smoothing, double scale,
+                            void *d)
 {
     const float *x = logits;
     float top;
-    double sum = loss_sum(n, x, &top), right = (double)x[target] - (double)top, each = smoothing / (double)n;
+    double sum = loss_sum(n, x, &top), right = (double)x[target] - (double)top,
+           each = smoothing / (double)n;
     double loss = log(sum) - right + smoothing * (right - mean_below(n, x, top, smoothing));
     if (d) {
-        v_float factor = v_set((float)(scale / sum)), shift = v_set(-top), less = v_set((float)(scale * each));
+        v_float factor = v_set((float)(scale / sum)), shift = v_set(-top),
+                less = v_set((float)(scale * each));
         EACH(n, loss_gradient_lanes, x, shift, factor, less, d)
         ((ACT *)d)[target] = STORE((float)(scale * (exp(right) / sum - 1 + smoothing - each)));
     }
@@ -671,7 +700,8 @@ struct adamw_steps {
     v_float scale, b1, b2, a1, a2, step, root, shrink, epsilon;
 };
 
-INLINE void adamw_lanes(long at, long lanes, const struct adamw_steps *h, float *w, float *m, float *v, const float *g)
+INLINE void adamw_lanes(long at, long lanes, const struct adamw_steps *h, float *w, float *m,
+                        float *v, const float *g)
 {
     v_float d = v_mul(h->scale, v_load(g + at, lanes));
     v_float first = v_fma(h->b1, v_load(m + at, lanes), v_mul(h->a1, d));
@@ -698,8 +728,8 @@ static void adamw(long n, const struct oa_adamw *h, void *w, void *m, void *v, c
     EACH(n, adamw_lanes, &s, w, m, v, g)
 }
 
-INLINE void sgd_lanes(long at, long lanes, v_float lr, v_float momentum, v_float decay, v_float scale, float *w,
-                      float *m, const float *g)
+INLINE void sgd_lanes(long at, long lanes, v_float lr, v_float momentum, v_float decay,
+                      v_float scale, float *w, float *m, const float *g)
 {
     v_float speed = v_fma(momentum, v_load(m + at, lanes), v_mul(scale, v_load(g + at, lanes)));
     v_float weight = v_load(w + at, lanes);
@@ -707,8 +737,8 @@ INLINE void sgd_lanes(long at, long lanes, v_float lr, v_float momentum, v_float
     v_store(w + at, v_fnma(lr, v_fma(decay, weight, speed), weight), lanes);
 }
 
-static void sgd(long n, double lr, double momentum, double weight_decay, double gradient_scale, void *w, void *m,
-                const void *g)
+static void sgd(long n, double lr, double momentum, double weight_decay, double gradient_scale,
+                void *w, void *m, const void *g)
 {
     v_float a = v_set((float)lr), b = v_set((float)momentum), c = v_set((float)weight_decay);
     v_float scale = v_set((float)gradient_scale);

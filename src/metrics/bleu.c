@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BLEU (Papineni et al., ACL 2002), as sacreBLEU 2.6.0. Smoothing after Chen and Cherry (WMT 2014): exp is their third
- * method, that of mteval-v13a.pl, floor the first, add-k the second.
+ * BLEU (Papineni et al., ACL 2002), as sacreBLEU 2.6.0. Smoothing after Chen and Cherry (WMT 2014):
+ * exp is their third method, that of mteval-v13a.pl, floor the first, add-k the second.
  *
- * Statistics of a segment: length of the hypothesis; length of the reference that is nearest to it; for each order the
- * n-grams that are right; for each order all n-grams.
+ * Statistics of a segment: length of the hypothesis; length of the reference that is nearest to it;
+ * for each order the n-grams that are right; for each order all n-grams.
  */
 #include "metrics/metrics_parts.h"
 
@@ -15,21 +15,25 @@ static int statistics(const struct oa_metric_options *o)
     return 2 + 2 * o->bleu_order;
 }
 
-/* ---- a segment --------------------------------------------------------------------------------------------------- */
+/* ---- a segment
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* Of two that are equally near the shorter one. */
 static long nearest_length(const struct oa_ids_of *ids)
 {
     long hypothesis = ids->length[0], nearest = ids->length[1];
     for (int r = 2; r < ids->texts; r++) {
-        long length = ids->length[r], distance = labs(length - hypothesis), least = labs(nearest - hypothesis);
+        long length = ids->length[r], distance = labs(length - hypothesis),
+             least = labs(nearest - hypothesis);
         if (distance < least || (distance == least && length < nearest))
             nearest = length;
     }
     return nearest;
 }
 
-static bool count_orders(const struct oa_metric_options *o, struct oa_grams *g, double *right, double *all)
+static bool count_orders(const struct oa_metric_options *o, struct oa_grams *g, double *right,
+                         double *all)
 {
     for (int n = 0; n < o->bleu_order; n++) {
         if (!oa_grams_longer(g))
@@ -40,7 +44,8 @@ static bool count_orders(const struct oa_metric_options *o, struct oa_grams *g, 
     return true;
 }
 
-static bool segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a, double *out)
+static bool segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                    struct oa_arena *a, double *out)
 {
     struct oa_ids_of ids;
     struct oa_grams grams;
@@ -57,7 +62,9 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     return count_orders(o, &grams, out + 2, out + 2 + o->bleu_order);
 }
 
-/* ---- the score --------------------------------------------------------------------------------------------------- */
+/* ---- the score
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 struct precisions {
     double percent[OA_MOST_ORDER];
@@ -82,7 +89,8 @@ static double smoothed(const struct oa_metric_options *o, double all, double *ha
     return oa_rounded(100 / oa_rounded(*halved * all, single), single);
 }
 
-static struct precisions precisions(const struct oa_metric_options *o, const double *sum, bool single)
+static struct precisions precisions(const struct oa_metric_options *o, const double *sum,
+                                    bool single)
 {
     struct precisions p = { .orders = o->bleu_order };
     double halved = 1;
@@ -94,8 +102,8 @@ static struct precisions precisions(const struct oa_metric_options *o, const dou
             break;
         if (o->bleu_effective_order)
             p.orders = n + 1;
-        p.percent[n] =
-            right == 0 ? smoothed(o, all, &halved, single) : oa_rounded(oa_rounded(100 * right, single) / all, single);
+        p.percent[n] = right == 0 ? smoothed(o, all, &halved, single)
+                                  : oa_rounded(oa_rounded(100 * right, single) / all, single);
     }
     return p;
 }
@@ -127,14 +135,16 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
     return brevity(sum) * exp(logs / p.orders);
 }
 
-/* ---- words about it ---------------------------------------------------------------------------------------------- */
+/* ---- words about it
+ * ---------------------------------------------------------------------------------------------- */
 
 static void signature(const struct oa_metric_options *o, struct oa_text *out)
 {
     static const char *const tokens[] = { "13a", "intl", "char", "none" };
     static const char *const smooth[] = { "exp", "floor", "add-k", "none" };
     oa_text_printf(out, "case:%s|eff:%s|tok:%s|smooth:%s", o->bleu_lowercase ? "lc" : "mixed",
-                   o->bleu_effective_order ? "yes" : "no", tokens[o->bleu_tokens], smooth[o->bleu_smooth]);
+                   o->bleu_effective_order ? "yes" : "no", tokens[o->bleu_tokens],
+                   smooth[o->bleu_smooth]);
     if (o->bleu_smooth == OA_SMOOTH_FLOOR || o->bleu_smooth == OA_SMOOTH_ADD_K)
         oa_text_printf(out, "[%.2f]", smooth_value(o));
     if (o->bleu_order != 4)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizers of sacreBLEU: 13a is mteval-v13a.pl of WMT, intl the international one of mteval-v14.pl (Unicode's
- * punctuation and symbols), char single characters, none white space alone.
+ * The tokenizers of sacreBLEU: 13a is mteval-v13a.pl of WMT, intl the international one of
+ * mteval-v14.pl (Unicode's punctuation and symbols), char single characters, none white space
+ * alone.
  */
 #include "metrics/metrics_parts.h"
 
@@ -9,11 +10,13 @@
 
 static bool tokens_13a(struct oa_arena *a, struct oa_line *text)
 {
-    return oa_replace(a, text, "<skipped>", "") && oa_replace(a, text, "-\n", "") && oa_replace(a, text, "\n", " ") &&
-           oa_unescape(a, text) && oa_split_punctuation(a, text, false);
+    return oa_replace(a, text, "<skipped>", "") && oa_replace(a, text, "-\n", "") &&
+           oa_replace(a, text, "\n", " ") && oa_unescape(a, text) &&
+           oa_split_punctuation(a, text, false);
 }
 
-/* ---- international --------------------------------------------------------------------------------------------- */
+/* ---- international
+ * --------------------------------------------------------------------------------------------- */
 
 /* The first letter of the category: 'P' punctuation, 'S' symbol, 'N' number … */
 static char category(uint32_t code)
@@ -83,7 +86,9 @@ static bool tokens_intl(struct oa_arena *a, struct oa_line *text)
            oa_rewrite(a, text, 3, punctuation_before_no_number) && oa_rewrite(a, text, 3, symbols);
 }
 
-/* ---- characters ------------------------------------------------------------------------------------------------ */
+/* ---- characters
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static char *characters(char *out, const char *s, const char *end)
 {
@@ -94,7 +99,8 @@ static char *characters(char *out, const char *s, const char *end)
     return out;
 }
 
-bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out)
+bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                   struct oa_words *out)
 {
     if (o->bleu_lowercase)
         text = oa_python_lower(a, text);
@@ -108,13 +114,17 @@ bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct
     return done && oa_python_split(a, text, out);
 }
 
-/* ---- spaces ---------------------------------------------------------------------------------------------------- */
+/* ---- spaces
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-/* Scripts without spaces between words: Thai, Lao, Burmese, Khmer; Chinese and Japanese with their punctuation. */
+/* Scripts without spaces between words: Thai, Lao, Burmese, Khmer; Chinese and Japanese with their
+ * punctuation. */
 static bool is_of_unspaced_script(uint32_t code)
 {
-    static const uint32_t ranges[][2] = { { 0x0e00, 0x0eff }, { 0x1000, 0x109f },  { 0x1780, 0x17ff },
-                                          { 0x2e80, 0x312f }, { 0x31a0, 0x9fff },  { 0xf900, 0xfaff },
+    static const uint32_t ranges[][2] = { { 0x0e00, 0x0eff }, { 0x1000, 0x109f },
+                                          { 0x1780, 0x17ff }, { 0x2e80, 0x312f },
+                                          { 0x31a0, 0x9fff }, { 0xf900, 0xfaff },
                                           { 0xff66, 0xff9f }, { 0x20000, 0x3ffff } };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (code >= ranges[i][0] && code <= ranges[i][1])
@@ -124,10 +134,12 @@ static bool is_of_unspaced_script(uint32_t code)
 
 static bool is_read_by_rouge(uint32_t code)
 {
-    return (code >= '0' && code <= '9') || (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+    return (code >= '0' && code <= '9') || (code >= 'a' && code <= 'z') ||
+           (code >= 'A' && code <= 'Z');
 }
 
-/* The next stretch without white space; 0: there is none. *script: how many of its characters are of such scripts. */
+/* The next stretch without white space; 0: there is none. *script: how many of its characters are
+ * of such scripts. */
 static long next_stretch(struct oa_spacing *s, struct oa_line *rest, long *script)
 {
     uint32_t code;
@@ -146,8 +158,8 @@ static long next_stretch(struct oa_spacing *s, struct oa_line *rest, long *scrip
     return count;
 }
 
-/* A stretch is no word when it is the whole of its line, or longer than words are: text that was segmented has words
- * of up to five characters in these scripts. */
+/* A stretch is no word when it is the whole of its line, or longer than words are: text that was
+ * segmented has words of up to five characters in these scripts. */
 void oa_spacing_add(struct oa_spacing *s, struct oa_line line)
 {
     enum { LONG_WORD = 15, LONG_SEGMENT = 5 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * chrF (Popović, WMT 2015), and with words chrF+ and chrF++ (Popović, WMT 2017), as sacreBLEU 2.6.0.
+ * chrF (Popović, WMT 2015), and with words chrF+ and chrF++ (Popović, WMT 2017), as
+ * sacreBLEU 2.6.0.
  *
- * Statistics of a segment, for each order of characters and then of words: n-grams of the hypothesis, of the reference,
- * of both. Of several references the one with the best F counts.
+ * Statistics of a segment, for each order of characters and then of words: n-grams of the
+ * hypothesis, of the reference, of both. Of several references the one with the best F counts.
  */
 #include "metrics/metrics_parts.h"
 
@@ -17,7 +18,9 @@ static int statistics(const struct oa_metric_options *o)
     return 3 * orders(o);
 }
 
-/* ---- the score --------------------------------------------------------------------------------------------------- */
+/* ---- the score
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 struct means {
     double precision, recall; /* sums over the orders that both sides have */
@@ -56,15 +59,17 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
         return oa_rounded(oa_rounded(100 * m.f, single) / orders(o), single);
     if (m.precision + m.recall == 0)
         return 0;
-    double f =
-        f_of(oa_rounded(m.precision / m.orders, single), oa_rounded(m.recall / m.orders, single), factor, single);
+    double f = f_of(oa_rounded(m.precision / m.orders, single),
+                    oa_rounded(m.recall / m.orders, single), factor, single);
     return oa_rounded(100 * f, single);
 }
 
-/* ---- units of a segment ------------------------------------------------------------------------------------------ */
+/* ---- units of a segment
+ * ------------------------------------------------------------------------------------------ */
 
 /* Code points, without white space unless it is asked for. */
-static bool characters(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out)
+static bool characters(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                       struct oa_words *out)
 {
     uint32_t code;
     struct oa_line point;
@@ -90,13 +95,15 @@ static bool is_single(struct oa_line word)
     return word.length == 0;
 }
 
-/* A punctuation mark at the end of a word is one of its own, or else one at its beginning: "(hi)" is "(hi" and ")". */
+/* A punctuation mark at the end of a word is one of its own, or else one at its beginning: "(hi)"
+ * is "(hi" and ")". */
 static bool words(struct oa_arena *a, struct oa_line text, struct oa_words *out)
 {
     struct oa_words plain;
     if (!oa_python_split(a, text, &plain))
         return false;
-    *out = (struct oa_words){ .word = oa_arena_take(a, (2 * (size_t)plain.count + 1) * sizeof *out->word) };
+    *out = (struct oa_words){ .word = oa_arena_take(a, (2 * (size_t)plain.count + 1) *
+                                                           sizeof *out->word) };
     if (!out->word)
         return false;
     for (long i = 0; i < plain.count; i++) {
@@ -111,8 +118,8 @@ static bool words(struct oa_arena *a, struct oa_line text, struct oa_words *out)
     return true;
 }
 
-static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *letters,
-                  struct oa_words *parts)
+static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                  struct oa_words *letters, struct oa_words *parts)
 {
     if (o->chrf_lowercase)
         text = oa_python_lower(a, text);
@@ -120,11 +127,13 @@ static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct 
     return text.s && characters(o, a, text, letters) && (!o->chrf_words || words(a, text, parts));
 }
 
-/* ---- a segment --------------------------------------------------------------------------------------------------- */
+/* ---- a segment
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* Counts of the orders 1 … of one kind of unit; those of reference r at out + r · stride. */
-static bool count_units(struct oa_arena *a, const struct oa_words *text, int texts, int longest, int stride,
-                        double *out)
+static bool count_units(struct oa_arena *a, const struct oa_words *text, int texts, int longest,
+                        int stride, double *out)
 {
     struct oa_ids_of ids;
     struct oa_grams g;
@@ -135,7 +144,8 @@ static bool count_units(struct oa_arena *a, const struct oa_words *text, int tex
             return false;
         for (int r = 1; r < texts; r++) {
             double *three = out + (r - 1) * stride + 3 * n;
-            three[0] = g.count[r] ? (double)g.count[0] : 0; /* nothing to be found: nothing counts as wrong */
+            three[0] = g.count[r] ? (double)g.count[0]
+                                  : 0; /* nothing to be found: nothing counts as wrong */
             three[1] = (double)g.count[r];
             three[2] = (double)oa_grams_shared(&g, r, r + 1);
         }
@@ -143,7 +153,8 @@ static bool count_units(struct oa_arena *a, const struct oa_words *text, int tex
     return true;
 }
 
-static void take_best(const struct oa_metric_options *o, const double *all, int references, double *out)
+static void take_best(const struct oa_metric_options *o, const double *all, int references,
+                      double *out)
 {
     double best = -1;
     for (int r = 0; r < references; r++) {
@@ -155,7 +166,8 @@ static void take_best(const struct oa_metric_options *o, const double *all, int 
     }
 }
 
-static bool segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a, double *out)
+static bool segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                    struct oa_arena *a, double *out)
 {
     int texts = 1 + s->references, stride = statistics(o);
     struct oa_words *letters = oa_arena_take(a, (size_t)texts * sizeof *letters);
@@ -173,7 +185,8 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     return true;
 }
 
-/* ---- words about it ---------------------------------------------------------------------------------------------- */
+/* ---- words about it
+ * ---------------------------------------------------------------------------------------------- */
 
 static void title(const struct oa_metric_options *o, struct oa_text *out)
 {

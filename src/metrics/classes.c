@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels: which there are and how often each is expected, found and right; accuracy, F1 and Matthews' correlation from
- * these counts, as scikit-learn 1.9.1. Labels are compared byte by byte: "1" and "1.0" are two.
+ * Labels: which there are and how often each is expected, found and right; accuracy, F1 and
+ * Matthews' correlation from these counts, as scikit-learn 1.9.1. Labels are compared byte by byte:
+ * "1" and "1.0" are two.
  */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- counting ---------------------------------------------------------------------------------------------------- */
+/* ---- counting
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 int oa_line_order(struct oa_line x, struct oa_line y)
 {
@@ -45,8 +48,8 @@ static int merge_equal(struct oa_class *item, long count)
     return (int)kept + 1;
 }
 
-enum oa_error oa_classes_count(oa_context *c, const struct oa_line *hypothesis, const struct oa_line *reference,
-                               long count, struct oa_classes *out)
+enum oa_error oa_classes_count(oa_context *c, const struct oa_line *hypothesis,
+                               const struct oa_line *reference, long count, struct oa_classes *out)
 {
     *out = (struct oa_classes){ .lines = count };
     if (count < 1)
@@ -69,7 +72,9 @@ void oa_classes_free(struct oa_classes *k)
     k->item = NULL;
 }
 
-/* ---- scores ------------------------------------------------------------------------------------------------------ */
+/* ---- scores
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 double oa_accuracy(const struct oa_classes *k)
 {
@@ -90,7 +95,9 @@ double oa_mcc(const struct oa_classes *k, bool *defined)
     return *defined ? ((double)k->right * n - both) / sqrt(variances) : 0;
 }
 
-/* ---- F1 ---------------------------------------------------------------------------------------------------------- */
+/* ---- F1
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static double ratio(double part, double whole)
 {
@@ -130,29 +137,32 @@ static struct oa_f1 mean_of_classes(const struct oa_classes *k, bool weighted)
     return sum;
 }
 
-static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa_line positive, struct oa_f1 *out)
+static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa_line positive,
+                            struct oa_f1 *out)
 {
     const struct oa_class *found = NULL;
     for (int i = 0; i < k->count; i++)
         if (oa_line_order(k->item[i].label, positive) == 0)
             found = &k->item[i];
     if (k->count > 2)
-        return oa_fail(c, OA_ARGUMENT,
-                       "there are %d labels, but the binary F1 is about two; average over the classes "
-                       "instead: macro, micro or weighted",
-                       k->count);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "there are %d labels, but the binary F1 is about two; average over the classes "
+            "instead: macro, micro or weighted",
+            k->count);
     if (!found && k->count == 2)
-        return oa_fail(c, OA_ARGUMENT,
-                       "no line has the label \"%.*s\", of which the binary F1 is to be; the labels are "
-                       "\"%.*s\" and \"%.*s\": say which is the positive one",
-                       (int)positive.length, positive.s, (int)k->item[0].label.length, k->item[0].label.s,
-                       (int)k->item[1].label.length, k->item[1].label.s);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "no line has the label \"%.*s\", of which the binary F1 is to be; the labels are "
+            "\"%.*s\" and \"%.*s\": say which is the positive one",
+            (int)positive.length, positive.s, (int)k->item[0].label.length, k->item[0].label.s,
+            (int)k->item[1].label.length, k->item[1].label.s);
     *out = found ? oa_f1_of_class(found) : f1_of_counts(0, 0, 0);
     return OA_OK;
 }
 
-enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_average average, struct oa_line positive,
-                       struct oa_f1 *out)
+enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_average average,
+                       struct oa_line positive, struct oa_f1 *out)
 {
     if (average == OA_AVERAGE_BINARY)
         return binary(c, k, positive, out);
@@ -163,12 +173,15 @@ enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_averag
     return OA_OK;
 }
 
-/* ---- resampling -------------------------------------------------------------------------------------------------- */
+/* ---- resampling
+ * --------------------------------------------------------------------------------------------------
+ */
 
 enum { FOUND, EXPECTED, COLUMNS }; /* of a row: classes by number */
 
 /* The classes that occur in the rows. */
-static bool count_rows(const double *const *row, long count, struct oa_arena *scratch, struct oa_classes *out)
+static bool count_rows(const double *const *row, long count, struct oa_arena *scratch,
+                       struct oa_classes *out)
 {
     double last = 0;
     for (long i = 0; i < count; i++)
@@ -191,8 +204,8 @@ static bool count_rows(const double *const *row, long count, struct oa_arena *sc
     return true;
 }
 
-static double accuracy_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
-                               struct oa_arena *scratch)
+static double accuracy_of_rows(const struct oa_metric_options *o, const double *const *row,
+                               long count, struct oa_arena *scratch)
 {
     struct oa_classes k;
     (void)o;
@@ -228,7 +241,8 @@ static double f1_of_rows(const struct oa_metric_options *o, const double *const 
     return f1_of_counts(both, found, expected).f1;
 }
 
-const struct oa_metric oa_label_accuracy = { .name = "accuracy", .score_of_rows = accuracy_of_rows };
+const struct oa_metric oa_label_accuracy = { .name = "accuracy",
+                                             .score_of_rows = accuracy_of_rows };
 const struct oa_metric oa_label_f1 = { .name = "f1", .score_of_rows = f1_of_rows };
 const struct oa_metric oa_label_mcc = { .name = "mcc", .score_of_rows = mcc_of_rows };
 
@@ -239,8 +253,9 @@ static double class_number(const struct oa_classes *k, struct oa_line label)
     return (double)(at - k->item);
 }
 
-static enum oa_error all_classes(oa_context *c, const struct oa_line *const *hypothesis, int systems,
-                                 const struct oa_line *reference, long count, struct oa_classes *out)
+static enum oa_error all_classes(oa_context *c, const struct oa_line *const *hypothesis,
+                                 int systems, const struct oa_line *reference, long count,
+                                 struct oa_classes *out)
 {
     *out = (struct oa_classes){ .count = 0 };
     struct oa_line *all = oa_alloc(c, 2 * (size_t)systems * (size_t)count * sizeof *all);
@@ -255,9 +270,9 @@ static enum oa_error all_classes(oa_context *c, const struct oa_line *const *hyp
     return e;
 }
 
-static enum oa_error number_labels(oa_context *c, struct oa_statistics *out, const struct oa_classes *k,
-                                   const struct oa_line *hypothesis, const struct oa_line *reference,
-                                   struct oa_line positive)
+static enum oa_error number_labels(oa_context *c, struct oa_statistics *out,
+                                   const struct oa_classes *k, const struct oa_line *hypothesis,
+                                   const struct oa_line *reference, struct oa_line positive)
 {
     bool binary = out->metric == &oa_label_f1 && out->options->f1_average == OA_AVERAGE_BINARY;
     out->row = oa_alloc(c, (size_t)out->count * COLUMNS * sizeof *out->row);
@@ -265,19 +280,24 @@ static enum oa_error number_labels(oa_context *c, struct oa_statistics *out, con
         return OA_NO_MEMORY;
     for (long i = 0; i < out->count; i++) {
         double *row = out->row + i * COLUMNS;
-        row[FOUND] = binary ? oa_line_order(hypothesis[i], positive) == 0 : class_number(k, hypothesis[i]);
-        row[EXPECTED] = binary ? oa_line_order(reference[i], positive) == 0 : class_number(k, reference[i]);
+        row[FOUND] =
+            binary ? oa_line_order(hypothesis[i], positive) == 0 : class_number(k, hypothesis[i]);
+        row[EXPECTED] =
+            binary ? oa_line_order(reference[i], positive) == 0 : class_number(k, reference[i]);
     }
     return oa_statistics_of_rows(c, out);
 }
 
-enum oa_error oa_label_statistics(oa_context *c, const struct oa_metric *m, const struct oa_metric_options *o,
-                                  const struct oa_line *const *hypothesis, int systems, const struct oa_line *reference,
-                                  long count, struct oa_line positive, struct oa_statistics *out)
+enum oa_error oa_label_statistics(oa_context *c, const struct oa_metric *m,
+                                  const struct oa_metric_options *o,
+                                  const struct oa_line *const *hypothesis, int systems,
+                                  const struct oa_line *reference, long count,
+                                  struct oa_line positive, struct oa_statistics *out)
 {
     struct oa_classes k;
     for (int i = 0; i < systems; i++)
-        out[i] = (struct oa_statistics){ .metric = m, .options = o, .count = count, .numbers = COLUMNS };
+        out[i] =
+            (struct oa_statistics){ .metric = m, .options = o, .count = count, .numbers = COLUMNS };
     enum oa_error e = all_classes(c, hypothesis, systems, reference, count, &k);
     for (int i = 0; i < systems && e == OA_OK; i++)
         e = number_labels(c, &out[i], &k, hypothesis[i], reference, positive);

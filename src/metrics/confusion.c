@@ -6,9 +6,12 @@
 
 enum { MOST_COLUMNS = 20 }; /* classes, up to which people are shown the matrix */
 
-/* ---- counting ---------------------------------------------------------------------------------------------------- */
+/* ---- counting
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error copy_classes(oa_context *c, const struct oa_classes *from, struct oa_confusion *out)
+static enum oa_error copy_classes(oa_context *c, const struct oa_classes *from,
+                                  struct oa_confusion *out)
 {
     out->label = oa_alloc(c, (size_t)from->count * sizeof *out->label);
     out->of = oa_alloc(c, (size_t)from->count * sizeof *out->of);
@@ -40,8 +43,9 @@ static int number_of_label(const struct oa_confusion *k, struct oa_line label)
     return low;
 }
 
-enum oa_error oa_confusion_count(oa_context *c, const struct oa_line *hypothesis, const struct oa_line *reference,
-                                 long count, struct oa_confusion *out)
+enum oa_error oa_confusion_count(oa_context *c, const struct oa_line *hypothesis,
+                                 const struct oa_line *reference, long count,
+                                 struct oa_confusion *out)
 {
     struct oa_classes classes;
     *out = (struct oa_confusion){ 0 };
@@ -55,7 +59,8 @@ enum oa_error oa_confusion_count(oa_context *c, const struct oa_line *hypothesis
     if (!out->count)
         return OA_NO_MEMORY;
     for (long i = 0; i < count; i++)
-        out->count[number_of_label(out, reference[i]) * out->classes + number_of_label(out, hypothesis[i])]++;
+        out->count[number_of_label(out, reference[i]) * out->classes +
+                   number_of_label(out, hypothesis[i])]++;
     return OA_OK;
 }
 
@@ -69,9 +74,12 @@ void oa_confusion_free(struct oa_confusion *k)
     *k = (struct oa_confusion){ 0 };
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-static void add_class_cells(const struct oa_class *of, double unit, int decimals, struct oa_table *t)
+static void add_class_cells(const struct oa_class *of, double unit, int decimals,
+                            struct oa_table *t)
 {
     struct oa_f1 f = oa_f1_of_class(of);
     oa_table_cell(t, "%.*f", decimals, unit * f.precision);
@@ -80,7 +88,8 @@ static void add_class_cells(const struct oa_class *of, double unit, int decimals
     oa_table_cell(t, "%ld", of->expected);
 }
 
-/* Labels as a terminal may be shown them, line ends and tabs too; NULL: no memory. Each is freed, and the list. */
+/* Labels as a terminal may be shown them, line ends and tabs too; NULL: no memory. Each is freed,
+ * and the list. */
 static char **visible_labels(oa_context *c, const struct oa_confusion *k)
 {
     char **label = oa_alloc(c, (size_t)k->classes * sizeof *label + 1), shown[8];
@@ -97,7 +106,8 @@ static char **visible_labels(oa_context *c, const struct oa_confusion *k)
     return label;
 }
 
-void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit, int decimals, struct oa_text *out)
+void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit, int decimals,
+                       struct oa_text *out)
 {
     struct oa_column columns[MOST_COLUMNS + 5] = { { .title = "expected" } };
     static const char *const names[] = { "precision", "recall", "F1", "support" };
@@ -119,7 +129,8 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
         add_class_cells(&k->of[i], unit, decimals, &t);
     }
     oa_text_printf(out, "%s\n",
-                   matrix ? "Rows: expected, columns: found." : "Too many classes to show which are taken for which.");
+                   matrix ? "Rows: expected, columns: found."
+                          : "Too many classes to show which are taken for which.");
     oa_table_text(&t, 0, out);
     oa_table_free(&t);
     for (int i = 0; i < k->classes; i++)
@@ -127,7 +138,9 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
     oa_free(label);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static json_t *matrix_json(const struct oa_confusion *k)
 {
@@ -144,8 +157,9 @@ static json_t *matrix_json(const struct oa_confusion *k)
 static json_t *class_json(const struct oa_class *of, double unit)
 {
     struct oa_f1 f = oa_f1_of_class(of);
-    return json_pack("{s:o, s:f, s:f, s:f, s:I}", "label", oa_json_string(of->label.s), "precision", unit * f.precision,
-                     "recall", unit * f.recall, "f1", unit * f.f1, "support", (json_int_t)of->expected);
+    return json_pack("{s:o, s:f, s:f, s:f, s:I}", "label", oa_json_string(of->label.s), "precision",
+                     unit * f.precision, "recall", unit * f.recall, "f1", unit * f.f1, "support",
+                     (json_int_t)of->expected);
 }
 
 void oa_confusion_json(const struct oa_confusion *k, double unit, json_t *object)

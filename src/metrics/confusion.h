@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The confusion matrix of labels, and precision, recall, F1 and support of each class, as scikit-learn 1.9.1
- * (confusion_matrix, precision_recall_fscore_support), as text and JSON.
+ * The confusion matrix of labels, and precision, recall, F1 and support of each class, as
+ * scikit-learn 1.9.1 (confusion_matrix, precision_recall_fscore_support), as text and JSON.
  */
 #ifndef ORTHANT_METRICS_CONFUSION_H
 #define ORTHANT_METRICS_CONFUSION_H
@@ -19,13 +19,17 @@ struct oa_confusion {
     long *count;         /* [expected][found]; NULL with more than OA_MOST_CONFUSED classes */
 };
 /* oa_confusion_free it, also after a failure. */
-enum oa_error oa_confusion_count(oa_context *c, const struct oa_line *hypothesis, const struct oa_line *reference,
-                                 long count, struct oa_confusion *out);
+enum oa_error oa_confusion_count(oa_context *c, const struct oa_line *hypothesis,
+                                 const struct oa_line *reference, long count,
+                                 struct oa_confusion *out);
 void oa_confusion_free(struct oa_confusion *k);
 
-/* unit: 1, or 100 for per cent. A ratio without a denominator is 0. The text has the matrix up to 20 classes. */
-void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit, int decimals, struct oa_text *out);
-/* Adds "labels", "confusion" (a row for each expected label; null where there is no matrix) and "by_class". */
+/* unit: 1, or 100 for per cent. A ratio without a denominator is 0. The text has the matrix up to
+ * 20 classes. */
+void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit, int decimals,
+                       struct oa_text *out);
+/* Adds "labels", "confusion" (a row for each expected label; null where there is no matrix) and
+ * "by_class". */
 void oa_confusion_json(const struct oa_confusion *k, double unit, json_t *object);
 
 #endif

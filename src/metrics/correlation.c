@@ -28,7 +28,8 @@ static double largest_distance(const double *x, long n, double from)
     return most;
 }
 
-/* Σ (x − x̄)(y − ȳ), each divided by its largest distance from the mean, so that no square overflows. */
+/* Σ (x − x̄)(y − ȳ), each divided by its largest distance from the mean, so that no square
+ * overflows. */
 static double product(const double *x, const double *y, long n)
 {
     double mx = mean_of(x, n), my = mean_of(y, n), sum = 0;
@@ -42,7 +43,8 @@ static enum oa_error check_count(oa_context *c, long n)
 {
     if (n >= 2)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "a correlation needs 2 pairs of numbers at least, and there is %ld", n);
+    return oa_fail(c, OA_ARGUMENT,
+                   "a correlation needs 2 pairs of numbers at least, and there is %ld", n);
 }
 
 /* NaN where a side is constant. */
@@ -62,7 +64,9 @@ enum oa_error oa_pearson(oa_context *c, const double *x, const double *y, long n
     return OA_OK;
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+/* ---- ranks
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 struct place {
     double value;
@@ -109,7 +113,9 @@ enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long 
     return e;
 }
 
-/* ---- resampling -------------------------------------------------------------------------------------------------- */
+/* ---- resampling
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static double *pair_columns(const double *const *row, long count, struct oa_arena *scratch)
 {
@@ -121,16 +127,16 @@ static double *pair_columns(const double *const *row, long count, struct oa_aren
     return x;
 }
 
-static double pearson_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
-                              struct oa_arena *scratch)
+static double pearson_of_rows(const struct oa_metric_options *o, const double *const *row,
+                              long count, struct oa_arena *scratch)
 {
     const double *x = pair_columns(row, count, scratch);
     (void)o;
     return x ? pearson(x, x + count, count) : (double)NAN;
 }
 
-static double spearman_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
-                               struct oa_arena *scratch)
+static double spearman_of_rows(const struct oa_metric_options *o, const double *const *row,
+                               long count, struct oa_arena *scratch)
 {
     const double *x = pair_columns(row, count, scratch);
     struct place *place = oa_arena_take(scratch, (size_t)count * sizeof *place);
@@ -140,10 +146,11 @@ static double spearman_of_rows(const struct oa_metric_options *o, const double *
 }
 
 const struct oa_metric oa_pearson_of_rows = { .name = "pearson", .score_of_rows = pearson_of_rows };
-const struct oa_metric oa_spearman_of_rows = { .name = "spearman", .score_of_rows = spearman_of_rows };
+const struct oa_metric oa_spearman_of_rows = { .name = "spearman",
+                                               .score_of_rows = spearman_of_rows };
 
-enum oa_error oa_number_statistics(oa_context *c, const struct oa_metric *m, const double *x, const double *y, long n,
-                                   struct oa_statistics *out)
+enum oa_error oa_number_statistics(oa_context *c, const struct oa_metric *m, const double *x,
+                                   const double *y, long n, struct oa_statistics *out)
 {
     *out = (struct oa_statistics){ .metric = m, .count = n, .numbers = 2 };
     OA_TRY(check_count(c, n));

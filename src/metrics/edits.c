@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Edits of TER: insertions, deletions, substitutions, and shifts of a run of words, each of which costs one. Shifts are
- * sought greedily with Tercom's limits, as sacreBLEU's lib_ter.py: every choice that it makes is made here in the same
- * order, since the count depends on it. The distance is computed in a band around the diagonal.
+ * Edits of TER: insertions, deletions, substitutions, and shifts of a run of words, each of which
+ * costs one. Shifts are sought greedily with Tercom's limits, as sacreBLEU's lib_ter.py: every
+ * choice that it makes is made here in the same order, since the count depends on it. The distance
+ * is computed in a band around the diagonal.
  */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>
 
-enum { LONGEST_SHIFT = 10, FARTHEST_SHIFT = 50, BEAM = 25, MOST_CANDIDATES = 1000, INFINITE = 1 << 29 };
+enum {
+    LONGEST_SHIFT = 10,
+    FARTHEST_SHIFT = 50,
+    BEAM = 25,
+    MOST_CANDIDATES = 1000,
+    INFINITE = 1 << 29
+};
 enum operation { NONE, KEEP, SUBSTITUTE, INSERT, DELETE };
 
 /* One row of the matrix of distances: columns first … last-1 of 0 … reference words. */
@@ -26,13 +33,15 @@ struct search {
     struct row *row; /* [hypothesis_length + 1]: distances of what `words` begins with */
     struct row trial[2];
     int32_t *shifted; /* words after a shift that is tried */
-    /* the alignment: for each word of the reference the last word of the hypothesis at or before it, -1 = none; sums of
-     * the words before a place that are wrong on each side */
+    /* the alignment: for each word of the reference the last word of the hypothesis at or before
+     * it, -1 = none; sums of the words before a place that are wrong on each side */
     long *aligned, *wrong_reference, *wrong_hypothesis;
     long candidates;
 };
 
-/* ---- the matrix -------------------------------------------------------------------------------------------------- */
+/* ---- the matrix
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* The columns of a row that are looked at. */
 static void band(const struct search *s, long i, long *first, long *last)
@@ -58,7 +67,8 @@ static void offer(struct row *r, long j, int32_t cost, enum operation operation)
 }
 
 /* Row `now` of a hypothesis whose i-th word is `word`; of equal costs the first offer stays. */
-static void fill_row(const struct search *s, long i, int32_t word, const struct row *before, struct row *now)
+static void fill_row(const struct search *s, long i, int32_t word, const struct row *before,
+                     struct row *now)
 {
     band(s, i, &now->first, &now->last);
     for (long j = now->first; j < now->last; j++) {
@@ -97,7 +107,9 @@ static long distance_shifted(struct search *s, long from)
     return cost_at(before, s->reference_length);
 }
 
-/* ---- the alignment ----------------------------------------------------------------------------------------------- */
+/* ---- the alignment
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static enum operation operation_at(const struct row *r, long j)
 {
@@ -126,7 +138,9 @@ static void align(struct search *s)
         s->wrong_reference[j] += s->wrong_reference[j - 1];
 }
 
-/* ---- shifts ------------------------------------------------------------------------------------------------------ */
+/* ---- shifts
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 struct shift {
     long gain, length, start, target;
@@ -146,14 +160,19 @@ static bool is_better(const struct shift *a, const struct shift *b)
 
 static int32_t *append(int32_t *out, const int32_t *words, long first, long last)
 {
-    return last > first ? (int32_t *)mempcpy(out, words + first, (size_t)(last - first) * sizeof *out) : out;
+    return last > first
+               ? (int32_t *)mempcpy(out, words + first, (size_t)(last - first) * sizeof *out)
+               : out;
 }
 
-/* The words with the run of a shift moved to its target, into `out`; the first place that may differ. */
+/* The words with the run of a shift moved to its target, into `out`; the first place that may
+ * differ. */
 static long move_run(const struct search *s, const struct shift *m, int32_t *out)
 {
     long end = m->start + m->length, n = s->hypothesis_length;
-    long target = m->target > end ? m->target : m->target + m->length; /* within the run: after what follows it */
+    long target = m->target > end
+                      ? m->target
+                      : m->target + m->length; /* within the run: after what follows it */
     if (m->target < m->start) {
         out = append(out, s->words, 0, m->target);
         out = append(out, s->words, m->start, end);
@@ -191,7 +210,8 @@ static void try_targets(struct search *s, long start, long there, long length, s
     }
 }
 
-/* A shift is worth a look where something is wrong on both sides, and where it would not go to where it is. */
+/* A shift is worth a look where something is wrong on both sides, and where it would not go to
+ * where it is. */
 static bool worth_trying(const struct search *s, long start, long there, long length)
 {
     if (s->wrong_hypothesis[start + length] == s->wrong_hypothesis[start] ||
@@ -200,7 +220,8 @@ static bool worth_trying(const struct search *s, long start, long there, long le
     return s->aligned[there] < start || s->aligned[there] >= start + length;
 }
 
-/* Runs of words from `start` on that are in the reference at `there`. False when enough was tried. */
+/* Runs of words from `start` on that are in the reference at `there`. False when enough was tried.
+ */
 static bool try_runs(struct search *s, long start, long there, struct shift *best)
 {
     for (long length = 1; length <= LONGEST_SHIFT; length++) {
@@ -222,14 +243,17 @@ static struct shift best_shift(struct search *s)
     align(s);
     for (long start = 0; start < s->hypothesis_length; start++) {
         long first = start > FARTHEST_SHIFT ? start - FARTHEST_SHIFT : 0;
-        for (long there = first; there < s->reference_length && there <= start + FARTHEST_SHIFT; there++)
+        for (long there = first; there < s->reference_length && there <= start + FARTHEST_SHIFT;
+             there++)
             if (!try_runs(s, start, there, &best))
                 return best;
     }
     return best;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static bool row_begin(struct oa_arena *a, long width, struct row *r)
 {
@@ -261,13 +285,15 @@ static bool rows_begin(struct oa_arena *a, struct search *s)
 
 static bool begin(struct oa_arena *a, struct search *s, const int32_t *words)
 {
-    size_t hypothesis = (size_t)s->hypothesis_length + 1, reference = (size_t)s->reference_length + 1;
+    size_t hypothesis = (size_t)s->hypothesis_length + 1,
+           reference = (size_t)s->reference_length + 1;
     s->words = oa_arena_take(a, hypothesis * sizeof *s->words);
     s->shifted = oa_arena_take(a, hypothesis * sizeof *s->shifted);
     s->aligned = oa_arena_take(a, reference * sizeof *s->aligned);
     s->wrong_reference = oa_arena_take(a, reference * sizeof *s->wrong_reference);
     s->wrong_hypothesis = oa_arena_take(a, hypothesis * sizeof *s->wrong_hypothesis);
-    if (!s->words || !s->shifted || !s->aligned || !s->wrong_reference || !s->wrong_hypothesis || !rows_begin(a, s))
+    if (!s->words || !s->shifted || !s->aligned || !s->wrong_reference || !s->wrong_hypothesis ||
+        !rows_begin(a, s))
         return false;
     s->wrong_reference[0] = s->wrong_hypothesis[0] = 0;
     memcpy(s->words, words, (hypothesis - 1) * sizeof *words);

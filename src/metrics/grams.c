@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * n-grams of several texts, order by order: an n-gram is the number of its first n-1 units and its last one, so that
- * each order costs one look into a table a place, whatever the units are.
+ * n-grams of several texts, order by order: an n-gram is the number of its first n-1 units and its
+ * last one, so that each order costs one look into a table a place, whatever the units are.
  */
 #include "metrics/metrics_parts.h"
 

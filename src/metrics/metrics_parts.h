@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of this folder share. Memory of a segment comes from an arena; NULL and false mean that there was
- * none, which the arena's context knows.
+ * What the files of this folder share. Memory of a segment comes from an arena; NULL and false mean
+ * that there was none, which the arena's context knows.
  */
 #ifndef ORTHANT_METRICS_PARTS_H
 #define ORTHANT_METRICS_PARTS_H
@@ -14,9 +14,10 @@
 
 /* ---- python_text.c: text as Python's str sees it ---- */
 
-bool oa_python_space(uint32_t code);                                /* str.isspace */
-struct oa_line oa_python_rstrip(struct oa_line text);               /* str.rstrip() */
-struct oa_line oa_next_point(struct oa_line *rest, uint32_t *code); /* one code point; length 0 at the end */
+bool oa_python_space(uint32_t code);                  /* str.isspace */
+struct oa_line oa_python_rstrip(struct oa_line text); /* str.rstrip() */
+struct oa_line oa_next_point(struct oa_line *rest,
+                             uint32_t *code); /* one code point; length 0 at the end */
 /* str.lower(), final sigma included; s is NULL without memory. */
 struct oa_line oa_python_lower(struct oa_arena *a, struct oa_line text);
 
@@ -39,8 +40,10 @@ bool oa_unescape(struct oa_arena *a, struct oa_line *text);
 /* Every `from` replaced; `to` is not longer. */
 bool oa_replace(struct oa_arena *a, struct oa_line *text, const char *from, const char *to);
 
-bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out);
-bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out);
+bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                   struct oa_words *out);
+bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                  struct oa_words *out);
 /* Porter's stem of a word of lower-case letters and digits, in place; the new length (porter.c). */
 size_t oa_porter_stem(char *word, size_t length);
 
@@ -53,7 +56,8 @@ struct oa_ids_of {
     long *length;
     int32_t distinct;
 };
-bool oa_number_words(struct oa_arena *a, const struct oa_words *text, int texts, struct oa_ids_of *out);
+bool oa_number_words(struct oa_arena *a, const struct oa_words *text, int texts,
+                     struct oa_ids_of *out);
 /* Pairs of numbers to numbers from 0 on, in a table with room for `most`. */
 struct oa_pairs {
     uint64_t *key;
@@ -76,9 +80,11 @@ struct oa_grams {
     int32_t distinct;
     size_t mark;
 };
-bool oa_grams_begin(struct oa_arena *a, const struct oa_ids_of *text, struct oa_grams *out); /* order 0 */
-bool oa_grams_longer(struct oa_grams *g);                                                    /* the next order */
-/* n-grams of text 0 that are also in texts first … last-1, each as often as in the one of these that has most of it. */
+bool oa_grams_begin(struct oa_arena *a, const struct oa_ids_of *text,
+                    struct oa_grams *out); /* order 0 */
+bool oa_grams_longer(struct oa_grams *g);  /* the next order */
+/* n-grams of text 0 that are also in texts first … last-1, each as often as in the one of these
+ * that has most of it. */
 long oa_grams_shared(const struct oa_grams *g, int first, int last);
 
 /* ---- edits.c, subsequence.c ---- */
@@ -88,7 +94,8 @@ bool oa_ter_edits(struct oa_arena *a, const struct oa_ids_of *ids, int r, long *
 /* Length of the longest common subsequence of the texts 0 and 1. */
 bool oa_longest_shared(struct oa_arena *a, const struct oa_ids_of *ids, long *length);
 /* Marks [length of the reference] the places of one with another text. */
-bool oa_mark_shared(struct oa_arena *a, const struct oa_ids_of *ids, int reference, int hypothesis, bool *marked);
+bool oa_mark_shared(struct oa_arena *a, const struct oa_ids_of *ids, int reference, int hypothesis,
+                    bool *marked);
 
 /* segments.c: what statistics of a metric that is of rows still lack, `whole`. */
 enum oa_error oa_statistics_of_rows(oa_context *c, struct oa_statistics *s);
@@ -104,8 +111,9 @@ struct oa_numpy_random {
     int bits_left;
 };
 void oa_numpy_seed(struct oa_numpy_random *r, uint64_t seed);
-uint32_t oa_numpy_below(struct oa_numpy_random *r, uint32_t n); /* as choice(n) does; n at least 1 */
-bool oa_numpy_bit(struct oa_numpy_random *r);                   /* as integers(2, dtype=bool) does */
+uint32_t oa_numpy_below(struct oa_numpy_random *r,
+                        uint32_t n);          /* as choice(n) does; n at least 1 */
+bool oa_numpy_bit(struct oa_numpy_random *r); /* as integers(2, dtype=bool) does */
 /* numpy_sums.c: sum of a contiguous array; single: of floats in float. */
 double oa_numpy_mean(const double *x, long n, bool single);
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generator of numpy.random.default_rng, because sacreBLEU's intervals and p-values hang on it: PCG64 (O'Neill,
- * HMC-CS-2014-0905, XSL-RR of 128 bits) seeded by SeedSequence; whole numbers below a bound after Lemire (ACM TOMACS
- * 2019) from halves of its 64 bits; bits one by one from such halves.
+ * The generator of numpy.random.default_rng, because sacreBLEU's intervals and p-values hang on it:
+ * PCG64 (O'Neill, HMC-CS-2014-0905, XSL-RR of 128 bits) seeded by SeedSequence; whole numbers below
+ * a bound after Lemire (ACM TOMACS 2019) from halves of its 64 bits; bits one by one from such
+ * halves.
  */
 #include "metrics/metrics_parts.h"
 
 __extension__ typedef unsigned __int128 wide;
 
-/* ---- SeedSequence ------------------------------------------------------------------------------------------------ */
+/* ---- SeedSequence
+ * ------------------------------------------------------------------------------------------------
+ */
 
 enum { POOL = 4 };
 
@@ -50,7 +53,9 @@ static void draw_words(const uint32_t pool[POOL], uint64_t out[4])
     }
 }
 
-/* ---- PCG64 ------------------------------------------------------------------------------------------------------- */
+/* ---- PCG64
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static wide joined(const uint64_t x[2])
 {
@@ -72,7 +77,8 @@ void oa_numpy_seed(struct oa_numpy_random *r, uint64_t seed)
     fill_pool(seed, pool);
     draw_words(pool, word);
     wide increment = joined(word + 2) << 1 | 1;
-    *r = (struct oa_numpy_random){ .increment = { (uint64_t)(increment >> 64), (uint64_t)increment } };
+    *r = (struct oa_numpy_random){ .increment = { (uint64_t)(increment >> 64),
+                                                  (uint64_t)increment } };
     step(r);
     wide state = joined(r->state) + joined(word);
     r->state[0] = (uint64_t)(state >> 64);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Porter's stemmer (Program 14.3, 1980) with the changes of NLTK's default mode, NLTK_EXTENSIONS, which is what
- * rouge-score uses. Words are lower-case ASCII letters and digits; digits count as consonants.
+ * Porter's stemmer (Program 14.3, 1980) with the changes of NLTK's default mode, NLTK_EXTENSIONS,
+ * which is what rouge-score uses. Words are lower-case ASCII letters and digits; digits count as
+ * consonants.
  */
 #include "metrics/metrics_parts.h"
 
@@ -11,7 +12,8 @@ struct word {
     size_t n;
 };
 
-/* ---- vowels and consonants --------------------------------------------------------------------------------------- */
+/* ---- vowels and consonants
+ * --------------------------------------------------------------------------------------- */
 
 static bool is_vowel(char c)
 {
@@ -61,11 +63,13 @@ static bool ends_cvc(const char *s, size_t n)
 {
     if (n == 2)
         return !is_consonant(s, 0) && is_consonant(s, 1);
-    return n >= 3 && is_consonant(s, n - 3) && !is_consonant(s, n - 2) && is_consonant(s, n - 1) && s[n - 1] != 'w' &&
-           s[n - 1] != 'x' && s[n - 1] != 'y';
+    return n >= 3 && is_consonant(s, n - 3) && !is_consonant(s, n - 2) && is_consonant(s, n - 1) &&
+           s[n - 1] != 'w' && s[n - 1] != 'x' && s[n - 1] != 'y';
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------- */
+/* ---- rules
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static bool ends(struct word w, const char *suffix)
 {
@@ -85,7 +89,8 @@ struct rule {
     const char *suffix, *by;
 };
 
-/* The first rule whose suffix is there counts, if what stays without it has a measure above `more`. */
+/* The first rule whose suffix is there counts, if what stays without it has a measure above `more`.
+ */
 static struct word apply(struct word w, const struct rule *rules, int more)
 {
     for (const struct rule *r = rules; r->suffix; r++) {
@@ -96,7 +101,9 @@ static struct word apply(struct word w, const struct rule *rules, int more)
     return w;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------- */
+/* ---- steps
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static struct word step_1a(struct word w)
 {
@@ -144,10 +151,11 @@ static struct word step_1c(struct word w)
 static struct word step_2(struct word w)
 {
     static const struct rule rules[] = {
-        { "ational", "ate" }, { "tional", "tion" }, { "enci", "ence" }, { "anci", "ance" }, { "izer", "ize" },
-        { "bli", "ble" },     { "alli", "al" },     { "entli", "ent" }, { "eli", "e" },     { "ousli", "ous" },
-        { "ization", "ize" }, { "ation", "ate" },   { "ator", "ate" },  { "alism", "al" },  { "iveness", "ive" },
-        { "fulness", "ful" }, { "ousness", "ous" }, { "aliti", "al" },  { "iviti", "ive" }, { "biliti", "ble" },
+        { "ational", "ate" }, { "tional", "tion" }, { "enci", "ence" },   { "anci", "ance" },
+        { "izer", "ize" },    { "bli", "ble" },     { "alli", "al" },     { "entli", "ent" },
+        { "eli", "e" },       { "ousli", "ous" },   { "ization", "ize" }, { "ation", "ate" },
+        { "ator", "ate" },    { "alism", "al" },    { "iveness", "ive" }, { "fulness", "ful" },
+        { "ousness", "ous" }, { "aliti", "al" },    { "iviti", "ive" },   { "biliti", "ble" },
         { "fulli", "ful" },   { NULL, NULL },
     };
     while (ends(w, "alli") && measure(w.s, w.n - 4) > 0)
@@ -169,9 +177,10 @@ static struct word step_3(struct word w)
 static struct word step_4(struct word w)
 {
     static const struct rule rules[] = {
-        { "al", "" },  { "ance", "" },  { "ence", "" }, { "er", "" },  { "ic", "" },   { "able", "" }, { "ible", "" },
-        { "ant", "" }, { "ement", "" }, { "ment", "" }, { "ent", "" }, { "ou", "" },   { "ism", "" },  { "ate", "" },
-        { "iti", "" }, { "ous", "" },   { "ive", "" },  { "ize", "" }, { NULL, NULL },
+        { "al", "" },   { "ance", "" }, { "ence", "" }, { "er", "" },    { "ic", "" },
+        { "able", "" }, { "ible", "" }, { "ant", "" },  { "ement", "" }, { "ment", "" },
+        { "ent", "" },  { "ou", "" },   { "ism", "" },  { "ate", "" },   { "iti", "" },
+        { "ous", "" },  { "ive", "" },  { "ize", "" },  { NULL, NULL },
     };
     if (ends(w, "ion")) {
         bool after = w.n > 3 && (w.s[w.n - 4] == 's' || w.s[w.n - 4] == 't');
@@ -192,15 +201,28 @@ static struct word step_5(struct word w)
     return w;
 }
 
-/* ---- irregular words --------------------------------------------------------------------------------------------- */
+/* ---- irregular words
+ * --------------------------------------------------------------------------------------------- */
 
 static bool irregular(struct word *w)
 {
     static const struct rule words[] = {
-        { "skies", "sky" },      { "sky", "sky" },         { "dying", "die" },        { "lying", "lie" },
-        { "tying", "tie" },      { "news", "news" },       { "innings", "inning" },   { "inning", "inning" },
-        { "outings", "outing" }, { "outing", "outing" },   { "cannings", "canning" }, { "canning", "canning" },
-        { "howe", "howe" },      { "proceed", "proceed" }, { "exceed", "exceed" },    { "succeed", "succeed" },
+        { "skies", "sky" },
+        { "sky", "sky" },
+        { "dying", "die" },
+        { "lying", "lie" },
+        { "tying", "tie" },
+        { "news", "news" },
+        { "innings", "inning" },
+        { "inning", "inning" },
+        { "outings", "outing" },
+        { "outing", "outing" },
+        { "cannings", "canning" },
+        { "canning", "canning" },
+        { "howe", "howe" },
+        { "proceed", "proceed" },
+        { "exceed", "exceed" },
+        { "succeed", "succeed" },
         { NULL, NULL },
     };
     for (const struct rule *r = words; r->suffix; r++)

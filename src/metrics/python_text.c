@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text as Python's str sees it: white space, splitting, lower case. The packages that are to be equalled are written in
- * Python, and their scores hang on these details.
+ * Text as Python's str sees it: white space, splitting, lower case. The packages that are to be
+ * equalled are written in Python, and their scores hang on these details.
  */
 #include "data/data.h"
 #include "metrics/metrics_parts.h"
 
 #include <utf8proc.h>
 
-/* ---- white space --------------------------------------------------------------------------------------------- */
+/* ---- white space
+ * --------------------------------------------------------------------------------------------- */
 
 bool oa_python_space(uint32_t code)
 {
     if (code < 0x80)
         return code == 0x20 || (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x1f);
-    return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
-           code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+    return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+           code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
 struct oa_line oa_next_point(struct oa_line *rest, uint32_t *code)
@@ -86,7 +87,8 @@ bool oa_python_split(struct oa_arena *a, struct oa_line text, struct oa_words *o
     return true;
 }
 
-/* ---- lower case ---------------------------------------------------------------------------------------------- */
+/* ---- lower case
+ * ---------------------------------------------------------------------------------------------- */
 
 struct range {
     uint32_t first, last;
@@ -166,7 +168,8 @@ static bool cased_before(struct oa_line text)
 /* A capital sigma at the end of a word; `rest` is what comes after it. */
 static bool is_final(struct oa_line text, struct oa_line rest)
 {
-    return cased_before((struct oa_line){ text.s, text.length - rest.length - 2 }) && !cased_follows(rest);
+    return cased_before((struct oa_line){ text.s, text.length - rest.length - 2 }) &&
+           !cased_follows(rest);
 }
 
 static char *put(char *out, uint32_t code)

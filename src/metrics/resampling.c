@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intervals and tests by resampling, digit for digit those of sacreBLEU 2.6.0 with NumPy 2: the same draws in the same
- * order, and sums and scores in float where its arrays are. Draws come one after another from one stream; what is made
- * of them is spread over the threads.
+ * Intervals and tests by resampling, digit for digit those of sacreBLEU 2.6.0 with NumPy 2: the
+ * same draws in the same order, and sums and scores in float where its arrays are. Draws come one
+ * after another from one stream; what is made of them is spread over the threads.
  */
 #include "metrics/metrics_parts.h"
 
@@ -16,8 +16,9 @@ enum {
     KINDS = 3
 };
 
-/* Resamples of several systems; score [systems][samples]: of the bootstrap as sacreBLEU rounds them, room for
- * differences, and in double; of exchanges those of the baseline's side, and of the system's side. */
+/* Resamples of several systems; score [systems][samples]: of the bootstrap as sacreBLEU rounds
+ * them, room for differences, and in double; of exchanges those of the baseline's side, and of the
+ * system's side. */
 struct resampling {
     oa_context *context;
     const struct oa_statistics *system;
@@ -32,7 +33,9 @@ static double *scores_of(const struct resampling *r, int kind, int system)
     return r->score[kind] + system * r->samples;
 }
 
-/* ---- bootstrap --------------------------------------------------------------------------------------------------- */
+/* ---- bootstrap
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void add_row(const struct oa_statistics *s, uint32_t i, bool single, double *sum)
 {
@@ -41,9 +44,10 @@ static void add_row(const struct oa_statistics *s, uint32_t i, bool single, doub
         sum[k] = oa_rounded(sum[k] + oa_rounded(row[k], single), single);
 }
 
-/* Of a metric that is of rows: those that were drawn, or where `other` is there those with a 1 of s and the others. */
-static double score_of_rows(const struct oa_statistics *s, const struct oa_statistics *other, const uint32_t *draw,
-                            struct oa_arena *scratch)
+/* Of a metric that is of rows: those that were drawn, or where `other` is there those with a 1 of s
+ * and the others. */
+static double score_of_rows(const struct oa_statistics *s, const struct oa_statistics *other,
+                            const uint32_t *draw, struct oa_arena *scratch)
 {
     size_t mark = oa_arena_mark(scratch);
     const double **row = oa_arena_take(scratch, (size_t)s->count * sizeof *row);
@@ -56,8 +60,8 @@ static double score_of_rows(const struct oa_statistics *s, const struct oa_stati
     return score;
 }
 
-static void bootstrap_scores(const struct oa_statistics *s, const uint32_t *draw, struct oa_arena *scratch,
-                             double *rounded, double *exact)
+static void bootstrap_scores(const struct oa_statistics *s, const uint32_t *draw,
+                             struct oa_arena *scratch, double *rounded, double *exact)
 {
     double sum[2][OA_MOST_STATISTICS] = { { 0 } };
     bool single = s->metric->resampled != OA_RESAMPLED_DOUBLE;
@@ -88,11 +92,13 @@ static void draw_segments(struct oa_numpy_random *random, uint32_t *draw, long s
         draw[i] = oa_numpy_below(random, (uint32_t)segments);
 }
 
-/* ---- changing sides ---------------------------------------------------------------------------------------------- */
+/* ---- changing sides
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Scores of both sides when segments with a 0 are exchanged between the baseline and the system. */
-static void exchanged_scores(const struct oa_statistics *baseline, const struct oa_statistics *system,
-                             const uint32_t *draw, struct oa_arena *scratch, double *a, double *b)
+static void exchanged_scores(const struct oa_statistics *baseline,
+                             const struct oa_statistics *system, const uint32_t *draw,
+                             struct oa_arena *scratch, double *a, double *b)
 {
     double sum[2][2][OA_MOST_STATISTICS] = { { { 0 } } }; /* [system][draw] */
     if (system->metric->score_of_rows) {
@@ -118,7 +124,8 @@ static void exchange_one(void *argument, long item, const struct oa_worker *work
     struct resampling *r = argument;
     const uint32_t *draw = r->draw + item * r->system->count;
     for (int k = 1; k < r->systems; k++)
-        exchanged_scores(&r->system[0], &r->system[k], draw, worker->scratch, &scores_of(r, 0, k)[r->first + item],
+        exchanged_scores(&r->system[0], &r->system[k], draw, worker->scratch,
+                         &scores_of(r, 0, k)[r->first + item],
                          &scores_of(r, 1, k)[r->first + item]);
 }
 
@@ -128,7 +135,9 @@ static void draw_sides(struct oa_numpy_random *random, uint32_t *draw, long segm
         draw[i] = oa_numpy_bit(random);
 }
 
-/* ---- all resamples ----------------------------------------------------------------------------------------------- */
+/* ---- all resamples
+ * -----------------------------------------------------------------------------------------------
+ */
 
 typedef void draw_some(struct oa_numpy_random *random, uint32_t *draw, long segments, long count);
 
@@ -143,14 +152,17 @@ static enum oa_error resampling_begin(struct resampling *r)
 {
     const struct oa_statistics *s = r->system;
     if (r->samples < 1)
-        return oa_fail(r->context, OA_ARGUMENT, "%ld resamples are asked for; give 1 at least", r->samples);
+        return oa_fail(r->context, OA_ARGUMENT, "%ld resamples are asked for; give 1 at least",
+                       r->samples);
     for (int k = 1; k < r->systems; k++)
         if (s[k].count != s->count || s[k].metric != s->metric)
-            return oa_fail(r->context, OA_SHAPE, "systems that are compared have %ld and %ld segments", s->count,
+            return oa_fail(r->context, OA_SHAPE,
+                           "systems that are compared have %ld and %ld segments", s->count,
                            s[k].count);
     r->draw = oa_alloc(r->context, (size_t)DRAWN * (size_t)s->count * sizeof *r->draw);
     for (int kind = 0; kind < KINDS; kind++)
-        r->score[kind] = oa_alloc(r->context, (size_t)r->systems * (size_t)r->samples * sizeof **r->score);
+        r->score[kind] =
+            oa_alloc(r->context, (size_t)r->systems * (size_t)r->samples * sizeof **r->score);
     return r->draw && r->score[0] && r->score[1] && r->score[2] ? OA_OK : OA_NO_MEMORY;
 }
 
@@ -162,7 +174,8 @@ static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *dr
     for (r->first = 0; r->first < r->samples; r->first += DRAWN) {
         long count = r->samples - r->first < DRAWN ? r->samples - r->first : DRAWN;
         if (oa_stop_requested(r->context))
-            return oa_fail(r->context, OA_INTERRUPTED, "stopped by signal %d after %ld of %ld resamples",
+            return oa_fail(r->context, OA_INTERRUPTED,
+                           "stopped by signal %d after %ld of %ld resamples",
                            oa_stop_requested(r->context), r->first, r->samples);
         draw(&random, r->draw, r->system->count, count);
         oa_parallel(r->context, count, task, r);
@@ -170,7 +183,9 @@ static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *dr
     return oa_status(r->context);
 }
 
-/* ---- what they say ----------------------------------------------------------------------------------------------- */
+/* ---- what they say
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int ascending(const void *a, const void *b)
 {
@@ -183,7 +198,8 @@ static bool in_floats(const struct oa_statistics *s)
     return s->metric->resampled == OA_RESAMPLED_FLOAT;
 }
 
-/* Sorts the scores; half of what lies between the 2.5th and the 97.5th per cent of them; NaN: one is not defined. */
+/* Sorts the scores; half of what lies between the 2.5th and the 97.5th per cent of them; NaN: one
+ * is not defined. */
 static double half_interval(double *score, long n, bool single)
 {
     for (long i = 0; i < n; i++)
@@ -205,9 +221,12 @@ static double exact_mean(const double *x, long n, bool single)
     return oa_rounded((sum + lost) / (double)n, single);
 }
 
-/* ---- p ----------------------------------------------------------------------------------------------------------- */
+/* ---- p
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-/* sacreBLEU's: share of differences above the one that was seen, ties left out; 1 is added so that no p is 0. */
+/* sacreBLEU's: share of differences above the one that was seen, ties left out; 1 is added so that
+ * no p is 0. */
 static double strict_p(const double *difference, long n, double seen)
 {
     long above = 0;
@@ -216,7 +235,8 @@ static double strict_p(const double *difference, long n, double seen)
     return (double)(above + 1) / (double)(n + 1);
 }
 
-/* The difference of two systems from which on another one counts as at least as large: both may be rounded. */
+/* The difference of two systems from which on another one counts as at least as large: both may be
+ * rounded. */
 static double least_tie(const struct oa_statistics *a, const struct oa_statistics *b)
 {
     double x = oa_statistics_score(a), y = oa_statistics_score(b);
@@ -233,7 +253,8 @@ static double tied_p(const double *difference, long n, double least)
 }
 
 /* Segments whose statistics are not the same in both: how many; the first MOST_EXACT of them. */
-static long unlike_segments(const struct oa_statistics *a, const struct oa_statistics *b, long unlike[MOST_EXACT])
+static long unlike_segments(const struct oa_statistics *a, const struct oa_statistics *b,
+                            long unlike[MOST_EXACT])
 {
     long count = 0;
     size_t bytes = (size_t)a->numbers * sizeof *a->row;
@@ -246,7 +267,8 @@ static long unlike_segments(const struct oa_statistics *a, const struct oa_stati
     return count;
 }
 
-/* All exchanges of the unlike segments, but for those whose sides are a mirror of another's: the first one stays. */
+/* All exchanges of the unlike segments, but for those whose sides are a mirror of another's: the
+ * first one stays. */
 struct all_exchanges {
     const struct oa_statistics *baseline, *system;
     long unlike[MOST_EXACT], count;
@@ -265,10 +287,12 @@ static double summed_difference(const struct all_exchanges *e, unsigned long exc
         add_row(a, (uint32_t)e->unlike[i], false, sum[exchange >> i & 1]);
         add_row(b, (uint32_t)e->unlike[i], false, sum[!(exchange >> i & 1)]);
     }
-    return fabs(a->metric->score(a->options, sum[0], false) - a->metric->score(a->options, sum[1], false));
+    return fabs(a->metric->score(a->options, sum[0], false) -
+                a->metric->score(a->options, sum[1], false));
 }
 
-static double rows_difference(const struct all_exchanges *e, unsigned long exchange, struct oa_arena *scratch)
+static double rows_difference(const struct all_exchanges *e, unsigned long exchange,
+                              struct oa_arena *scratch)
 {
     size_t mark = oa_arena_mark(scratch);
     uint32_t *own = oa_arena_take(scratch, (size_t)e->baseline->count * sizeof *own);
@@ -288,7 +312,8 @@ static void try_exchanges(void *argument, long part, const struct oa_worker *wor
     struct all_exchanges *e = argument;
     bool rows = e->baseline->metric->score_of_rows != NULL;
     for (unsigned long x = (unsigned long)part; x < e->exchanges; x += PARTS)
-        e->below[part] += (rows ? rows_difference(e, x, worker->scratch) : summed_difference(e, x)) < e->least;
+        e->below[part] +=
+            (rows ? rows_difference(e, x, worker->scratch) : summed_difference(e, x)) < e->least;
 }
 
 static double exact_p(oa_context *c, struct all_exchanges *e)
@@ -307,17 +332,20 @@ static double exact_p(oa_context *c, struct all_exchanges *e)
     return (double)(e->exchanges - below) / (double)e->exchanges;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_resample plain(const struct oa_statistics *s)
 {
     double none = (double)NAN;
-    return (
-        struct oa_resample){ .score = oa_statistics_score(s), .mean = none, .half = none, .p = none, .strict_p = none };
+    return (struct oa_resample){
+        .score = oa_statistics_score(s), .mean = none, .half = none, .p = none, .strict_p = none
+    };
 }
 
-enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long samples, uint64_t seed,
-                           struct oa_resample *out)
+enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long samples,
+                           uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = s, .systems = 1, .samples = samples };
     *out = plain(s);
@@ -330,7 +358,8 @@ enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long sa
     return e;
 }
 
-/* sacreBLEU's p of system k: how often the size of the difference to the baseline is above its mean by more than it. */
+/* sacreBLEU's p of system k: how often the size of the difference to the baseline is above its mean
+ * by more than it. */
 static double strict_bootstrap_p(const struct resampling *r, int k, double seen)
 {
     bool single = in_floats(r->system);
@@ -344,8 +373,8 @@ static double strict_bootstrap_p(const struct resampling *r, int k, double seen)
     return strict_p(difference, r->samples, oa_rounded(seen, single));
 }
 
-/* By the shift of the distribution (Noreen, 1989): how far the difference strays from the one that was seen, either
- * way.
+/* By the shift of the distribution (Noreen, 1989): how far the difference strays from the one that
+ * was seen, either way.
  */
 static double shifted_bootstrap_p(const struct resampling *r, int k, double seen)
 {
@@ -360,15 +389,16 @@ static void bootstrap_test(const struct resampling *r, int k, struct oa_resample
 {
     long unlike[MOST_EXACT];
     double seen = out->score - oa_statistics_score(&r->system[0]);
-    out->p = out->strict_p = isnan(seen) ? (double)NAN : 1; /* where a score is not defined no difference is */
+    out->p = out->strict_p =
+        isnan(seen) ? (double)NAN : 1; /* where a score is not defined no difference is */
     if (isnan(seen) || unlike_segments(&r->system[0], &r->system[k], unlike) == 0)
         return;
     out->strict_p = strict_bootstrap_p(r, k, fabs(seen));
     out->p = shifted_bootstrap_p(r, k, seen);
 }
 
-enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *system, int count, long samples,
-                                  uint64_t seed, struct oa_resample *out)
+enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *system, int count,
+                                  long samples, uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = system, .systems = count, .samples = samples };
     enum oa_error e = resample(&r, seed, draw_segments, bootstrap_one);
@@ -401,8 +431,8 @@ static void exchange_test(const struct resampling *r, int k, struct oa_resample 
     out->p = e.count <= MOST_EXACT ? exact_p(r->context, &e) : tied_p(a, r->samples, e.least);
 }
 
-enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics *system, int count, long trials,
-                                      uint64_t seed, struct oa_resample *out)
+enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics *system, int count,
+                                      long trials, uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = system, .systems = count, .samples = trials };
     enum oa_error e = resample(&r, seed, draw_sides, exchange_one);

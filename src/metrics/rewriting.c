@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Substitutions over a text, and the ones for Western punctuation that mteval-v13a and Tercom share. A regular
- * expression of the original is one pass: it goes from left to right, and what it has matched it does not look at
- * again. All of them look for ASCII alone, and what is beside it may be any byte, so they work on the bytes of UTF-8.
+ * Substitutions over a text, and the ones for Western punctuation that mteval-v13a and Tercom
+ * share. A regular expression of the original is one pass: it goes from left to right, and what it
+ * has matched it does not look at again. All of them look for ASCII alone, and what is beside it
+ * may be any byte, so they work on the bytes of UTF-8.
  */
 #include "metrics/metrics_parts.h"
 
@@ -16,7 +17,9 @@ bool oa_rewrite(struct oa_arena *a, struct oa_line *text, int growth, oa_pass *p
     return true;
 }
 
-/* ---- replacing ----------------------------------------------------------------------------------------------- */
+/* ---- replacing
+ * -----------------------------------------------------------------------------------------------
+ */
 
 bool oa_replace(struct oa_arena *a, struct oa_line *text, const char *from, const char *to)
 {
@@ -42,7 +45,8 @@ bool oa_unescape(struct oa_arena *a, struct oa_line *text)
            oa_replace(a, text, "&lt;", "<") && oa_replace(a, text, "&gt;", ">");
 }
 
-/* ---- punctuation --------------------------------------------------------------------------------------------- */
+/* ---- punctuation
+ * --------------------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -57,8 +61,8 @@ static bool is_stop(char c)
 /* [{-~[-` -&(-+:-@/]: ASCII punctuation and the blank, but for ' , - . */
 static bool stands_alone(char c)
 {
-    return (c >= ' ' && c <= '/' && c != '\'' && c != ',' && c != '-' && c != '.') || (c >= ':' && c <= '@') ||
-           (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+    return (c >= ' ' && c <= '/' && c != '\'' && c != ',' && c != '-' && c != '.') ||
+           (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
 static char *alone(char *out, char c)
@@ -140,6 +144,7 @@ bool oa_split_punctuation(struct oa_arena *a, struct oa_line *text, bool possess
     padded.s = out;
     padded.length = (size_t)(punctuation(out, text->s, text->s + text->length) - out);
     *text = padded;
-    return (!possessives || oa_rewrite(a, text, 2, possessives_apart)) && oa_rewrite(a, text, 2, stop_after_no_digit) &&
+    return (!possessives || oa_rewrite(a, text, 2, possessives_apart)) &&
+           oa_rewrite(a, text, 2, stop_after_no_digit) &&
            oa_rewrite(a, text, 2, stop_before_no_digit) && oa_rewrite(a, text, 2, dash_after_digit);
 }

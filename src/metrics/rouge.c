@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ROUGE (Lin, 2004), as Google's rouge-score 0.1.2: ROUGE-1 and -2 count n-grams, ROUGE-L the longest common
- * subsequence, ROUGE-Lsum the union of those of each sentence of the reference with all of the hypothesis. Of several
- * references the one with the best F counts.
+ * ROUGE (Lin, 2004), as Google's rouge-score 0.1.2: ROUGE-1 and -2 count n-grams, ROUGE-L the
+ * longest common subsequence, ROUGE-Lsum the union of those of each sentence of the reference with
+ * all of the hypothesis. Of several references the one with the best F counts.
  *
  * Statistics of a segment: precision, recall, F, and 1, so that their sums give means.
  */
@@ -31,20 +31,25 @@ void oa_rouge_means(const struct oa_statistics *s, double out[3])
         out[i] = sum[i] / sum[ONE];
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Lower-case ASCII letters and digits; all else is between words. Words of more than three are stemmed if asked for. */
+/* Lower-case ASCII letters and digits; all else is between words. Words of more than three are
+ * stemmed if asked for. */
 static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
                         struct oa_words *out)
 {
     struct oa_line lower = oa_python_lower(a, text);
     char *s = (char *)lower.s; /* in the arena: ours to write to */
-    *out = (struct oa_words){ .word = s ? oa_arena_take(a, (lower.length / 2 + 1) * sizeof *out->word) : NULL };
+    *out =
+        (struct oa_words){ .word = s ? oa_arena_take(a, (lower.length / 2 + 1) * sizeof *out->word)
+                                     : NULL };
     if (!out->word)
         return false;
     for (size_t i = 0; i < lower.length;) {
@@ -59,19 +64,22 @@ static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, s
     return true;
 }
 
-/* ---- one reference ----------------------------------------------------------------------------------------------- */
+/* ---- one reference
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void set(double *out, long shared, long found, long expected)
 {
-    double p = found ? (double)shared / (double)found : 0, r = expected ? (double)shared / (double)expected : 0;
+    double p = found ? (double)shared / (double)found : 0,
+           r = expected ? (double)shared / (double)expected : 0;
     out[PRECISION] = p;
     out[RECALL] = r;
     out[F] = p + r > 0 ? 2 * p * r / (p + r) : 0;
     out[ONE] = 1;
 }
 
-static bool by_grams(const struct oa_metric_options *o, struct oa_arena *a, const struct oa_line *pair, int order,
-                     double *out)
+static bool by_grams(const struct oa_metric_options *o, struct oa_arena *a,
+                     const struct oa_line *pair, int order, double *out)
 {
     struct oa_words words[2];
     struct oa_ids_of ids;
@@ -86,17 +94,20 @@ static bool by_grams(const struct oa_metric_options *o, struct oa_arena *a, cons
     return true;
 }
 
-static bool rouge_1(const struct oa_metric_options *o, struct oa_arena *a, const struct oa_line *pair, double *out)
+static bool rouge_1(const struct oa_metric_options *o, struct oa_arena *a,
+                    const struct oa_line *pair, double *out)
 {
     return by_grams(o, a, pair, 1, out);
 }
 
-static bool rouge_2(const struct oa_metric_options *o, struct oa_arena *a, const struct oa_line *pair, double *out)
+static bool rouge_2(const struct oa_metric_options *o, struct oa_arena *a,
+                    const struct oa_line *pair, double *out)
 {
     return by_grams(o, a, pair, 2, out);
 }
 
-static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a, const struct oa_line *pair, double *out)
+static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a,
+                    const struct oa_line *pair, double *out)
 {
     struct oa_words words[2];
     struct oa_ids_of ids;
@@ -108,11 +119,12 @@ static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a, const
     return true;
 }
 
-/* ---- sentence by sentence ---------------------------------------------------------------------------------------- */
+/* ---- sentence by sentence
+ * ---------------------------------------------------------------------------------------- */
 
 /* Words of the sentences of a text; sentences are separated by line ends. */
-static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words **out,
-                      int *count)
+static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                      struct oa_words **out, int *count)
 {
     const char *end = text.s + text.length;
     *count = 1;
@@ -157,12 +169,13 @@ static bool count_words(struct oa_arena *a, struct summaries *s)
     return true;
 }
 
-static bool open_summaries(const struct oa_metric_options *o, struct oa_arena *a, const struct oa_line *pair,
-                           struct summaries *s)
+static bool open_summaries(const struct oa_metric_options *o, struct oa_arena *a,
+                           const struct oa_line *pair, struct summaries *s)
 {
     struct oa_words *hypothesis, *reference;
     int references;
-    if (!sentences(o, a, pair[0], &hypothesis, &s->hypotheses) || !sentences(o, a, pair[1], &reference, &references))
+    if (!sentences(o, a, pair[0], &hypothesis, &s->hypotheses) ||
+        !sentences(o, a, pair[1], &reference, &references))
         return false;
     struct oa_words *all = oa_arena_take(a, (size_t)(s->hypotheses + references) * sizeof *all);
     if (!all)
@@ -172,8 +185,8 @@ static bool open_summaries(const struct oa_metric_options *o, struct oa_arena *a
     return oa_number_words(a, all, s->hypotheses + references, &s->ids) && count_words(a, s);
 }
 
-/* Words of sentence t of the reference that are in the union of its subsequences with the hypothesis's sentences; none
- * counts more often than it occurs on either side. */
+/* Words of sentence t of the reference that are in the union of its subsequences with the
+ * hypothesis's sentences; none counts more often than it occurs on either side. */
 static bool hits_of(struct oa_arena *a, struct summaries *s, int t, long *hits)
 {
     size_t mark = oa_arena_mark(a);
@@ -195,7 +208,8 @@ static bool hits_of(struct oa_arena *a, struct summaries *s, int t, long *hits)
     return true;
 }
 
-static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a, const struct oa_line *pair, double *out)
+static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a,
+                       const struct oa_line *pair, double *out)
 {
     struct summaries s;
     long hits = 0;
@@ -208,10 +222,12 @@ static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a, co
     return true;
 }
 
-/* ---- a segment --------------------------------------------------------------------------------------------------- */
+/* ---- a segment
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-typedef bool one_reference(const struct oa_metric_options *o, struct oa_arena *a, const struct oa_line *pair,
-                           double *out);
+typedef bool one_reference(const struct oa_metric_options *o, struct oa_arena *a,
+                           const struct oa_line *pair, double *out);
 
 /* What stands for line ends becomes one. */
 static bool lines(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line *text)
@@ -219,8 +235,8 @@ static bool lines(const struct oa_metric_options *o, struct oa_arena *a, struct 
     return !o->rouge_newline || oa_replace(a, text, o->rouge_newline, "\n");
 }
 
-static bool best_of(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a,
-                    one_reference *of, double *out)
+static bool best_of(const struct oa_metric_options *o, const struct oa_segment *s,
+                    struct oa_arena *a, one_reference *of, double *out)
 {
     double now[NUMBERS];
     out[F] = -1;
@@ -241,26 +257,26 @@ static void signature(const struct oa_metric_options *o, struct oa_text *out)
     oa_text_printf(out, "tok:rouge-score|stem:%s", o->rouge_stemmer ? "porter" : "no");
 }
 
-static bool rouge_1_segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a,
-                            double *out)
+static bool rouge_1_segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                            struct oa_arena *a, double *out)
 {
     return best_of(o, s, a, rouge_1, out);
 }
 
-static bool rouge_2_segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a,
-                            double *out)
+static bool rouge_2_segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                            struct oa_arena *a, double *out)
 {
     return best_of(o, s, a, rouge_2, out);
 }
 
-static bool rouge_l_segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a,
-                            double *out)
+static bool rouge_l_segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                            struct oa_arena *a, double *out)
 {
     return best_of(o, s, a, rouge_l, out);
 }
 
-static bool rouge_lsum_segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a,
-                               double *out)
+static bool rouge_lsum_segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                               struct oa_arena *a, double *out)
 {
     return best_of(o, s, a, rouge_lsum, out);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metrics of segments: the table of them, their options, and the statistics of all segments of a corpus, a few
- * segments an item, so that the same numbers come of any number of threads.
+ * The metrics of segments: the table of them, their options, and the statistics of all segments of
+ * a corpus, a few segments an item, so that the same numbers come of any number of threads.
  */
 #include "metrics/metrics_parts.h"
 
 enum { SEGMENTS = 16 }; /* an item */
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 const struct oa_metric *oa_metric_find(const char *name)
 {
@@ -20,7 +22,8 @@ const struct oa_metric *oa_metric_find(const char *name)
     return NULL;
 }
 
-void oa_metric_title(const struct oa_metric *m, const struct oa_metric_options *o, struct oa_text *out)
+void oa_metric_title(const struct oa_metric *m, const struct oa_metric_options *o,
+                     struct oa_text *out)
 {
     if (m->heading)
         oa_text_printf(out, "%s", m->heading);
@@ -28,8 +31,8 @@ void oa_metric_title(const struct oa_metric *m, const struct oa_metric_options *
         m->title(o, out);
 }
 
-void oa_metric_signature(const struct oa_metric *m, const struct oa_metric_options *o, int references,
-                         const char *between, struct oa_text *out)
+void oa_metric_signature(const struct oa_metric *m, const struct oa_metric_options *o,
+                         int references, const char *between, struct oa_text *out)
 {
     oa_text_printf(out, "nrefs:%d%s|", references, between);
     m->signature(o, out);
@@ -45,7 +48,8 @@ static enum oa_error check(oa_context *c, const char *what, int value, int low, 
 {
     if (value >= low && value <= high)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "the %s is %d; give a whole number from %d to %d", what, value, low, high);
+    return oa_fail(c, OA_ARGUMENT, "the %s is %d; give a whole number from %d to %d", what, value,
+                   low, high);
 }
 
 enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o)
@@ -55,15 +59,19 @@ enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o)
     OA_TRY(check(c, "longest n-gram of words of chrF", o->chrf_words, 0, OA_MOST_ORDER));
     OA_TRY(check(c, "beta of chrF", o->chrf_beta, 1, 1000));
     if (!(o->bleu_smooth_value >= 0 && o->bleu_smooth_value <= 1e6))
-        return oa_fail(c, OA_ARGUMENT, "the value of BLEU's smoothing is %s; give a number above 0, at most 1e6",
+        return oa_fail(c, OA_ARGUMENT,
+                       "the value of BLEU's smoothing is %s; give a number above 0, at most 1e6",
                        oa_real_text(o->bleu_smooth_value).s);
     if (o->rouge_newline && !*o->rouge_newline)
-        return oa_fail(c, OA_ARGUMENT,
-                       "what stands for a line end in texts for ROUGE is empty; give a text such as <n>");
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "what stands for a line end in texts for ROUGE is empty; give a text such as <n>");
     return OA_OK;
 }
 
-/* ---- statistics -------------------------------------------------------------------------------------------------- */
+/* ---- statistics
+ * --------------------------------------------------------------------------------------------------
+ */
 
 struct work {
     oa_context *context;
@@ -80,7 +88,9 @@ static bool one_segment(const struct work *w, long i, struct oa_arena *a)
         return false;
     for (int r = 0; r < w->references; r++)
         reference[r] = w->reference[r][i];
-    struct oa_segment s = { .hypothesis = w->hypothesis[i], .reference = reference, .references = w->references };
+    struct oa_segment s = { .hypothesis = w->hypothesis[i],
+                            .reference = reference,
+                            .references = w->references };
     return w->out->metric->segment(w->out->options, &s, a, w->out->row + i * w->out->numbers);
 }
 
@@ -97,9 +107,11 @@ static void some_segments(void *argument, long item, const struct oa_worker *wor
     }
 }
 
-enum oa_error oa_statistics_take(oa_context *c, const struct oa_metric *m, const struct oa_metric_options *o,
-                                 const struct oa_line *hypothesis, const struct oa_line *const *reference,
-                                 int references, long count, struct oa_statistics *out)
+enum oa_error oa_statistics_take(oa_context *c, const struct oa_metric *m,
+                                 const struct oa_metric_options *o,
+                                 const struct oa_line *hypothesis,
+                                 const struct oa_line *const *reference, int references, long count,
+                                 struct oa_statistics *out)
 {
     *out = (struct oa_statistics){ .metric = m, .options = o, .count = count };
     OA_TRY(oa_metric_check(c, o));
@@ -112,7 +124,8 @@ enum oa_error oa_statistics_take(oa_context *c, const struct oa_metric *m, const
     struct work w = { c, hypothesis, reference, references, out };
     oa_parallel(c, (count + SEGMENTS - 1) / SEGMENTS, some_segments, &w);
     if (oa_stop_requested(c))
-        return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d before all segments were scored", oa_stop_requested(c));
+        return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d before all segments were scored",
+                       oa_stop_requested(c));
     return oa_status(c);
 }
 

@@ -4,9 +4,10 @@
  */
 #include "metrics/metrics_parts.h"
 
-/* A matrix row by row: row[j] of the first units and the first j of `other`. bits: where it is noted which cells have a
- * longer neighbour to the left than above, or NULL. */
-static void next_row(int32_t *row, int32_t unit, const int32_t *other, long n, uint8_t *bits, size_t cell)
+/* A matrix row by row: row[j] of the first units and the first j of `other`. bits: where it is
+ * noted which cells have a longer neighbour to the left than above, or NULL. */
+static void next_row(int32_t *row, int32_t unit, const int32_t *other, long n, uint8_t *bits,
+                     size_t cell)
 {
     int32_t corner = 0; /* what row[j - 1] was */
     for (long j = 1; j <= n; j++) {
@@ -36,7 +37,8 @@ static bool left_is_longer(const uint8_t *bits, size_t cell)
     return bits[cell / 8] >> cell % 8 & 1;
 }
 
-bool oa_mark_shared(struct oa_arena *a, const struct oa_ids_of *ids, int reference, int hypothesis, bool *marked)
+bool oa_mark_shared(struct oa_arena *a, const struct oa_ids_of *ids, int reference, int hypothesis,
+                    bool *marked)
 {
     const int32_t *x = ids->id[reference], *y = ids->id[hypothesis];
     long m = ids->length[reference], n = ids->length[hypothesis];
@@ -50,7 +52,8 @@ bool oa_mark_shared(struct oa_arena *a, const struct oa_ids_of *ids, int referen
     for (long i = 1; i <= m; i++)
         next_row(row, x[i - 1], y, n, bits, (size_t)i * width);
     for (long i = m, j = n; i > 0 && j > 0;) {
-        bool same = x[i - 1] == y[j - 1], left = left_is_longer(bits, (size_t)i * width + (size_t)j);
+        bool same = x[i - 1] == y[j - 1],
+             left = left_is_longer(bits, (size_t)i * width + (size_t)j);
         marked[i - 1] = marked[i - 1] || same;
         i -= same || !left;
         j -= same || left;

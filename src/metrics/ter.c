@@ -2,7 +2,8 @@
  *
  * Translation edit rate (Snover et al., AMTA 2006), as sacreBLEU 2.6.0, which follows Tercom.
  *
- * Statistics of a segment: edits to the reference that needs the fewest; mean length of the references.
+ * Statistics of a segment: edits to the reference that needs the fewest; mean length of the
+ * references.
  */
 #include "metrics/metrics_parts.h"
 
@@ -29,10 +30,10 @@ static struct oa_line joined(struct oa_arena *a, const struct oa_words *words)
     return text;
 }
 
-/* sacreBLEU normalises references twice. That matters: of "it's\tme" the first pass makes "it's me", since it looks for
- * a blank behind 's, and only the second one "it 's me". */
-static bool reference_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
-                            struct oa_words *out)
+/* sacreBLEU normalises references twice. That matters: of "it's\tme" the first pass makes "it's
+ * me", since it looks for a blank behind 's, and only the second one "it 's me". */
+static bool reference_words(const struct oa_metric_options *o, struct oa_arena *a,
+                            struct oa_line text, struct oa_words *out)
 {
     if (!oa_ter_words(o, a, text, out))
         return false;
@@ -42,7 +43,8 @@ static bool reference_words(const struct oa_metric_options *o, struct oa_arena *
     return text.s && oa_ter_words(o, a, text, out);
 }
 
-static bool segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a, double *out)
+static bool segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                    struct oa_arena *a, double *out)
 {
     struct oa_ids_of ids;
     long best = LONG_MAX, lengths = 0, edits;
@@ -75,8 +77,9 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
 
 static void signature(const struct oa_metric_options *o, struct oa_text *out)
 {
-    oa_text_printf(out, "case:%s|tok:tercom|norm:%s|punct:%s|asian:%s", o->ter_case_sensitive ? "mixed" : "lc",
-                   o->ter_normalized ? "yes" : "no", o->ter_no_punctuation ? "no" : "yes", o->ter_asian ? "yes" : "no");
+    oa_text_printf(out, "case:%s|tok:tercom|norm:%s|punct:%s|asian:%s",
+                   o->ter_case_sensitive ? "mixed" : "lc", o->ter_normalized ? "yes" : "no",
+                   o->ter_no_punctuation ? "no" : "yes", o->ter_asian ? "yes" : "no");
 }
 
 const struct oa_metric oa_ter = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words for TER, as Tercom's Normalizer makes them (by way of sacreBLEU). Of its rules for Asian text those about kana
- * look for kana at the very beginning, where normalisation has put a blank: they never match, and are not here; the
- * others put blanks around single characters. The same holds of its rule for 's at the very end.
+ * Words for TER, as Tercom's Normalizer makes them (by way of sacreBLEU). Of its rules for Asian
+ * text those about kana look for kana at the very beginning, where normalisation has put a blank:
+ * they never match, and are not here; the others put blanks around single characters. The same
+ * holds of its rule for 's at the very end.
  */
 #include "metrics/metrics_parts.h"
 
@@ -29,7 +30,8 @@ static bool asian_punctuation(uint32_t code)
     return IN(code, marks);
 }
 
-/* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 is what sacreBLEU has for the enclosed ones. */
+/* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 is what sacreBLEU has for
+ * the enclosed ones. */
 static bool asian_alone(uint32_t code)
 {
     static const struct block signs[] = {
@@ -74,11 +76,12 @@ static char *without_asian_punctuation(char *out, const char *s, const char *end
 
 static bool normalise(struct oa_arena *a, struct oa_line *text)
 {
-    return oa_replace(a, text, "\n-", "") && oa_replace(a, text, "\n", " ") && oa_unescape(a, text) &&
-           oa_split_punctuation(a, text, true);
+    return oa_replace(a, text, "\n-", "") && oa_replace(a, text, "\n", " ") &&
+           oa_unescape(a, text) && oa_split_punctuation(a, text, true);
 }
 
-bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out)
+bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                  struct oa_words *out)
 {
     text = oa_python_rstrip(text);
     if (!o->ter_case_sensitive)
@@ -86,6 +89,7 @@ bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct 
     return text.s && (!o->ter_normalized || normalise(a, &text)) &&
            (!o->ter_normalized || !o->ter_asian || oa_rewrite(a, &text, 3, asian_apart)) &&
            (!o->ter_no_punctuation || oa_rewrite(a, &text, 1, without_punctuation)) &&
-           (!o->ter_no_punctuation || !o->ter_asian || oa_rewrite(a, &text, 1, without_asian_punctuation)) &&
+           (!o->ter_no_punctuation || !o->ter_asian ||
+            oa_rewrite(a, &text, 1, without_asian_punctuation)) &&
            oa_python_split(a, text, out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of lines. Nothing is dropped in silence: what is no text, no line or no number is refused with its place.
+ * Files of lines. Nothing is dropped in silence: what is no text, no line or no number is refused
+ * with its place.
  */
 #include "data/examples.h"
 #include "metrics/metrics_parts.h"
@@ -34,7 +35,8 @@ static enum oa_error check_text(oa_context *c, const struct oa_lines *lines, lon
     size_t valid = valid_length(line);
     if (valid == line.length)
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "%s: line %ld is not UTF-8: byte %zu of it is 0x%02X; convert the file (iconv)",
+    return oa_fail(c, OA_FORMAT,
+                   "%s: line %ld is not UTF-8: byte %zu of it is 0x%02X; convert the file (iconv)",
                    lines->name, i + 1, valid + 1, (unsigned)(uint8_t)line.s[valid]);
 }
 
@@ -78,7 +80,8 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
             continue;
         first = respelled++ ? first : i;
         if (label.s == whole.s) { /* else it is a part of the line */
-            if (!lines->respelled && !(lines->respelled = oa_alloc(c, (size_t)(lines->count - i) * sizeof whole.s)))
+            if (!lines->respelled &&
+                !(lines->respelled = oa_alloc(c, (size_t)(lines->count - i) * sizeof whole.s)))
                 return OA_NO_MEMORY;
             memcpy(lines->respelled + at, whole.s, label.length);
             label.s = lines->respelled + at;
@@ -88,10 +91,11 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
     }
     if (respelled)
         oa_log(c, 0,
-               "%s: %ld label%s spelled otherwise than the class: a whole number is that number, and blanks and a byte "
+               "%s: %ld label%s spelled otherwise than the class: a whole number is that number, "
+               "and blanks and a byte "
                "order mark around a label do not count (line %ld: %.*s)",
-               lines->name, respelled, respelled == 1 ? " is" : "s are", first + 1, (int)lines->line[first].length,
-               lines->line[first].s);
+               lines->name, respelled, respelled == 1 ? " is" : "s are", first + 1,
+               (int)lines->line[first].length, lines->line[first].s);
     return OA_OK;
 }
 
@@ -104,7 +108,9 @@ void oa_lines_free(struct oa_lines *lines)
     lines->data = NULL;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 enum { LONGEST_NUMBER = 64 };
 
@@ -129,7 +135,8 @@ enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, doub
         return OA_NO_MEMORY;
     for (long i = 0; i < lines->count; i++)
         if (!parse(lines->line[i], &(*out)[i]))
-            return oa_fail(c, OA_FORMAT, "%s: line %ld is \"%.*s\", not a finite number", lines->name, i + 1,
-                           lines->line[i].length > 40 ? 40 : (int)lines->line[i].length, lines->line[i].s);
+            return oa_fail(
+                c, OA_FORMAT, "%s: line %ld is \"%.*s\", not a finite number", lines->name, i + 1,
+                lines->line[i].length > 40 ? 40 : (int)lines->line[i].length, lines->line[i].s);
     return OA_OK;
 }

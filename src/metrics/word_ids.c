@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers for words and for pairs of numbers, from 0 on in the order in which they come: two tables with open
- * addressing, twice as large as what they can hold.
+ * Numbers for words and for pairs of numbers, from 0 on in the order in which they come: two tables
+ * with open addressing, twice as large as what they can hold.
  */
 #include "metrics/metrics_parts.h"
 
@@ -21,7 +21,9 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* ---- pairs ----------------------------------------------------------------------------------------------------- */
+/* ---- pairs
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 bool oa_pairs_begin(struct oa_arena *a, long most, struct oa_pairs *out)
 {
@@ -48,7 +50,9 @@ int32_t oa_pairs_id(struct oa_pairs *p, uint32_t x, uint32_t y)
     return p->id[slot];
 }
 
-/* ---- words ----------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 struct table {
     struct oa_line *word;
@@ -94,7 +98,8 @@ static bool table_begin(struct oa_arena *a, long most, struct table *t)
     return true;
 }
 
-static bool ids_begin(struct oa_arena *a, const struct oa_words *text, int texts, struct oa_ids_of *out)
+static bool ids_begin(struct oa_arena *a, const struct oa_words *text, int texts,
+                      struct oa_ids_of *out)
 {
     *out = (struct oa_ids_of){ .texts = texts };
     out->id = oa_arena_take(a, (size_t)texts * sizeof *out->id);
@@ -110,7 +115,8 @@ static bool ids_begin(struct oa_arena *a, const struct oa_words *text, int texts
     return true;
 }
 
-bool oa_number_words(struct oa_arena *a, const struct oa_words *text, int texts, struct oa_ids_of *out)
+bool oa_number_words(struct oa_arena *a, const struct oa_words *text, int texts,
+                     struct oa_ids_of *out)
 {
     struct table table;
     long all = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same bits, and in the
- * metadata all that says what run it is, everything under the seal of the file. */
+ * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same
+ * bits, and in the metadata all that says what run it is, everything under the seal of the file. */
 #include "model/model_identity.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 enum { VALUES, MOMENT1, MOMENT2, ARRAYS, FROZEN = ARRAYS, MOST };
 static const char *const array_name[MOST] = { "values", "moment1", "moment2", "frozen" };
 
-/* The flat arrays of a store, where the host reads and writes them; of moments that are apart, or not there in a model
- * that is not trained, only their sizes. */
+/* The flat arrays of a store, where the host reads and writes them; of moments that are apart, or
+ * not there in a model that is not trained, only their sizes. */
 struct flat {
     struct oa_view view[MOST];
     struct oa_array array[MOST];
@@ -35,7 +35,8 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
     const struct oa_store *s = &m->store;
     enum oa_type type = m->device->numbers.real;
     size_t real = oa_type_size(type);
-    void *memory[MOST] = { s->values, s->moment1, s->moment2, oa_real_at(m->device, s->values, s->live) };
+    void *memory[MOST] = { s->values, s->moment1, s->moment2,
+                           oa_real_at(m->device, s->values, s->live) };
     long size[MOST] = { s->live, s->updated, s->updated, s->total - s->live };
     for (int i = 0; i < MOST; i++) {
         bool moment = i == MOMENT1 || i == MOMENT2, apart = s->apart && moment;
@@ -59,7 +60,8 @@ static void close_flat(struct flat *f)
         oa_view_close(&f->view[i]);
 }
 
-/* Frozen tensors are made again from the seed; this says whether they came out the same, on whatever machine. */
+/* Frozen tensors are made again from the seed; this says whether they came out the same, on
+ * whatever machine. */
 static void frozen_text(const struct flat *f, char out[16])
 {
     const struct oa_view *frozen = &f->view[FROZEN];
@@ -75,8 +77,8 @@ static int arrays_of(const struct flat *f, const struct oa_progress *p)
     return p->origin.start.hex[0] && f->view[FROZEN].bytes ? MOST : ARRAYS;
 }
 
-static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, const struct oa_progress *p,
-                                const char *path)
+static enum oa_error write_flat(const struct oa_model *m, const struct flat *f,
+                                const struct oa_progress *p, const char *path)
 {
     struct oa_text options;
     char *form = oa_model_identity(m->context, &m->options, &m->form);
@@ -124,7 +126,8 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, 
     return e;
 }
 
-enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progress *p, const char *path)
+enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progress *p,
+                                 const char *path)
 {
     struct flat f;
     enum oa_error e = open_flat(m, OA_VIEW_READ, &f);
@@ -142,35 +145,40 @@ static const char *text_of(const struct oa_tensors *f, const char *key)
     return text ? text : "";
 }
 
-/* Nothing below is asked before this: a seal that fits says that every text is there as it was written. */
-static enum oa_error check_seal(const struct oa_model *m, const char *path, const struct oa_tensors *f)
+/* Nothing below is asked before this: a seal that fits says that every text is there as it was
+ * written. */
+static enum oa_error check_seal(const struct oa_model *m, const char *path,
+                                const struct oa_tensors *f)
 {
     const char *version = oa_tensors_metadata(f, "orthant.checkpoint");
     if (!version || strcmp(version, VERSION) != 0)
-        return oa_fail(m->context, OA_FORMAT, "%s: not a checkpoint of this version of Orthant (form %s, expected %s)",
+        return oa_fail(m->context, OA_FORMAT,
+                       "%s: not a checkpoint of this version of Orthant (form %s, expected %s)",
                        path, version ? version : "unknown", VERSION);
     if (!oa_tensors_metadata(f, OA_SEAL))
-        return oa_fail(m->context, OA_FORMAT, "%s: the checkpoint has no checksum: the file was altered", path);
+        return oa_fail(m->context, OA_FORMAT,
+                       "%s: the checkpoint has no checksum: the file was altered", path);
     return OA_OK;
 }
 
-static enum oa_error check_arrays(const struct oa_model *m, const char *path, const struct oa_tensors *f,
-                                  const struct flat *have, int arrays)
+static enum oa_error check_arrays(const struct oa_model *m, const char *path,
+                                  const struct oa_tensors *f, const struct flat *have, int arrays)
 {
     char frozen[16];
     for (int i = 0; i < arrays; i++) {
         const struct oa_array *a = oa_tensors_find(f, array_name[i]);
         if (!a || a->bytes != have->array[i].bytes || a->type != have->array[i].type)
-            return oa_fail(
-                m->context, OA_FORMAT,
-                "%s: not a checkpoint of this model: array \"%s\" %s (were model.* or train.precision changed?)", path,
-                array_name[i], a ? "has another size or type" : "is missing");
+            return oa_fail(m->context, OA_FORMAT,
+                           "%s: not a checkpoint of this model: array \"%s\" %s (were model.* or "
+                           "train.precision changed?)",
+                           path, array_name[i], a ? "has another size or type" : "is missing");
     }
     frozen_text(have, frozen);
     if (arrays == ARRAYS && strcmp(frozen, text_of(f, "frozen")) != 0)
         return oa_fail(
             m->context, OA_FORMAT,
-            "%s: the frozen tensors that train.seed gives here are not those the run was begun with: another "
+            "%s: the frozen tensors that train.seed gives here are not those the run was begun "
+            "with: another "
             "seed, or another machine's mathematical library; go on where the run was begun",
             path);
     return OA_OK;
@@ -191,7 +199,8 @@ static struct oa_best read_best(const struct oa_tensors *f)
     return there ? b : (struct oa_best){ 0 };
 }
 
-static enum oa_error read_progress(oa_context *c, const char *path, const struct oa_tensors *f, struct oa_progress *p)
+static enum oa_error read_progress(oa_context *c, const char *path, const struct oa_tensors *f,
+                                   struct oa_progress *p)
 {
     *p = (struct oa_progress){ .step = strtol(text_of(f, "step"), NULL, 10),
                                .seconds = strtod(text_of(f, "seconds"), NULL),
@@ -213,11 +222,14 @@ static void copy_arrays(const struct oa_tensors *from, const struct flat *to, in
             memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
 }
 
-/* Of another form, or with other options that say what the model is; older programs' checkpoints are silent. */
-static enum oa_error check_model(const struct oa_model *m, const char *path, const struct oa_tensors *f)
+/* Of another form, or with other options that say what the model is; older programs' checkpoints
+ * are silent. */
+static enum oa_error check_model(const struct oa_model *m, const char *path,
+                                 const struct oa_tensors *f)
 {
     const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY);
-    return identity ? oa_model_check_identity(m->context, path, identity, &m->options, &m->form) : OA_OK;
+    return identity ? oa_model_check_identity(m->context, path, identity, &m->options, &m->form)
+                    : OA_OK;
 }
 
 static enum oa_error copy_in(struct oa_model *m, const struct oa_progress *p, const char *path,
@@ -236,7 +248,8 @@ static enum oa_error copy_in(struct oa_model *m, const struct oa_progress *p, co
     return e;
 }
 
-enum oa_error oa_checkpoint_moment(const struct oa_model *m, const char *path, int moment, void *out)
+enum oa_error oa_checkpoint_moment(const struct oa_model *m, const char *path, int moment,
+                                   void *out)
 {
     struct oa_tensors *f;
     OA_TRY(oa_tensors_open(m->context, path, &f));
@@ -245,11 +258,13 @@ enum oa_error oa_checkpoint_moment(const struct oa_model *m, const char *path, i
     if (there)
         memcpy(out, a->data, a->bytes);
     oa_tensors_close(f);
-    return there ? OA_OK : oa_fail(m->context, OA_FORMAT, "%s changed while it was read: start again", path);
+    return there
+               ? OA_OK
+               : oa_fail(m->context, OA_FORMAT, "%s changed while it was read: start again", path);
 }
 
-enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, const char *path, oa_accept *accept,
-                                 void *argument)
+enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, const char *path,
+                                 oa_accept *accept, void *argument)
 {
     struct oa_tensors *f;
     OA_TRY(oa_tensors_open(m->context, path, &f));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model reads a text token by token, and says what may come next. What attention needs of the tokens before is in
- * the states of the layers; a token costs the same products as in training and what attention does with its state.
+ * The model reads a text token by token, and says what may come next. What attention needs of the
+ * tokens before is in the states of the layers; a token costs the same products as in training and
+ * what attention does with its state.
  *
- * When the context is full the window slides: everything is forgotten, and the last half of the context is read again.
- * That costs half a context once in half a context of tokens, so about one more token for each; the model sees the last
- * context/2 to context tokens, and what it says is a function of the text alone.
+ * When the context is full the window slides: everything is forgotten, and the last half of the
+ * context is read again. That costs half a context once in half a context of tokens, so about one
+ * more token for each; the model sees the last context/2 to context tokens, and what it says is a
+ * function of the text alone.
  */
 #include "model/source.h"
 
@@ -17,7 +19,8 @@ enum oa_error oa_model_reads_on(const struct oa_model *m)
 {
     if (!m->form.decoder || m->form.output != OA_OUTPUT_TOKENS)
         return oa_fail(m->context, OA_UNSUPPORTED,
-                       "the model has the architecture %s and gives %s: only decoders of tokens read on token by token",
+                       "the model has the architecture %s and gives %s: only decoders of tokens "
+                       "read on token by token",
                        oa_architecture_name(&m->form), oa_output_name(m->form.output));
     return oa_stack_reads_on(&m->decoder);
 }
@@ -48,7 +51,8 @@ void oa_decoding_reset(struct oa_decoding *s)
     oa_stack_state_reset(&s->model->decoder, &s->state);
 }
 
-enum oa_error oa_decoding_source(struct oa_decoding *s, const int32_t *ids, const int32_t *words, long n)
+enum oa_error oa_decoding_source(struct oa_decoding *s, const int32_t *ids, const int32_t *words,
+                                 long n)
 {
     oa_decoding_reset(s);
     oa_source_clear(&s->source);
@@ -64,11 +68,12 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
     return OA_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------
+/* ---- reading
+ * ------------------------------------------------------------------------------------------------------
  */
 
-enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
-                                 float *logits, double *sums)
+enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                                 long first, long rows, float *logits, double *sums)
 {
     long count = rows * m->vocabulary;
     const void *made = hidden ? oa_model_logits(t, m, hidden, first, rows) : NULL;
@@ -76,7 +81,8 @@ enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_
     OA_TRY(oa_status(m->context));
     if (sums)
         m->device->ops->log_sums(m->device, rows, m->vocabulary, made, sums);
-    const void *host = oa_view_open(&v, m->device, made, (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
+    const void *host = oa_view_open(&v, m->device, made,
+                                    (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
     if (host && m->device->numbers.real == OA_F32)
         memcpy(logits, host, (size_t)count * sizeof *logits);
     for (long i = 0; host && m->device->numbers.real != OA_F32 && i < count; i++)
@@ -93,11 +99,13 @@ static enum oa_error read_chunk(struct oa_decoding *s, const int32_t *ids, long 
     struct oa_memory memory = { .length = (long)s->source.ids.count };
     if (s->model->form.encoder && s->tokens == 0)
         OA_TRY(oa_source_read(&s->tape, s->model, &s->source, 0, memory.length, &memory));
-    const oa_tensor *hidden =
-        oa_model_hidden(&s->tape, s->model, &in, s->model->form.encoder ? &memory : NULL, &s->state);
+    const oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, &in,
+                                              s->model->form.encoder ? &memory : NULL, &s->state);
     OA_TRY(oa_status(s->model->context));
     s->tokens += n;
-    return logits ? oa_decoding_logits(&s->tape, s->model, hidden, hidden->rows - 1, 1, logits, NULL) : OA_OK;
+    return logits
+               ? oa_decoding_logits(&s->tape, s->model, hidden, hidden->rows - 1, 1, logits, NULL)
+               : OA_OK;
 }
 
 enum oa_error oa_decoding_read(struct oa_decoding *s, const int32_t *ids, long n, float *logits)
@@ -114,7 +122,8 @@ enum oa_error oa_decoding_continue(struct oa_decoding *s, const int32_t *ids, lo
 {
     long context = s->model->options.model_context;
     if (s->tokens + n - s->end > context && s->model->form.encoder)
-        return oa_fail(s->model->context, OA_SHAPE, "the context of the model ends at %ld tokens", context);
+        return oa_fail(s->model->context, OA_SHAPE, "the context of the model ends at %ld tokens",
+                       context);
     if (s->tokens + n - s->end > context) {
         oa_decoding_reset(s);
         s->end = n - oa_min(n, (context + 1) / 2);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several decodings side by side, a token of each at a time. Their states are slots: a row has its own, of the tokens
- * it has read, and the one where its source was read, which it may share with others. Sources are encoded one by one,
- * so that what a row sees does not depend on the lengths of others.
+ * Several decodings side by side, a token of each at a time. Their states are slots: a row has its
+ * own, of the tokens it has read, and the one where its source was read, which it may share with
+ * others. Sources are encoded one by one, so that what a row sees does not depend on the lengths of
+ * others.
  */
 #include "base/bugs.h"
 #include "model/source.h"
@@ -58,8 +59,8 @@ static void arrange(struct oa_decodings *r)
 static enum oa_error check_rows(const struct oa_decodings *r, int rows)
 {
     if (rows < 1 || rows > r->most)
-        return oa_fail(r->model->context, OA_INTERNAL, "%d rows side by side, and there is room for 1 to %d", rows,
-                       r->most);
+        return oa_fail(r->model->context, OA_INTERNAL,
+                       "%d rows side by side, and there is room for 1 to %d", rows, r->most);
     return OA_OK;
 }
 
@@ -67,17 +68,19 @@ static enum oa_error take_sources(struct oa_decodings *r, const struct oa_sequen
 {
     oa_source_clear(&r->source);
     if (!source != !r->model->form.encoder)
-        return oa_fail(r->model->context, OA_INTERNAL, "sources are %s", source ? "not read by this model" : "missing");
+        return oa_fail(r->model->context, OA_INTERNAL, "sources are %s",
+                       source ? "not read by this model" : "missing");
     for (int i = 0; source && i < r->rows; i++) {
         long first = i * source->length;
         r->source_length[i] = source->lengths ? source->lengths[i] : source->length;
-        OA_TRY(oa_source_add(r->model, &r->source, source->ids + first, source->words ? source->words + first : NULL,
-                             r->source_length[i]));
+        OA_TRY(oa_source_add(r->model, &r->source, source->ids + first,
+                             source->words ? source->words + first : NULL, r->source_length[i]));
     }
     return OA_OK;
 }
 
-enum oa_error oa_decodings_begin(struct oa_decodings *r, int rows, const struct oa_sequences *source)
+enum oa_error oa_decodings_begin(struct oa_decodings *r, int rows,
+                                 const struct oa_sequences *source)
 {
     OA_TRY(check_rows(r, rows));
     r->rows = rows;
@@ -108,7 +111,8 @@ static enum oa_error step(struct oa_decodings *r, const struct reading *what)
     if (!what->logits)
         return OA_OK;
     r->tape.apart = 1;
-    enum oa_error e = oa_decoding_logits(&r->tape, r->model, hidden, 0, r->rows, what->logits, what->sums);
+    enum oa_error e =
+        oa_decoding_logits(&r->tape, r->model, hidden, 0, r->rows, what->logits, what->sums);
     r->tape.apart = 0;
     return e;
 }
@@ -140,8 +144,8 @@ static enum oa_error encode_sources(struct oa_decodings *r)
         struct oa_memory memory;
         start(r);
         OA_TRY(oa_source_read(&r->tape, r->model, &r->source, at, r->source_length[i], &memory));
-        d->ops->select_rows(d, memory.x->rows, width, memory.x->rows, NULL, memory.x->data, memory.x->ld,
-                            oa_act_at(d, r->memory, at * width), width);
+        d->ops->select_rows(d, memory.x->rows, width, memory.x->rows, NULL, memory.x->data,
+                            memory.x->ld, oa_act_at(d, r->memory, at * width), width);
     }
     return oa_status(r->model->context);
 }
@@ -153,15 +157,17 @@ static enum oa_error first_step(struct oa_decodings *r, const struct reading *wh
     OA_TRY(encode_sources(r));
     start(r);
     for (int i = 0; i < r->rows; at += r->source_length[i++])
-        r->row[i].memory = oa_tensor_from(&r->tape, oa_act_at(r->model->device, r->memory, at * width),
-                                          r->source_length[i], width, width, false);
+        r->row[i].memory =
+            oa_tensor_from(&r->tape, oa_act_at(r->model->device, r->memory, at * width),
+                           r->source_length[i], width, width, false);
     enum oa_error e = step(r, what);
     for (int i = 0; i < r->rows; i++)
         r->row[i].memory = NULL;
     return e;
 }
 
-enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits, double *sums)
+enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits,
+                                double *sums)
 {
     const struct reading what = { ids, logits, sums };
     start(r);
@@ -172,7 +178,8 @@ enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, floa
 
 /* ---- choosing ---- */
 
-/* A slot that no row has, new rows 0 … made−1 and those whose first heir is still to come included. */
+/* A slot that no row has, new rows 0 … made−1 and those whose first heir is still to come included.
+ */
 static int free_slot(const struct oa_decodings *r, int made)
 {
     for (int slot = 0; slot < r->most; slot++) {
@@ -185,7 +192,8 @@ static int free_slot(const struct oa_decodings *r, int made)
     return -1;
 }
 
-/* The first heir of a row takes its states, the others copies. kept: slots of the new rows; −1: not yet. */
+/* The first heir of a row takes its states, the others copies. kept: slots of the new rows; −1: not
+ * yet. */
 static enum oa_error give_states(struct oa_decodings *r, const int *from, int rows)
 {
     for (int i = 0; i < rows; i++) {
@@ -198,7 +206,8 @@ static enum oa_error give_states(struct oa_decodings *r, const int *from, int ro
         if (r->kept[i] >= 0)
             continue;
         int slot = free_slot(r, rows), was = r->self[from[i]];
-        struct oa_stack_state source = { .self = r->slot[was].self }, target = { .self = r->slot[slot].self };
+        struct oa_stack_state source = { .self = r->slot[was].self },
+                              target = { .self = r->slot[slot].self };
         OA_TRY(oa_stack_state_copy(&r->model->decoder, &source, &target));
         r->kept[i] = slot;
     }
@@ -210,7 +219,8 @@ enum oa_error oa_decodings_choose(struct oa_decodings *r, const int *from, int r
     OA_TRY(check_rows(r, rows));
     for (int i = 0; i < rows; i++)
         if (from[i] < 0 || from[i] >= r->rows)
-            return oa_fail(r->model->context, OA_INTERNAL, "row %d of %d is chosen", from[i], r->rows);
+            return oa_fail(r->model->context, OA_INTERNAL, "row %d of %d is chosen", from[i],
+                           r->rows);
     OA_TRY(give_states(r, from, rows));
     for (int i = 0; i < rows; i++)
         r->self[i] = r->kept[i];

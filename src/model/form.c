@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model is for: its stacks and its output, their names in files, and which options say something about them. */
+ * What a model is for: its stacks and its output, their names in files, and which options say
+ * something about them. */
 #include "model/model.h"
 
 #include <math.h>
@@ -10,7 +11,9 @@ enum { OUTPUTS = sizeof output_name / sizeof *output_name };
 
 struct oa_model_form oa_language_model_form(long vocabulary)
 {
-    return (struct oa_model_form){ .decoder = true, .output = OA_OUTPUT_TOKENS, .vocabulary = vocabulary };
+    return (struct oa_model_form){ .decoder = true,
+                                   .output = OA_OUTPUT_TOKENS,
+                                   .vocabulary = vocabulary };
 }
 
 bool oa_is_language_model(const struct oa_model_form *f)
@@ -66,32 +69,36 @@ static enum oa_error check_stacks(oa_context *c, const struct oa_model_form *f)
     if (!f->encoder && !f->decoder)
         return oa_fail(c, OA_INTERNAL, "a model needs an encoder, a decoder or both");
     if (both && (f->output != OA_OUTPUT_TOKENS || f->segments))
-        return oa_fail(
-            c, OA_UNSUPPORTED,
-            "an encoder with a decoder gives tokens and has no segments: classes, numbers and pairs take one "
-            "stack");
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "an encoder with a decoder gives tokens and has no segments: classes, "
+                       "numbers and pairs take one "
+                       "stack");
     if (f->patch && (f->decoder || f->output == OA_OUTPUT_TOKENS))
-        return oa_fail(c, OA_UNSUPPORTED, "patches of pictures are read by an encoder that gives classes or a number");
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "patches of pictures are read by an encoder that gives classes or a number");
     if (f->output == OA_OUTPUT_CLASSES && f->classes < 2)
-        return oa_fail(c, OA_SHAPE, "a choice among classes needs 2 of them or more, there are %ld", f->classes);
+        return oa_fail(c, OA_SHAPE, "a choice among classes needs 2 of them or more, there are %ld",
+                       f->classes);
     return OA_OK;
 }
 
-static enum oa_error refuse(oa_context *c, const struct oa_model_form *f, const char *option, const char *value,
-                            const char *only)
+static enum oa_error refuse(oa_context *c, const struct oa_model_form *f, const char *option,
+                            const char *value, const char *only)
 {
-    return oa_fail(c, OA_ARGUMENT,
-                   "%s = %s is about %s, and this model has the architecture %s and gives %s: leave it out", option,
-                   value, only, oa_architecture_name(f), oa_output_name(f->output));
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s = %s is about %s, and this model has the architecture %s and gives %s: leave it out",
+        option, value, only, oa_architecture_name(f), oa_output_name(f->output));
 }
 
-static enum oa_error refuse_number(oa_context *c, const struct oa_model_form *f, const char *option, double value,
-                                   const char *only)
+static enum oa_error refuse_number(oa_context *c, const struct oa_model_form *f, const char *option,
+                                   double value, const char *only)
 {
     return refuse(c, f, option, oa_real_text(value).s, only);
 }
 
-static enum oa_error check_source(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)
+static enum oa_error check_source(oa_context *c, const struct oa_model_form *f,
+                                  const struct oa_options *o)
 {
     static const char both[] = "an encoder beside a decoder";
     if (o->model_encoder_layers)
@@ -103,22 +110,27 @@ static enum oa_error check_source(oa_context *c, const struct oa_model_form *f, 
     return OA_OK;
 }
 
-static enum oa_error check_pool(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)
+static enum oa_error check_pool(oa_context *c, const struct oa_model_form *f,
+                                const struct oa_options *o)
 {
     bool first = o->model_pool == OA_POOL_CLS;
     if (f->output == OA_OUTPUT_TOKENS && !first)
-        return refuse(c, f, "model.pool", oa_option_word("model.pool", (int)o->model_pool).s, "classes and numbers");
+        return refuse(c, f, "model.pool", oa_option_word("model.pool", (int)o->model_pool).s,
+                      "classes and numbers");
     if (f->output != OA_OUTPUT_TOKENS && f->decoder && first)
         return oa_fail(c, OA_ARGUMENT,
-                       "model.pool = cls: in a decoder the first token sees nothing but itself; choose last or mean");
+                       "model.pool = cls: in a decoder the first token sees nothing but itself; "
+                       "choose last or mean");
     return OA_OK;
 }
 
-enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)
+enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
+                            const struct oa_options *o)
 {
     OA_TRY(check_stacks(c, f));
     OA_TRY(check_pool(c, f, o));
     if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
-        return refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing, "classes and tokens");
+        return refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,
+                             "classes and tokens");
     return f->encoder && f->decoder ? OA_OK : check_source(c, f, o);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A batch through a model: what its stacks make of the tokens, and what that costs beside what was expected. */
+ * A batch through a model: what its stacks make of the tokens, and what that costs beside what was
+ * expected. */
 #include "base/bugs.h"
 #include "model/model.h"
 
@@ -29,16 +30,18 @@ static oa_tensor *pixels(oa_tape *t, const struct side *s, const struct oa_seque
     return oa_linear(t, x, s->patch, NULL);
 }
 
-static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s, const struct oa_sequences *in,
-                      const struct oa_memory *memory, const struct oa_stack_state *state, bool side_by_side)
+static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s,
+                      const struct oa_sequences *in, const struct oa_memory *memory,
+                      const struct oa_stack_state *state, bool side_by_side)
 {
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
     long first = state ? state->self[0]->tokens : 0;
     oa_tape_at(t, NULL, "embedding", -1);
-    struct oa_embedding_tables tables = { s->embedding, p->table, s->segment, embedding_factor(o), pixels(t, s, in) };
-    struct oa_stack_input x = { .x = oa_embed(t, in->ids, in->segments, in->rows * in->length, in->length, first,
-                                              &tables, o->model_dropout),
+    struct oa_embedding_tables tables = { s->embedding, p->table, s->segment, embedding_factor(o),
+                                          pixels(t, s, in) };
+    struct oa_stack_input x = { .x = oa_embed(t, in->ids, in->segments, in->rows * in->length,
+                                              in->length, first, &tables, o->model_dropout),
                                 .memory = memory ? memory->x : NULL,
                                 .batch = in->rows,
                                 .length = in->length,
@@ -81,16 +84,19 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
 
 /* ---- a batch ---- */
 
-static enum oa_error check_lengths(oa_context *c, const char *what, const int32_t *lengths, long rows, long length,
-                                   long most)
+static enum oa_error check_lengths(oa_context *c, const char *what, const int32_t *lengths,
+                                   long rows, long length, long most)
 {
     if (length < 1 || length > most)
-        return oa_fail(c, OA_SHAPE, "a batch has %ss of %ld tokens, and the model was made for 1 to %ld", what, length,
-                       most);
+        return oa_fail(c, OA_SHAPE,
+                       "a batch has %ss of %ld tokens, and the model was made for 1 to %ld", what,
+                       length, most);
     for (long i = 0; lengths && i < rows; i++)
         if (lengths[i] < 1 || lengths[i] > length)
-            return oa_fail(c, OA_SHAPE, "row %ld of a batch has a %s of %ld tokens, and there is room for 1 to %ld",
-                           i + 1, what, (long)lengths[i], length);
+            return oa_fail(
+                c, OA_SHAPE,
+                "row %ld of a batch has a %s of %ld tokens, and there is room for 1 to %ld", i + 1,
+                what, (long)lengths[i], length);
     return OA_OK;
 }
 
@@ -98,7 +104,8 @@ static enum oa_error check_labels(const struct oa_model *m, const struct oa_batc
 {
     for (long i = 0; m->form.output == OA_OUTPUT_CLASSES && b->label && i < b->rows; i++)
         if (b->label[i] < OA_IGNORED || b->label[i] >= m->form.classes)
-            return oa_fail(m->context, OA_SHAPE, "row %ld of a batch has the class %ld, and the model knows 0 to %ld",
+            return oa_fail(m->context, OA_SHAPE,
+                           "row %ld of a batch has the class %ld, and the model knows 0 to %ld",
                            i + 1, (long)b->label[i], m->form.classes - 1);
     return OA_OK;
 }
@@ -112,9 +119,11 @@ static enum oa_error check_batch(const struct oa_model *m, const struct oa_batch
         OA_TRY(check_lengths(m->context, "source", b->source_lengths, b->rows, b->source_length,
                              oa_model_source_context(o)));
     if (m->form.segments && !b->segments && !m->device->dry)
-        return oa_fail(m->context, OA_INTERNAL, "the model tells segments apart, and the batch has none");
+        return oa_fail(m->context, OA_INTERNAL,
+                       "the model tells segments apart, and the batch has none");
     if (m->form.patch && !b->pixels && !m->device->dry)
-        return oa_fail(m->context, OA_INTERNAL, "the model reads patches of pictures, and the batch has no pixels");
+        return oa_fail(m->context, OA_INTERNAL,
+                       "the model reads patches of pictures, and the batch has no pixels");
     return check_labels(m, b);
 }
 
@@ -156,7 +165,8 @@ static oa_tensor *one_row_each(oa_tape *t, oa_tensor *hidden, const struct oa_ba
     return index ? oa_choose_rows(t, hidden, index, b->rows) : NULL;
 }
 
-static oa_tensor *pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden, const struct oa_batch *b)
+static oa_tensor *pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
+                       const struct oa_batch *b)
 {
     if (m->options.model_pool == OA_POOL_MEAN)
         return oa_mean_rows(t, hidden, b->length, OA_BUG(MEAN_OVER_PADDING) ? NULL : b->lengths);
@@ -165,8 +175,10 @@ static oa_tensor *pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden, 
 
 /* ---- loss ---- */
 
-/* The rows that have a target, and in *targets these: with masked words, or padding, few may. NULL: none has. */
-static oa_tensor *rows_with_targets(oa_tape *t, oa_tensor *hidden, const int32_t *all, const int32_t **targets)
+/* The rows that have a target, and in *targets these: with masked words, or padding, few may. NULL:
+ * none has. */
+static oa_tensor *rows_with_targets(oa_tape *t, oa_tensor *hidden, const int32_t *all,
+                                    const int32_t **targets)
 {
     size_t bytes = (size_t)hidden->rows * sizeof(int32_t);
     int32_t *index = oa_tape_note(t, bytes), *kept = oa_tape_note(t, bytes);
@@ -180,27 +192,30 @@ static oa_tensor *rows_with_targets(oa_tape *t, oa_tensor *hidden, const int32_t
     return count ? oa_choose_rows(t, hidden, index, count) : NULL;
 }
 
-oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, const int32_t **targets)
+oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                            const int32_t **targets)
 {
     oa_tensor *hidden = batch_hidden(t, m, batch);
     return hidden ? rows_with_targets(t, hidden, batch->target, targets) : NULL;
 }
 
-static double token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *b, oa_tensor *hidden,
-                         struct oa_targets *targets)
+static double token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *b,
+                         oa_tensor *hidden, struct oa_targets *targets)
 {
     targets->id = b->target;
     if (m->form.encoder && b->target)
         hidden = rows_with_targets(t, hidden, b->target, &targets->id);
     else if (m->form.encoder) /* the plan device */
-        hidden = oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
+        hidden =
+            oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
     return oa_linear_loss_op(t, hidden, m->embedding, NULL, targets);
 }
 
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale)
 {
     oa_tensor *hidden = batch_hidden(t, m, batch);
-    struct oa_targets targets = { .smoothing = t->train ? m->options.train_label_smoothing : 0, .scale = scale };
+    struct oa_targets targets = { .smoothing = t->train ? m->options.train_label_smoothing : 0,
+                                  .scale = scale };
     if (!hidden)
         return 0;
     oa_tape_at(t, NULL, "the output layer", -1);
@@ -210,32 +225,36 @@ double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batc
         targets.id = batch->label;
     else
         targets.value = batch->value;
-    return oa_linear_loss_op(t, pool(t, m, hidden, batch), m->classifier, m->classifier_bias, &targets);
+    return oa_linear_loss_op(t, pool(t, m, hidden, batch), m->classifier, m->classifier_bias,
+                             &targets);
 }
 
 /* ---- outputs ---- */
 
-static enum oa_error read_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, oa_tensor *hidden,
-                                  double *out)
+static enum oa_error read_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                                  oa_tensor *hidden, double *out)
 {
     oa_tensor *pooled = hidden ? pool(t, m, hidden, batch) : NULL;
     const void *rows = pooled ? oa_model_logits(t, m, pooled, 0, pooled->rows) : NULL;
     OA_TRY(oa_status(m->context));
     long count = batch->rows * m->classifier->dim[0];
     struct oa_view v;
-    const void *host = oa_view_open(&v, m->device, rows, (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
+    const void *host = oa_view_open(&v, m->device, rows,
+                                    (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
     for (long i = 0; host && i < count; i++)
         out[i] = oa_real_get(m->device, host, i);
     oa_view_close(&v);
     return oa_status(m->context);
 }
 
-enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out)
+enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                               double *out)
 {
     return read_outputs(t, m, batch, batch_hidden(t, m, batch), out);
 }
 
-enum oa_error oa_model_outputs_apart(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out)
+enum oa_error oa_model_outputs_apart(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                                     double *out)
 {
     t->apart = batch->length;
     oa_tensor *hidden = batch_hidden(t, m, batch);

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char damaged[] = "the file is damaged or was cut off: take it from a copy of the run, or train the run "
-                              "again into another folder";
+static const char damaged[] =
+    "the file is damaged or was cut off: take it from a copy of the run, or train the run "
+    "again into another folder";
 
 static void print_texts(const char *key, char *const *name, long count, struct oa_text *out)
 {
@@ -38,7 +39,8 @@ static void print_form(const struct oa_model_form *f, struct oa_text *out)
         oa_text_printf(out, "\"patch\": %ld, ", f->patch);
 }
 
-enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_labels *specials, const char *path)
+enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_labels *specials,
+                                   const char *path)
 {
     struct oa_text options, text;
     oa_text_init(&options, m->context);
@@ -48,7 +50,8 @@ enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_lab
     print_form(&m->form, &text);
     if (specials)
         print_texts("specials", specials->name, specials->count, &text);
-    oa_text_printf(&text, "\"vocabulary\": %ld, \"options\": %s}\n", m->vocabulary, options.s ? options.s : "{}");
+    oa_text_printf(&text, "\"vocabulary\": %ld, \"options\": %s}\n", m->vocabulary,
+                   options.s ? options.s : "{}");
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
         e = oa_file_write(m->context, path, text.s, text.length);
@@ -57,7 +60,8 @@ enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_lab
     return e;
 }
 
-/* The number `key`, or `fallback` where there is none; −1 for what is no number from 1 to INT32_MAX. */
+/* The number `key`, or `fallback` where there is none; −1 for what is no number from 1 to
+ * INT32_MAX. */
 static long count_of(json_t *root, const char *key, long fallback)
 {
     json_t *value = json_object_get(root, key);
@@ -67,7 +71,8 @@ static long count_of(json_t *root, const char *key, long fallback)
     return json_is_integer(value) && n >= 1 && n <= INT32_MAX ? (long)n : -1;
 }
 
-static enum oa_error read_form(oa_context *c, const char *path, json_t *root, struct oa_model_form *f)
+static enum oa_error read_form(oa_context *c, const char *path, json_t *root,
+                               struct oa_model_form *f)
 {
     const char *architecture = json_string_value(json_object_get(root, "architecture"));
     json_t *output = json_object_get(root, "output"), *segments = json_object_get(root, "segments");
@@ -76,31 +81,39 @@ static enum oa_error read_form(oa_context *c, const char *path, json_t *root, st
                                  .segments = json_is_true(segments),
                                  .patch = count_of(root, "patch", 0) };
     if (!architecture || !oa_architecture_parse(architecture, f))
+        return oa_fail(
+            c, OA_FORMAT,
+            "%s: not a configuration of an Orthant model (\"architecture\" is to be \"decoder\", "
+            "\"encoder\" or \"encoder-decoder\")",
+            path);
+    if (output &&
+        (!json_is_string(output) || !oa_output_parse(json_string_value(output), &f->output)))
         return oa_fail(c, OA_FORMAT,
-                       "%s: not a configuration of an Orthant model (\"architecture\" is to be \"decoder\", "
-                       "\"encoder\" or \"encoder-decoder\")",
-                       path);
-    if (output && (!json_is_string(output) || !oa_output_parse(json_string_value(output), &f->output)))
-        return oa_fail(c, OA_FORMAT, "%s: \"output\" is to be \"tokens\", \"classes\" or \"number\"", path);
+                       "%s: \"output\" is to be \"tokens\", \"classes\" or \"number\"", path);
     if (segments && !json_is_boolean(segments))
         return oa_fail(c, OA_FORMAT, "%s: \"segments\" is to be true or false", path);
-    const char *wrong = f->vocabulary < 1 ? "vocabulary" : f->classes < 0 ? "classes" : f->patch < 0 ? "patch" : NULL;
+    const char *wrong = f->vocabulary < 1 ? "vocabulary"
+                        : f->classes < 0  ? "classes"
+                        : f->patch < 0    ? "patch"
+                                          : NULL;
     if (!wrong)
         return OA_OK;
     char *value = json_dumps(json_object_get(root, wrong), JSON_ENCODE_ANY);
-    enum oa_error e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is %.64s, and it is to be a whole number from 1 to %d", path,
-                              wrong, value ? value : "not there", INT32_MAX);
+    enum oa_error e =
+        oa_fail(c, OA_FORMAT, "%s: \"%s\" is %.64s, and it is to be a whole number from 1 to %d",
+                path, wrong, value ? value : "not there", INT32_MAX);
     free(value);
     return e;
 }
 
-static enum oa_error read_config(oa_context *c, const char *path, json_t *root, struct oa_options *options,
-                                 struct oa_model_form *form)
+static enum oa_error read_config(oa_context *c, const char *path, json_t *root,
+                                 struct oa_options *options, struct oa_model_form *form)
 {
     json_t *o = json_object_get(root, "options");
     OA_TRY(read_form(c, path, root, form));
     if (!json_is_object(o))
-        return oa_fail(c, OA_FORMAT, "%s: not a configuration of an Orthant model (it has no \"options\")", path);
+        return oa_fail(c, OA_FORMAT,
+                       "%s: not a configuration of an Orthant model (it has no \"options\")", path);
     char *text = json_dumps(o, 0);
     if (!text)
         return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
@@ -118,11 +131,13 @@ static enum oa_error read_config(oa_context *c, const char *path, json_t *root, 
     return e;
 }
 
-enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form)
+enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options,
+                             struct oa_model_form *form)
 {
     json_t *root;
     struct stat about;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a pipe in another person's folder would be waited for */
+    if (stat(path, &about) == 0 &&
+        !S_ISREG(about.st_mode)) /* a pipe in another person's folder would be waited for */
         return oa_fail(c, OA_IO, "cannot read %s: it is no plain file", path);
     OA_TRY(oa_json_read(c, path, damaged, &root));
     enum oa_error e = read_config(c, path, root, options, form);
@@ -132,14 +147,16 @@ enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options 
 
 /* ---- labels ---- */
 
-static enum oa_error read_texts(oa_context *c, const char *path, const char *key, const json_t *list, long classes,
-                                struct oa_labels *out)
+static enum oa_error read_texts(oa_context *c, const char *path, const char *key,
+                                const json_t *list, long classes, struct oa_labels *out)
 {
-    size_t listed = json_array_size(list); /* what there is decides about memory, not what is claimed */
+    size_t listed =
+        json_array_size(list); /* what there is decides about memory, not what is claimed */
     char **name = oa_alloc(c, (listed + 1) * sizeof *name);
     long count = 0;
     while (name && count < (long)listed && json_string_length(json_array_get(list, (size_t)count)))
-        count += (name[count] = (char *)(uintptr_t)json_string_value(json_array_get(list, (size_t)count))) != NULL;
+        count += (name[count] = (char *)(uintptr_t)json_string_value(
+                      json_array_get(list, (size_t)count))) != NULL;
     enum oa_error e = name ? OA_OK : OA_NO_MEMORY;
     if (name && (count != classes || listed != (size_t)classes))
         e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is to be a list of %ld texts%s", path, key, classes,
@@ -150,7 +167,8 @@ static enum oa_error read_texts(oa_context *c, const char *path, const char *key
     return e;
 }
 
-enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_form *form, struct oa_labels *out)
+enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_form *form,
+                               struct oa_labels *out)
 {
     json_t *root;
     *out = (struct oa_labels){ 0 };
@@ -168,7 +186,8 @@ enum oa_error oa_config_specials(oa_context *c, const char *path, struct oa_labe
     *out = (struct oa_labels){ 0 };
     OA_TRY(oa_json_read(c, path, damaged, &root));
     json_t *list = json_object_get(root, "specials");
-    enum oa_error e = list ? read_texts(c, path, "specials", list, (long)json_array_size(list), out) : OA_OK;
+    enum oa_error e =
+        list ? read_texts(c, path, "specials", list, (long)json_array_size(list), out) : OA_OK;
     json_decref(root);
     return e;
 }

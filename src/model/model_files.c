@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * model.safetensors. Frozen tensors are written too, so that whoever reads the file needs nothing but the file; a
- * frozen projection that is run as fast transforms is written as the matrix that it is. Reading, the file has the last
- * word on every tensor that it holds, except on those matrices: they must be what the seed gives. */
+ * model.safetensors. Frozen tensors are written too, so that whoever reads the file needs nothing
+ * but the file; a frozen projection that is run as fast transforms is written as the matrix that it
+ * is. Reading, the file has the last word on every tensor that it holds, except on those matrices:
+ * they must be what the seed gives. */
 #include "model/model_identity.h"
 
 #include <jansson.h>
@@ -42,7 +43,8 @@ struct saving {
 };
 
 /* The values of a parameter of bits are written as integers. */
-static enum oa_error add_integers(struct saving *s, const struct oa_parameter *p, struct oa_array *a)
+static enum oa_error add_integers(struct saving *s, const struct oa_parameter *p,
+                                  struct oa_array *a)
 {
     int32_t *out = s->made[s->count] = oa_alloc(s->m->context, (size_t)p->count * sizeof *out);
     for (long i = 0; out && i < p->count; i++)
@@ -58,7 +60,8 @@ static enum oa_error add_matrix(struct saving *s, const struct oa_parameter *p, 
     const struct oa_model *m = s->m;
     long count = p->expanded[0] * p->expanded[1];
     double *exact = oa_alloc(m->context, (size_t)count * sizeof *exact);
-    void *out = s->made[s->count] = oa_alloc(m->context, (size_t)count * m->device->numbers.real_size);
+    void *out = s->made[s->count] =
+        oa_alloc(m->context, (size_t)count * m->device->numbers.real_size);
     if (exact && out && p->expand(m->context, p, p->seed, exact) == OA_OK)
         for (long i = 0; i < count; i++)
             oa_real_set(m->device, out, i, exact[i]);
@@ -77,7 +80,8 @@ static enum oa_error add_tensor(struct saving *s, const struct oa_parameter *p)
     *a = (struct oa_array){ .name = s->name[s->count],
                             .type = type,
                             .dims = file_dims(p),
-                            .data = oa_view_open(&s->view[s->count], s->m->device, p->value, bytes, OA_VIEW_READ),
+                            .data = oa_view_open(&s->view[s->count], s->m->device, p->value, bytes,
+                                                 OA_VIEW_READ),
                             .bytes = bytes };
     OA_TRY(oa_status(s->m->context));
     memcpy(a->dim, file_dim(p), (size_t)a->dims * sizeof *a->dim);
@@ -99,7 +103,8 @@ static enum oa_error add_tensors(struct saving *s, bool frozen)
     return OA_OK;
 }
 
-/* Of transforms that another model's seed gave (transfer.h): from which, by their names; NULL: there are none. */
+/* Of transforms that another model's seed gave (transfer.h): from which, by their names; NULL:
+ * there are none. */
 static char *drawn_text(const struct oa_model *m)
 {
     json_t *seeds = json_object();
@@ -113,13 +118,14 @@ static char *drawn_text(const struct oa_model *m)
     return text;
 }
 
-static enum oa_error write_tensors(const struct saving *s, const struct oa_tokenizer *tokenizer, const char *path)
+static enum oa_error write_tensors(const struct saving *s, const struct oa_tokenizer *tokenizer,
+                                   const char *path)
 {
     const struct oa_model *m = s->m;
     struct oa_text spec;
     struct oa_digest tokens;
-    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, &m->form),
-                                    *drawn = drawn_text(m);
+    char trainable[32], hidden[32],
+        *identity = oa_model_identity(m->context, &m->options, &m->form), *drawn = drawn_text(m);
     oa_text_init(&spec, m->context);
     oa_stacks_print(&m->attention, &spec);
     snprintf(trainable, sizeof trainable, "%ld", m->store.trainable);
@@ -165,8 +171,8 @@ static void free_saving(struct saving *s, int most)
     oa_free(s->view);
 }
 
-enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer *tokenizer, const char *path,
-                            bool frozen)
+enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer *tokenizer,
+                            const char *path, bool frozen)
 {
     size_t most = (size_t)m->store.count;
     struct saving s = { .m = m,
@@ -205,17 +211,19 @@ static const struct oa_array *stored(const struct oa_tensors *f, const struct oa
     return oa_tensors_find(f, name);
 }
 
-static enum oa_error check_shape(const struct oa_model *m, const char *path, const struct oa_array *a,
-                                 const struct oa_parameter *p)
+static enum oa_error check_shape(const struct oa_model *m, const char *path,
+                                 const struct oa_array *a, const struct oa_parameter *p)
 {
-    if (!a && (p->trainable || p->moving || p->source)) /* what a file named by config.json would give, too */
+    if (!a && (p->trainable || p->moving ||
+               p->source)) /* what a file named by config.json would give, too */
         return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is missing", path, p->name);
     if (a && !fits(a, p))
-        return oa_fail(m->context, OA_SHAPE,
-                       "%s: tensor %s has type %s and %d dimensions (first %ld); the model needs %d "
-                       "dimensions (first %ld): was it made with other model.* options?",
-                       path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1, file_dims(p),
-                       file_dim(p)[0]);
+        return oa_fail(
+            m->context, OA_SHAPE,
+            "%s: tensor %s has type %s and %d dimensions (first %ld); the model needs %d "
+            "dimensions (first %ld): was it made with other model.* options?",
+            path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1, file_dims(p),
+            file_dim(p)[0]);
     return OA_OK;
 }
 
@@ -230,7 +238,8 @@ static bool is_known(const struct oa_model *m, const char *tensor)
     return false;
 }
 
-static enum oa_error check_shapes(const struct oa_model *m, const char *path, const struct oa_tensors *f)
+static enum oa_error check_shapes(const struct oa_model *m, const char *path,
+                                  const struct oa_tensors *f)
 {
     for (int i = 0; i < m->store.count; i++)
         OA_TRY(check_shape(m, path, stored(f, m->store.parameter[i]), m->store.parameter[i]));
@@ -241,9 +250,10 @@ static enum oa_error check_shapes(const struct oa_model *m, const char *path, co
     return OA_OK;
 }
 
-/* Rounding, and another machine's cosine, may be in a matrix that is made again; another seed is far beyond. */
-static enum oa_error compare_matrix(const struct oa_model *m, const char *path, const struct oa_array *a,
-                                    const struct oa_parameter *p)
+/* Rounding, and another machine's cosine, may be in a matrix that is made again; another seed is
+ * far beyond. */
+static enum oa_error compare_matrix(const struct oa_model *m, const char *path,
+                                    const struct oa_array *a, const struct oa_parameter *p)
 {
     long count = p->expanded[0] * p->expanded[1];
     double *made = oa_alloc(m->context, (size_t)count * sizeof *made), largest = 0, apart = 0;
@@ -255,7 +265,8 @@ static enum oa_error compare_matrix(const struct oa_model *m, const char *path, 
     oa_free(made);
     if (e == OA_OK && !(apart <= (a->type == OA_BF16 ? 1e-2 : 1e-5) * largest))
         e = oa_fail(m->context, OA_FORMAT,
-                    "%s: tensor %s is not the matrix that the seed %llu gives (they differ by %g): was train.seed "
+                    "%s: tensor %s is not the matrix that the seed %llu gives (they differ by %g): "
+                    "was train.seed "
                     "changed?",
                     path, a->name, (unsigned long long)p->seed, apart);
     return e;
@@ -267,7 +278,8 @@ static enum oa_error copy_in(const struct oa_model *m, const char *path, const s
     if (p->expand)
         return compare_matrix(m, path, a, p);
     struct oa_view v;
-    void *host = oa_view_open(&v, m->device, p->value, (size_t)p->count * m->device->numbers.real_size, OA_VIEW_WRITE);
+    void *host = oa_view_open(&v, m->device, p->value,
+                              (size_t)p->count * m->device->numbers.real_size, OA_VIEW_WRITE);
     bool same = a->type == m->device->numbers.real;
     if (host && same)
         memcpy(host, a->data, a->bytes);
@@ -292,7 +304,8 @@ static enum oa_error draw_from_other_seeds(struct oa_model *m, const struct oa_t
     return e;
 }
 
-/* What the file holds needs no first values. Those that are drawn again while training keep their room for it. */
+/* What the file holds needs no first values. Those that are drawn again while training keep their
+ * room for it. */
 static void expect_values(const struct oa_model *m, const struct oa_tensors *f)
 {
     for (int i = 0; i < m->store.count; i++) {
@@ -329,15 +342,18 @@ static enum oa_error check_metadata(oa_context *c, const char *path, const struc
     OA_TRY(oa_tokenizer_digest(c, tokenizer, &tokens));
     if (strcmp(trained, tokens.hex) != 0)
         return oa_fail(c, OA_FORMAT,
-                       "%s: the model was trained with another tokenizer than the tokenizer.json beside it, which was "
+                       "%s: the model was trained with another tokenizer than the tokenizer.json "
+                       "beside it, which was "
                        "altered or is another run's",
                        path);
     return OA_OK;
 }
 
-/* Nothing that a number of config.json decides is allocated before the file's shapes have agreed with it. */
+/* Nothing that a number of config.json decides is allocated before the file's shapes have agreed
+ * with it. */
 static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *f, const char *path,
-                                  const struct oa_options *o, const struct oa_model_form *form, struct oa_model **out)
+                                  const struct oa_options *o, const struct oa_model_form *form,
+                                  struct oa_model **out)
 {
     OA_TRY(oa_model_describe(d, o, form, out));
     enum oa_error e = check_shapes(*out, path, f);
@@ -351,8 +367,8 @@ static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *
 }
 
 enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const struct oa_options *o,
-                                  const struct oa_model_form *form, const struct oa_tokenizer *tokenizer,
-                                  struct oa_model **out)
+                                  const struct oa_model_form *form,
+                                  const struct oa_tokenizer *tokenizer, struct oa_model **out)
 {
     struct oa_tensors *f;
     *out = NULL;

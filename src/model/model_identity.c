@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model is, beside its tensors: the options model.*, the seed of what is made from it, the vocabulary, its form.
- * The text of it stands in the metadata of model.safetensors, under the seal, so that a config.json that was changed
- * since, and whose shapes still fit (positions, the window of an attention), is noticed. */
+ * What a model is, beside its tensors: the options model.*, the seed of what is made from it, the
+ * vocabulary, its form. The text of it stands in the metadata of model.safetensors, under the seal,
+ * so that a config.json that was changed since, and whose shapes still fit (positions, the window
+ * of an attention), is noticed. */
 #include "model/model_identity.h"
 
 #include <jansson.h>
@@ -32,7 +33,8 @@ static json_t *identity(oa_context *c, const struct oa_options *o, const struct 
     struct oa_text text;
     oa_text_init(&text, c);
     oa_options_json(o, &text);
-    json_t *all = text.s ? json_loads(text.s, 0, NULL) : NULL, *own = json_copy(json_object_get(all, "model"));
+    json_t *all = text.s ? json_loads(text.s, 0, NULL) : NULL,
+           *own = json_copy(json_object_get(all, "model"));
     json_object_set_new(own, "seed", json_integer((json_int_t)oa_chance_seed(o, OA_CHANCE_INIT)));
     json_object_set_new(own, "vocabulary", json_integer(f->vocabulary));
     add_form(own, f);
@@ -70,20 +72,22 @@ static enum oa_error compare(oa_context *c, const char *path, json_t *trained, j
         value_text(value, was, sizeof was);
         value_text(json_object_get(now, key), is, sizeof is);
         return oa_fail(c, OA_FORMAT,
-                       "%s: the model was trained with %s = %s, and config.json beside it says %s: config.json was "
+                       "%s: the model was trained with %s = %s, and config.json beside it says %s: "
+                       "config.json was "
                        "altered, or is another run's; put the value back",
                        path, key, was, is);
     }
     return OA_OK;
 }
 
-enum oa_error oa_model_check_identity(oa_context *c, const char *path, const char *text, const struct oa_options *o,
-                                      const struct oa_model_form *f)
+enum oa_error oa_model_check_identity(oa_context *c, const char *path, const char *text,
+                                      const struct oa_options *o, const struct oa_model_form *f)
 {
     json_t *trained = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *now = identity(c, o, f);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && !json_is_object(trained))
-        e = oa_fail(c, OA_FORMAT, "%s: the metadata \"%s\" is not a JSON object", path, OA_MODEL_IDENTITY);
+        e = oa_fail(c, OA_FORMAT, "%s: the metadata \"%s\" is not a JSON object", path,
+                    OA_MODEL_IDENTITY);
     if (e == OA_OK)
         e = compare(c, path, trained, now);
     json_decref(trained);

@@ -2,7 +2,8 @@
  * Matrices and vectors of a model beside those of attention. */
 #include "model/stack.h"
 
-struct oa_parameter *oa_add_matrix(struct oa_store *s, const char *name, long rows, long cols, double deviation)
+struct oa_parameter *oa_add_matrix(struct oa_store *s, const char *name, long rows, long cols,
+                                   double deviation)
 {
     struct oa_parameter p = { .dims = 2,
                               .dim = { rows, cols },

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the model expects: log-odds of the next token, and how surprised each token of a text leaves it.
+ * What the model expects: log-odds of the next token, and how surprised each token of a text leaves
+ * it.
  */
 #include "model/model.h"
 
 #include <math.h>
 
-enum { ROWS = 64 }; /* of logits that exist at a time: a large vocabulary would take more memory than the model */
+enum {
+    ROWS = 64
+}; /* of logits that exist at a time: a large vocabulary would take more memory than the model */
 
-const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows)
+const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                            long first, long rows)
 {
     struct oa_device *d = m->device;
     struct oa_parameter *w = m->classifier ? m->classifier : m->embedding;
@@ -32,7 +36,8 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
 }
 
 /* −log softmax(row)[target] = log Σ e^(row − top) − (row[target] − top) */
-static double surprise(struct oa_device *d, const void *logits, long start, long count, int32_t target)
+static double surprise(struct oa_device *d, const void *logits, long start, long count,
+                       int32_t target)
 {
     double top = -INFINITY, sum = 0;
     for (long i = 0; i < count; i++)
@@ -42,8 +47,8 @@ static double surprise(struct oa_device *d, const void *logits, long start, long
     return log(sum) - (oa_real_get(d, logits, start + target) - top);
 }
 
-static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
-                                const int32_t *targets, double *nats)
+static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                                long first, long rows, const int32_t *targets, double *nats)
 {
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
@@ -58,7 +63,8 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
 
 /* ---- likeliest tokens ---- */
 
-static bool is_likeliest(struct oa_device *d, const void *logits, long start, long count, int32_t target)
+static bool is_likeliest(struct oa_device *d, const void *logits, long start, long count,
+                         int32_t target)
 {
     double top = oa_real_get(d, logits, start + target);
     for (long i = 0; i < count; i++) {
@@ -69,8 +75,8 @@ static bool is_likeliest(struct oa_device *d, const void *logits, long start, lo
     return true;
 }
 
-static enum oa_error count_hits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
-                                const int32_t *targets, long *hits)
+static enum oa_error count_hits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                                long first, long rows, const int32_t *targets, long *hits)
 {
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
@@ -83,7 +89,8 @@ static enum oa_error count_hits(oa_tape *t, const struct oa_model *m, const oa_t
     return oa_status(m->context);
 }
 
-enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, long *hits)
+enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+                            long *hits)
 {
     const int32_t *targets;
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
@@ -96,23 +103,26 @@ enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batc
 /* ---- texts ---- */
 
 /* n tokens ids, each predicting the one behind it. */
-static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
+static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
+                                  double *nats)
 {
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden =
-        oa_model_hidden(t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
+    const oa_tensor *hidden = oa_model_hidden(
+        t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
     OA_TRY(oa_status(m->context));
     for (long i = 0; i < n; i += ROWS)
         OA_TRY(score_rows(t, m, hidden, i, oa_min(ROWS, n - i), ids + i + 1, nats + i));
     return OA_OK;
 }
 
-enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
+enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
+                             double *nats)
 {
     long context = m->options.model_context;
     if (!oa_is_language_model(&m->form))
         return oa_fail(m->context, OA_UNSUPPORTED,
-                       "the model has the architecture %s and gives %s: only a decoder of tokens, without a source, "
+                       "the model has the architecture %s and gives %s: only a decoder of tokens, "
+                       "without a source, "
                        "says how likely a text is",
                        oa_architecture_name(&m->form), oa_output_name(m->form.output));
     for (long i = 0; i + 1 < n; i += context) {

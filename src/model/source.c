@@ -32,25 +32,28 @@ enum oa_error oa_source_copy(const struct oa_source *from, struct oa_source *to)
     return append(&to->words, from->words.id, (long)from->words.count);
 }
 
-enum oa_error oa_source_add(const struct oa_model *m, struct oa_source *s, const int32_t *ids, const int32_t *words,
-                            long n)
+enum oa_error oa_source_add(const struct oa_model *m, struct oa_source *s, const int32_t *ids,
+                            const int32_t *words, long n)
 {
     long most = oa_model_source_context(&m->options);
     if (!m->form.encoder)
-        return oa_fail(m->context, OA_UNSUPPORTED, "the model is a decoder alone: it reads no source");
+        return oa_fail(m->context, OA_UNSUPPORTED,
+                       "the model is a decoder alone: it reads no source");
     if (n < 1 || n > most)
-        return oa_fail(m->context, OA_SHAPE, "a source of %ld tokens: the model reads 1 to %ld", n, most);
+        return oa_fail(m->context, OA_SHAPE, "a source of %ld tokens: the model reads 1 to %ld", n,
+                       most);
     OA_TRY(append(&s->ids, ids, n));
     return append(&s->words, words, n);
 }
 
-enum oa_error oa_source_read(oa_tape *t, struct oa_model *m, const struct oa_source *s, long first, long n,
-                             struct oa_memory *out)
+enum oa_error oa_source_read(oa_tape *t, struct oa_model *m, const struct oa_source *s, long first,
+                             long n, struct oa_memory *out)
 {
     struct oa_sequences in = { .rows = 1, .length = n };
     *out = (struct oa_memory){ .length = n };
     if (n == 0)
-        return oa_fail(m->context, OA_INTERNAL, "a decoder with an encoder reads no token before it has a source");
+        return oa_fail(m->context, OA_INTERNAL,
+                       "a decoder with an encoder reads no token before it has a source");
     in.ids = s->ids.id + first;
     in.words = s->words.count ? s->words.id + first : NULL;
     out->x = oa_model_encode(t, m, &in);

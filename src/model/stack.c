@@ -36,14 +36,15 @@ static struct oa_parameter *add_bias(const struct building *b, const char *what,
     return b->shape->bias ? oa_add_vector(b->store, name_of(b, what, name), n, OA_INIT_ZERO) : NULL;
 }
 
-/* Of what a branch adds to the residual stream, so that the sum of all has the deviation of one. Post-norm has it
- * anyway. */
+/* Of what a branch adds to the residual stream, so that the sum of all has the deviation of one.
+ * Post-norm has it anyway. */
 static double residual_scale(const struct oa_stack_shape *s)
 {
     return s->post_norm ? 1 : 1 / sqrt((s->cross ? 3 : 2) * (double)s->layers);
 }
 
-static enum oa_error add_attention(oa_context *c, const struct building *b, int layer, bool cross, struct oa_layer *out)
+static enum oa_error add_attention(oa_context *c, const struct building *b, int layer, bool cross,
+                                   struct oa_layer *out)
 {
     const struct oa_stack_shape *s = b->shape;
     char prefix[160];
@@ -86,8 +87,8 @@ static enum oa_error add_block(oa_context *c, struct building *b, int layer, str
     return oa_status(c);
 }
 
-enum oa_error oa_stack_open(oa_context *c, const struct oa_stack_shape *shape, struct oa_store *store,
-                            struct oa_stack *out)
+enum oa_error oa_stack_open(oa_context *c, const struct oa_stack_shape *shape,
+                            struct oa_store *store, struct oa_stack *out)
 {
     *out = (struct oa_stack){ .context = c, .shape = *shape };
     struct building b = { .shape = &out->shape, .store = store };
@@ -121,14 +122,15 @@ struct flow {
     oa_tensor *x, *branch;
 };
 
-static oa_tensor *norm(oa_tape *t, struct flow *f, struct oa_parameter *scale, struct oa_parameter *shift)
+static oa_tensor *norm(oa_tape *t, struct flow *f, struct oa_parameter *scale,
+                       struct oa_parameter *shift)
 {
     return oa_residual_norm_op(t, f->x, f->branch, f->in->dropout, scale, shift, &f->x);
 }
 
 /* What a branch reads: the norm of the stream; post-norm, the stream. */
-static oa_tensor *before(oa_tape *t, struct flow *f, const char *place, int layer, struct oa_parameter *scale,
-                         struct oa_parameter *shift)
+static oa_tensor *before(oa_tape *t, struct flow *f, const char *place, int layer,
+                         struct oa_parameter *scale, struct oa_parameter *shift)
 {
     if (f->stack->shape.post_norm)
         return f->x;
@@ -137,8 +139,8 @@ static oa_tensor *before(oa_tape *t, struct flow *f, const char *place, int laye
 }
 
 /* What it adds: with post-norm the norm of the sum is the stream that goes on. */
-static void behind(oa_tape *t, struct flow *f, const char *place, int layer, struct oa_parameter *scale,
-                   struct oa_parameter *shift, oa_tensor *branch)
+static void behind(oa_tape *t, struct flow *f, const char *place, int layer,
+                   struct oa_parameter *scale, struct oa_parameter *shift, oa_tensor *branch)
 {
     f->branch = branch;
     if (!f->stack->shape.post_norm)
@@ -148,16 +150,19 @@ static void behind(oa_tape *t, struct flow *f, const char *place, int layer, str
 }
 
 /* All sequences side by side in one layer. */
-static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_input *in, int layer, bool cross)
+static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_input *in, int layer,
+                                          bool cross)
 {
     struct oa_layer_row *r = in->rows ? oa_tape_note(t, (size_t)in->batch * sizeof *r) : NULL;
     for (long b = 0; r && b < in->batch; b++)
-        r[b] = (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],
-                                      in->rows[b].memory_length, cross ? in->rows[b].memory : NULL };
+        r[b] =
+            (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],
+                                   in->rows[b].memory_length, cross ? in->rows[b].memory : NULL };
     return r;
 }
 
-static oa_tensor *attend(oa_tape *t, const struct flow *f, const struct oa_layer *l, const struct oa_layer_input *in)
+static oa_tensor *attend(oa_tape *t, const struct flow *f, const struct oa_layer *l,
+                         const struct oa_layer_input *in)
 {
     oa_tensor *y = oa_layer_forward(t, l, in);
     if (y && f->in->watch)
@@ -209,7 +214,8 @@ static void feed_forward(oa_tape *t, struct flow *f, int layer)
     const struct oa_block *b = &f->stack->block[layer];
     oa_tensor *x = before(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "ffn", layer);
-    oa_tensor *y = oa_linear(t, oa_gelu(t, oa_linear(t, x, b->in, b->in_bias)), b->out, b->out_bias);
+    oa_tensor *y =
+        oa_linear(t, oa_gelu(t, oa_linear(t, x, b->in, b->in_bias)), b->out, b->out_bias);
     behind(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias, y);
 }
 

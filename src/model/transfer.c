@@ -9,7 +9,8 @@ static const char *const because[OA_FITS] = { [OA_FIT_ALL] = "taken",
                                               [OA_FIT_STACK] = "there in another stack",
                                               [OA_FIT_SHAPE] = "of another shape there",
                                               [OA_FIT_LEARNT] = "frozen here and learnt there",
-                                              [OA_FIT_DRAWN] = "frozen, and drawn by another rule there" };
+                                              [OA_FIT_DRAWN] =
+                                                  "frozen, and drawn by another rule there" };
 
 const char *oa_fit_because(enum oa_fit fit)
 {
@@ -19,7 +20,8 @@ const char *oa_fit_because(enum oa_fit fit)
 /* ---- tokens ---- */
 
 /* Places of a vocabulary without a token, and rows behind it, have no counterpart. */
-static void match_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from, const struct oa_tokenizer *to)
+static void match_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
+                         const struct oa_tokenizer *to)
 {
     for (long i = 0; i < t->to->vocabulary; i++) {
         const char *piece = i < oa_tokenizer_size(to) ? oa_tokenizer_piece(to, (int32_t)i) : NULL;
@@ -27,8 +29,10 @@ static void match_tokens(const struct oa_transfer *t, const struct oa_tokenizer 
     }
 }
 
-/* Every token of the one is the token of that number of the other: the tables are the same, padding too. */
-static bool same_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from, const struct oa_tokenizer *to)
+/* Every token of the one is the token of that number of the other: the tables are the same, padding
+ * too. */
+static bool same_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
+                        const struct oa_tokenizer *to)
 {
     if (oa_tokenizer_size(from) != oa_tokenizer_size(to))
         return false;
@@ -76,7 +80,9 @@ static struct oa_parameter *find_position(const struct oa_transfer *t, const cha
         return NULL;
     size_t role = (size_t)(dot - name);
     const char *only = only_stack(t->from);
-    return strlen(only) == role && memcmp(only, name, role) == 0 ? oa_store_find(&t->from->store, dot + 1) : NULL;
+    return strlen(only) == role && memcmp(only, name, role) == 0
+               ? oa_store_find(&t->from->store, dot + 1)
+               : NULL;
 }
 
 static struct oa_parameter *find(const struct oa_transfer *t, const char *name)
@@ -114,8 +120,10 @@ static bool same_source(const struct oa_parameter *a, const struct oa_parameter 
 
 static bool drawn_alike(const struct oa_parameter *a, const struct oa_parameter *b)
 {
-    return a->init == b->init && a->scale == b->scale && a->fill == b->fill && a->expand == b->expand &&
-           memcmp(a->fill_argument, b->fill_argument, sizeof a->fill_argument) == 0 && same_source(a, b);
+    return a->init == b->init && a->scale == b->scale && a->fill == b->fill &&
+           a->expand == b->expand &&
+           memcmp(a->fill_argument, b->fill_argument, sizeof a->fill_argument) == 0 &&
+           same_source(a, b);
 }
 
 /* Tokens by what they are; learned positions as far as both go. */
@@ -123,7 +131,8 @@ static enum oa_fit fit_rows(const struct oa_transfer *t, struct oa_fitting *f)
 {
     const struct oa_parameter *a = f->from, *b = f->to;
     bool positions = b == t->to->positions.table || b == t->to->source_positions.table;
-    if (!b->trainable || !a->trainable || a->dims != 2 || a->dim[1] != b->dim[1] || !(f->tokens || positions))
+    if (!b->trainable || !a->trainable || a->dims != 2 || a->dim[1] != b->dim[1] ||
+        !(f->tokens || positions))
         return OA_FIT_SHAPE;
     f->rows = f->tokens ? known_tokens(t) : oa_min(a->dim[0], b->dim[0]);
     return f->rows ? OA_FIT_ROWS : OA_FIT_SHAPE;
@@ -143,7 +152,8 @@ static enum oa_fit fit(const struct oa_transfer *t, struct oa_fitting *f, bool t
 }
 
 enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tokenizer *from_tokens,
-                                struct oa_model *to, const struct oa_tokenizer *to_tokens, struct oa_transfer *out)
+                                struct oa_model *to, const struct oa_tokenizer *to_tokens,
+                                struct oa_transfer *out)
 {
     oa_context *c = to->context;
     *out = (struct oa_transfer){ .from = from, .to = to, .count = to->store.count };
@@ -173,7 +183,8 @@ void oa_transfer_free(struct oa_transfer *t)
 
 /* ---- taking ---- */
 
-static void copy_rows(const struct oa_transfer *t, const struct oa_fitting *f, size_t real, const char *from, char *to)
+static void copy_rows(const struct oa_transfer *t, const struct oa_fitting *f, size_t real,
+                      const char *from, char *to)
 {
     size_t row = (size_t)f->to->dim[1] * real;
     for (long i = 0; i < f->to->dim[0]; i++) {
@@ -188,8 +199,10 @@ static void copy(const struct oa_transfer *t, const struct oa_fitting *f)
     struct oa_device *d = t->to->device;
     size_t real = d->numbers.real_size;
     struct oa_view a, b;
-    const char *from = oa_view_open(&a, t->from->device, f->from->value, (size_t)f->from->count * real, OA_VIEW_READ);
-    char *to = oa_view_open(&b, d, f->to->value, (size_t)f->to->count * real, OA_VIEW_READ | OA_VIEW_WRITE);
+    const char *from = oa_view_open(&a, t->from->device, f->from->value,
+                                    (size_t)f->from->count * real, OA_VIEW_READ);
+    char *to = oa_view_open(&b, d, f->to->value, (size_t)f->to->count * real,
+                            OA_VIEW_READ | OA_VIEW_WRITE);
     if (from && to && f->fit == OA_FIT_ALL)
         memcpy(to, from, (size_t)f->to->count * real);
     else if (from && to)

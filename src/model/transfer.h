@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parameters of a trained model as first values of another one, tensor by tensor: those of one name and shape are
- * taken. A table of tokens is taken row by row where the two do not have the same tokens, by what the rows stand for;
- * learned positions as far as both go. A table of positions has the name of its stack in front where there are two
- * stacks and none where there is one; both names are the same table. An encoder beside a decoder that has an embedding
- * of its own takes it from the one that the other model has for all. What is frozen is only taken from what was drawn
- * by the same rule, so that no learned matrix stands where a frozen one is asked for.
+ * Parameters of a trained model as first values of another one, tensor by tensor: those of one name
+ * and shape are taken. A table of tokens is taken row by row where the two do not have the same
+ * tokens, by what the rows stand for; learned positions as far as both go. A table of positions has
+ * the name of its stack in front where there are two stacks and none where there is one; both names
+ * are the same table. An encoder beside a decoder that has an embedding of its own takes it from
+ * the one that the other model has for all. What is frozen is only taken from what was drawn by the
+ * same rule, so that no learned matrix stands where a frozen one is asked for.
  */
 #ifndef ORTHANT_MODEL_TRANSFER_H
 #define ORTHANT_MODEL_TRANSFER_H
@@ -36,16 +37,19 @@ struct oa_transfer {
     const struct oa_model *from;
     struct oa_model *to;
     struct oa_fitting *item;
-    long *token;      /* [rows of embeddings of `to`] the row of `from` with that token; −1: it has none */
+    long *
+        token; /* [rows of embeddings of `to`] the row of `from` with that token; −1: it has none */
     int count, taken; /* parameters; those of which something is taken */
 };
 /* Shapes and names alone: described models will do. oa_transfer_free it, also after an error. */
 enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tokenizer *from_tokens,
-                                struct oa_model *to, const struct oa_tokenizer *to_tokens, struct oa_transfer *out);
+                                struct oa_model *to, const struct oa_tokenizer *to_tokens,
+                                struct oa_transfer *out);
 void oa_transfer_free(struct oa_transfer *t);
 /* Copies what is taken; both models have values of one precision. */
 enum oa_error oa_transfer_copy(const struct oa_transfer *t);
-/* For a model whose values are there already, from a checkpoint: which seeds its transforms were drawn from. */
+/* For a model whose values are there already, from a checkpoint: which seeds its transforms were
+ * drawn from. */
 void oa_transfer_seeds(const struct oa_transfer *t);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model's parts, by its form: embeddings, stacks, and a classifier where tokens are not the output. */
+ * A model's parts, by its form: embeddings, stacks, and a classifier where tokens are not the
+ * output. */
 #include "model/model.h"
 
 #include <math.h>
@@ -23,11 +24,13 @@ static enum oa_error check_shape(struct oa_model *m)
     long vocabulary = m->form.vocabulary;
     if (o->model_width % o->model_heads)
         return oa_fail(m->context, OA_SHAPE,
-                       "model.heads = %ld does not divide model.width = %ld: the heads share the width equally",
+                       "model.heads = %ld does not divide model.width = %ld: the heads share the "
+                       "width equally",
                        o->model_heads, o->model_width);
     if (o->model_vocabulary && o->model_vocabulary < vocabulary)
         return oa_fail(m->context, OA_ARGUMENT,
-                       "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: give at least that, or 0",
+                       "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: give "
+                       "at least that, or 0",
                        o->model_vocabulary, vocabulary);
     m->vocabulary = m->form.vocabulary = o->model_vocabulary ? o->model_vocabulary : vocabulary;
     return OA_OK;
@@ -35,14 +38,16 @@ static enum oa_error check_shape(struct oa_model *m)
 
 static struct oa_parameter *add_embedding(struct oa_model *m, const char *name, long rows)
 {
-    return oa_add_matrix(&m->store, name, rows, m->options.model_width, oa_embedding_deviation(&m->options));
+    return oa_add_matrix(&m->store, name, rows, m->options.model_width,
+                         oa_embedding_deviation(&m->options));
 }
 
 /* First values that keep the size of what comes in, as flax and timm have them. */
 static struct oa_parameter *add_patch(struct oa_model *m)
 {
     long pixels = m->form.patch;
-    return oa_add_matrix(&m->store, "patch.weight", m->options.model_width, pixels, 1 / sqrt((double)pixels));
+    return oa_add_matrix(&m->store, "patch.weight", m->options.model_width, pixels,
+                         1 / sqrt((double)pixels));
 }
 
 static struct oa_stack_shape stack_shape(const struct oa_model *m, enum oa_stack_role role)
@@ -67,9 +72,11 @@ static enum oa_error add_source(struct oa_model *m)
     shape.length = oa_model_source_context(o);
     if (o->model_encoder_layers)
         shape.layers = o->model_encoder_layers;
-    m->source_embedding =
-        o->model_share_embeddings ? m->embedding : add_embedding(m, "source_embedding.weight", m->vocabulary);
-    OA_TRY(oa_positions_open(m->context, o, shape.length, "encoder.", &m->store, &m->source_positions));
+    m->source_embedding = o->model_share_embeddings
+                              ? m->embedding
+                              : add_embedding(m, "source_embedding.weight", m->vocabulary);
+    OA_TRY(oa_positions_open(m->context, o, shape.length, "encoder.", &m->store,
+                             &m->source_positions));
     return oa_stack_open(m->context, &shape, &m->store, &m->encoder);
 }
 
@@ -90,14 +97,14 @@ static enum oa_error add_encoder(struct oa_model *m)
     return oa_stack_open(m->context, &shape, &m->store, &m->encoder);
 }
 
-/* A linear map of the pooled row, with a bias whatever model.bias says. BERT's pooler, a layer with a tanh in between,
- * is left out as in the Vision Transformer: the rows have been through a norm, and a sequence's class is no further
- * away than a token's. */
+/* A linear map of the pooled row, with a bias whatever model.bias says. BERT's pooler, a layer with
+ * a tanh in between, is left out as in the Vision Transformer: the rows have been through a norm,
+ * and a sequence's class is no further away than a token's. */
 static void add_classifier(struct oa_model *m)
 {
     long outputs = m->form.output == OA_OUTPUT_CLASSES ? m->form.classes : 1;
-    m->classifier =
-        oa_add_matrix(&m->store, "classifier.weight", outputs, m->options.model_width, OA_EMBEDDING_DEVIATION);
+    m->classifier = oa_add_matrix(&m->store, "classifier.weight", outputs, m->options.model_width,
+                                  OA_EMBEDDING_DEVIATION);
     m->classifier_bias = oa_add_vector(&m->store, "classifier.bias", outputs, OA_INIT_ZERO);
 }
 
@@ -107,7 +114,8 @@ static enum oa_error build(struct oa_model *m)
     bool both = m->form.encoder && m->form.decoder;
     OA_TRY(oa_check_form(m->context, &m->form, o));
     OA_TRY(check_shape(m));
-    OA_TRY(oa_stacks_parse(m->context, o->model_attention, oa_form_stacks(&m->form), &m->attention));
+    OA_TRY(
+        oa_stacks_parse(m->context, o->model_attention, oa_form_stacks(&m->form), &m->attention));
     m->embedding = add_embedding(m, "embedding.weight", m->vocabulary);
     if (m->form.segments)
         m->segment = add_embedding(m, "segment.weight", 2);
@@ -115,15 +123,16 @@ static enum oa_error build(struct oa_model *m)
         m->patch = add_patch(m);
     if (both)
         OA_TRY(add_source(m));
-    OA_TRY(oa_positions_open(m->context, o, o->model_context, both ? "decoder." : "", &m->store, &m->positions));
+    OA_TRY(oa_positions_open(m->context, o, o->model_context, both ? "decoder." : "", &m->store,
+                             &m->positions));
     OA_TRY(m->form.decoder ? add_decoder(m) : add_encoder(m));
     if (m->form.output != OA_OUTPUT_TOKENS)
         add_classifier(m);
     return oa_status(m->context);
 }
 
-enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
-                                struct oa_model **out)
+enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options,
+                                const struct oa_model_form *form, struct oa_model **out)
 {
     struct oa_model *m = oa_alloc(d->context, sizeof *m);
     *out = m;
@@ -142,12 +151,14 @@ enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *op
     return e;
 }
 
-static enum oa_error open(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
-                          bool training, bool apart, struct oa_model **out)
+static enum oa_error open(struct oa_device *d, const struct oa_options *options,
+                          const struct oa_model_form *form, bool training, bool apart,
+                          struct oa_model **out)
 {
     OA_TRY(oa_model_describe(d, options, form, out));
     (*out)->store.apart = apart;
-    enum oa_error e = oa_store_allocate(&(*out)->store, oa_chance_seed(options, OA_CHANCE_INIT), training);
+    enum oa_error e =
+        oa_store_allocate(&(*out)->store, oa_chance_seed(options, OA_CHANCE_INIT), training);
     if (e != OA_OK) {
         oa_model_close(*out);
         *out = NULL;
@@ -155,8 +166,8 @@ static enum oa_error open(struct oa_device *d, const struct oa_options *options,
     return e;
 }
 
-enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
-                            bool training, struct oa_model **out)
+enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options,
+                            const struct oa_model_form *form, bool training, struct oa_model **out)
 {
     return open(d, options, form, training, false, out);
 }

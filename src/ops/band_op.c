@@ -22,8 +22,8 @@ static void band_backward(oa_tape *t, void *saved)
         oa_gradient_end(t, b->filters, b->a.dlogits);
 }
 
-void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *kernel, oa_tensor *filters, oa_tensor *v,
-                oa_tensor *o)
+void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *kernel,
+                oa_tensor *filters, oa_tensor *v, oa_tensor *o)
 {
     bool filter = band->taps > 0;
     struct oa_attention_shape shape = band->shape;

@@ -81,8 +81,9 @@ static void feature_backward(oa_tape *t, void *saved)
     void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
     long heads = feature_heads(m), in = m->x->cols / heads, out = m->y->cols / heads;
     for (long h = 0; dx && h < heads; h++)
-        d->ops->feature_gradient(d, m->feature, m->degree, m->x->rows, in, oa_act_at(d, m->x->data, h * in), m->x->ld,
-                                 oa_act_at(d, dy, h * out), m->y->ld, oa_act_at(d, dx, h * in), m->x->ld);
+        d->ops->feature_gradient(
+            d, m->feature, m->degree, m->x->rows, in, oa_act_at(d, m->x->data, h * in), m->x->ld,
+            oa_act_at(d, dy, h * out), m->y->ld, oa_act_at(d, dx, h * in), m->x->ld);
     oa_gradient_end(t, m->x, dx);
 }
 
@@ -111,8 +112,8 @@ static void select_backward(oa_tape *t, void *saved)
     const void *dy = oa_gradient_of(t, m->y);
     void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
     if (dx)
-        t->device->ops->select_rows(t->device, m->x->rows, m->x->cols, m->length, m->lengths, dy, m->y->ld, dx,
-                                    m->x->ld);
+        t->device->ops->select_rows(t->device, m->x->rows, m->x->cols, m->length, m->lengths, dy,
+                                    m->y->ld, dx, m->x->ld);
     oa_gradient_end(t, m->x, dx);
 }
 
@@ -123,22 +124,25 @@ oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *
         return NULL;
     m->length = length;
     m->lengths = lengths;
-    t->device->ops->select_rows(t->device, x->rows, x->cols, length, lengths, x->data, x->ld, m->y->data, m->y->ld);
+    t->device->ops->select_rows(t->device, x->rows, x->cols, length, lengths, x->data, x->ld,
+                                m->y->data, m->y->ld);
     oa_record(t, select_backward, m);
     return m->y;
 }
 
-/* ---- rotary positions: in place, forward and backward (a rotation needs neither its input nor its output) ---- */
+/* ---- rotary positions: in place, forward and backward (a rotation needs neither its input nor its
+ * output) ---- */
 
 static void rotate_backward(oa_tape *t, void *saved)
 {
     const struct map *m = saved;
     if (m->x->gradient)
-        t->device->ops->rotate(t->device, m->x->rows, m->length, m->heads, m->x->cols / m->heads, m->cosine, m->sine,
-                               -1, m->x->gradient, m->x->ld);
+        t->device->ops->rotate(t->device, m->x->rows, m->length, m->heads, m->x->cols / m->heads,
+                               m->cosine, m->sine, -1, m->x->gradient, m->x->ld);
 }
 
-oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine, const void *sine)
+oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine,
+                     const void *sine)
 {
     struct map *m = x ? oa_tape_note(t, sizeof *m) : NULL;
     if (!m)
@@ -147,13 +151,15 @@ oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const vo
     *m = (struct map){ .x = x, .length = length, .heads = heads };
     m->cosine = oa_real_at(t->device, cosine, first);
     m->sine = oa_real_at(t->device, sine, first);
-    t->device->ops->rotate(t->device, x->rows, length, heads, x->cols / heads, m->cosine, m->sine, 1, x->data, x->ld);
+    t->device->ops->rotate(t->device, x->rows, length, heads, x->cols / heads, m->cosine, m->sine,
+                           1, x->data, x->ld);
     oa_record(t, rotate_backward, m);
     return x;
 }
 
 /* ---- y = x·f, f[h, c] = s·temperature[h]·diagonal[h, c] ----
- * dx = dy·f; with g[h, c] = Σ_rows dy·x: d temperature[h] += s·Σ_c diagonal·g, d diagonal[h, c] += s·temperature[h]·g.
+ * dx = dy·f; with g[h, c] = Σ_rows dy·x: d temperature[h] += s·Σ_c diagonal·g, d diagonal[h, c] +=
+ * s·temperature[h]·g.
  */
 
 static struct oa_head_factors factors_of(const struct map *m)
@@ -193,12 +199,13 @@ static void scale_backward(oa_tape *t, void *saved)
     if (!dfactor)
         return;
     d->ops->zero(d, bytes, dfactor);
-    d->ops->scale_columns_gradient(d, m->x->rows, m->x->cols, m->x->data, m->x->ld, dy, m->y->ld, dfactor);
+    d->ops->scale_columns_gradient(d, m->x->rows, m->x->cols, m->x->data, m->x->ld, dy, m->y->ld,
+                                   dfactor);
     share_out(t, m, dfactor);
 }
 
-oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct oa_parameter *temperature,
-                          struct oa_parameter *diagonal)
+oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s,
+                          struct oa_parameter *temperature, struct oa_parameter *diagonal)
 {
     struct oa_device *d = t->device;
     struct map *m = new_map(t, x, x ? x->cols : 0);

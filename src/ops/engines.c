@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The attention engines as ops: they collect pointers for the device's structs and keep what backward needs. */
+ * The attention engines as ops: they collect pointers for the device's structs and keep what
+ * backward needs. */
 #include "ops/ops.h"
 
 #include <string.h>
@@ -17,7 +18,9 @@ struct logits {
 static struct oa_mixture_weights weights_of(const struct logits *l)
 {
     const struct oa_mixture *m = &l->mixture;
-    struct oa_mixture_weights w = { .kind = m->kind, .heads = l->a.shape.heads, .parts = l->a.parts };
+    struct oa_mixture_weights w = { .kind = m->kind,
+                                    .heads = l->a.shape.heads,
+                                    .parts = l->a.parts };
     memcpy(w.weight, m->weight, sizeof w.weight);
     w.theta = m->theta ? m->theta->value : NULL;
     return w;
@@ -135,12 +138,14 @@ static void take_support(oa_tape *t, struct logits *l, const struct oa_support *
 {
     long blocks = l->a.shape.heads * support->parameter[1] * support->parameter[2];
     l->a.support = *support;
-    l->a.support.layout = oa_tape_lend(t, support->layout, (size_t)blocks * sizeof *support->layout);
+    l->a.support.layout =
+        oa_tape_lend(t, support->layout, (size_t)blocks * sizeof *support->layout);
 }
 
 /* ---- relative positions ---- */
 
-/* Positions of the rows that a state keeps, where they are not those of the rows. Returns how many tokens there are. */
+/* Positions of the rows that a state keeps, where they are not those of the rows. Returns how many
+ * tokens there are. */
 static long place_rows(oa_tape *t, struct logits *l, const struct oa_horizon *h)
 {
     struct oa_attention_shape *s = &l->a.shape;
@@ -154,21 +159,25 @@ static long place_rows(oa_tape *t, struct logits *l, const struct oa_horizon *h)
         positions[i] = (int32_t)(t->state->tokens + i);
     oa_row_positions(h, tokens, s->keys, positions + s->queries);
     l->a.distances.query = oa_tape_lend(t, positions, (size_t)s->queries * sizeof *positions);
-    l->a.distances.key = oa_tape_lend(t, positions + s->queries, (size_t)s->keys * sizeof *positions);
+    l->a.distances.key =
+        oa_tape_lend(t, positions + s->queries, (size_t)s->keys * sizeof *positions);
     return tokens;
 }
 
 static void take_distances(oa_tape *t, struct logits *l, const struct oa_horizon *h)
 {
     const struct oa_relative_bias *r = &l->relative;
-    struct oa_relative a = { .kind = r->kind, .heads = l->a.shape.heads, .causal = l->a.shape.causal };
+    struct oa_relative a = { .kind = r->kind,
+                             .heads = l->a.shape.heads,
+                             .causal = l->a.shape.causal };
     if (r->kind == OA_RELATIVE_NONE)
         return;
     a.length = place_rows(t, l, h);
     a.buckets = r->buckets;
     a.distance = r->distance;
     a.bias = r->bias ? r->bias->value : NULL;
-    a.table = oa_tape_take(t, (size_t)(a.heads * (2 * a.length - 1)) * t->device->numbers.real_size);
+    a.table =
+        oa_tape_take(t, (size_t)(a.heads * (2 * a.length - 1)) * t->device->numbers.real_size);
     a.bucket = r->bias ? oa_tape_take(t, (size_t)(2 * a.length - 1) * sizeof *a.bucket) : NULL;
     if (!a.table || (r->bias && !a.bucket) || oa_status(t->context) != OA_OK)
         return;
@@ -179,20 +188,25 @@ static void take_distances(oa_tape *t, struct logits *l, const struct oa_horizon
     l->a.distances.buckets = a.buckets;
 }
 
-void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
-                  const struct oa_part_tensors *part, const struct oa_mixture *mixture,
-                  const struct oa_relative_bias *relative, oa_tensor *v, double dropout, oa_tensor *o)
+void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
+                  const struct oa_support *support, int parts, const struct oa_part_tensors *part,
+                  const struct oa_mixture *mixture, const struct oa_relative_bias *relative,
+                  oa_tensor *v, double dropout, oa_tensor *o)
 {
     size_t real = t->device->numbers.real_size;
     struct logits *l = (v || t->state) && o ? oa_tape_note(t, sizeof *l) : NULL;
-    void *lse = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * real) : NULL;
+    void *lse =
+        l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * real) : NULL;
     void *alpha = lse && mixture ? oa_tape_take(t, (size_t)(shape->heads * parts) * real) : NULL;
     if (!lse || (mixture && !alpha))
         return;
-    *l = (struct logits){ .v = v, .o = o, .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
+    *l =
+        (struct logits){ .v = v, .o = o, .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
     if (relative)
         l->relative = *relative;
-    l->a = (struct oa_logits){ .shape = *shape, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse };
+    l->a = (struct oa_logits){
+        .shape = *shape, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse
+    };
     if (support)
         take_support(t, l, support);
     memcpy(l->part, part, (size_t)parts * sizeof *part);
@@ -238,7 +252,8 @@ static void linear_attention_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, l->fq, l->a.dfq);
 }
 
-/* Decoding: S, z and their scale. Without keys all are in the state: those of the memory, at the first call. */
+/* Decoding: S, z and their scale. Without keys all are in the state: those of the memory, at the
+ * first call. */
 static void keep_sums(oa_tape *t, struct linear_attention *l)
 {
     long r = l->a.features, each = r * l->a.shape.value_width + r + 1;
@@ -248,14 +263,15 @@ static void keep_sums(oa_tape *t, struct linear_attention *l)
 }
 
 /* What the three ops share; `how` has the fields in which they differ. */
-static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
-                                 oa_tensor *v, const struct oa_linear_attention *how, oa_tensor *o)
+static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq,
+                                 oa_tensor *fk, oa_tensor *v, const struct oa_linear_attention *how,
+                                 oa_tensor *o)
 {
     bool there = fq && ((fk && v) || t->state) && o;
     struct linear_attention *l = there ? oa_tape_note(t, sizeof *l) : NULL;
-    void *den =
-        l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * t->device->numbers.real_size)
-          : NULL;
+    void *den = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) *
+                                        t->device->numbers.real_size)
+                  : NULL;
     if (!den)
         return;
     *l = (struct linear_attention){ .fq = fq, .fk = fk, .v = v, .o = o };
@@ -281,9 +297,10 @@ static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *sh
     oa_record(t, linear_attention_backward, l);
 }
 
-void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
-                                   const void *query_scale, const void *key_scale, oa_tensor *v,
-                                   enum oa_denominator policy, double epsilon, oa_tensor *o)
+void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape,
+                                   oa_tensor *fq, oa_tensor *fk, const void *query_scale,
+                                   const void *key_scale, oa_tensor *v, enum oa_denominator policy,
+                                   double epsilon, oa_tensor *o)
 {
     const struct oa_linear_attention how = {
         .query_scale = query_scale, .key_scale = key_scale, .policy = policy, .epsilon = epsilon
@@ -291,8 +308,9 @@ void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *
     run_linear_attention(t, shape, fq, fk, v, &how, o);
 }
 
-void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q, oa_tensor *k,
-                             oa_tensor *v, const double c[3], enum oa_denominator policy, double epsilon, oa_tensor *o)
+void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
+                             oa_tensor *k, oa_tensor *v, const double c[3],
+                             enum oa_denominator policy, double epsilon, oa_tensor *o)
 {
     const struct oa_linear_attention how = { .squared_width = q ? q->cols / shape->heads : 0,
                                              .squared = { c[0], c[1], c[2] },
@@ -301,8 +319,9 @@ void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape,
     run_linear_attention(t, shape, q, k, v, &how, o);
 }
 
-void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
-                            oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o)
+void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq,
+                            oa_tensor *fk, oa_tensor *v, enum oa_denominator policy, double epsilon,
+                            oa_tensor *o)
 {
     oa_scaled_linear_attention_op(t, shape, fq, fk, NULL, NULL, v, policy, epsilon, o);
 }
@@ -329,8 +348,9 @@ static void polynomial_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, p->q, p->a.dq);
 }
 
-void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q, oa_tensor *k, oa_tensor *v,
-                      int degree, double scale, double bias, oa_tensor *o)
+void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
+                      oa_tensor *k, oa_tensor *v, int degree, double scale, double bias,
+                      oa_tensor *o)
 {
     size_t rows = (size_t)(shape->batch * shape->heads * shape->queries);
     struct oa_attention_shape s = *shape;
@@ -387,8 +407,8 @@ static bool keep_pattern(oa_tape *t, struct oa_pattern_attention *a)
     return a->state || count == 0;
 }
 
-void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern, enum oa_edge edge,
-                   const int32_t *words, oa_tensor *v, oa_tensor *o)
+void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern,
+                   enum oa_edge edge, const int32_t *words, oa_tensor *v, oa_tensor *o)
 {
     struct pattern *p = v && o ? oa_tape_note(t, sizeof *p) : NULL;
     if (!p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Feature maps of kernel attention as ops. A contiguous [B·T, H·K] is also [B·T·H, K]: what all heads have in common is
- * one operation on that. */
+ * Feature maps of kernel attention as ops. A contiguous [B·T, H·K] is also [B·T·H, K]: what all
+ * heads have in common is one operation on that. */
 #include "ops/ops.h"
 
 #define MOMENTS_WEIGHT 0.01 /* of a step in the running average, once a hundred have been seen */
@@ -8,7 +8,8 @@
 struct features {
     oa_tensor *x, *y, *other; /* other: the second factor of a product */
     long length, heads;
-    double a; /* the factor of a product; the limit of positions, of which `first` is that of the first row */
+    double a; /* the factor of a product; the limit of positions, of which `first` is that of the
+                 first row */
     long first;
     const struct oa_parameter *w;
     long index;
@@ -33,8 +34,8 @@ static void place_backward(oa_tape *t, void *saved)
     const void *dy = oa_gradient_of(t, f->y);
     void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
     if (dx)
-        t->device->ops->place_gradient(t->device, f->x->rows, f->length, f->heads, f->x->cols / f->heads, f->first,
-                                       f->a, f->x->data, dy, dx);
+        t->device->ops->place_gradient(t->device, f->x->rows, f->length, f->heads,
+                                       f->x->cols / f->heads, f->first, f->a, f->x->data, dy, dx);
     oa_gradient_end(t, f->x, dx);
 }
 
@@ -47,7 +48,8 @@ oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double li
     f->heads = heads;
     f->first = t->state ? t->state->tokens : 0;
     f->a = limit;
-    t->device->ops->place(t->device, x->rows, length, heads, x->cols / heads, f->first, limit, x->data, f->y->data);
+    t->device->ops->place(t->device, x->rows, length, heads, x->cols / heads, f->first, limit,
+                          x->data, f->y->data);
     oa_record(t, place_backward, f);
     return f->y;
 }
@@ -107,7 +109,9 @@ static void sketch_backward(oa_tape *t, void *saved)
     const void *dy = oa_gradient_of(t, f->y);
     void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
     long K = f->w->dim[1], s = f->w->dim[2];
-    struct oa_gemm g = { .m = f->x->rows * f->heads, .n = K, .k = s, .lda = s, .ldb = s, .ldc = K, .tb = true };
+    struct oa_gemm g = {
+        .m = f->x->rows * f->heads, .n = K, .k = s, .lda = s, .ldb = s, .ldc = K, .tb = true
+    };
     if (dx)
         d->ops->gemm(d, &g, dy, oa_act_at(d, f->w->act, f->index * K * s), dx);
     oa_gradient_end(t, f->x, dx);
@@ -132,7 +136,8 @@ oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_param
 
 /* ---- products ---- */
 
-static void send_product(oa_tape *t, const struct features *f, const void *dy, oa_tensor *to, const oa_tensor *factor)
+static void send_product(oa_tape *t, const struct features *f, const void *dy, oa_tensor *to,
+                         const oa_tensor *factor)
 {
     void *dx = oa_gradient_begin(t, to);
     if (dx)
@@ -164,12 +169,13 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
 
 /* ---- random features ---- */
 
-/* Where the fit of `pairs` heads goes, all in one piece: turned Ω and metric of both sides, then the bias. With kept
- * moments decoding makes it once. */
+/* Where the fit of `pairs` heads goes, all in one piece: turned Ω and metric of both sides, then
+ * the bias. With kept moments decoding makes it once. */
 static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statistics *a, bool *made)
 {
     size_t act = t->device->numbers.act_size, real = t->device->numbers.real_size;
-    size_t turned = (size_t)(pairs * a->count * a->width) * act, metric = (size_t)(pairs * a->width * a->width) * act;
+    size_t turned = (size_t)(pairs * a->count * a->width) * act,
+           metric = (size_t)(pairs * a->width * a->width) * act;
     turned = (turned + real - 1) / real * real;
     metric = (metric + real - 1) / real * real;
     size_t bytes = 2 * (turned + metric) + (size_t)(pairs * a->count) * real;
@@ -183,7 +189,8 @@ static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statis
     return memory || t->device->dry;
 }
 
-static void gather_moments(oa_tape *t, const struct oa_random_statistics *a, const struct oa_attention_shape *shape,
+static void gather_moments(oa_tape *t, const struct oa_random_statistics *a,
+                           const struct oa_attention_shape *shape,
                            const struct oa_kept_moments *kept)
 {
     struct oa_moments_change u = { .batch = shape->batch,
@@ -215,8 +222,9 @@ void oa_move_moments(struct oa_device *d, const struct oa_kept_moments *kept)
     d->ops->move_moments(d, &a);
 }
 
-void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,
-                             oa_tensor *k, const struct oa_parameter *omega, const struct oa_kept_moments *kept,
+void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape,
+                             enum oa_random_fit kind, oa_tensor *q, oa_tensor *k,
+                             const struct oa_parameter *omega, const struct oa_kept_moments *kept,
                              struct oa_random_features how[2])
 {
     if (!q || !k || !omega)
@@ -263,8 +271,9 @@ static void random_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, f->x, f->random.dx);
 }
 
-oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads, const int32_t *lengths,
-                                 const struct oa_parameter *omega, const struct oa_random_features *how, void **top)
+oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads,
+                                 const int32_t *lengths, const struct oa_parameter *omega,
+                                 const struct oa_random_features *how, void **top)
 {
     bool both = how->kind == OA_RANDOM_HYPERBOLIC || how->kind == OA_RANDOM_TRIG;
     long count = omega ? omega->dim[0] : how->count;

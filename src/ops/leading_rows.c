@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The first rows of every sequence: y[b·count + i] = x[b·length + i], i < count, and the way back into a result. */
+ * The first rows of every sequence: y[b·count + i] = x[b·length + i], i < count, and the way back
+ * into a result. */
 #include "ops/ops.h"
 
 struct leading {
@@ -10,14 +11,16 @@ struct leading {
 static void copy_out(struct oa_device *d, const struct leading *l, const void *x, void *y)
 {
     for (long b = 0; b < l->x->rows / l->length; b++)
-        d->ops->select_rows(d, l->count, l->x->cols, l->count, NULL, oa_act_at(d, x, b * l->length * l->x->ld),
-                            l->x->ld, oa_act_at(d, y, b * l->count * l->y->ld), l->y->ld);
+        d->ops->select_rows(d, l->count, l->x->cols, l->count, NULL,
+                            oa_act_at(d, x, b * l->length * l->x->ld), l->x->ld,
+                            oa_act_at(d, y, b * l->count * l->y->ld), l->y->ld);
 }
 
 static void copy_in(struct oa_device *d, const struct leading *l, const void *y, void *x)
 {
     for (long b = 0; b < l->x->rows / l->length; b++)
-        d->ops->select_rows(d, l->count, l->x->cols, l->count, NULL, oa_act_at(d, y, b * l->count * l->y->ld), l->y->ld,
+        d->ops->select_rows(d, l->count, l->x->cols, l->count, NULL,
+                            oa_act_at(d, y, b * l->count * l->y->ld), l->y->ld,
                             oa_act_at(d, x, b * l->length * l->x->ld), l->x->ld);
 }
 
@@ -46,7 +49,8 @@ oa_tensor *oa_leading_rows(oa_tape *t, oa_tensor *x, long length, long count)
     return y;
 }
 
-/* The rows that are replaced send no gradient to what wrote them before: that must not depend on anything there. */
+/* The rows that are replaced send no gradient to what wrote them before: that must not depend on
+ * anything there. */
 static void put_backward(oa_tape *t, void *saved)
 {
     const struct leading *l = saved;

@@ -20,8 +20,8 @@ static void length_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, l->x, l->a.dx);
 }
 
-oa_tensor *oa_project_length(oa_tape *t, oa_tensor *x, long batch, long heads, const int32_t *lengths,
-                             struct oa_parameter *w)
+oa_tensor *oa_project_length(oa_tape *t, oa_tensor *x, long batch, long heads,
+                             const int32_t *lengths, struct oa_parameter *w)
 {
     long rank = w ? w->dim[w->dims - 1] : 0;
     oa_tensor *y = x && w ? oa_tensor_new(t, batch * rank, x->cols) : NULL;

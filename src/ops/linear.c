@@ -17,8 +17,11 @@ static void linear_backward(oa_tape *t, void *saved)
     long rows = l->x->rows, in = l->x->cols, out = l->y->cols;
     void *dx = oa_gradient_begin(t, l->x);
     if (dx)
-        d->ops->gemm(d, &(struct oa_gemm){ .m = rows, .n = in, .k = out, .lda = l->y->ld, .ldb = in, .ldc = l->x->ld },
-                     dy, l->w->act, dx);
+        d->ops->gemm(
+            d,
+            &(struct oa_gemm){
+                .m = rows, .n = in, .k = out, .lda = l->y->ld, .ldb = in, .ldc = l->x->ld },
+            dy, l->w->act, dx);
     oa_gradient_end(t, l->x, dx);
     if (l->w->gradient)
         d->ops->gemm(d,
@@ -75,8 +78,8 @@ static long input_column(const struct head_linear *l, long h)
     return l->slice ? l->first + h * l->w->dim[2] : 0;
 }
 
-/* Without slices all heads read the same columns and the map is one product; dx of slices starts from zero because the
- * heads of the group need not cover x. */
+/* Without slices all heads read the same columns and the map is one product; dx of slices starts
+ * from zero because the heads of the group need not cover x. */
 static void head_linear_backward(oa_tape *t, void *saved)
 {
     const struct head_linear *l = saved;
@@ -84,7 +87,8 @@ static void head_linear_backward(oa_tape *t, void *saved)
     const void *dy = oa_gradient_of(t, l->y);
     if (!dy)
         return;
-    long rows = l->x->rows, heads = l->slice ? l->w->dim[0] : 1, in = l->w->dim[2], out = l->y->cols / heads;
+    long rows = l->x->rows, heads = l->slice ? l->w->dim[0] : 1, in = l->w->dim[2],
+         out = l->y->cols / heads;
     void *dx = oa_gradient_begin(t, l->x);
     if (dx && l->slice)
         d->ops->zero(d, (size_t)(rows * l->x->ld) * d->numbers.act_size, dx);
@@ -92,9 +96,11 @@ static void head_linear_backward(oa_tape *t, void *saved)
         const void *dy_h = oa_act_at(d, dy, h * out), *w = oa_act_at(d, l->w->act, h * out * in);
         long column = input_column(l, h);
         if (dx)
-            d->ops->gemm(d,
-                         &(struct oa_gemm){ .m = rows, .n = in, .k = out, .lda = l->y->ld, .ldb = in, .ldc = l->x->ld },
-                         dy_h, w, oa_act_at(d, dx, column));
+            d->ops->gemm(
+                d,
+                &(struct oa_gemm){
+                    .m = rows, .n = in, .k = out, .lda = l->y->ld, .ldb = in, .ldc = l->x->ld },
+                dy_h, w, oa_act_at(d, dx, column));
         if (l->w->gradient)
             d->ops->gemm(d,
                          &(struct oa_gemm){ .m = out,
@@ -106,15 +112,16 @@ static void head_linear_backward(oa_tape *t, void *saved)
                                             .ta = true,
                                             .real_out = true,
                                             .accumulate = true },
-                         dy_h, oa_act_at(d, l->x->data, column), oa_real_at(d, l->w->gradient, h * out * in));
+                         dy_h, oa_act_at(d, l->x->data, column),
+                         oa_real_at(d, l->w->gradient, h * out * in));
     }
     oa_gradient_end(t, l->x, dx);
     if (l->b && l->b->gradient)
         d->ops->column_sums(d, rows, l->y->cols, dy, l->y->ld, l->b->gradient);
 }
 
-oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b, bool slice,
-                          long first)
+oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,
+                          bool slice, long first)
 {
     struct oa_device *d = t->device;
     oa_tensor *y = x && w ? oa_tensor_new(t, x->rows, w->dim[0] * w->dim[1]) : NULL;
@@ -123,13 +130,18 @@ oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, stru
         return NULL;
     *l = (struct head_linear){ x, y, w, b, slice, first };
     long heads = slice ? w->dim[0] : 1, in = w->dim[2], out = y->cols / heads;
-    struct oa_gemm g = {
-        .m = x->rows, .n = out, .k = in, .lda = x->ld, .ldb = in, .ldc = y->ld, .tb = true, .apart = t->apart
-    };
+    struct oa_gemm g = { .m = x->rows,
+                         .n = out,
+                         .k = in,
+                         .lda = x->ld,
+                         .ldb = in,
+                         .ldc = y->ld,
+                         .tb = true,
+                         .apart = t->apart };
     const void *weights = slice ? w->act : oa_weights(t, w, &g);
     for (long h = 0; h < heads; h++)
-        d->ops->gemm(d, &g, oa_act_at(d, x->data, input_column(l, h)), oa_act_at(d, weights, h * out * in),
-                     oa_act_at(d, y->data, h * out));
+        d->ops->gemm(d, &g, oa_act_at(d, x->data, input_column(l, h)),
+                     oa_act_at(d, weights, h * out * in), oa_act_at(d, y->data, h * out));
     if (b)
         d->ops->add_bias(d, y->rows, y->cols, b->value, y->data, y->ld);
     oa_record(t, head_linear_backward, l);

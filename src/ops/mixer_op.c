@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Token mixing (docs/attention.md: mixer): a perceptron along the length, the same for every channel. With X [n, C] the
- * rows of one sequence,
+ * Token mixing (docs/attention.md: mixer): a perceptron along the length, the same for every
+ * channel. With X [n, C] the rows of one sequence,
  *
  *     U = W1[:, :n] X + b1 1ᵀ,   A = gelu(U),   Y = W2[:n] A + b2[:n] 1ᵀ
  *
- *     dA = W2ᵀ dY,   dU = dA ∘ gelu'(U),   dX = W1ᵀ dU,   dW2 += dY Aᵀ,   dW1 += dU Xᵀ,   db1, db2: sums over the rest
+ *     dA = W2ᵀ dY,   dU = dA ∘ gelu'(U),   dX = W1ᵀ dU,   dW2 += dY Aᵀ,   dW1 += dU Xᵀ,   db1, db2:
+ * sums over the rest
  *
- * Causal: unit u belongs to the time t(u) = ⌊uN/D_S⌋ of the table; W1[u, j] counts for j ≤ t(u), W2[i, u] for t(u) ≤ i.
- * The products then run on copies with zeros elsewhere, and what reaches these zeros is dropped.
+ * Causal: unit u belongs to the time t(u) = ⌊uN/D_S⌋ of the table; W1[u, j] counts for j ≤ t(u),
+ * W2[i, u] for t(u) ≤ i. The products then run on copies with zeros elsewhere, and what reaches
+ * these zeros is dropped.
  *
- * U and A are kept as their transposes [B·C, D_S], so that b1 is a bias of columns. Sequences come one after the other:
- * each product is cut by the device, and the gradients of the weights have one order.
+ * U and A are kept as their transposes [B·C, D_S], so that b1 is a bias of columns. Sequences come
+ * one after the other: each product is cut by the device, and the gradients of the weights have one
+ * order.
  */
 #include "base/bugs.h"
 #include "ops/ops.h"
@@ -35,13 +38,16 @@ static long table_length(const struct mixer *m)
     return m->m.in_weight->dim[1];
 }
 
-/* ---- masks ---------------------------------------------------------------------------------------------------- */
+/* ---- masks
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* t(u) ≥ j for j < high1[u] = t(u) + 1; t(u) ≤ i for u < high2[i] = ⌈(i + 1)D_S/N⌉. */
 static bool make_masks(oa_tape *t, struct mixer *m)
 {
     long N = table_length(m), D = units(m);
-    int32_t *high1 = oa_tape_note(t, (size_t)D * sizeof *high1), *high2 = oa_tape_note(t, (size_t)N * sizeof *high2);
+    int32_t *high1 = oa_tape_note(t, (size_t)D * sizeof *high1),
+            *high2 = oa_tape_note(t, (size_t)N * sizeof *high2);
     for (long u = 0; high1 && u < D; u++)
         high1[u] = (int32_t)oa_min(N, u * N / D + 1 + OA_BUG(MIXER_MASK_LATE));
     for (long i = 0; high2 && i < N; i++)
@@ -74,13 +80,16 @@ static void *weight_gradient(oa_tape *t, const struct oa_parameter *p, bool mask
     return sum;
 }
 
-static void finish_weight(oa_tape *t, const struct oa_parameter *p, const int32_t *high, const void *sum)
+static void finish_weight(oa_tape *t, const struct oa_parameter *p, const int32_t *high,
+                          const void *sum)
 {
     if (high && p->gradient && sum)
         t->device->ops->mask_rows_gradient(t->device, p->dim[0], p->dim[1], high, sum, p->gradient);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------- */
+/* ---- backward
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void *of_item(const oa_tape *t, const struct mixer *m, const void *hidden, long b)
 {
@@ -98,28 +107,39 @@ static void *output_at(const oa_tape *t, const struct mixer *m, const void *y, l
 }
 
 /* dAᵀ = dYᵀ W2, dW2 += dY Aᵀ of one sequence. */
-static void output_backward(oa_tape *t, const struct mixer *m, long b, const void *dy, void *da, void *dw2)
+static void output_backward(oa_tape *t, const struct mixer *m, long b, const void *dy, void *da,
+                            void *dw2)
 {
     struct oa_device *d = t->device;
     long C = m->channels, D = units(m), n = m->length, ld = m->y->ld;
-    d->ops->gemm(d, &(struct oa_gemm){ .m = C, .n = D, .k = n, .lda = ld, .ldb = D, .ldc = D, .ta = true },
-                 output_at(t, m, dy, b), m->w2, of_item(t, m, da, b));
+    d->ops->gemm(
+        d, &(struct oa_gemm){ .m = C, .n = D, .k = n, .lda = ld, .ldb = D, .ldc = D, .ta = true },
+        output_at(t, m, dy, b), m->w2, of_item(t, m, da, b));
     if (dw2)
         d->ops->gemm(d,
-                     &(struct oa_gemm){
-                         .m = n, .n = D, .k = C, .lda = ld, .ldb = D, .ldc = D, .real_out = true, .accumulate = true },
+                     &(struct oa_gemm){ .m = n,
+                                        .n = D,
+                                        .k = C,
+                                        .lda = ld,
+                                        .ldb = D,
+                                        .ldc = D,
+                                        .real_out = true,
+                                        .accumulate = true },
                      output_at(t, m, dy, b), of_item(t, m, m->a, b), dw2);
 }
 
 /* dX = W1ᵀ dU, dW1 += dU Xᵀ of one sequence. */
-static void input_backward(oa_tape *t, const struct mixer *m, long b, const void *du, void *dx, void *dw1)
+static void input_backward(oa_tape *t, const struct mixer *m, long b, const void *du, void *dx,
+                           void *dw1)
 {
     struct oa_device *d = t->device;
     long C = m->channels, D = units(m), N = table_length(m), n = m->length, ld = m->x->ld;
     if (dx)
-        d->ops->gemm(d,
-                     &(struct oa_gemm){ .m = n, .n = C, .k = D, .lda = N, .ldb = D, .ldc = ld, .ta = true, .tb = true },
-                     m->w1, of_item(t, m, du, b), input_at(t, m, dx, b));
+        d->ops->gemm(
+            d,
+            &(struct oa_gemm){
+                .m = n, .n = C, .k = D, .lda = N, .ldb = D, .ldc = ld, .ta = true, .tb = true },
+            m->w1, of_item(t, m, du, b), input_at(t, m, dx, b));
     if (dw1)
         d->ops->gemm(d,
                      &(struct oa_gemm){ .m = D,
@@ -139,16 +159,19 @@ static void bias_backward(oa_tape *t, const struct mixer *m, const void *dy, con
 {
     struct oa_device *d = t->device;
     if (m->m.in_bias->gradient)
-        d->ops->column_sums(d, m->batch * m->channels, units(m), du, units(m), m->m.in_bias->gradient);
+        d->ops->column_sums(d, m->batch * m->channels, units(m), du, units(m),
+                            m->m.in_bias->gradient);
     if (m->m.out_bias->gradient)
-        d->ops->position_sums(d, m->batch * m->length, m->channels, m->length, dy, m->y->ld, m->m.out_bias->gradient);
+        d->ops->position_sums(d, m->batch * m->length, m->channels, m->length, dy, m->y->ld,
+                              m->m.out_bias->gradient);
 }
 
 static void *begin_input(oa_tape *t, const struct mixer *m)
 {
     void *dx = oa_gradient_begin(t, m->x);
     if (dx && m->channels < m->x->cols) /* the other heads' columns */
-        t->device->ops->zero(t->device, (size_t)(m->x->rows * m->x->ld) * t->device->numbers.act_size, dx);
+        t->device->ops->zero(t->device,
+                             (size_t)(m->x->rows * m->x->ld) * t->device->numbers.act_size, dx);
     return dx;
 }
 
@@ -161,7 +184,8 @@ static void mixer_backward(oa_tape *t, void *saved)
     void *du = dy ? oa_tape_take(t, (size_t)hidden * d->numbers.act_size) : NULL;
     if (!du)
         return;
-    void *dw1 = weight_gradient(t, m->m.in_weight, m->high1), *dw2 = weight_gradient(t, m->m.out_weight, m->high2);
+    void *dw1 = weight_gradient(t, m->m.in_weight, m->high1),
+         *dw2 = weight_gradient(t, m->m.out_weight, m->high2);
     for (long b = 0; b < m->batch; b++)
         output_backward(t, m, b, dy, du, dw2);
     d->ops->gelu_exact_gradient(d, hidden, m->u, du, du);
@@ -174,7 +198,9 @@ static void mixer_backward(oa_tape *t, void *saved)
     finish_weight(t, m->m.out_weight, m->high2, dw2);
 }
 
-/* ---- forward -------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static bool take_hidden(oa_tape *t, struct mixer *m)
 {
@@ -191,13 +217,22 @@ static void run(oa_tape *t, const struct mixer *m)
     struct oa_device *d = t->device;
     long C = m->channels, D = units(m), N = table_length(m), n = m->length;
     for (long b = 0; b < m->batch; b++)
-        d->ops->gemm(
-            d, &(struct oa_gemm){ .m = C, .n = D, .k = n, .lda = m->x->ld, .ldb = N, .ldc = D, .ta = true, .tb = true },
-            input_at(t, m, m->x->data, b), m->w1, of_item(t, m, m->u, b));
+        d->ops->gemm(d,
+                     &(struct oa_gemm){ .m = C,
+                                        .n = D,
+                                        .k = n,
+                                        .lda = m->x->ld,
+                                        .ldb = N,
+                                        .ldc = D,
+                                        .ta = true,
+                                        .tb = true },
+                     input_at(t, m, m->x->data, b), m->w1, of_item(t, m, m->u, b));
     d->ops->add_bias(d, m->batch * C, D, m->m.in_bias->value, m->u, D);
     d->ops->gelu_exact(d, m->batch * C * D, m->u, m->a);
     for (long b = 0; b < m->batch; b++)
-        d->ops->gemm(d, &(struct oa_gemm){ .m = n, .n = C, .k = D, .lda = D, .ldb = D, .ldc = m->y->ld, .tb = true },
+        d->ops->gemm(d,
+                     &(struct oa_gemm){
+                         .m = n, .n = C, .k = D, .lda = D, .ldb = D, .ldc = m->y->ld, .tb = true },
                      m->w2, of_item(t, m, m->a, b), output_at(t, m, m->y->data, b));
     d->ops->add_position_bias(d, m->batch * n, C, n, m->m.out_bias->value, m->y->data, m->y->ld);
 }
@@ -224,7 +259,8 @@ static void run_steps(oa_tape *t, const struct oa_mixer *m, oa_tensor *x, long f
         d->ops->mixer_steps(d, &a);
 }
 
-void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long first, long batch, oa_tensor *y)
+void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long first, long batch,
+                 oa_tensor *y)
 {
     struct mixer *m = x && y ? oa_tape_note(t, sizeof *m) : NULL;
     if (!m)
@@ -233,9 +269,13 @@ void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long fi
         run_steps(t, mixer, x, first, y);
         return;
     }
-    *m = (struct mixer){
-        .m = *mixer, .x = x, .y = y, .first = first, .channels = y->cols, .batch = batch, .length = x->rows / batch
-    };
+    *m = (struct mixer){ .m = *mixer,
+                         .x = x,
+                         .y = y,
+                         .first = first,
+                         .channels = y->cols,
+                         .batch = batch,
+                         .length = x->rows / batch };
     if ((mixer->causal && !make_masks(t, m)) || !take_hidden(t, m))
         return;
     run(t, m);

@@ -60,7 +60,8 @@ oa_tensor *oa_mean_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *le
     m->a = (struct oa_row_means){ .batch = y->rows,
                                   .length = length,
                                   .cols = x->cols,
-                                  .lengths = oa_tape_lend(t, lengths, (size_t)y->rows * sizeof *lengths),
+                                  .lengths =
+                                      oa_tape_lend(t, lengths, (size_t)y->rows * sizeof *lengths),
                                   .x = x->data,
                                   .y = y->data };
     t->device->ops->mean_rows(t->device, &m->a);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decoding keeps: places of rows, one for each token (keys, values), and places of numbers (sums of a recurrence).
+ * What decoding keeps: places of rows, one for each token (keys, values), and places of numbers
+ * (sums of a recurrence).
  *
- * Rows that no later query can see are forgotten. They leave when their room is needed, a whole lot at a time: there is
- * room for two windows, so no more rows are moved than came, and each summary once more. What is seen for ever (sinks,
- * the summaries of blocks that ended) stands in front, and the window closes up behind it: by the horizon's promise the
- * engines may then count positions in rows kept.
+ * Rows that no later query can see are forgotten. They leave when their room is needed, a whole lot
+ * at a time: there is room for two windows, so no more rows are moved than came, and each summary
+ * once more. What is seen for ever (sinks, the summaries of blocks that ended) stands in front, and
+ * the window closes up behind it: by the horizon's promise the engines may then count positions in
+ * rows kept.
  */
 #include "ops/ops.h"
 
@@ -78,14 +80,17 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         q->data = data;
         q->room = room;
         for (long h = 0; h < p->heads && p->rows; h++)
-            from->device->ops->copy(from->device, (size_t)p->rows * head_bytes(p), head_row(p, p->data, p->room, h, 0),
+            from->device->ops->copy(from->device, (size_t)p->rows * head_bytes(p),
+                                    head_row(p, p->data, p->room, h, 0),
                                     head_row(p, data, room, h, 0));
     }
     to->tokens = from->tokens;
     return OA_OK;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------------- */
+/* ---- places
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 void oa_state_begin(oa_tape *t, struct oa_state *s)
 {
@@ -99,7 +104,8 @@ static struct oa_place *next_place(oa_tape *t, long heads, long cols, size_t siz
 {
     struct oa_state *s = t->state;
     if (s->next == OA_MAX_PLACES) {
-        oa_fail(t->context, OA_INTERNAL, "a decoding state has no more than %d places", OA_MAX_PLACES);
+        oa_fail(t->context, OA_INTERNAL, "a decoding state has no more than %d places",
+                OA_MAX_PLACES);
         return NULL;
     }
     struct oa_place *p = &s->place[s->next++];
@@ -135,12 +141,13 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made)
     return data;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------
+/* ---- rows
+ * ---------------------------------------------------------------------------------------------------------
  */
 
 /* Rows from i on, of all heads, in memory that has room for so many, to rows from j on. */
-static void copy_rows(struct oa_device *d, const struct oa_place *p, long rows, void *from, long from_room, long i,
-                      void *to, long to_room, long j)
+static void copy_rows(struct oa_device *d, const struct oa_place *p, long rows, void *from,
+                      long from_room, long i, void *to, long to_room, long j)
 {
     long width = p->cols / p->heads;
     for (long h = 0; h < p->heads && rows > 0; h++)
@@ -155,23 +162,25 @@ static void put_rows(struct oa_device *d, const struct oa_place *p, const oa_ten
     size_t size = d->numbers.act_size;
     if (x->rows < p->heads)
         for (long i = 0; i < x->rows; i++)
-            d->ops->select_rows(d, p->heads, width, p->heads, NULL, oa_at(x->data, size, i * x->ld), width,
-                                head_row(p, p->data, p->room, 0, j + i), step);
+            d->ops->select_rows(d, p->heads, width, p->heads, NULL, oa_at(x->data, size, i * x->ld),
+                                width, head_row(p, p->data, p->room, 0, j + i), step);
     else
         for (long h = 0; h < p->heads && x->rows; h++)
-            d->ops->select_rows(d, x->rows, width, x->rows, NULL, oa_at(x->data, size, h * width), x->ld,
-                                head_row(p, p->data, p->room, h, j), width);
+            d->ops->select_rows(d, x->rows, width, x->rows, NULL, oa_at(x->data, size, h * width),
+                                x->ld, head_row(p, p->data, p->room, h, j), width);
 }
 
 long oa_rows_alive(const struct oa_horizon *h, long position)
 {
     if (h->block)
         return position / h->block * h->summary + position % h->block;
-    long first = h->span ? oa_max(0, position - h->span + 1) : 0, sinks = oa_min(h->sinks, position);
+    long first = h->span ? oa_max(0, position - h->span + 1) : 0,
+         sinks = oa_min(h->sinks, position);
     return sinks + position - oa_max(first, sinks);
 }
 
-/* Summaries in front of the rows kept: each block of which only they are left is that much shorter. */
+/* Summaries in front of the rows kept: each block of which only they are left is that much shorter.
+ */
 static long summaries(const struct oa_horizon *h, long tokens, long rows)
 {
     return h->summary ? (tokens - rows) / (h->block - h->summary) * h->summary : 0;
@@ -200,7 +209,8 @@ struct goal {
 };
 
 /* Rows may move to the front in place: by no more at a time than lie between there and here. */
-static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows, struct goal goal, long to)
+static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows,
+                      struct goal goal, long to)
 {
     long most = goal.data == p->data ? from - to : rows;
     for (long i = 0, n; most > 0 && i < rows; i += n) {
@@ -209,14 +219,16 @@ static void move_rows(struct oa_device *d, const struct oa_place *p, long from, 
     }
 }
 
-/* Moves what is alive: what stands in front, the summaries of the blocks that ended since, the window. */
-static void pack_rows(struct oa_device *d, struct oa_place *p, struct goal goal, const struct oa_horizon *h,
-                      long tokens)
+/* Moves what is alive: what stands in front, the summaries of the blocks that ended since, the
+ * window. */
+static void pack_rows(struct oa_device *d, struct oa_place *p, struct goal goal,
+                      const struct oa_horizon *h, long tokens)
 {
     long alive = oa_rows_alive(h, tokens);
     long front = oa_min(h->sinks, alive) + summaries(h, tokens, p->rows), to = front;
     move_rows(d, p, 0, front, goal, 0);
-    for (long end = front + h->block; h->summary && end <= p->rows; end += h->block, to += h->summary)
+    for (long end = front + h->block; h->summary && end <= p->rows;
+         end += h->block, to += h->summary)
         move_rows(d, p, end - h->summary - OA_BUG(SUMMARY_NEXT_DOOR), h->summary, goal, to);
     move_rows(d, p, p->rows - (alive - to), alive - to, goal, to);
     p->rows = alive;
@@ -230,7 +242,8 @@ static long room_for(const struct oa_state *s, const struct oa_horizon *h, long 
     return window ? oa_max(rows, oa_min(most, front + 2 * window)) : most;
 }
 
-/* When rows leave depends on what came, not on the room a copy may have more of: sums then round alike. */
+/* When rows leave depends on what came, not on the room a copy may have more of: sums then round
+ * alike. */
 static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h, long count)
 {
     struct oa_state *s = t->state;
@@ -290,8 +303,8 @@ static struct oa_place *keep_memory(oa_tape *t, oa_tensor *x, long heads)
     return p;
 }
 
-static struct oa_place *keep(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, long heads,
-                             oa_tensor *x)
+static struct oa_place *keep(oa_tape *t, struct oa_attention_shape *shape,
+                             const struct oa_horizon *horizon, long heads, oa_tensor *x)
 {
     static const struct oa_horizon endless = { 0 };
     const struct oa_horizon *h = shape->causal && horizon ? horizon : &endless;
@@ -304,21 +317,22 @@ static struct oa_place *keep(oa_tape *t, struct oa_attention_shape *shape, const
     return p;
 }
 
-oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x)
+oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape,
+                        const struct oa_horizon *horizon, oa_tensor *x)
 {
     struct oa_place *p = keep(t, shape, horizon, 1, x);
     return p ? kept_rows(t, p) : NULL;
 }
 
-oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon,
-                              oa_tensor *x)
+oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape,
+                              const struct oa_horizon *horizon, oa_tensor *x)
 {
     struct oa_place *p = keep(t, shape, horizon, shape->heads, x);
     if (!p)
         return NULL;
     if (shape->keys_apart && shape->keys_apart != p->room) {
-        oa_fail(t->context, OA_INTERNAL, "places of keys and values have room for %ld and %ld rows", shape->keys_apart,
-                p->room);
+        oa_fail(t->context, OA_INTERNAL, "places of keys and values have room for %ld and %ld rows",
+                shape->keys_apart, p->room);
         return NULL;
     }
     shape->keys_apart = p->room;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parameter store. Layout of the flat arrays: trainable parameters with weight decay, trainable ones without, those
- * that move without a gradient, then the frozen ones (the last two have values only). Each parameter starts at a
- * multiple of 16 elements; the gap is zero and stays zero. */
+ * The parameter store. Layout of the flat arrays: trainable parameters with weight decay, trainable
+ * ones without, those that move without a gradient, then the frozen ones (the last two have values
+ * only). Each parameter starts at a multiple of 16 elements; the gap is zero and stays zero. */
 #include "ops/ops.h"
 
 #include <string.h>
@@ -52,14 +52,16 @@ static bool make_room(struct oa_store *s)
     return true;
 }
 
-/* Elements of a parameter; refused where no memory could hold them, so that no sum over parameters overflows. */
+/* Elements of a parameter; refused where no memory could hold them, so that no sum over parameters
+ * overflows. */
 static enum oa_error count_elements(oa_context *c, struct oa_parameter *p)
 {
     const long most = 1L << 44;
     p->count = 1;
     for (int i = 0; i < p->dims; i++)
         if (__builtin_mul_overflow(p->count, p->dim[i], &p->count) || p->count > most)
-            return oa_fail(c, OA_SHAPE, "parameter %s would have more than 2^44 numbers: make the model smaller",
+            return oa_fail(c, OA_SHAPE,
+                           "parameter %s would have more than 2^44 numbers: make the model smaller",
                            p->name);
     return OA_OK;
 }
@@ -175,7 +177,8 @@ static void fill_run(void *argument, long item, const struct oa_worker *worker)
 }
 
 /* The room of CUSTOM values comes from `scratch`. */
-static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint64_t seed, struct oa_arena *scratch)
+static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint64_t seed,
+                          struct oa_arena *scratch)
 {
     struct filling f = { .d = s->device, .p = p, .stream = oa_stream_named(seed, p->stream) };
     struct oa_view v;
@@ -190,7 +193,8 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
         f.custom = custom;
         e = !custom ? OA_NO_MEMORY : s->device->dry ? OA_OK : p->fill(s->context, p, seed, custom);
     }
-    f.out = oa_view_open(&v, s->device, p->value, (size_t)p->count * s->device->numbers.real_size, OA_VIEW_WRITE);
+    f.out = oa_view_open(&v, s->device, p->value, (size_t)p->count * s->device->numbers.real_size,
+                         OA_VIEW_WRITE);
     if (e == OA_OK && f.out)
         oa_parallel(s->context, oa_blocks(p->count, RUN), fill_run, &f);
     oa_view_close(&v);
@@ -198,8 +202,8 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
     return e;
 }
 
-/* What is drawn again takes the device's scratch from the first draw on: later draws then need no memory, and plans
- * know of it. */
+/* What is drawn again takes the device's scratch from the first draw on: later draws then need no
+ * memory, and plans know of it. */
 enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uint64_t seed)
 {
     struct oa_arena once;
@@ -229,7 +233,8 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->total = s->live + section_size(s, FROZEN);
     size_t real = d->numbers.real_size, all = (size_t)s->total;
     s->values = take_zeroed(s, all * real);
-    s->acts = d->numbers.act == d->numbers.real ? s->values : take_zeroed(s, all * d->numbers.act_size);
+    s->acts =
+        d->numbers.act == d->numbers.real ? s->values : take_zeroed(s, all * d->numbers.act_size);
     if (training) {
         s->gradients = take_zeroed(s, (size_t)s->live * real);
         if (!s->apart)
@@ -253,7 +258,8 @@ static void make_acts(struct oa_store *s, long first, long end)
     struct oa_device *d = s->device;
     s->version++;
     if (s->acts != s->values && first < end)
-        d->ops->act_from_real(d, end - first, oa_real_at(d, s->values, first), oa_act_at(d, s->acts, first));
+        d->ops->act_from_real(d, end - first, oa_real_at(d, s->values, first),
+                              oa_act_at(d, s->acts, first));
 }
 
 void oa_store_refresh(struct oa_store *s)
@@ -274,8 +280,8 @@ void oa_store_refresh_all(struct oa_store *s)
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number)
 {
     struct oa_parameter again = *p;
-    snprintf(again.stream + strlen(again.stream), sizeof again.stream - strlen(again.stream), "/redraw/%llu",
-             (unsigned long long)number);
+    snprintf(again.stream + strlen(again.stream), sizeof again.stream - strlen(again.stream),
+             "/redraw/%llu", (unsigned long long)number);
     OA_TRY(fill(s, &again, s->seed, &s->device->scratch));
     s->version++;
     if (p->act != p->value)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors and the eager tape: nodes form a list from the newest to the oldest, all in the step's arena.
+ * Tensors and the eager tape: nodes form a list from the newest to the oldest, all in the step's
+ * arena.
  *
- * Once a node has run backward, nothing reads the tensors that were made between the node before it and itself: their
- * consumers are newer, and older nodes did not know them. Their values and gradients then become room for the
- * gradients of older tensors. So a backward pass needs little more memory than the forward pass left.
+ * Once a node has run backward, nothing reads the tensors that were made between the node before it
+ * and itself: their consumers are newer, and older nodes did not know them. Their values and
+ * gradients then become room for the gradients of older tensors. So a backward pass needs little
+ * more memory than the forward pass left.
  */
 #include "ops/tape.h"
 
@@ -80,7 +82,8 @@ void *oa_tape_note(oa_tape *t, size_t bytes)
     return oa_arena_take(&t->nodes, bytes);
 }
 
-oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, long ld, bool wants_gradient)
+oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, long ld,
+                          bool wants_gradient)
 {
     oa_tensor *x = oa_tape_note(t, sizeof *x);
     if (x)
@@ -111,7 +114,8 @@ oa_tensor *oa_columns(oa_tape *t, oa_tensor *x, long first, long count)
 {
     if (!x)
         return NULL;
-    oa_tensor *view = oa_tensor_from(t, oa_act_at(t->device, x->data, first), x->rows, count, x->ld, x->wants_gradient);
+    oa_tensor *view = oa_tensor_from(t, oa_act_at(t->device, x->data, first), x->rows, count, x->ld,
+                                     x->wants_gradient);
     if (view) {
         view->base = x;
         view->first = first;
@@ -126,12 +130,14 @@ void oa_record_as(oa_tape *t, const char *op, oa_backward *backward, void *saved
     struct oa_node *node = oa_tape_note(t, sizeof *node);
     if (!node)
         return;
-    *node = (struct oa_node){ t->last, backward, saved, t->made, NULL, { op, t->stack, t->place, t->layer } };
+    *node = (struct oa_node){ t->last, backward, saved,
+                              t->made, NULL,     { op, t->stack, t->place, t->layer } };
     t->last = node;
     t->made = NULL;
 }
 
-/* ---- memory of the backward pass -------------------------------------------------------------------------------- */
+/* ---- memory of the backward pass
+ * -------------------------------------------------------------------------------- */
 
 static void give_spare(oa_tape *t, void *memory, size_t bytes)
 {
@@ -198,8 +204,8 @@ uint64_t oa_tape_signature(const oa_tape *t)
 {
     uint64_t hash = 0xcbf29ce484222325;
     for (const struct oa_node *n = t->last; n; n = n->before) {
-        const uint64_t words[] = { (uintptr_t)n->backward, (uintptr_t)n->trace.stack, (uintptr_t)n->trace.place,
-                                   (uint64_t)n->trace.layer };
+        const uint64_t words[] = { (uintptr_t)n->backward, (uintptr_t)n->trace.stack,
+                                   (uintptr_t)n->trace.place, (uint64_t)n->trace.layer };
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             hash = (hash ^ words[i]) * 0x100000001b3;
     }

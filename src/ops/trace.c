@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which operation was the first to make a number that is not finite. Slow, and only looked at when one was made. */
+ * Which operation was the first to make a number that is not finite. Slow, and only looked at when
+ * one was made. */
 #include "ops/tape.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ static bool finite_values(const oa_tape *t, const struct oa_node *n)
 bool oa_trace_forward(const oa_tape *t, struct oa_trace *out)
 {
     bool found = false;
-    for (const struct oa_node *n = t->last; n; n = n->before) /* newest first: the last one found is the oldest */
+    for (const struct oa_node *n = t->last; n;
+         n = n->before) /* newest first: the last one found is the oldest */
         if (!finite_values(t, n)) {
             *out = n->trace;
             found = true;
@@ -40,7 +42,8 @@ static bool finite_gradients(const oa_tape *t, const struct oa_node *newest)
 
 static bool finite_parameters(const oa_tape *t, const struct oa_store *s)
 {
-    struct oa_device *d = t->device; /* the sum is quick, and only squares of doubles can overflow in it */
+    struct oa_device *d =
+        t->device; /* the sum is quick, and only squares of doubles can overflow in it */
     return isfinite(d->ops->sum_squares(d, s->updated, s->gradients)) ||
            d->ops->finite(d, false, 1, s->updated, s->gradients, s->updated);
 }

@@ -19,7 +19,8 @@ static void transform_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, f->x, f->a.dx);
 }
 
-oa_tensor *oa_transform_op(oa_tape *t, oa_tensor *x, const struct oa_parameter *chains, const struct oa_chain *chain)
+oa_tensor *oa_transform_op(oa_tape *t, oa_tensor *x, const struct oa_parameter *chains,
+                           const struct oa_chain *chain)
 {
     long heads = chains ? chains->dim[0] : 0;
     oa_tensor *y = x && chains ? oa_tensor_new(t, x->rows, heads * chain->out) : NULL;

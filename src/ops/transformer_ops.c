@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ops a Transformer has around its attention: embedding, residual with norm, output layer with loss. */
+ * The ops a Transformer has around its attention: embedding, residual with norm, output layer with
+ * loss. */
 #include "ops/ops.h"
 
 #define NORM_EPSILON 1e-5
@@ -33,8 +34,9 @@ static void norm_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, n->x, n->a.dx);
 }
 
-oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
-                               struct oa_parameter *bias, oa_tensor **sum)
+oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout,
+                               struct oa_parameter *gain, struct oa_parameter *bias,
+                               oa_tensor **sum)
 {
     size_t real = t->device->numbers.real_size;
     oa_tensor *y = x && gain ? oa_tensor_new(t, x->rows, x->cols) : NULL;
@@ -85,28 +87,31 @@ static void embed_backward(oa_tape *t, void *saved)
         oa_gradient_end(t, e->tables.rest, e->a.drest);
 }
 
-oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens, long length, long first,
-                    const struct oa_embedding_tables *tables, double dropout)
+oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens,
+                    long length, long first, const struct oa_embedding_tables *tables,
+                    double dropout)
 {
-    const struct oa_parameter *table = tables->table, *position = tables->position, *segment = tables->segment;
+    const struct oa_parameter *table = tables->table, *position = tables->position,
+                              *segment = tables->segment;
     oa_tensor *y = table ? oa_tensor_new(t, tokens, table->dim[1]) : NULL;
     struct embedding *e = y ? oa_tape_note(t, sizeof *e) : NULL;
     if (!e)
         return NULL;
     *e = (struct embedding){ .y = y, .tables = *tables };
-    e->a = (struct oa_embedding){ .tokens = tokens,
-                                  .length = length,
-                                  .width = table->dim[1],
-                                  .vocabulary = table->dim[0],
-                                  .factor = tables->factor,
-                                  .ids = oa_tape_lend(t, ids, (size_t)tokens * sizeof *ids),
-                                  .segments = oa_tape_lend(t, segments, (size_t)tokens * sizeof *segments),
-                                  .table = table->value,
-                                  .position =
-                                      position ? oa_real_at(t->device, position->value, first * table->dim[1]) : NULL,
-                                  .segment = segment ? segment->value : NULL,
-                                  .rest = tables->rest ? tables->rest->data : NULL,
-                                  .y = y->data };
+    e->a = (struct oa_embedding){
+        .tokens = tokens,
+        .length = length,
+        .width = table->dim[1],
+        .vocabulary = table->dim[0],
+        .factor = tables->factor,
+        .ids = oa_tape_lend(t, ids, (size_t)tokens * sizeof *ids),
+        .segments = oa_tape_lend(t, segments, (size_t)tokens * sizeof *segments),
+        .table = table->value,
+        .position = position ? oa_real_at(t->device, position->value, first * table->dim[1]) : NULL,
+        .segment = segment ? segment->value : NULL,
+        .rest = tables->rest ? tables->rest->data : NULL,
+        .y = y->data
+    };
     e->a.dropout = oa_dropout_site(t, dropout);
     t->device->ops->embed(t->device, &e->a);
     oa_record(t, embed_backward, e);
@@ -115,7 +120,8 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, lon
 
 /* ---- patches of pictures: nothing flows back ---- */
 
-oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens, long count)
+oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens,
+                      long count)
 {
     oa_tensor *y = oa_tensor_new(t, tokens, count);
     if (!y)
@@ -130,7 +136,8 @@ oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, lon
     return y;
 }
 
-/* ---- output layer and loss ---- the gradient of x is there at once; nothing is left for the tape. */
+/* ---- output layer and loss ---- the gradient of x is there at once; nothing is left for the tape.
+ */
 
 double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,
                          const struct oa_targets *targets)
@@ -145,7 +152,8 @@ double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struc
                                 .w = w->act,
                                 .bias = b ? b->value : NULL,
                                 .target = oa_tape_lend(t, targets->id, rows * sizeof *targets->id),
-                                .value = oa_tape_lend(t, targets->value, rows * sizeof *targets->value),
+                                .value =
+                                    oa_tape_lend(t, targets->value, rows * sizeof *targets->value),
                                 .smoothing = targets->smoothing,
                                 .scale = targets->scale };
     if (t->record) {

@@ -7,11 +7,12 @@
 
 /* ---- range ---- */
 
-/* No value is drawn further out, so that no difference of two overflows; what is nearer to 0 than SMALLEST is drawn
- * there, so that no step between ticks vanishes. */
+/* No value is drawn further out, so that no difference of two overflows; what is nearer to 0 than
+ * SMALLEST is drawn there, so that no step between ticks vanishes. */
 #define LARGEST 1e300
 #define SMALLEST 1e-290
-#define OUTSIDE 100 /* widths of the axis: further away a point is not drawn exactly, nobody sees it */
+#define OUTSIDE                                                                                    \
+    100 /* widths of the axis: further away a point is not drawn exactly, nobody sees it */
 
 void oa_axis_include(struct oa_axis *a, double x)
 {
@@ -31,7 +32,8 @@ static double on_scale(const struct oa_axis *a, double x)
 
 static double off_scale(const struct oa_axis *a, double x)
 {
-    return a->log ? pow(10, fmin(fmax(x, log10(SMALLEST)), log10(LARGEST))) : fmin(fmax(x, -LARGEST), LARGEST);
+    return a->log ? pow(10, fmin(fmax(x, log10(SMALLEST)), log10(LARGEST)))
+                  : fmin(fmax(x, -LARGEST), LARGEST);
 }
 
 void oa_axis_pad(struct oa_axis *a, double share)
@@ -80,7 +82,8 @@ static int linear_ticks(const struct oa_axis *a, int about, double *ticks)
     return n;
 }
 
-/* Within a wide range powers of ten, every one or every few; in a narrower one their double and fivefold too. */
+/* Within a wide range powers of ten, every one or every few; in a narrower one their double and
+ * fivefold too. */
 static int log_ticks(const struct oa_axis *a, int about, double *ticks)
 {
     static const double factors[] = { 1, 2, 5 };
@@ -128,7 +131,8 @@ static void label_with_unit(double x, double step, int unit, char *out)
     static const char *const units[] = { "", "k", "M", "G", "T", "P", "E" };
     char number[OA_NUMBER];
     step /= pow(1000, unit);
-    put(number, "%.*f", step > 0 ? (int)fmax(0, -floor(log10(step) + 1e-9)) : 0, x / pow(1000, unit));
+    put(number, "%.*f", step > 0 ? (int)fmax(0, -floor(log10(step) + 1e-9)) : 0,
+        x / pow(1000, unit));
     put(out, "%.40s%s", number, x == 0 ? "" : units[unit]);
 }
 
@@ -141,13 +145,15 @@ static double grain(double x)
     return g;
 }
 
-/* On a logarithmic axis every tick has a unit and digits of its own; on another one up to 9999 is written out. */
+/* On a logarithmic axis every tick has a unit and digits of its own; on another one up to 9999 is
+ * written out. */
 void oa_axis_label(const struct oa_axis *a, const double *ticks, int count, int i, char *out)
 {
     double x = ticks[i], step = a->log ? grain(x) : count > 1 ? ticks[1] - ticks[0] : fabs(x);
     double largest = a->log ? x : fmax(fabs(ticks[0]), fabs(ticks[count - 1]));
     int unit = 0;
-    for (double rest = largest; unit < 6 && rest >= (a->log || unit > 0 ? 1000 : 10000); rest /= 1000)
+    for (double rest = largest; unit < 6 && rest >= (a->log || unit > 0 ? 1000 : 10000);
+         rest /= 1000)
         unit++;
     if (largest >= 1e22 || (step > 0 && step < 1e-12))
         label_with_exponent(x, step, largest, out);
@@ -155,7 +161,8 @@ void oa_axis_label(const struct oa_axis *a, const double *ticks, int count, int 
         label_with_unit(x, step, unit, out);
 }
 
-/* A label in pixels: digits, in DejaVu Sans, the widest of the usual faces, and at the end an M, which is wider. */
+/* A label in pixels: digits, in DejaVu Sans, the widest of the usual faces, and at the end an M,
+ * which is wider. */
 static double label_width(const char *label)
 {
     return 7.7 * oa_text_width(label) + 3;
@@ -183,7 +190,8 @@ static void draw_y(struct oa_svg *g, const struct oa_axis *y)
     int n = oa_axis_ticks(y, (int)((g->bottom - g->top) / 55) + 1, ticks);
     for (int i = 0; i < n; i++) {
         double at = oa_axis_at(y, ticks[i]);
-        oa_text_printf(g->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", g->left, at, g->right);
+        oa_text_printf(g->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", g->left, at,
+                       g->right);
         oa_axis_label(y, ticks, n, i, label);
         oa_svg_text(g, g->left - 8, at, "end", "tick", label);
     }
@@ -193,7 +201,8 @@ static void draw_y(struct oa_svg *g, const struct oa_axis *y)
 static void draw_below(struct oa_svg *g, double tick, const char *label)
 {
     double half = label_width(label) / 2;
-    oa_svg_text(g, fmin(fmax(tick, half), g->width - half), g->bottom + 16, "middle", "tick", label);
+    oa_svg_text(g, fmin(fmax(tick, half), g->width - half), g->bottom + 16, "middle", "tick",
+                label);
 }
 
 static void draw_x(struct oa_svg *g, const struct oa_axis *x)
@@ -209,13 +218,14 @@ static void draw_x(struct oa_svg *g, const struct oa_axis *x)
     }
 }
 
-void oa_svg_axes(struct oa_svg *g, const struct oa_axis *x, const struct oa_axis *y, const char *x_label,
-                 const char *y_label)
+void oa_svg_axes(struct oa_svg *g, const struct oa_axis *x, const struct oa_axis *y,
+                 const char *x_label, const char *y_label)
 {
     if (y)
         draw_y(g, y);
     draw_x(g, x);
-    oa_text_printf(g->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", g->left, g->bottom, g->right);
+    oa_text_printf(g->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", g->left, g->bottom,
+                   g->right);
     if (y_label)
         oa_svg_text(g, 2, g->top - 18, "start", "title", y_label);
     oa_svg_text(g, g->right, g->bottom + 36, "end", "title", x_label);

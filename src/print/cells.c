@@ -10,7 +10,8 @@ enum { GAP = 2, NARROWEST = 16 }; /* blanks between columns; a column is not sho
 
 /* ---- width ---- */
 
-/* Columns of the character at s, whose length goes to *bytes. What is not UTF-8 counts as one column a byte. */
+/* Columns of the character at s, whose length goes to *bytes. What is not UTF-8 counts as one
+ * column a byte. */
 static int character_width(const char *s, int *bytes)
 {
     utf8proc_int32_t code;
@@ -71,7 +72,8 @@ static bool room_for_one(struct oa_table *t)
     if (t->count < t->capacity)
         return true;
     long more = t->capacity ? 2 * t->capacity : 16 * t->width;
-    char **cells = oa_grow(t->context, t->cells, (size_t)t->capacity * sizeof *cells, (size_t)more * sizeof *cells);
+    char **cells = oa_grow(t->context, t->cells, (size_t)t->capacity * sizeof *cells,
+                           (size_t)more * sizeof *cells);
     if (!cells)
         return false;
     t->cells = cells;
@@ -149,7 +151,8 @@ static int fit_widths(const struct oa_table *t, int limit, int *widths)
     return total;
 }
 
-static void add_cell(const struct oa_table *t, int column, int width, const char *text, struct oa_text *out)
+static void add_cell(const struct oa_table *t, int column, int width, const char *text,
+                     struct oa_text *out)
 {
     int padding = width - oa_text_width(text);
     padding = padding > 0 ? padding : 0;
@@ -233,7 +236,8 @@ void oa_table_markdown(const struct oa_table *t, struct oa_text *out)
 
 /* ---- HTML ---- */
 
-static void html_cell(const struct oa_table *t, int column, const char *tag, const char *text, struct oa_text *out)
+static void html_cell(const struct oa_table *t, int column, const char *tag, const char *text,
+                      struct oa_text *out)
 {
     oa_text_printf(out, "<%s%s%s>", tag, *tag == 't' && tag[1] == 'h' ? " scope=\"col\"" : "",
                    t->columns[column].right ? " class=\"num\"" : "");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A heat map as a picture in a page: a PNG (ISO/IEC 15948) of palette indices, in base64 (RFC 4648). The palette goes
- * through OKLCH (Ottosson 2020, "A perceptual color space for image processing") with a lightness that rises evenly, so
- * that more looks like more, without colour too, and on a light as on a dark page.
+ * A heat map as a picture in a page: a PNG (ISO/IEC 15948) of palette indices, in base64 (RFC
+ * 4648). The palette goes through OKLCH (Ottosson 2020, "A perceptual color space for image
+ * processing") with a lightness that rises evenly, so that more looks like more, without colour
+ * too, and on a light as on a dark page.
  */
 #include "print/print.h"
 
@@ -12,7 +13,8 @@
 
 enum { CLEAR = 255 }; /* the index of what is not there; levels are 0 to 254 */
 
-/* ---- colours ------------------------------------------------------------------------------------------------------
+/* ---- colours
+ * ------------------------------------------------------------------------------------------------------
  */
 
 static unsigned char srgb(double linear)
@@ -27,14 +29,16 @@ void oa_heat_color(double share, unsigned char rgb[3])
     const double turn = 3.14159265358979323846 / 180;
     double L = 0.2 + 0.75 * share, C = 0.06 + 0.05 * share, h = (285 - 185 * share) * turn;
     double a = C * cos(h), b = C * sin(h);
-    double l = pow(L + 0.3963377774 * a + 0.2158037573 * b, 3), m = pow(L - 0.1055613458 * a - 0.0638541728 * b, 3),
+    double l = pow(L + 0.3963377774 * a + 0.2158037573 * b, 3),
+           m = pow(L - 0.1055613458 * a - 0.0638541728 * b, 3),
            s = pow(L - 0.0894841775 * a - 1.2914855480 * b, 3);
     rgb[0] = srgb(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s);
     rgb[1] = srgb(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s);
     rgb[2] = srgb(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s);
 }
 
-/* ---- PNG ----------------------------------------------------------------------------------------------------------
+/* ---- PNG
+ * ----------------------------------------------------------------------------------------------------------
  */
 
 static void big_endian(unsigned char *to, unsigned long x)
@@ -81,7 +85,8 @@ static void add_pixels(struct oa_text *png, const struct oa_heat *h)
         }
     }
     if (raw && packed && compress2(packed, &bound, raw, plain, 9) != Z_OK)
-        oa_fail(png->context, OA_INTERNAL, "zlib could not pack a picture of %ld by %ld", h->columns, h->rows);
+        oa_fail(png->context, OA_INTERNAL, "zlib could not pack a picture of %ld by %ld",
+                h->columns, h->rows);
     if (oa_status(png->context) == OA_OK)
         add_chunk(png, "IDAT", packed, bound);
     oa_free(raw);
@@ -100,16 +105,19 @@ void oa_heat_png(const struct oa_heat *h, struct oa_text *out)
     add_chunk(out, "IEND", "", 0);
 }
 
-/* ---- in a page ------------------------------------------------------------------------------------------------------
+/* ---- in a page
+ * ------------------------------------------------------------------------------------------------------
  */
 
 void oa_base64_text(struct oa_text *out, const void *data, size_t length)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *b = data;
     for (size_t i = 0; i < length; i += 3) {
         unsigned long three = (unsigned long)b[i] << 16;
-        three |= (i + 1 < length ? (unsigned long)b[i + 1] << 8 : 0) | (i + 2 < length ? b[i + 2] : 0);
+        three |=
+            (i + 1 < length ? (unsigned long)b[i + 1] << 8 : 0) | (i + 2 < length ? b[i + 2] : 0);
         char four[4] = { letters[three >> 18], letters[three >> 12 & 63], letters[three >> 6 & 63],
                          letters[three & 63] };
         if (i + 2 >= length)

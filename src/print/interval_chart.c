@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A forest plot: one row for each difference, its 95 % interval as a bar, a line at 0. The range follows the middle of
- * the field; a bar that leaves it ends in an arrow, and its numbers stand in the note.
+ * A forest plot: one row for each difference, its 95 % interval as a bar, a line at 0. The range
+ * follows the middle of the field; a bar that leaves it ends in an arrow, and its numbers stand in
+ * the note.
  */
 #include "print/svg.h"
 
@@ -50,24 +51,28 @@ static struct oa_axis find_range(const struct oa_interval_chart *c)
 
 static void draw_arrow(struct oa_svg *g, double x, double y, int toward, int color)
 {
-    oa_text_printf(g->out, "<path class=\"arrow c%d\" data-series=\"%d\" d=\"M%.1f %.1fl%d -5v10z\"/>",
+    oa_text_printf(g->out,
+                   "<path class=\"arrow c%d\" data-series=\"%d\" d=\"M%.1f %.1fl%d -5v10z\"/>",
                    color % OA_COLORS, color, x, y, -9 * toward);
 }
 
 static void draw_bar(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x, double y)
 {
     double half = isfinite(s->half) ? s->half : 0;
-    double left = oa_axis_at(x, s->mean - half), right = oa_axis_at(x, s->mean + half), at = oa_axis_at(x, s->mean);
+    double left = oa_axis_at(x, s->mean - half), right = oa_axis_at(x, s->mean + half),
+           at = oa_axis_at(x, s->mean);
     double from = fmin(fmax(left, g->left), g->right), to = fmax(fmin(right, g->right), g->left);
-    oa_text_printf(g->out, "<path class=\"span c%d\" data-series=\"%d\" d=\"M%.1f %.1fH%.1f\"/>", s->color % OA_COLORS,
-                   s->color, from, y, to);
+    oa_text_printf(g->out, "<path class=\"span c%d\" data-series=\"%d\" d=\"M%.1f %.1fH%.1f\"/>",
+                   s->color % OA_COLORS, s->color, from, y, to);
     if (left < g->left - 0.5)
         draw_arrow(g, g->left, y, -1, s->color);
     if (right > g->right + 0.5)
         draw_arrow(g, g->right, y, 1, s->color);
     if (at >= g->left - 0.5 && at <= g->right + 0.5)
-        oa_text_printf(g->out, "<circle class=\"point c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>",
-                       s->color % OA_COLORS, s->color, at, y);
+        oa_text_printf(
+            g->out,
+            "<circle class=\"point c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>",
+            s->color % OA_COLORS, s->color, at, y);
     oa_text_printf(g->out, "\n");
 }
 
@@ -75,20 +80,23 @@ static void draw_bar(struct oa_svg *g, const struct oa_span *s, const struct oa_
 static void draw_margin(struct oa_svg *g, const struct oa_axis *x, double margin, bool edges)
 {
     double left = oa_axis_at(x, -margin), right = oa_axis_at(x, margin);
-    oa_text_printf(g->out, "<rect class=\"margin\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", left,
-                   g->top, right - left, g->bottom - g->top);
+    oa_text_printf(
+        g->out, "<rect class=\"margin\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
+        left, g->top, right - left, g->bottom - g->top);
     if (edges)
-        oa_text_printf(g->out, "<path class=\"edge\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/>\n", left, g->top, g->bottom,
-                       right, g->top, g->bottom);
+        oa_text_printf(g->out, "<path class=\"edge\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/>\n",
+                       left, g->top, g->bottom, right, g->top, g->bottom);
 }
 
 /* A piece in each row: in a narrow chart it would otherwise run through the names. */
 static void draw_zero(struct oa_svg *g, const struct oa_axis *x, double top, double bottom)
 {
-    oa_text_printf(g->out, "<path class=\"zero\" d=\"M%.1f %.1fV%.1f\"/>", oa_axis_at(x, 0), top, bottom);
+    oa_text_printf(g->out, "<path class=\"zero\" d=\"M%.1f %.1fV%.1f\"/>", oa_axis_at(x, 0), top,
+                   bottom);
 }
 
-static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x, double y)
+static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x,
+                          double y)
 {
     oa_svg_name(g, 2, y, "start", s->name, s->color);
     draw_zero(g, x, y - ROW / 2.0, y + ROW / 2.0);
@@ -99,7 +107,8 @@ static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struc
         oa_svg_text(g, g->width - 2, y, "end", "note", s->verdict);
 }
 
-static void draw_narrow_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x, double y)
+static void draw_narrow_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x,
+                            double y)
 {
     oa_svg_name(g, 2, y - 22, "start", s->name, s->color);
     draw_zero(g, x, y - 14, y + 6);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines over a common axis: losses against steps or time, times against lengths. The name of a series stands at the end
- * of its line; names that would overlap are pushed apart and tied to their lines.
+ * Lines over a common axis: losses against steps or time, times against lengths. The name of a
+ * series stands at the end of its line; names that would overlap are pushed apart and tied to their
+ * lines.
  */
 #include "print/svg.h"
 
 #include <math.h>
 
-enum { LABELS_FROM = 560, LABEL_HEIGHT = 15, MARKED = 80 }; /* a tooltip for each point of at most MARKED */
+enum {
+    LABELS_FROM = 560,
+    LABEL_HEIGHT = 15,
+    MARKED = 80
+}; /* a tooltip for each point of at most MARKED */
 
 static bool drawable(const struct oa_line_chart *c, double x, double y)
 {
@@ -45,7 +50,8 @@ static double widest_name(const struct oa_line_chart *c)
     return widest;
 }
 
-static void lay_out(const struct oa_line_chart *c, struct oa_svg *g, struct oa_axis *x, struct oa_axis *y)
+static void lay_out(const struct oa_line_chart *c, struct oa_svg *g, struct oa_axis *x,
+                    struct oa_axis *y)
 {
     double names = g->width >= LABELS_FROM && c->count ? widest_name(c) + 16 : 14;
     g->top = 34;
@@ -60,7 +66,8 @@ static void lay_out(const struct oa_line_chart *c, struct oa_svg *g, struct oa_a
 
 /* ---- lines ---- */
 
-static void add_tip(struct oa_svg *g, const struct oa_line_chart *c, const struct oa_series *s, int i)
+static void add_tip(struct oa_svg *g, const struct oa_line_chart *c, const struct oa_series *s,
+                    int i)
 {
     char x[OA_NUMBER], y[OA_NUMBER];
     oa_html_text(g->out, s->name);
@@ -77,9 +84,10 @@ static void draw_marks(struct oa_svg *g, const struct oa_line_chart *c, const st
     for (int i = 0; i < s->count; i++) {
         if (!drawable(c, s->x[i], s->y[i]) || s->y[i] > y->high)
             continue;
-        oa_text_printf(g->out, "<circle class=\"%s c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"",
-                       s->dots ? "dot" : "hit", s->color % OA_COLORS, s->color, oa_axis_at(x, s->x[i]),
-                       oa_axis_at(y, s->y[i]), s->dots ? 3 : 7);
+        oa_text_printf(
+            g->out, "<circle class=\"%s c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"",
+            s->dots ? "dot" : "hit", s->color % OA_COLORS, s->color, oa_axis_at(x, s->x[i]),
+            oa_axis_at(y, s->y[i]), s->dots ? 3 : 7);
         if (s->name) {
             oa_text_printf(g->out, " data-tip=\"");
             add_tip(g, c, s, i);
@@ -94,11 +102,13 @@ static void draw_line(struct oa_svg *g, const struct oa_line_chart *c, const str
                       const struct oa_axis *x, const struct oa_axis *y)
 {
     bool first = true;
-    oa_text_printf(g->out, "<path class=\"%s c%d%s\" data-series=\"%d\" d=\"", s->faint ? "line faint" : "line",
-                   s->color % OA_COLORS, oa_svg_dash(s->color), s->color);
+    oa_text_printf(g->out, "<path class=\"%s c%d%s\" data-series=\"%d\" d=\"",
+                   s->faint ? "line faint" : "line", s->color % OA_COLORS, oa_svg_dash(s->color),
+                   s->color);
     for (int i = 0; i < s->count; i++)
         if (drawable(c, s->x[i], s->y[i])) {
-            oa_text_printf(g->out, "%s%.1f %.1f", first ? "M" : " ", oa_axis_at(x, s->x[i]), oa_axis_at(y, s->y[i]));
+            oa_text_printf(g->out, "%s%.1f %.1f", first ? "M" : " ", oa_axis_at(x, s->x[i]),
+                           oa_axis_at(y, s->y[i]));
             first = false;
         }
     oa_text_printf(g->out, "\"/>\n");
@@ -111,11 +121,14 @@ static double edge(const struct oa_svg *g, const struct oa_axis *y, double value
     return fmin(fmax(at, g->top - 9), g->bottom + 9);
 }
 
-static void draw_band(struct oa_svg *g, const struct oa_series *s, const struct oa_axis *x, const struct oa_axis *y)
+static void draw_band(struct oa_svg *g, const struct oa_series *s, const struct oa_axis *x,
+                      const struct oa_axis *y)
 {
-    oa_text_printf(g->out, "<path class=\"band c%d\" data-series=\"%d\" d=\"", s->color % OA_COLORS, s->color);
+    oa_text_printf(g->out, "<path class=\"band c%d\" data-series=\"%d\" d=\"", s->color % OA_COLORS,
+                   s->color);
     for (int i = 0; i < s->count; i++)
-        oa_text_printf(g->out, "%s%.1f %.1f", i ? " " : "M", oa_axis_at(x, s->x[i]), edge(g, y, s->high[i]));
+        oa_text_printf(g->out, "%s%.1f %.1f", i ? " " : "M", oa_axis_at(x, s->x[i]),
+                       edge(g, y, s->high[i]));
     for (int i = s->count - 1; i >= 0; i--)
         oa_text_printf(g->out, " %.1f %.1f", oa_axis_at(x, s->x[i]), edge(g, y, s->low[i]));
     oa_text_printf(g->out, "z\"/>\n");
@@ -124,8 +137,8 @@ static void draw_band(struct oa_svg *g, const struct oa_series *s, const struct 
 static void draw_levels(struct oa_svg *g, const struct oa_line_chart *c, const struct oa_axis *y)
 {
     for (int i = 0; i < c->level_count; i++)
-        oa_text_printf(g->out, "<path class=\"front\" d=\"M%.1f %.1fH%.1f\"/>\n", g->left, oa_axis_at(y, c->levels[i]),
-                       g->right);
+        oa_text_printf(g->out, "<path class=\"front\" d=\"M%.1f %.1fH%.1f\"/>\n", g->left,
+                       oa_axis_at(y, c->levels[i]), g->right);
 }
 
 /* ---- names at the ends ---- */
@@ -136,8 +149,8 @@ struct label {
 };
 
 /* The names in the order of their lines' ends, from the top. */
-static int collect_labels(const struct oa_line_chart *c, const struct oa_axis *x, const struct oa_axis *y,
-                          struct label *labels)
+static int collect_labels(const struct oa_line_chart *c, const struct oa_axis *x,
+                          const struct oa_axis *y, struct label *labels)
 {
     int n = 0;
     for (int s = 0; s < c->count; s++) {
@@ -156,13 +169,16 @@ static int collect_labels(const struct oa_line_chart *c, const struct oa_axis *x
     return n;
 }
 
-/* Down from the top so that none overlaps, then up again from the bottom edge; half-way between both is fair. */
+/* Down from the top so that none overlaps, then up again from the bottom edge; half-way between
+ * both is fair. */
 static void push_apart(struct label *labels, int n, double bottom)
 {
     double height = LABEL_HEIGHT;
     for (int i = 0; i < n; i++)
-        labels[i].y = i && labels[i].line < labels[i - 1].y + height ? labels[i - 1].y + height : labels[i].line;
-    for (int i = 0; i < n; i++) { /* the middle of each run of touching names goes to the middle of their lines */
+        labels[i].y = i && labels[i].line < labels[i - 1].y + height ? labels[i - 1].y + height
+                                                                     : labels[i].line;
+    for (int i = 0; i < n;
+         i++) { /* the middle of each run of touching names goes to the middle of their lines */
         int end = i;
         double shift = 0;
         while (end + 1 < n && labels[end + 1].y - labels[end].y <= height + 0.01)
@@ -190,8 +206,9 @@ static void draw_labels(struct oa_svg *g, const struct oa_line_chart *c, const s
     push_apart(labels, n, g->bottom - 5);
     for (int i = 0; i < n; i++) {
         int color = labels[i].series->color;
-        oa_text_printf(g->out, "<path class=\"tie c%d\" data-series=\"%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>",
-                       color % OA_COLORS, color, labels[i].x + 2, labels[i].line, g->right + 8, labels[i].y);
+        oa_text_printf(
+            g->out, "<path class=\"tie c%d\" data-series=\"%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>",
+            color % OA_COLORS, color, labels[i].x + 2, labels[i].line, g->right + 8, labels[i].y);
         oa_svg_name(g, g->right + 11, labels[i].y, "start", labels[i].series->name, color);
     }
     oa_free(labels);
@@ -201,7 +218,9 @@ static void draw_labels(struct oa_svg *g, const struct oa_line_chart *c, const s
 
 void oa_svg_lines(const struct oa_line_chart *c, struct oa_text *out)
 {
-    struct oa_svg g = { .out = out, .width = c->width ? c->width : 960, .height = c->height ? c->height : 420 };
+    struct oa_svg g = { .out = out,
+                        .width = c->width ? c->width : 960,
+                        .height = c->height ? c->height : 420 };
     struct oa_axis x, y;
     find_ranges(c, &x, &y);
     lay_out(c, &g, &x, &y);

@@ -21,7 +21,8 @@ OA_PRINTF(2, 3) static char *print(char *out, const char *format, ...)
     return out;
 }
 
-/* Digits after the point that show `digits` significant ones of x, after rounding (9.996 has one digit before). */
+/* Digits after the point that show `digits` significant ones of x, after rounding (9.996 has one
+ * digit before). */
 static int decimals(double x, int digits)
 {
     char text[OA_NUMBER];
@@ -41,10 +42,12 @@ char *oa_number(char *out, double x, int digits)
     return print(out, "%.*f", decimals(x, digits), x);
 }
 
-/* Of a number of more than nine digits the decimals say nothing, and hundreds of digits would fit no cell. */
+/* Of a number of more than nine digits the decimals say nothing, and hundreds of digits would fit
+ * no cell. */
 static char *fixed(char *out, double x, int decimals_shown)
 {
-    return fabs(x) < 1e9 ? print(out, "%.*f", decimals_shown, x) : print(out, "%s", oa_real_rounded(x, 9).s);
+    return fabs(x) < 1e9 ? print(out, "%.*f", decimals_shown, x)
+                         : print(out, "%s", oa_real_rounded(x, 9).s);
 }
 
 char *oa_number_fixed(char *out, double x, int decimals_shown)
@@ -94,7 +97,8 @@ char *oa_print_plus_minus(char *out, double mean, double half, int decimals_show
     if (!isfinite(mean) || !isfinite(half))
         return oa_number_signed(out, mean, decimals_shown);
     int n = telling_decimals(mean, half, decimals_shown);
-    snprintf(out, OA_INTERVAL, "%s ±%s", oa_number_signed(number, mean, n), oa_number_fixed(width, half, n));
+    snprintf(out, OA_INTERVAL, "%s ±%s", oa_number_signed(number, mean, n),
+             oa_number_fixed(width, half, n));
     return out;
 }
 

@@ -25,15 +25,16 @@ static const char *entity(char c)
 
 static bool turns_direction(utf8proc_int32_t code)
 {
-    return code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069);
+    return code == 0x061c || code == 0x200e || code == 0x200f ||
+           (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 int oa_text_visible(const char *text, char shown[8])
 {
     utf8proc_int32_t code;
     int n = (int)utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &code);
-    bool control = n > 0 && code != '\n' && code != '\t' && (code < 0x20 || (code >= 0x7f && code < 0xa0));
+    bool control =
+        n > 0 && code != '\n' && code != '\t' && (code < 0x20 || (code >= 0x7f && code < 0xa0));
     if (n <= 0)
         strcpy(shown, "?");
     else if (control)
@@ -58,9 +59,10 @@ void oa_html_text(struct oa_text *out, const char *text)
 
 void oa_html_begin(struct oa_text *out, const char *title)
 {
-    oa_text_printf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-                        "<meta name=\"generator\" content=\"Orthant " ORTHANT_VERSION "\"/>\n<title>");
+    oa_text_printf(out,
+                   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+                   "<meta name=\"generator\" content=\"Orthant " ORTHANT_VERSION "\"/>\n<title>");
     oa_html_text(out, title);
     oa_text_printf(out, "</title>\n<style>\n");
     oa_page_style(out);
@@ -70,7 +72,8 @@ void oa_html_begin(struct oa_text *out, const char *title)
 void oa_html_end(struct oa_text *out)
 {
     oa_text_printf(out, "<footer>Made by Orthant " ORTHANT_VERSION
-                        ". The file stands alone: it loads nothing and sends nothing.</footer>\n</main>\n<script>\n");
+                        ". The file stands alone: it loads nothing and sends "
+                        "nothing.</footer>\n</main>\n<script>\n");
     oa_page_script(out);
     oa_text_printf(out, "</script>\n</body>\n</html>\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Points with names: quality against cost, with the Pareto front. A name takes the free place nearest to its point; one
- * that finds none is left out and remains in the tooltip and in the table.
+ * Points with names: quality against cost, with the Pareto front. A name takes the free place
+ * nearest to its point; one that finds none is left out and remains in the tooltip and in the
+ * table.
  */
 #include "print/svg.h"
 
@@ -15,8 +16,8 @@ struct box {
 
 struct placed {
     struct box mark, bar, wide, name; /* the point, its intervals, its name */
-    struct box across, upwards;       /* the two lines of the front that end in it; empty elsewhere */
-    double x, y;                      /* of the point */
+    struct box across, upwards; /* the two lines of the front that end in it; empty elsewhere */
+    double x, y;                /* of the point */
     bool named;
 };
 
@@ -72,7 +73,8 @@ static bool drawable(const struct oa_point_chart *c, int i)
 
 /* ---- front ---- */
 
-/* A point on the front may lie beyond another one by as little as intervals leave open: no corner of the line. */
+/* A point on the front may lie beyond another one by as little as intervals leave open: no corner
+ * of the line. */
 static bool is_corner(const struct oa_point_chart *c, int i)
 {
     const struct oa_point *p = &c->points[i];
@@ -91,7 +93,8 @@ static int next_on_front(const struct oa_point_chart *c, double after)
 {
     int next = -1;
     for (int i = 0; i < c->count; i++)
-        if (c->points[i].x > after && is_corner(c, i) && (next < 0 || c->points[i].x < c->points[next].x))
+        if (c->points[i].x > after && is_corner(c, i) &&
+            (next < 0 || c->points[i].x < c->points[next].x))
             next = i;
     return next;
 }
@@ -101,9 +104,11 @@ static void place_front(const struct oa_point_chart *c, struct placed *all)
 {
     int i = next_on_front(c, -INFINITY);
     for (int n; i >= 0 && (n = next_on_front(c, c->points[i].x)) >= 0; i = n) {
-        double y = c->x_low_is_better ? all[i].y : all[n].y, x = c->x_low_is_better ? all[n].x : all[i].x;
+        double y = c->x_low_is_better ? all[i].y : all[n].y,
+               x = c->x_low_is_better ? all[n].x : all[i].x;
         all[n].across = (struct box){ all[i].x, y - 1, all[n].x, y + 1 };
-        all[n].upwards = (struct box){ x - 1, fmin(all[i].y, all[n].y), x + 1, fmax(all[i].y, all[n].y) };
+        all[n].upwards =
+            (struct box){ x - 1, fmin(all[i].y, all[n].y), x + 1, fmax(all[i].y, all[n].y) };
     }
 }
 
@@ -115,7 +120,8 @@ static void draw_front(struct oa_svg *g, const struct oa_point_chart *c, const s
     oa_text_printf(g->out, "<path class=\"front\" d=\"M%.1f %.1f", all[i].x, all[i].y);
     while ((i = next_on_front(c, c->points[i].x)) >= 0)
         oa_text_printf(g->out, c->x_low_is_better ? "H%.1fV%.1f" : "V%.1fH%.1f",
-                       c->x_low_is_better ? all[i].x : all[i].y, c->x_low_is_better ? all[i].y : all[i].x);
+                       c->x_low_is_better ? all[i].x : all[i].y,
+                       c->x_low_is_better ? all[i].y : all[i].x);
     oa_text_printf(g->out, "\"/>\n");
 }
 
@@ -124,26 +130,32 @@ static void draw_front(struct oa_svg *g, const struct oa_point_chart *c, const s
 /* Candidate places around a point: eight directions at growing distance. */
 static struct box candidate(const struct placed *p, int i, double width)
 {
-    static const int across[] = { 1, -1, 0, 0, 1, 1, -1, -1 }, down[] = { 0, 0, -1, 1, -1, 1, -1, 1 };
+    static const int across[] = { 1, -1, 0, 0, 1, 1, -1, -1 },
+                     down[] = { 0, 0, -1, 1, -1, 1, -1, 1 };
     double gap = (p->mark.right - p->mark.left) / 2 + 3 + 16 * (i / 8), w = width + 2;
-    double x = p->x + across[i % 8] * (down[i % 8] ? gap * 0.8 : gap), y = p->y + down[i % 8] * (gap + 4);
+    double x = p->x + across[i % 8] * (down[i % 8] ? gap * 0.8 : gap),
+           y = p->y + down[i % 8] * (gap + 4);
     double left = across[i % 8] > 0 ? x : across[i % 8] < 0 ? x - w : x - w / 2;
     return (struct box){ left, y - NAME_HEIGHT / 2.0, left + w, y + NAME_HEIGHT / 2.0 };
 }
 
 static bool inside(const struct oa_svg *g, const struct box *b)
 {
-    return b->left >= g->left + 1 && b->right <= g->right && b->top >= g->top && b->bottom <= g->bottom - 1;
+    return b->left >= g->left + 1 && b->right <= g->right && b->top >= g->top &&
+           b->bottom <= g->bottom - 1;
 }
 
-/* What a place costs: other names and points must not be covered, intervals should not, near is better. */
-static double cost(const struct oa_point_chart *c, const struct placed *all, const struct box *b, int number)
+/* What a place costs: other names and points must not be covered, intervals should not, near is
+ * better. */
+static double cost(const struct oa_point_chart *c, const struct placed *all, const struct box *b,
+                   int number)
 {
     double sum = number / 8 * 30 + number % 8;
     for (int i = 0; i < c->count; i++) {
         if (!drawable(c, i))
             continue;
-        sum += 4 * overlap(b, &all[i].bar) + 4 * overlap(b, &all[i].wide) + 1000 * overlap(b, &all[i].mark);
+        sum += 4 * overlap(b, &all[i].bar) + 4 * overlap(b, &all[i].wide) +
+               1000 * overlap(b, &all[i].mark);
         sum += 2 * overlap(b, &all[i].across) + 2 * overlap(b, &all[i].upwards);
         if (all[i].named)
             sum += 1000 * overlap(b, &all[i].name);
@@ -151,7 +163,8 @@ static double cost(const struct oa_point_chart *c, const struct placed *all, con
     return sum;
 }
 
-static void place_name(const struct oa_svg *g, const struct oa_point_chart *c, struct placed *all, int i)
+static void place_name(const struct oa_svg *g, const struct oa_point_chart *c, struct placed *all,
+                       int i)
 {
     double width = oa_svg_name_width(c->points[i].name), least = 1000;
     for (int n = 0; n < 40; n++) {
@@ -165,18 +178,21 @@ static void place_name(const struct oa_svg *g, const struct oa_point_chart *c, s
     all[i].named = least < 1000;
 }
 
-static void place_all(const struct oa_svg *g, const struct oa_point_chart *c, const struct oa_axis *x,
-                      const struct oa_axis *y, struct placed *all)
+static void place_all(const struct oa_svg *g, const struct oa_point_chart *c,
+                      const struct oa_axis *x, const struct oa_axis *y, struct placed *all)
 {
     for (int i = 0; i < c->count; i++) {
         const struct oa_point *p = &c->points[i];
-        double px = oa_axis_at(x, p->x), py = oa_axis_at(y, p->y), half = isfinite(p->half) ? p->half : 0;
+        double px = oa_axis_at(x, p->x), py = oa_axis_at(y, p->y),
+               half = isfinite(p->half) ? p->half : 0;
         all[i] = (struct placed){ .x = px, .y = py };
         double r = RADIUS + (p->front ? 5 : 2);
         all[i].mark = (struct box){ px - r, py - r, px + r, py + r };
-        all[i].bar = (struct box){ px - 2, oa_axis_at(y, p->y + half), px + 2, oa_axis_at(y, p->y - half) };
+        all[i].bar =
+            (struct box){ px - 2, oa_axis_at(y, p->y + half), px + 2, oa_axis_at(y, p->y - half) };
         if (has_range(p))
-            all[i].wide = (struct box){ oa_axis_at(x, p->x_low), py - 2, oa_axis_at(x, p->x_high), py + 2 };
+            all[i].wide =
+                (struct box){ oa_axis_at(x, p->x_low), py - 2, oa_axis_at(x, p->x_high), py + 2 };
     }
     place_front(c, all);
     for (int front = 1; front >= 0; front--) /* points on the front choose first */
@@ -190,7 +206,8 @@ static void tie_name(struct oa_svg *g, const struct oa_point *p, const struct pl
     double x = fmin(fmax(at->x, at->name.left), at->name.right);
     double y = fmin(fmax(at->y, at->name.top + 2), at->name.bottom - 2);
     if (hypot(x - at->x, y - at->y) > RADIUS + 12)
-        oa_text_printf(g->out, "<path class=\"tie c%d\" data-series=\"%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>",
+        oa_text_printf(g->out,
+                       "<path class=\"tie c%d\" data-series=\"%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>",
                        p->color % OA_COLORS, p->color, at->x, at->y, x, y);
 }
 
@@ -202,23 +219,26 @@ static void draw_point(struct oa_svg *g, const struct oa_point_chart *c, const s
     char x[OA_NUMBER], y[OA_NUMBER], half[OA_NUMBER];
     int color = p->color % OA_COLORS;
     if (isfinite(p->half))
-        oa_text_printf(g->out, "<path class=\"bar c%d\" data-series=\"%d\" d=\"M%.1f %.1fV%.1f\"/>", color, p->color,
-                       at->x, at->bar.top, at->bar.bottom);
+        oa_text_printf(g->out, "<path class=\"bar c%d\" data-series=\"%d\" d=\"M%.1f %.1fV%.1f\"/>",
+                       color, p->color, at->x, at->bar.top, at->bar.bottom);
     if (has_range(p))
-        oa_text_printf(g->out, "<path class=\"bar c%d\" data-series=\"%d\" d=\"M%.1f %.1fH%.1f\"/>", color, p->color,
-                       at->wide.left, at->y, at->wide.right);
+        oa_text_printf(g->out, "<path class=\"bar c%d\" data-series=\"%d\" d=\"M%.1f %.1fH%.1f\"/>",
+                       color, p->color, at->wide.left, at->y, at->wide.right);
     if (p->front)
-        oa_text_printf(g->out, "<circle class=\"ring\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"/>", p->color,
-                       at->x, at->y, RADIUS + 3);
+        oa_text_printf(
+            g->out, "<circle class=\"ring\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"/>",
+            p->color, at->x, at->y, RADIUS + 3);
     oa_text_printf(g->out,
-                   "<circle class=\"point c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" data-tip=\"", color,
-                   p->color, at->x, at->y, RADIUS);
+                   "<circle class=\"point c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" "
+                   "r=\"%d\" data-tip=\"",
+                   color, p->color, at->x, at->y, RADIUS);
     oa_html_text(g->out, p->name);
     oa_text_printf(g->out, "\n");
     oa_html_text(g->out, c->x_label);
     oa_text_printf(g->out, ": %s", oa_number_si(x, p->x));
     if (has_range(p))
-        oa_text_printf(g->out, " (%s … %s)", oa_number_si(x, p->x_low), oa_number_si(half, p->x_high));
+        oa_text_printf(g->out, " (%s … %s)", oa_number_si(x, p->x_low),
+                       oa_number_si(half, p->x_high));
     oa_text_printf(g->out, "\n");
     oa_html_text(g->out, c->y_label);
     oa_text_printf(g->out, ": %s", oa_number(y, p->y, 5));
@@ -238,8 +258,9 @@ static void draw_all(struct oa_svg *g, const struct oa_point_chart *c, const str
             draw_point(g, c, &c->points[i], &all[i]);
     for (int i = 0; i < c->count; i++)
         if (drawable(c, i) && all[i].named)
-            oa_svg_name(g, (all[i].name.left + all[i].name.right) / 2, (all[i].name.top + all[i].name.bottom) / 2,
-                        "middle", c->points[i].name, c->points[i].color);
+            oa_svg_name(g, (all[i].name.left + all[i].name.right) / 2,
+                        (all[i].name.top + all[i].name.bottom) / 2, "middle", c->points[i].name,
+                        c->points[i].color);
 }
 
 static const char *better_corner(const struct oa_point_chart *c)
@@ -251,7 +272,9 @@ static const char *better_corner(const struct oa_point_chart *c)
 
 void oa_svg_points(const struct oa_point_chart *c, struct oa_text *out)
 {
-    struct oa_svg g = { .out = out, .width = c->width ? c->width : 470, .height = c->height ? c->height : 400 };
+    struct oa_svg g = { .out = out,
+                        .width = c->width ? c->width : 470,
+                        .height = c->height ? c->height : 400 };
     struct oa_axis x, y;
     struct placed *all = oa_alloc(out->context, ((size_t)c->count + 1) * sizeof *all);
     if (!all)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the charts share: the frame, axes with ticks, names, colours; for charts of one's own, too. Units are CSS
- * pixels; a chart is as wide as its viewBox and shrinks with the page.
+ * What the charts share: the frame, axes with ticks, names, colours; for charts of one's own, too.
+ * Units are CSS pixels; a chart is as wide as its viewBox and shrinks with the page.
  */
 #ifndef ORTHANT_PRINT_SVG_H
 #define ORTHANT_PRINT_SVG_H
 
 #include "print/print.h"
 
-/* Names are set in a fixed-width face, so that their width is known without a browser; other text is estimated. */
+/* Names are set in a fixed-width face, so that their width is known without a browser; other text
+ * is estimated. */
 #define OA_SVG_NAME_ADVANCE 6.7 /* a column of a name at 11 px */
-#define OA_SVG_TEXT_ADVANCE 7.0 /* a letter of sentences at 12 px, in the widest of the usual faces */
-#define OA_SVG_NAME_WIDTH 24    /* columns; longer names get "…" in their middle, and a tooltip with the whole */
+#define OA_SVG_TEXT_ADVANCE                                                                        \
+    7.0 /* a letter of sentences at 12 px, in the widest of the usual faces */
+#define OA_SVG_NAME_WIDTH                                                                          \
+    24 /* columns; longer names get "…" in their middle, and a tooltip with the whole */
 
 /* ---- the document ---- */
 
@@ -22,13 +25,17 @@ struct oa_svg {
 };
 void oa_svg_begin(struct oa_svg *g, const char *title, const char *description, bool standalone);
 void oa_svg_end(struct oa_svg *g);
-void oa_svg_style(struct oa_text *out);   /* the CSS of all charts */
-void oa_svg_clip_begin(struct oa_svg *g); /* until clip_end only what lies in the plot area is seen */
+void oa_svg_style(struct oa_text *out); /* the CSS of all charts */
+void oa_svg_clip_begin(
+    struct oa_svg *g); /* until clip_end only what lies in the plot area is seen */
 void oa_svg_clip_end(struct oa_svg *g);
-const char *oa_svg_dash(int color); /* class of the dash that tells repeated colours apart: "", " d1" … */
+const char *
+oa_svg_dash(int color); /* class of the dash that tells repeated colours apart: "", " d1" … */
 /* anchor: "start", "middle" or "end"; y is the middle of the letters. */
-void oa_svg_text(struct oa_svg *g, double x, double y, const char *anchor, const char *class, const char *text);
-void oa_svg_name(struct oa_svg *g, double x, double y, const char *anchor, const char *name, int color);
+void oa_svg_text(struct oa_svg *g, double x, double y, const char *anchor, const char *class,
+                 const char *text);
+void oa_svg_name(struct oa_svg *g, double x, double y, const char *anchor, const char *name,
+                 int color);
 double oa_svg_name_width(const char *name); /* as drawn, shortened */
 
 /* ---- axes ---- */
@@ -41,14 +48,15 @@ struct oa_axis {
 enum { OA_TICKS = 24 };
 /* Grows [low, high] to hold x; starts from low > high. */
 void oa_axis_include(struct oa_axis *a, double x);
-void oa_axis_pad(struct oa_axis *a, double share); /* a margin at both ends; a range of width 0 is opened */
+void oa_axis_pad(struct oa_axis *a,
+                 double share); /* a margin at both ends; a range of width 0 is opened */
 double oa_axis_at(const struct oa_axis *a, double x);
 int oa_axis_ticks(const struct oa_axis *a, int about, double ticks[OA_TICKS]);
 /* "0.5", "12k": with the digits that the distance of the ticks needs. */
 void oa_axis_label(const struct oa_axis *a, const double *ticks, int count, int i, char *out);
 double oa_axis_label_width(const struct oa_axis *a, int about); /* of the longest label */
 /* Grid, ticks and titles: y's title stands above the axis, x's below it at the right end. */
-void oa_svg_axes(struct oa_svg *g, const struct oa_axis *x, const struct oa_axis *y, const char *x_label,
-                 const char *y_label);
+void oa_svg_axes(struct oa_svg *g, const struct oa_axis *x, const struct oa_axis *y,
+                 const char *x_label, const char *y_label);
 
 #endif

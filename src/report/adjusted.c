@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One estimate for each attention where they have different numbers of seeds. A plain mean then holds the luck of the
- * seeds that an attention happens to have, and differences over the seeds that two have in common are no order: a can
- * be lower than b, b than c, and c than a. So order, leader and all numbers that are read beside one another come from
- * the adjusted mean: what an attention would have with every seed of the contest, by least squares of
+ * One estimate for each attention where they have different numbers of seeds. A plain mean then
+ * holds the luck of the seeds that an attention happens to have, and differences over the seeds
+ * that two have in common are no order: a can be lower than b, b than c, and c than a. So order,
+ * leader and all numbers that are read beside one another come from the adjusted mean: what an
+ * attention would have with every seed of the comparison, by least squares of
  *
- *     score[attention, seed] = a[attention] + b[seed],    mean of b over the seeds that any contestant has = 0
+ *     score[attention, seed] = a[attention] + b[seed],    mean of b over the seeds that any
+ * contender has = 0
  *
- * (statistics/two_way.c has the source) over the finished runs of the contestants. Those that are identical are one
- * attention, that of them with the most seeds. The floor and attentions with failures, which take no part in the fit,
- * have the mean of score - b over their own seeds. Where all have the same seeds the adjusted mean is the plain one, to
- * the bit, and differences are the paired ones.
+ * (statistics/two_way.c has the source) over the finished runs of the contenders. Those that are
+ * identical are one attention, that of them with the most seeds. The floor and attentions with
+ * failures, which take no part in the fit, have the mean of score - b over their own seeds. Where
+ * all have the same seeds the adjusted mean is the plain one, to the bit, and differences are the
+ * paired ones.
  *
  * Verdicts know nothing of this: they are those of pairs, over the seeds that both have (pairs.c).
  */
@@ -21,7 +24,7 @@
 #include <math.h>
 
 struct fit {
-    const struct oa_contest *k;
+    const struct oa_comparison *k;
     struct oa_summary *s;
     double *y, *a, *b; /* [rows][seeds], [rows], [seeds] */
     int *row;          /* of each entry: where in y the runs are that speak for it; -1: nowhere */
@@ -33,7 +36,7 @@ static int seeds_of(const struct oa_summary *s, int entry)
     return s->entries[entry].loss.n;
 }
 
-static bool contestant(const struct oa_summary *s, int i)
+static bool contender(const struct oa_summary *s, int i)
 {
     return i != s->floor && !s->entries[i].failed && seeds_of(s, i) > 0;
 }
@@ -44,12 +47,13 @@ static int first_of(const struct oa_summary *s, int i)
     return s->entries[i].twin < 0 ? i : s->entries[i].twin;
 }
 
-/* Of a contestant and those identical with it, the first with the most seeds. */
+/* Of a contender and those identical with it, the first with the most seeds. */
 static int speaker(const struct oa_summary *s, int i)
 {
     int best = -1;
     for (int j = 0; j < s->count; j++)
-        if (contestant(s, j) && first_of(s, j) == first_of(s, i) && (best < 0 || seeds_of(s, j) > seeds_of(s, best)))
+        if (contender(s, j) && first_of(s, j) == first_of(s, i) &&
+            (best < 0 || seeds_of(s, j) > seeds_of(s, best)))
             best = j;
     return best;
 }
@@ -59,7 +63,7 @@ static int speaker(const struct oa_summary *s, int i)
 static bool has_most_seeds(const struct oa_summary *s, int i)
 {
     for (int j = 0; j < s->count; j++)
-        if (contestant(s, j) && seeds_of(s, j) > seeds_of(s, i))
+        if (contender(s, j) && seeds_of(s, j) > seeds_of(s, i))
             return false;
     return true;
 }
@@ -67,12 +71,13 @@ static bool has_most_seeds(const struct oa_summary *s, int i)
 static bool uneven(const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (contestant(s, i) && !has_most_seeds(s, speaker(s, i)))
+        if (contender(s, i) && !has_most_seeds(s, speaker(s, i)))
             return true;
     return false;
 }
 
-/* What survived of an attention with failures is shown as it is where nothing else needs to be adjusted. */
+/* What survived of an attention with failures is shown as it is where nothing else needs to be
+ * adjusted. */
 static bool mark(struct oa_summary *s)
 {
     bool any = false;
@@ -101,15 +106,16 @@ static void collect(struct fit *f)
 {
     for (int i = 0; i < f->s->count; i++) {
         f->row[i] = -1;
-        if (contestant(f->s, i) && speaker(f->s, i) == i)
+        if (contender(f->s, i) && speaker(f->s, i) == i)
             add_row(f, i);
     }
     for (int i = 0; i < f->s->count; i++)
-        if (contestant(f->s, i))
+        if (contender(f->s, i))
             f->row[i] = f->row[speaker(f->s, i)];
 }
 
-/* Of an entry that is not in the fit, over its seeds that a contestant has too; NaN: there is none. */
+/* Of an entry that is not in the fit, over its seeds that a contender has too; NaN: there is none.
+ */
 static double mean_beside(const struct fit *f, int entry)
 {
     double sum = 0;
@@ -136,7 +142,7 @@ static enum oa_error adjust(oa_context *c, struct fit *f)
     return OA_OK;
 }
 
-enum oa_error oa_adjust_means(oa_context *c, const struct oa_contest *k, struct oa_summary *s)
+enum oa_error oa_adjust_means(oa_context *c, const struct oa_comparison *k, struct oa_summary *s)
 {
     size_t count = (size_t)s->count + 1, seeds = (size_t)k->seeds + 1;
     for (int i = 0; i < s->count; i++)
@@ -164,24 +170,26 @@ static struct oa_estimate without_interval(int n, double mean)
     return (struct oa_estimate){ .n = isnan(mean) ? 0 : n, .mean = mean, .sd = NAN, .half = NAN };
 }
 
-struct oa_estimate oa_shown_score(const struct oa_contest *k, const struct oa_standing *e)
+struct oa_estimate oa_shown_score(const struct oa_comparison *k, const struct oa_standing *e)
 {
     return e->plain ? *oa_standing_score(k, e) : without_interval(e->loss.n, e->adjusted);
 }
 
-double oa_adjusted_cost(const struct oa_contest *k, const struct oa_summary *s, int entry)
+double oa_adjusted_cost(const struct oa_comparison *k, const struct oa_summary *s, int entry)
 {
     return oa_cost(oa_metric(k), s->entries[entry].adjusted);
 }
 
-struct oa_estimate oa_to_reference(const struct oa_contest *k, const struct oa_summary *s, int entry)
+struct oa_estimate oa_to_reference(const struct oa_comparison *k, const struct oa_summary *s,
+                                   int entry)
 {
     const struct oa_standing *e = &s->entries[entry];
     struct oa_estimate judged = e->difference;
     judged.half = e->half;
     if (e->plain || s->reference < 0)
         return judged;
-    return without_interval(e->loss.n, oa_adjusted_cost(k, s, entry) - oa_adjusted_cost(k, s, s->reference));
+    return without_interval(e->loss.n,
+                            oa_adjusted_cost(k, s, entry) - oa_adjusted_cost(k, s, s->reference));
 }
 
 double oa_percent_to_reference(const struct oa_summary *s, int entry)
@@ -214,20 +222,24 @@ static bool any_adjusted(const struct oa_summary *s)
     return false;
 }
 
-void oa_adjusted_sentences(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_adjusted_sentences(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     const char *word = oa_metric_long(k);
     if (s->uneven)
         oa_text_printf(out,
-                       " Attentions have different numbers of seeds: their %s is adjusted for the seeds that they do "
-                       "not have (the least-squares mean of attention + seed), and order and differences to the %s "
-                       "are those of the adjusted means. Intervals of differences are those of pairs, over the seeds "
+                       " Attentions have different numbers of seeds: their %s is adjusted for the "
+                       "seeds that they do "
+                       "not have (the least-squares mean of attention + seed), and order and "
+                       "differences to the %s "
+                       "are those of the adjusted means. Intervals of differences are those of "
+                       "pairs, over the seeds "
                        "that both have.",
                        word, oa_best_word(k, s));
     else if (any_adjusted(s))
-        oa_text_printf(
-            out,
-            " With fewer seeds, as the uniform baseline may have, the %s is adjusted for those that are missing (the "
-            "least-squares mean of attention + seed).",
-            word);
+        oa_text_printf(out,
+                       " With fewer seeds, as the uniform baseline may have, the %s is adjusted "
+                       "for those that are missing (the "
+                       "least-squares mean of attention + seed).",
+                       word);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every attention against one that was named beforehand, the floor or a baseline: paired differences over the seeds, t
- * tests, and Holm's correction over these tests alone. The one is not chosen from the data, so nothing of what
- * summary.c says about the choice of its reference applies here. With a margin, within which a difference does not
- * matter, equivalence is tested too, and comes first: what is worse by less than the margin is equivalent.
+ * Every attention against one that was named beforehand, the floor or a baseline: paired
+ * differences over the seeds, t tests, and Holm's correction over these tests alone. The one is not
+ * chosen from the data, so nothing of what summary.c says about the choice of its reference applies
+ * here. With a margin, within which a difference does not matter, equivalence is tested too, and
+ * comes first: what is worse by less than the margin is equivalent.
  */
 #include "report/report.h"
 
@@ -46,16 +47,19 @@ static enum oa_against_verdict verdict_of(const struct oa_against *a)
 
 /* ---- a family of comparisons ---- */
 
-/* Each interval is at the level at which its comparison was judged, so that it says what the verdict says: that of the
- * test of a difference; of what is equivalent, that of the two one-sided tests, which is the interval within the
- * margin; of what is neither, the wider of the two. Rounding at an end of it has no say. */
-static void set_verdict_interval(struct oa_against *a, double test, double equivalence, double margin)
+/* Each interval is at the level at which its comparison was judged, so that it says what the
+ * verdict says: that of the test of a difference; of what is equivalent, that of the two one-sided
+ * tests, which is the interval within the margin; of what is neither, the wider of the two.
+ * Rounding at an end of it has no say. */
+static void set_verdict_interval(struct oa_against *a, double test, double equivalence,
+                                 double margin)
 {
     double mean = fabs(a->difference.mean);
     a->equivalence_level = equivalence;
-    a->level = a->verdict == OA_AGAINST_EQUIVALENT   ? 2 * equivalence
-               : a->verdict == OA_AGAINST_UNRESOLVED ? fmin(test, 2 * equivalence) /* NaN: no margin */
-                                                     : test;
+    a->level = a->verdict == OA_AGAINST_EQUIVALENT ? 2 * equivalence
+               : a->verdict == OA_AGAINST_UNRESOLVED
+                   ? fmin(test, 2 * equivalence) /* NaN: no margin */
+                   : test;
     a->half = oa_half_at(&a->difference, a->level);
     if (a->verdict == OA_AGAINST_EQUIVALENT)
         a->half = fmin(a->half, margin - mean);
@@ -97,14 +101,16 @@ enum oa_relevance oa_relevance_of(double mean, double half, double margin)
     return OA_RELEVANCE_OPEN;
 }
 
-/* Intervals that cover at all numbers of seeds together, each at its share of the level (Bonferroni), instead of tests
- * at one: what they say stays true however often one looks and adds seeds. */
+/* Intervals that cover at all numbers of seeds together, each at its share of the level
+ * (Bonferroni), instead of tests at one: what they say stays true however often one looks and adds
+ * seeds. */
 static void judge_at_any_look(struct oa_against *a, int comparisons, double margin)
 {
     static const enum oa_against_verdict verdicts[] = { [OA_RELEVANCE_OPEN] = OA_AGAINST_UNRESOLVED,
                                                         [OA_RELEVANCE_BETTER] = OA_AGAINST_BETTER,
                                                         [OA_RELEVANCE_WORSE] = OA_AGAINST_WORSE,
-                                                        [OA_RELEVANCE_EQUIVALENT] = OA_AGAINST_EQUIVALENT };
+                                                        [OA_RELEVANCE_EQUIVALENT] =
+                                                            OA_AGAINST_EQUIVALENT };
     a->p = a->holm = a->equivalence = NAN;
     a->half = a->level = NAN;
     a->verdict = verdict_of(a);
@@ -115,7 +121,8 @@ static void judge_at_any_look(struct oa_against *a, int comparisons, double marg
     a->verdict = verdicts[oa_relevance_of(a->difference.mean, a->difference.half, margin)];
 }
 
-enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double margin, int any_look)
+enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double margin,
+                              int any_look)
 {
     for (int i = 0; i < n && any_look; i++)
         judge_at_any_look(&a[i], any_look, margin);
@@ -128,7 +135,7 @@ enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double
     return oa_status(c);
 }
 
-void oa_check_identical(const struct oa_contest *k, int i, int j, struct oa_against *a)
+void oa_check_identical(const struct oa_comparison *k, int i, int j, struct oa_against *a)
 {
     if (k->metric && a->verdict == OA_AGAINST_IDENTICAL && !oa_same_runs(k, i, j))
         a->verdict = OA_AGAINST_UNJUDGED;
@@ -141,8 +148,9 @@ static bool compared(const struct oa_summary *s, int i, int fixed)
     return i != fixed && i != s->floor && !s->entries[i].failed && !s->entries[fixed].failed;
 }
 
-enum oa_error oa_compare_against(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int fixed,
-                                 double margin, bool any_looks, struct oa_against *out)
+enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
+                                 const struct oa_summary *s, int fixed, double margin,
+                                 bool any_looks, struct oa_against *out)
 {
     double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);
     int others = 0; /* also those that failed: the level must not depend on what was measured */

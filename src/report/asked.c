@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of each attention: one difference, one interval, one verdict; of chart and table alike. */
+ * What is asked of each attention: one difference, one interval, one verdict; of chart and table
+ * alike. */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -8,17 +9,20 @@
 
 static int look_of(enum oa_against_verdict v)
 {
-    static const enum oa_verdict looks[] = {
-        [OA_AGAINST_NONE] = OA_VERDICT_LOWEST,         [OA_AGAINST_BETTER] = OA_VERDICT_BEST,
-        [OA_AGAINST_WORSE] = OA_VERDICT_WORSE,         [OA_AGAINST_EQUIVALENT] = OA_VERDICT_EQUIVALENT,
-        [OA_AGAINST_IDENTICAL] = OA_VERDICT_IDENTICAL, [OA_AGAINST_UNRESOLVED] = OA_VERDICT_UNRESOLVED,
-        [OA_AGAINST_UNJUDGED] = OA_VERDICT_UNJUDGED,   [OA_AGAINST_ONE_SEED] = OA_VERDICT_ONE_SEED
-    };
+    static const enum oa_verdict looks[] = { [OA_AGAINST_NONE] = OA_VERDICT_LOWEST,
+                                             [OA_AGAINST_BETTER] = OA_VERDICT_BEST,
+                                             [OA_AGAINST_WORSE] = OA_VERDICT_WORSE,
+                                             [OA_AGAINST_EQUIVALENT] = OA_VERDICT_EQUIVALENT,
+                                             [OA_AGAINST_IDENTICAL] = OA_VERDICT_IDENTICAL,
+                                             [OA_AGAINST_UNRESOLVED] = OA_VERDICT_UNRESOLVED,
+                                             [OA_AGAINST_UNJUDGED] = OA_VERDICT_UNJUDGED,
+                                             [OA_AGAINST_ONE_SEED] = OA_VERDICT_ONE_SEED };
     return (int)looks[v];
 }
 
 /* What was judged of `a`; `sign` -1: seen from the other side. */
-static void take_judged(const struct oa_contest *k, const struct oa_against *a, int sign, struct oa_asked *out)
+static void take_judged(const struct oa_comparison *k, const struct oa_against *a, int sign,
+                        struct oa_asked *out)
 {
     struct oa_estimate d = oa_against_interval(a);
     d.mean *= sign;
@@ -27,8 +31,8 @@ static void take_judged(const struct oa_contest *k, const struct oa_against *a, 
     out->p = a->verdict == OA_AGAINST_EQUIVALENT ? a->equivalence : a->holm;
 }
 
-static void find_against_baseline(const struct oa_contest *k, const struct oa_summary *s, int entry,
-                                  struct oa_asked *out)
+static void find_against_baseline(const struct oa_comparison *k, const struct oa_summary *s,
+                                  int entry, struct oa_asked *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     if (out->itself) {
@@ -37,7 +41,8 @@ static void find_against_baseline(const struct oa_contest *k, const struct oa_su
         take_judged(k, &s->entries[k->baseline - 1].floor, -1, out);
         oa_add_verdict(k, s, entry, &out->verdict);
     } else if (e->baseline.verdict == OA_AGAINST_NONE) {
-        oa_text_printf(&out->verdict, e->failed ? "failed %d of %d" : "not compared", e->failed, e->made);
+        oa_text_printf(&out->verdict, e->failed ? "failed %d of %d" : "not compared", e->failed,
+                       e->made);
     } else {
         take_judged(k, &e->baseline, 1, out);
         out->look = look_of(e->baseline.verdict);
@@ -45,7 +50,8 @@ static void find_against_baseline(const struct oa_contest *k, const struct oa_su
     }
 }
 
-void oa_asked_of(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_asked *out, oa_context *c)
+void oa_asked_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                 struct oa_asked *out, oa_context *c)
 {
     const struct oa_standing *e = &s->entries[entry];
     *out = (struct oa_asked){ .difference = oa_estimate_of(NULL, 0),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a contest says, in a few sentences, made from the verdicts alone. */
+ * What a comparison says, in a few sentences, made from the verdicts alone. */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/tuning.h"
@@ -32,10 +32,10 @@ static int count_with(const struct oa_summary *s, enum oa_verdict v)
     return count_of(s, v, anyone);
 }
 
-/* "a", "a and b", "a, b and c", "a, b, c and 4 others": the attentions with this verdict, by rising cost; with a twin,
- * those that are identical with it. */
-static void add_names_of(const struct oa_contest *k, const struct oa_summary *s, enum oa_verdict v, int twin,
-                         struct oa_text *out)
+/* "a", "a and b", "a, b and c", "a, b, c and 4 others": the attentions with this verdict, by rising
+ * cost; with a twin, those that are identical with it. */
+static void add_names_of(const struct oa_comparison *k, const struct oa_summary *s,
+                         enum oa_verdict v, int twin, struct oa_text *out)
 {
     int total = count_of(s, v, twin), shown = 0;
     for (int i = 0; i < s->count && shown < NAMED; i++) {
@@ -49,7 +49,8 @@ static void add_names_of(const struct oa_contest *k, const struct oa_summary *s,
         oa_text_printf(out, " and %d other%s", total - shown, oa_plural(total - shown));
 }
 
-static void add_names(const struct oa_contest *k, const struct oa_summary *s, enum oa_verdict v, struct oa_text *out)
+static void add_names(const struct oa_comparison *k, const struct oa_summary *s, enum oa_verdict v,
+                      struct oa_text *out)
 {
     add_names_of(k, s, v, anyone, out);
 }
@@ -61,7 +62,7 @@ static void add_amount(double x, struct oa_text *out)
 }
 
 /* The first in the order that takes part; there is one where there is a reference. */
-static int first_contestant(const struct oa_summary *s)
+static int first_contender(const struct oa_summary *s)
 {
     int o = 0;
     while (s->order[o] == s->floor || s->entries[s->order[o]].failed)
@@ -71,9 +72,10 @@ static int first_contestant(const struct oa_summary *s)
 
 /* ---- sentences ---- */
 
-/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs, so that worse is above 0. Not where
- * what is worse than another has a lower adjusted cost than the leader. */
-static void add_margin(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs, so that worse is
+ * above 0. Not where what is worse than another has a lower adjusted cost than the leader. */
+static void add_margin(const struct oa_comparison *k, const struct oa_summary *s,
+                       struct oa_text *out)
 {
     double least = INFINITY, most = 0;
     for (int i = 0; i < s->count; i++)
@@ -95,7 +97,7 @@ static void add_margin(const struct oa_contest *k, const struct oa_summary *s, s
                                 : "Holm-corrected p < 0.05");
 }
 
-static void say_best(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_best(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
     oa_text_printf(out, "%s is best: ", k->entries[s->reference].attention);
@@ -115,13 +117,15 @@ static int nearest_to_resolved(const struct oa_summary *s)
     int nearest = -1;
     for (int i = 0; i < s->count; i++) {
         bool open = s->entries[s->order[i]].verdict == OA_VERDICT_UNRESOLVED;
-        if (open && (nearest < 0 || s->entries[s->order[i]].seeds_needed < s->entries[nearest].seeds_needed))
+        if (open && (nearest < 0 ||
+                     s->entries[s->order[i]].seeds_needed < s->entries[nearest].seeds_needed))
             nearest = s->order[i];
     }
     return nearest;
 }
 
-static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
+                             struct oa_text *out)
 {
     int nearest = nearest_to_resolved(s);
     struct oa_seeds_range range = s->entries[nearest].seeds_range;
@@ -142,7 +146,8 @@ static void add_seeds(const struct oa_summary *s, struct oa_text *out)
     oa_text_printf(out, "%d seeds", s->seeds);
 }
 
-static void say_worse(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_worse(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
     if (worse == 0)
@@ -154,7 +159,8 @@ static void say_worse(const struct oa_contest *k, const struct oa_summary *s, st
     oa_text_printf(out, ".");
 }
 
-/* Has the leader's cost, to the last bit. Of those that are identical with it more is said than that. */
+/* Has the leader's cost, to the last bit. Of those that are identical with it more is said than
+ * that. */
 static bool is_tied(const struct oa_summary *s, int i)
 {
     const struct oa_standing *e = &s->entries[i];
@@ -171,18 +177,21 @@ static int count_tied(const struct oa_summary *s)
 }
 
 /* "a and b share the lowest loss" */
-static void say_tied(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_tied(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     int left = count_tied(s);
     oa_text_printf(out, "%s", k->entries[s->reference].attention);
     for (int o = 0; o < s->count; o++)
         if (is_tied(s, s->order[o]))
             oa_text_printf(out, "%s%s", --left ? ", " : " and ", k->entries[s->order[o]].attention);
-    oa_text_printf(out, " share the %s %s%s", oa_metric_best(k), s->uneven ? "adjusted " : "", oa_metric_word(k));
+    oa_text_printf(out, " share the %s %s%s", oa_metric_best(k), s->uneven ? "adjusted " : "",
+                   oa_metric_word(k));
 }
 
-/* "a has the lowest loss", or "a leads" where what was shown to be worse than another has a lower adjusted one. */
-static void say_leader(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+/* "a has the lowest loss", or "a leads" where what was shown to be worse than another has a lower
+ * adjusted one. */
+static void say_leader(const struct oa_comparison *k, const struct oa_summary *s,
+                       struct oa_text *out)
 {
     const char *name = k->entries[s->reference].attention;
     if (s->entries[s->reference].verdict == OA_VERDICT_LEADS)
@@ -190,41 +199,47 @@ static void say_leader(const struct oa_contest *k, const struct oa_summary *s, s
     else if (count_tied(s))
         say_tied(k, s, out);
     else
-        oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k), s->uneven ? "adjusted " : "",
-                       oa_metric_word(k));
+        oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k),
+                       s->uneven ? "adjusted " : "", oa_metric_word(k));
 }
 
-/* " show no significant difference"; " have an undecided difference" where an interval that excludes 0 may be one. */
-static void add_undecided(const struct oa_contest *k, int n, struct oa_text *out)
+/* " show no significant difference"; " have an undecided difference" where an interval that
+ * excludes 0 may be one. */
+static void add_undecided(const struct oa_comparison *k, int n, struct oa_text *out)
 {
     const char *says = oa_against_says(k, OA_AGAINST_UNRESOLVED);
     if (strcmp(says, "undecided") == 0)
-        oa_text_printf(out, n == 1 ? " has an undecided difference" : " have an undecided difference");
+        oa_text_printf(out,
+                       n == 1 ? " has an undecided difference" : " have an undecided difference");
     else
         oa_text_printf(out, "%s %s", n == 1 ? " shows" : " show", says);
 }
 
-static void say_unresolved(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_unresolved(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     say_leader(k, s, out);
     oa_text_printf(out, ", but ");
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
     add_undecided(k, count_with(s, OA_VERDICT_UNRESOLVED), out);
-    oa_text_printf(out, " to %s at the level of 5 %% with ", count_tied(s) ? k->entries[s->reference].attention : "it");
+    oa_text_printf(out, " to %s at the level of 5 %% with ",
+                   count_tied(s) ? k->entries[s->reference].attention : "it");
     add_seeds(s, out);
     add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
     say_worse(k, s, out);
 }
 
-static void say_one_seed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_one_seed(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
 {
     say_leader(k, s, out);
     oa_text_printf(out, ", but one seed cannot tell quality from luck: no verdict. "
                         "Three seeds are the least that give an interval worth reading.");
 }
 
-static void say_alone(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
 {
     char number[OA_NUMBER];
     const struct oa_measure *m = oa_metric(k);
@@ -235,10 +250,12 @@ static void say_alone(const struct oa_contest *k, const struct oa_summary *s, st
     else
         oa_text_printf(out, "%s reached this %s: %s", name, m->title, number);
     oa_add_unit(strcmp(m->unit, m->title) == 0 ? "" : m->unit, out);
-    oa_text_printf(out, "; there is %s to compare it with.", s->floor < 0 ? "nothing" : "only the uniform baseline");
+    oa_text_printf(out, "; there is %s to compare it with.",
+                   s->floor < 0 ? "nothing" : "only the uniform baseline");
 }
 
-static void say_lowest(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_lowest(const struct oa_comparison *k, const struct oa_summary *s,
+                       struct oa_text *out)
 {
     say_leader(k, s, out);
     oa_text_printf(out, ".");
@@ -246,15 +263,20 @@ static void say_lowest(const struct oa_contest *k, const struct oa_summary *s, s
 }
 
 /* Why another one with a lower adjusted cost does not lead. */
-static void say_undercut(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_undercut(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
 {
     if (s->entries[s->reference].verdict != OA_VERDICT_LEADS)
         return;
-    oa_text_printf(out, " %s has a %s adjusted %s, but was shown to be worse than another on the seeds that both have.",
-                   k->entries[first_contestant(s)].attention, oa_metric_better(k), oa_metric_word(k));
+    oa_text_printf(out,
+                   " %s has a %s adjusted %s, but was shown to be worse than another on the seeds "
+                   "that both have.",
+                   k->entries[first_contender(s)].attention, oa_metric_better(k),
+                   oa_metric_word(k));
 }
 
-static void say_identical(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_identical(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o], twins = count_of(s, OA_VERDICT_IDENTICAL, i);
@@ -262,12 +284,14 @@ static void say_identical(const struct oa_contest *k, const struct oa_summary *s
             continue;
         oa_text_printf(out, " ");
         add_names_of(k, s, OA_VERDICT_IDENTICAL, i, out);
-        oa_text_printf(out, " %s identical with %s: the same loss with every seed, to the last bit.",
+        oa_text_printf(out,
+                       " %s identical with %s: the same loss with every seed, to the last bit.",
                        twins == 1 ? "is" : "are", oa_entry_name(&k->entries[i]));
     }
 }
 
-static void say_unjudged(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_unjudged(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
 {
     int unjudged = count_with(s, OA_VERDICT_UNJUDGED);
     if (unjudged == 0)
@@ -275,12 +299,15 @@ static void say_unjudged(const struct oa_contest *k, const struct oa_summary *s,
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_UNJUDGED, out);
     oa_text_printf(out,
-                   " cannot be judged: the difference%s to %s %s the same with every seed, and a test needs the luck "
+                   " cannot be judged: the difference%s to %s %s the same with every seed, and a "
+                   "test needs the luck "
                    "of seeds.",
-                   oa_plural(unjudged), k->entries[s->reference].attention, unjudged == 1 ? "is" : "are");
+                   oa_plural(unjudged), k->entries[s->reference].attention,
+                   unjudged == 1 ? "is" : "are");
 }
 
-static void say_equivalent(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_equivalent(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     int equivalent = count_with(s, OA_VERDICT_EQUIVALENT);
     if (equivalent == 0)
@@ -294,26 +321,31 @@ static void say_equivalent(const struct oa_contest *k, const struct oa_summary *
 }
 
 /* Why no more seeds were added. */
-static void say_ending(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_ending(const struct oa_comparison *k, const struct oa_summary *s,
+                       struct oa_text *out)
 {
     char budget[OA_NUMBER];
     int open = 0;
     for (int i = 0; i < s->count; i++)
         open += oa_question_open(k, s, i);
     if (k->until.ending == OA_ENDING_RESOLVED) {
-        oa_text_printf(out, " No %squestion is open after ", count_with(s, OA_VERDICT_UNJUDGED) ? "other " : "");
+        oa_text_printf(out, " No %squestion is open after ",
+                       count_with(s, OA_VERDICT_UNJUDGED) ? "other " : "");
         add_seeds(s, out);
         oa_text_printf(out, ".");
     }
     if (k->until.ending == OA_ENDING_SEEDS)
-        oa_text_printf(out, " %d question%s open after %d seeds, the most that compare.most_seeds allows.", open,
-                       open == 1 ? " is" : "s are", k->until.most);
+        oa_text_printf(
+            out, " %d question%s open after %d seeds, the most that compare.most_seeds allows.",
+            open, open == 1 ? " is" : "s are", k->until.most);
     if (k->until.ending == OA_ENDING_BUDGET)
-        oa_text_printf(out, " %d question%s open: another round did not fit into the budget of %s.", open,
-                       open == 1 ? " is" : "s are", oa_number_seconds(budget, k->until.budget));
+        oa_text_printf(out, " %d question%s open: another round did not fit into the budget of %s.",
+                       open, open == 1 ? " is" : "s are",
+                       oa_number_seconds(budget, k->until.budget));
 }
 
-static void say_failures(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_failures(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
 {
     if (count_with(s, OA_VERDICT_FAILED) == 0)
         return;
@@ -327,9 +359,10 @@ static const struct oa_against *against(const struct oa_standing *e, bool baseli
     return baseline ? &e->baseline : &e->floor;
 }
 
-/* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising cost; how many. */
-static int add_against(const struct oa_contest *k, const struct oa_summary *s, enum oa_against_verdict v, bool baseline,
-                       struct oa_text *out)
+/* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising
+ * cost; how many. */
+static int add_against(const struct oa_comparison *k, const struct oa_summary *s,
+                       enum oa_against_verdict v, bool baseline, struct oa_text *out)
 {
     int shown = 0, total = 0;
     for (int i = 0; i < s->count; i++)
@@ -347,7 +380,8 @@ static int add_against(const struct oa_contest *k, const struct oa_summary *s, e
 }
 
 /* Does it answer "is X better than what I have"? Every attention is named, with its verdict. */
-static void say_baseline(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_baseline(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
 {
     if (!k->baseline || s->seeds < 2)
         return;
@@ -358,7 +392,8 @@ static void say_baseline(const struct oa_contest *k, const struct oa_summary *s,
                        oa_against_says(k, OA_AGAINST_BETTER), name);
     n = add_against(k, s, OA_AGAINST_EQUIVALENT, true, out);
     if (n) {
-        oa_text_printf(out, " %s equivalent to the baseline, %s: within ", n == 1 ? "is" : "are", name);
+        oa_text_printf(out, " %s equivalent to the baseline, %s: within ", n == 1 ? "is" : "are",
+                       name);
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
@@ -374,25 +409,30 @@ static void say_baseline(const struct oa_contest *k, const struct oa_summary *s,
 }
 
 /* What is no better than an average is named in full: it is what a reader must not miss. */
-static void say_floor(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_floor(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
 {
-    if (s->floor >= 0 && oa_adjusted_cost(k, s, s->floor) < oa_adjusted_cost(k, s, first_contestant(s)))
-        oa_text_printf(out, " The uniform baseline has a %s %s than all of them.", oa_metric_better(k),
-                       oa_metric_word(k));
+    if (s->floor >= 0 &&
+        oa_adjusted_cost(k, s, s->floor) < oa_adjusted_cost(k, s, first_contender(s)))
+        oa_text_printf(out, " The uniform baseline has a %s %s than all of them.",
+                       oa_metric_better(k), oa_metric_word(k));
     if (s->floor < 0 || s->seeds < 2)
         return;
     int open = add_against(k, s, OA_AGAINST_UNRESOLVED, false, out);
     if (open)
-        oa_text_printf(out, " %s no significant difference to the uniform baseline, an average of the visible tokens.",
+        oa_text_printf(out,
+                       " %s no significant difference to the uniform baseline, an average of the "
+                       "visible tokens.",
                        open == 1 ? "shows" : "show");
     int worse = add_against(k, s, OA_AGAINST_WORSE, false, out);
     if (worse)
-        oa_text_printf(
-            out, worse == 1 ? " is worse than the uniform baseline%s." : " are worse than the uniform baseline%s.",
-            open ? "" : ", an average of the visible tokens");
+        oa_text_printf(out,
+                       worse == 1 ? " is worse than the uniform baseline%s."
+                                  : " are worse than the uniform baseline%s.",
+                       open ? "" : ", an average of the visible tokens");
 }
 
-char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
+char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
 {
     struct oa_text out;
     oa_text_init(&out, c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Examples side by side: what each attention made of the same input with the first seed, where they disagree most. */
+ * Examples side by side: what each attention made of the same input with the first seed, where they
+ * disagree most. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -16,7 +17,7 @@ struct shared {
 
 /* ---- choosing ---- */
 
-static const struct oa_run *run_of(const struct oa_contest *k, int entry)
+static const struct oa_run *run_of(const struct oa_comparison *k, int entry)
 {
     const struct oa_run *r = k->seeds ? &k->entries[entry].runs[0] : NULL;
     return r && oa_run_finished(k, r) && r->details.example_count ? r : NULL;
@@ -41,7 +42,7 @@ static bool is_right(const struct oa_specimen *a)
 }
 
 /* Has an attention before this one the same output? */
-static bool is_repeated(const struct oa_contest *k, int entry, const struct oa_specimen *a)
+static bool is_repeated(const struct oa_comparison *k, int entry, const struct oa_specimen *a)
 {
     for (int i = 0; i < entry; i++) {
         const struct oa_specimen *b = answer_at(run_of(k, i), a->row);
@@ -52,7 +53,7 @@ static bool is_repeated(const struct oa_contest *k, int entry, const struct oa_s
 }
 
 /* False where an attention that has examples lacks this one. */
-static bool compare_at(const struct oa_contest *k, long row, struct shared *out)
+static bool compare_at(const struct oa_comparison *k, long row, struct shared *out)
 {
     int right = 0, all = 0;
     *out = (struct shared){ .row = row };
@@ -88,7 +89,7 @@ static int insert(struct shared *list, int count, struct shared x)
     return count;
 }
 
-static const struct oa_run *first_with_examples(const struct oa_contest *k)
+static const struct oa_run *first_with_examples(const struct oa_comparison *k)
 {
     for (int i = 0; i < k->count; i++)
         if (run_of(k, i))
@@ -96,7 +97,7 @@ static const struct oa_run *first_with_examples(const struct oa_contest *k)
     return NULL;
 }
 
-int oa_examples_choose(const struct oa_contest *k, long rows[OA_EXAMPLES_SHOWN])
+int oa_examples_choose(const struct oa_comparison *k, long rows[OA_EXAMPLES_SHOWN])
 {
     struct shared list[SHOWN], x;
     const struct oa_run *first = first_with_examples(k);
@@ -126,7 +127,8 @@ static void add_given(const char *what, const char *text, struct oa_text *out)
     add_text_cell(text, false, out);
 }
 
-static void add_example(const struct oa_contest *k, const struct oa_summary *s, long row, struct oa_text *out)
+static void add_example(const struct oa_comparison *k, const struct oa_summary *s, long row,
+                        struct oa_text *out)
 {
     const struct oa_specimen *any = answer_at(first_with_examples(k), row);
     oa_text_printf(out, "<table><caption>Example %ld</caption><tbody>\n", row + 1);
@@ -144,7 +146,8 @@ static void add_example(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_printf(out, "</tbody></table>\n");
 }
 
-void oa_page_examples(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_page_examples(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
 {
     long rows[SHOWN];
     int count = oa_examples_choose(k, rows);
@@ -154,9 +157,9 @@ void oa_page_examples(const struct oa_contest *k, const struct oa_summary *s, st
     oa_text_printf(out, "<p>What each attention made of the same input "
                         "with the first seed");
     if (count)
-        oa_text_printf(out,
-                       ", where they disagree most: the most different outputs first. They are chosen to differ, so "
-                       "they do not say how often attentions do. ✓: as the reference.</p>\n");
+        oa_text_printf(out, ", where they disagree most: the most different outputs first. They "
+                            "are chosen to differ, so "
+                            "they do not say how often attentions do. ✓: as the reference.</p>\n");
     else
         oa_text_printf(out, ": of the examples that were kept all made the same.</p>\n");
     oa_text_printf(out, "<div class=\"panel\">\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A source of chance whose seed was given for all runs is the same with every seed of the contest: the spread, and with
- * it intervals and verdicts, hold for that one draw of it. So it is with runs that start from one run of another
- * contest. */
-#include "contest/parents.h"
+ * A source of chance whose seed was given for all runs is the same with every seed of the
+ * comparison: the spread, and with it intervals and verdicts, hold for that one draw of it. So it
+ * is with runs that start from one run of another comparison. */
+#include "compare/parents.h"
 #include "report/report.h"
 
 #include <jansson.h>
@@ -17,7 +17,8 @@ static bool is_zero(const json_t *section, const char *key)
 static bool has_no_effect(enum oa_chance s, const json_t *options)
 {
     const json_t *model = json_object_get(options, "model");
-    return s == OA_CHANCE_DROPOUT && is_zero(model, "dropout") && is_zero(model, "attention_dropout");
+    return s == OA_CHANCE_DROPOUT && is_zero(model, "dropout") &&
+           is_zero(model, "attention_dropout");
 }
 
 /* -1: the source follows the seeds. */
@@ -29,16 +30,18 @@ static long held_at(enum oa_chance s, const json_t *options)
     return value && !has_no_effect(s, options) ? (long)json_integer_value(value) : -1;
 }
 
-void oa_held_sentence(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_held_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
 {
     json_t *options = k->options_json ? json_loads(k->options_json, 0, NULL) : NULL;
     const char *before = " The same with every seed:";
-    for (enum oa_chance source = OA_CHANCE_INIT; source <= OA_CHANCE_DROPOUT && s->seeds > 1; source++) {
+    for (enum oa_chance source = OA_CHANCE_INIT; source <= OA_CHANCE_DROPOUT && s->seeds > 1;
+         source++) {
         long seed = held_at(source, options);
         if (seed < 0)
             continue;
-        oa_text_printf(out, "%s %s (train.seed_%s is %ld)", before, oa_chance_says(source), oa_chance_name(source),
-                       seed);
+        oa_text_printf(out, "%s %s (train.seed_%s is %ld)", before, oa_chance_says(source),
+                       oa_chance_name(source), seed);
         before = ",";
     }
     if (*before == ',')

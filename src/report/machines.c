@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-static const struct oa_run *run_at(const struct oa_contest *k, int i)
+static const struct oa_run *run_at(const struct oa_comparison *k, int i)
 {
     return &k->entries[i / k->seeds].runs[i % k->seeds];
 }
 
-/* Where the threads begin in "processor, instruction set, 1 of 2 threads": runs of one machine may have had any number
- * of them. Of one that was begun elsewhere all is its name. */
+/* Where the threads begin in "processor, instruction set, 1 of 2 threads": runs of one machine may
+ * have had any number of them. Of one that was begun elsewhere all is its name. */
 static size_t name_length(const char *machine)
 {
     size_t whole = strlen(machine);
@@ -20,7 +20,8 @@ static size_t name_length(const char *machine)
     return whole;
 }
 
-/* One of an older program does not say what made matrix products: it is as long as the other is without that. */
+/* One of an older program does not say what made matrix products: it is as long as the other is
+ * without that. */
 static bool same_machine(const char *a, const char *b)
 {
     size_t n = name_length(a), m = name_length(b), least = n < m ? n : m;
@@ -28,7 +29,7 @@ static bool same_machine(const char *a, const char *b)
 }
 
 /* Is this the first run, in the order of the file, of the machine that trained it? */
-static bool first_of_machine(const struct oa_contest *k, int run)
+static bool first_of_machine(const struct oa_comparison *k, int run)
 {
     const struct oa_run *it = run_at(k, run);
     for (int i = 0; i < run; i++)
@@ -37,12 +38,14 @@ static bool first_of_machine(const struct oa_contest *k, int run)
     return !it->absent;
 }
 
-void oa_machines_sentence(const struct oa_contest *k, struct oa_text *out)
+void oa_machines_sentence(const struct oa_comparison *k, struct oa_text *out)
 {
     int machines = 0;
     for (int i = 0; i < k->count * k->seeds; i++)
         machines += first_of_machine(k, i);
     if (machines > 1)
-        oa_text_printf(out, " The runs were trained on %d machines: their %s compare, their %s do not.", machines,
-                       oa_about_loss(k) ? "losses" : "scores", k->rounds ? "times" : "speeds and times");
+        oa_text_printf(out,
+                       " The runs were trained on %d machines: their %s compare, their %s do not.",
+                       machines, oa_about_loss(k) ? "losses" : "scores",
+                       k->rounds ? "times" : "speeds and times");
 }

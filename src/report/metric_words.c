@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-struct oa_estimate oa_shown(const struct oa_contest *k, struct oa_estimate cost)
+struct oa_estimate oa_shown(const struct oa_comparison *k, struct oa_estimate cost)
 {
     cost.mean = oa_cost(oa_metric(k), cost.mean);
     return cost;
@@ -11,39 +11,39 @@ struct oa_estimate oa_shown(const struct oa_contest *k, struct oa_estimate cost)
 
 /* ---- words ---- */
 
-bool oa_about_loss(const struct oa_contest *k)
+bool oa_about_loss(const struct oa_comparison *k)
 {
     return k->metric == 0;
 }
 
-const char *oa_metric_word(const struct oa_contest *k)
+const char *oa_metric_word(const struct oa_comparison *k)
 {
     return oa_about_loss(k) ? "loss" : oa_metric(k)->title;
 }
 
-const char *oa_metric_long(const struct oa_contest *k)
+const char *oa_metric_long(const struct oa_comparison *k)
 {
     return oa_about_loss(k) ? "validation loss" : oa_metric(k)->title;
 }
 
-const char *oa_metric_best(const struct oa_contest *k)
+const char *oa_metric_best(const struct oa_comparison *k)
 {
     return oa_metric(k)->higher ? "highest" : "lowest";
 }
 
-const char *oa_metric_better(const struct oa_contest *k)
+const char *oa_metric_better(const struct oa_comparison *k)
 {
     return oa_metric(k)->higher ? "higher" : "lower";
 }
 
-int oa_decimals(const struct oa_contest *k)
+int oa_decimals(const struct oa_comparison *k)
 {
     return oa_metric(k)->decimals;
 }
 
 /* ---- units ---- */
 
-const char *oa_difference_unit(const struct oa_contest *k)
+const char *oa_difference_unit(const struct oa_comparison *k)
 {
     const char *unit = oa_metric(k)->unit;
     return strcmp(unit, "%") == 0 ? "% points" : unit;
@@ -55,7 +55,7 @@ void oa_add_unit(const char *unit, struct oa_text *out)
         oa_text_printf(out, " %s", unit);
 }
 
-void oa_add_margin(const struct oa_contest *k, struct oa_text *out)
+void oa_add_margin(const struct oa_comparison *k, struct oa_text *out)
 {
     oa_text_real(out, k->margin);
     oa_add_unit(oa_difference_unit(k), out);
@@ -95,19 +95,20 @@ const char *oa_axis_of(const struct oa_measure *m, const char *what, char out[OA
     return join(what, ", ", oa_unit(m, unit), out);
 }
 
-const char *oa_axis_of_difference(const struct oa_contest *k, char out[OA_LABEL])
+const char *oa_axis_of_difference(const struct oa_comparison *k, char out[OA_LABEL])
 {
     char unit[OA_LABEL];
     return join("difference", ", ", shorten(oa_difference_unit(k), unit), out);
 }
 
-const char *oa_best_word(const struct oa_contest *k, const struct oa_summary *s)
+const char *oa_best_word(const struct oa_comparison *k, const struct oa_summary *s)
 {
     bool leads = s->reference >= 0 && s->entries[s->reference].verdict == OA_VERDICT_LEADS;
     return leads ? "leader" : oa_metric_best(k);
 }
 
-const char *oa_to_the_best(const struct oa_contest *k, const struct oa_summary *s, char out[OA_LABEL])
+const char *oa_to_the_best(const struct oa_comparison *k, const struct oa_summary *s,
+                           char out[OA_LABEL])
 {
     snprintf(out, OA_LABEL, "difference\nto the %s", oa_best_word(k, s));
     return out;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last section of report.html: the options of the contest and the machine it ran on. */
+ * The last section of report.html: the options of the comparison and the machine it ran on. */
 #include "report/page.h"
 
 #include <jansson.h>
@@ -37,7 +37,7 @@ static bool is_bytes(const char *key)
     return false;
 }
 
-/* What belongs to the options of every command, but says nothing about a contest. */
+/* What belongs to the options of every command, but says nothing about a comparison. */
 static bool beside_the_point(const char *section, const char *key)
 {
     return strcmp(key, "generate") == 0 || strcmp(key, "cluster") == 0 ||
@@ -68,7 +68,8 @@ static bool same_value(const json_t *a, const json_t *b)
 }
 
 /* The plain values of an object as one table, each object in it as another. */
-static void add_object(const char *name, const json_t *object, const json_t *defaults, struct oa_text *out)
+static void add_object(const char *name, const json_t *object, const json_t *defaults,
+                       struct oa_text *out)
 {
     const char *key;
     json_t *value;
@@ -94,7 +95,8 @@ static void add_object(const char *name, const json_t *object, const json_t *def
     }
 }
 
-static void add_json(const char *heading, const char *id, const char *json, const json_t *defaults, struct oa_text *out)
+static void add_json(const char *heading, const char *id, const char *json, const json_t *defaults,
+                     struct oa_text *out)
 {
     json_t *root = json ? json_loads(json, 0, NULL) : NULL;
     if (json_is_object(root)) {
@@ -117,12 +119,13 @@ static json_t *default_options(oa_context *c)
     return root;
 }
 
-void oa_page_settings(const struct oa_contest *k, struct oa_text *out)
+void oa_page_settings(const struct oa_comparison *k, struct oa_text *out)
 {
     json_t *defaults = default_options(out->context);
     oa_page_open("settings", "Settings and machine", out);
     add_json("Machine", "machine", k->machine_json, NULL, out);
-    add_json("Options that all runs share (pale: as by default)", "options", k->options_json, defaults, out);
+    add_json("Options that all runs share (pale: as by default)", "options", k->options_json,
+             defaults, out);
     oa_page_close(out);
     json_decref(defaults);
 }

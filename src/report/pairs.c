@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every contestant against every other: paired differences over the seeds that both finished, judged as one family, so
- * that 5 % is the chance of any wrong "better" or "worse" among all of them. Nothing in it was chosen from the data,
- * and so it holds for whichever pair one looks at, also for the one with the lowest loss.
+ * Every contender against every other: paired differences over the seeds that both finished, judged
+ * as one family, so that 5 % is the chance of any wrong "better" or "worse" among all of them.
+ * Nothing in it was chosen from the data, and so it holds for whichever pair one looks at, also for
+ * the one with the lowest loss.
  */
 #include "report/report.h"
 
@@ -14,7 +15,8 @@ static bool compared(const struct oa_summary *s, int i)
 }
 
 /* The pairs i < j, row after row. */
-static int fill(const struct oa_contest *k, const struct oa_summary *s, double *scratch, struct oa_against *family)
+static int fill(const struct oa_comparison *k, const struct oa_summary *s, double *scratch,
+                struct oa_against *family)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
@@ -27,7 +29,7 @@ static int fill(const struct oa_contest *k, const struct oa_summary *s, double *
 }
 
 /* The pairs in the order of `fill`. */
-static void check_identical(const struct oa_contest *k, struct oa_against *family)
+static void check_identical(const struct oa_comparison *k, struct oa_against *family)
 {
     for (int i = 0, n = 0; i < k->count; i++)
         for (int j = i + 1; j < k->count; j++, n++)
@@ -56,12 +58,12 @@ static void spread_out(const struct oa_against *family, int count, struct oa_aga
 
 int oa_pairs_of(const struct oa_summary *s)
 {
-    int contestants = s->count - (s->floor >= 0);
-    return contestants * (contestants - 1) / 2;
+    int contenders = s->count - (s->floor >= 0);
+    return contenders * (contenders - 1) / 2;
 }
 
-enum oa_error oa_compare_pairs(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
-                               struct oa_against *out)
+enum oa_error oa_compare_pairs(oa_context *c, const struct oa_comparison *k,
+                               const struct oa_summary *s, struct oa_against *out)
 {
     size_t most = (size_t)s->count * (size_t)s->count + 1;
     double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);

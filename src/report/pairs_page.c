@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The section of report.html with every attention against every other. Colours say what the words in the cells say. */
+ * The section of report.html with every attention against every other. Colours say what the words
+ * in the cells say. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -27,19 +28,21 @@ static void add_p(double p, struct oa_text *out)
         oa_text_printf(out, "<small>p = %.4f</small>", p);
 }
 
-static void add_cell(const struct oa_contest *k, const struct oa_against *a, struct oa_text *out)
+static void add_cell(const struct oa_comparison *k, const struct oa_against *a, struct oa_text *out)
 {
     char mean[OA_NUMBER], ends[OA_INTERVAL];
     struct oa_estimate d = oa_shown(k, oa_against_interval(a));
-    oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict), oa_against_says(k, a->verdict),
-                   oa_number_signed(mean, d.mean, oa_decimals(k)));
+    oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict),
+                   oa_against_says(k, a->verdict), oa_number_signed(mean, d.mean, oa_decimals(k)));
     if (isfinite(d.half))
-        oa_text_printf(out, "<small>%s</small>", oa_print_ends(ends, d.mean, d.half, oa_decimals(k)));
+        oa_text_printf(out, "<small>%s</small>",
+                       oa_print_ends(ends, d.mean, d.half, oa_decimals(k)));
     add_p(a->holm, out);
     oa_text_printf(out, "</td>");
 }
 
-static void add_row(const struct oa_contest *k, const struct oa_summary *s, int i, int number, struct oa_text *out)
+static void add_row(const struct oa_comparison *k, const struct oa_summary *s, int i, int number,
+                    struct oa_text *out)
 {
     oa_text_printf(out, "<tr><th scope=\"row\">%d&#160; ", number);
     oa_page_name(k, i, out);
@@ -54,7 +57,7 @@ static void add_row(const struct oa_contest *k, const struct oa_summary *s, int 
     oa_text_printf(out, "</tr>\n");
 }
 
-static int add_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static int add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     int n = 0;
     oa_text_printf(out, "<thead><tr><th scope=\"col\">the row against …</th>");
@@ -68,7 +71,7 @@ static int add_head(const struct oa_contest *k, const struct oa_summary *s, stru
     return n;
 }
 
-static void add_text(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_text(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_page_open("pairs", "Every two of them", out);
     oa_text_printf(out, "<p>The row’s ");
@@ -76,13 +79,14 @@ static void add_text(const struct oa_contest *k, const struct oa_summary *s, str
     oa_text_printf(out, " minus the column’s, seed by seed: %s 0 the row is better. ",
                    oa_metric(k)->higher ? "above" : "below");
     if (k->any_looks)
-        oa_text_printf(out, "Intervals are anytime-valid: all %d together, at all numbers of seeds, hold with 95 %%.",
+        oa_text_printf(out,
+                       "Intervals are anytime-valid: all %d together, at all numbers of seeds, "
+                       "hold with 95 %%.",
                        oa_pairs_of(s));
     else
-        oa_text_printf(
-            out,
-            "Small: the interval at the level of the verdict, and the p of a paired t test, both Holm-corrected over "
-            "all pairs: for more comparisons than in the table of results.");
+        oa_text_printf(out, "Small: the interval at the level of the verdict, and the p of a "
+                            "paired t test, both Holm-corrected over "
+                            "all pairs: for more comparisons than in the table of results.");
     if (k->margin > 0) {
         oa_text_printf(out, " Equivalent: within ");
         oa_add_margin(k, out);
@@ -91,7 +95,7 @@ static void add_text(const struct oa_contest *k, const struct oa_summary *s, str
     oa_text_printf(out, "</p>\n");
 }
 
-void oa_page_pairs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_page_pairs(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     int number = 0;
     if (s->seeds < 2 || oa_pairs_of(s) < 2)

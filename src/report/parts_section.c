@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where scores come from: the parts of what was validated (classes, lengths), a table for each kind, with means over
- * the seeds and their 95 % intervals. Parts are described, not tested: a verdict is about the whole. */
+ * Where scores come from: the parts of what was validated (classes, lengths), a table for each
+ * kind, with means over the seeds and their 95 % intervals. Parts are described, not tested: a
+ * verdict is about the whole. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -8,11 +9,12 @@
 #include <string.h>
 
 /* The first finished run that says something of parts; all others say it of the same ones. */
-static const struct oa_run *first_with_parts(const struct oa_contest *k)
+static const struct oa_run *first_with_parts(const struct oa_comparison *k)
 {
     for (int e = 0; e < k->count; e++)
         for (int r = 0; r < k->seeds; r++)
-            if (oa_run_finished(k, &k->entries[e].runs[r]) && k->entries[e].runs[r].details.part_count)
+            if (oa_run_finished(k, &k->entries[e].runs[r]) &&
+                k->entries[e].runs[r].details.part_count)
                 return &k->entries[e].runs[r];
     return NULL;
 }
@@ -25,13 +27,14 @@ static bool same_kind(const struct oa_breakdown *a, const struct oa_breakdown *b
 static double value_of(const struct oa_run *r, const struct oa_breakdown *part)
 {
     for (int i = 0; i < r->details.part_count; i++)
-        if (same_kind(&r->details.parts[i], part) && strcmp(r->details.parts[i].name, part->name) == 0)
+        if (same_kind(&r->details.parts[i], part) &&
+            strcmp(r->details.parts[i].name, part->name) == 0)
             return r->details.parts[i].value;
     return NAN;
 }
 
-struct oa_estimate oa_part_estimate(const struct oa_contest *k, int entry, const struct oa_breakdown *part,
-                                    double *scratch)
+struct oa_estimate oa_part_estimate(const struct oa_comparison *k, int entry,
+                                    const struct oa_breakdown *part, double *scratch)
 {
     int n = 0;
     for (int r = 0; r < k->seeds; r++) {
@@ -43,10 +46,10 @@ struct oa_estimate oa_part_estimate(const struct oa_contest *k, int entry, const
     return oa_estimate_of(scratch, n);
 }
 
-static const struct oa_measure *measure_of(const struct oa_contest *k, const char *name)
+static const struct oa_measure *measure_of(const struct oa_comparison *k, const char *name)
 {
     const struct oa_measure *m = NULL;
-    for (int i = 0; (m = oa_contest_measure(k, i)); i++)
+    for (int i = 0; (m = oa_comparison_measure(k, i)); i++)
         if (strcmp(m->name, name) == 0)
             return m;
     return oa_metric(k);
@@ -64,8 +67,9 @@ static void add_cell(const struct oa_estimate *e, int decimals, struct oa_table 
         oa_table_cell(t, "%s", mean);
 }
 
-static void add_rows(const struct oa_contest *k, const struct oa_summary *s, const struct oa_breakdown *parts,
-                     int count, double *scratch, struct oa_table *t)
+static void add_rows(const struct oa_comparison *k, const struct oa_summary *s,
+                     const struct oa_breakdown *parts, int count, double *scratch,
+                     struct oa_table *t)
 {
     char number[OA_NUMBER];
     int decimals = measure_of(k, parts->measure)->decimals;
@@ -79,9 +83,11 @@ static void add_rows(const struct oa_contest *k, const struct oa_summary *s, con
     }
 }
 
-/* One kind of parts; the caller gives room for two more columns than there are attentions, and for a number a seed. */
-static void make_table(const struct oa_contest *k, const struct oa_summary *s, const struct oa_breakdown *parts,
-                       int count, struct oa_column *columns, double *scratch, oa_context *c, struct oa_table *t)
+/* One kind of parts; the caller gives room for two more columns than there are attentions, and for
+ * a number a seed. */
+static void make_table(const struct oa_comparison *k, const struct oa_summary *s,
+                       const struct oa_breakdown *parts, int count, struct oa_column *columns,
+                       double *scratch, oa_context *c, struct oa_table *t)
 {
     columns[0] = (struct oa_column){ parts->by, false, true };
     columns[1] = (struct oa_column){ "examples", true, false };
@@ -93,8 +99,9 @@ static void make_table(const struct oa_contest *k, const struct oa_summary *s, c
 
 typedef void print_table(const struct oa_table *t, const char *title, struct oa_text *out);
 
-static void print_kind(const struct oa_contest *k, const struct oa_summary *s, const struct oa_breakdown *parts,
-                       int count, print_table *print, struct oa_text *out)
+static void print_kind(const struct oa_comparison *k, const struct oa_summary *s,
+                       const struct oa_breakdown *parts, int count, print_table *print,
+                       struct oa_text *out)
 {
     struct oa_table t;
     char title[2 * OA_LABEL], unit[OA_LABEL];
@@ -104,8 +111,8 @@ static void print_kind(const struct oa_contest *k, const struct oa_summary *s, c
     if (columns && scratch) {
         make_table(k, s, parts, count, columns, scratch, out->context, &t);
         oa_unit(m, unit);
-        snprintf(title, sizeof title, "%s by %s%s%s, mean over the seeds", m->title, parts->by, *unit ? ", " : "",
-                 unit);
+        snprintf(title, sizeof title, "%s by %s%s%s, mean over the seeds", m->title, parts->by,
+                 *unit ? ", " : "", unit);
         print(&t, title, out);
         oa_table_free(&t);
     }
@@ -113,11 +120,13 @@ static void print_kind(const struct oa_contest *k, const struct oa_summary *s, c
     oa_free(scratch);
 }
 
-static void print_all(const struct oa_contest *k, const struct oa_summary *s, print_table *print, struct oa_text *out)
+static void print_all(const struct oa_comparison *k, const struct oa_summary *s, print_table *print,
+                      struct oa_text *out)
 {
     const struct oa_run *r = first_with_parts(k);
     for (int i = 0, n; r && i < r->details.part_count; i += n) {
-        for (n = 1; i + n < r->details.part_count && same_kind(&r->details.parts[i], &r->details.parts[i + n]);)
+        for (n = 1; i + n < r->details.part_count &&
+                    same_kind(&r->details.parts[i], &r->details.parts[i + n]);)
             n++;
         print_kind(k, s, &r->details.parts[i], n, print, out);
     }
@@ -140,19 +149,21 @@ static void print_markdown(const struct oa_table *t, const char *title, struct o
     oa_text_printf(out, "\n");
 }
 
-void oa_page_parts(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_page_parts(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (!first_with_parts(k))
         return;
     oa_page_open("parts", heading, out);
-    oa_text_printf(out, "<p>±: half of the 95 %% interval of the mean. Parts are not tested: among many some differ by "
+    oa_text_printf(out, "<p>±: half of the 95 %% interval of the mean. Parts are not tested: among "
+                        "many some differ by "
                         "luck.</p>\n<div class=\"panel\">\n");
     print_all(k, s, print_html, out);
     oa_text_printf(out, "</div>\n");
     oa_page_close(out);
 }
 
-void oa_parts_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_parts_markdown(const struct oa_comparison *k, const struct oa_summary *s,
+                       struct oa_text *out)
 {
     if (!first_with_parts(k))
         return;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The decision behind a recommendation: a table of two outcomes, and what of the summary decides which outcomes they
- * are. Of what is equivalent only what was tested to be so counts; of speeds measured in rounds a ratio whose interval
- * is above 1. Whoever has one seed more of a question than needed is not asked: the estimates are for power.
+ * The decision behind a recommendation: a table of two outcomes, and what of the summary decides
+ * which outcomes they are. Of what is equivalent only what was tested to be so counts; of speeds
+ * measured in rounds a ratio whose interval is above 1. Whoever has one seed more of a question
+ * than needed is not asked: the estimates are for power.
  */
 #include "report/recommendation.h"
 
@@ -57,13 +58,17 @@ const char *oa_action_name(enum oa_action a)
 /* ---- how the attentions stand ---- */
 
 /* Everything an attention is compared with is `fixed`: the baseline, or the reference. */
-static struct oa_against stands(const struct oa_contest *k, const struct oa_summary *s, int i, int fixed)
+static struct oa_against stands(const struct oa_comparison *k, const struct oa_summary *s, int i,
+                                int fixed)
 {
     const struct oa_standing *e = &s->entries[i];
     static const enum oa_against_verdict verdicts[] = {
-        [OA_VERDICT_WORSE] = OA_AGAINST_WORSE,       [OA_VERDICT_UNRESOLVED] = OA_AGAINST_UNRESOLVED,
-        [OA_VERDICT_ONE_SEED] = OA_AGAINST_ONE_SEED, [OA_VERDICT_IDENTICAL] = OA_AGAINST_IDENTICAL,
-        [OA_VERDICT_UNJUDGED] = OA_AGAINST_UNJUDGED, [OA_VERDICT_EQUIVALENT] = OA_AGAINST_EQUIVALENT,
+        [OA_VERDICT_WORSE] = OA_AGAINST_WORSE,
+        [OA_VERDICT_UNRESOLVED] = OA_AGAINST_UNRESOLVED,
+        [OA_VERDICT_ONE_SEED] = OA_AGAINST_ONE_SEED,
+        [OA_VERDICT_IDENTICAL] = OA_AGAINST_IDENTICAL,
+        [OA_VERDICT_UNJUDGED] = OA_AGAINST_UNJUDGED,
+        [OA_VERDICT_EQUIVALENT] = OA_AGAINST_EQUIVALENT,
         [OA_VERDICT_LEADS] = OA_AGAINST_NONE
     };
     if (k->baseline)
@@ -77,7 +82,8 @@ static struct oa_against stands(const struct oa_contest *k, const struct oa_summ
     return a;
 }
 
-static int count_standing(const struct oa_contest *k, const struct oa_summary *s, int fixed, enum oa_against_verdict v)
+static int count_standing(const struct oa_comparison *k, const struct oa_summary *s, int fixed,
+                          enum oa_against_verdict v)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
@@ -87,7 +93,8 @@ static int count_standing(const struct oa_contest *k, const struct oa_summary *s
 
 /* ---- seeds that are missing ---- */
 
-/* By which the anytime-valid interval around the observed mean, with the observed deviation, would have settled it. */
+/* By which the anytime-valid interval around the observed mean, with the observed deviation, would
+ * have settled it. */
 static int seeds_at_any_look(const struct oa_estimate *d, double level, double margin)
 {
     struct oa_estimate then = *d;
@@ -98,14 +105,15 @@ static int seeds_at_any_look(const struct oa_estimate *d, double level, double m
 }
 
 /* To settle it, by a difference or by equivalence, whichever takes fewer. */
-static int seeds_to_settle(const struct oa_contest *k, const struct oa_against *a)
+static int seeds_to_settle(const struct oa_comparison *k, const struct oa_against *a)
 {
     const struct oa_estimate *d = &a->difference;
     if (k->any_looks)
         return seeds_at_any_look(d, a->level, k->margin);
     int different = oa_seeds_needed(d->mean, d->sd, a->level);
-    int alike =
-        k->margin > 0 ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->equivalence_level) : different;
+    int alike = k->margin > 0
+                    ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->equivalence_level)
+                    : different;
     return alike < different ? alike : different;
 }
 
@@ -118,8 +126,10 @@ static void add_runs(const struct oa_summary *s, int entry, int seeds, struct oa
     r->seconds += (seeds - e->made) * (isfinite(e->seconds) ? e->seconds : 0);
 }
 
-/* What all open questions need that can be settled: each its own number, what they are compared with the largest. */
-static void count_seeds(const struct oa_contest *k, const struct oa_summary *s, int fixed, struct oa_recommendation *r)
+/* What all open questions need that can be settled: each its own number, what they are compared
+ * with the largest. */
+static void count_seeds(const struct oa_comparison *k, const struct oa_summary *s, int fixed,
+                        struct oa_recommendation *r)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_against a = stands(k, s, i, fixed);
@@ -133,7 +143,8 @@ static void count_seeds(const struct oa_contest *k, const struct oa_summary *s, 
         add_runs(s, fixed, r->seeds, r);
 }
 
-/* One seed says nothing of luck: three of everything are the least that give an interval worth reading. */
+/* One seed says nothing of luck: three of everything are the least that give an interval worth
+ * reading. */
 static void count_first_seeds(const struct oa_summary *s, struct oa_recommendation *r)
 {
     r->seeds = 3;
@@ -144,7 +155,8 @@ static void count_first_seeds(const struct oa_summary *s, struct oa_recommendati
 
 /* ---- the outcomes ---- */
 
-static enum oa_outcome outcome_of(const struct oa_contest *k, const struct oa_summary *s, int fixed, int seeds)
+static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa_summary *s,
+                                  int fixed, int seeds)
 {
     bool baseline = k->baseline > 0;
     if (s->reference < 0)
@@ -170,12 +182,13 @@ static enum oa_outcome outcome_of(const struct oa_contest *k, const struct oa_su
         return OA_OUTCOME_UNJUDGED;
     if (baseline)
         return OA_OUTCOME_NOT_BETTER;
-    bool alike = count_standing(k, s, fixed, OA_AGAINST_EQUIVALENT) + count_standing(k, s, fixed, OA_AGAINST_IDENTICAL);
+    bool alike = count_standing(k, s, fixed, OA_AGAINST_EQUIVALENT) +
+                 count_standing(k, s, fixed, OA_AGAINST_IDENTICAL);
     return alike ? OA_OUTCOME_ALIKE : OA_OUTCOME_BEST;
 }
 
 /* The first of those that are better; where none is, what others are compared with. */
-static int choice(const struct oa_contest *k, const struct oa_summary *s, int fixed)
+static int choice(const struct oa_comparison *k, const struct oa_summary *s, int fixed)
 {
     for (int o = 0; o < s->count; o++)
         if (stands(k, s, s->order[o], fixed).verdict == OA_AGAINST_BETTER)
@@ -184,31 +197,38 @@ static int choice(const struct oa_contest *k, const struct oa_summary *s, int fi
 }
 
 /* How many times as fast as `other` it is; NaN: not faster, or not shown to be. */
-static double faster(const struct oa_contest *k, const struct oa_summary *s, int i, int other)
+static double faster(const struct oa_comparison *k, const struct oa_summary *s, int i, int other)
 {
-    struct oa_range r = oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds);
+    struct oa_range r =
+        oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds);
     if (isfinite(r.low))
         return r.low > 1 ? r.value : NAN;
     double ratio = s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
     return ratio > 1 ? ratio : NAN;
 }
 
-static double speed_of(const struct oa_contest *k, const struct oa_summary *s, int i, int other)
+static double speed_of(const struct oa_comparison *k, const struct oa_summary *s, int i, int other)
 {
-    double ratio = oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds).value;
-    return isfinite(ratio) ? ratio : s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
+    double ratio =
+        oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds).value;
+    return isfinite(ratio) ? ratio
+                           : s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
 }
 
 /* What is to be used instead of a baseline must be better than it, too. */
-static bool may_replace(const struct oa_contest *k, const struct oa_summary *s, int i, int fixed, int entry)
+static bool may_replace(const struct oa_comparison *k, const struct oa_summary *s, int i, int fixed,
+                        int entry)
 {
-    enum oa_against_verdict own = stands(k, s, i, fixed).verdict, pair = s->pairs[i * s->count + entry].verdict;
-    enum oa_against_verdict v = entry == fixed ? own : own == OA_AGAINST_BETTER ? pair : OA_AGAINST_NONE;
+    enum oa_against_verdict own = stands(k, s, i, fixed).verdict,
+                            pair = s->pairs[i * s->count + entry].verdict;
+    enum oa_against_verdict v = entry == fixed             ? own
+                                : own == OA_AGAINST_BETTER ? pair
+                                                           : OA_AGAINST_NONE;
     return v == OA_AGAINST_EQUIVALENT || v == OA_AGAINST_IDENTICAL;
 }
 
-static enum oa_saving find_saving(const struct oa_contest *k, const struct oa_summary *s, int fixed,
-                                  struct oa_recommendation *r)
+static enum oa_saving find_saving(const struct oa_comparison *k, const struct oa_summary *s,
+                                  int fixed, struct oa_recommendation *r)
 {
     int alike = 0;
     double most = 1;
@@ -224,10 +244,12 @@ static enum oa_saving find_saving(const struct oa_contest *k, const struct oa_su
             r->cheaper = i;
         }
     }
-    return r->cheaper >= 0 ? OA_SAVING_SOME : alike || k->margin > 0 ? OA_SAVING_NONE : OA_SAVING_UNASKED;
+    return r->cheaper >= 0          ? OA_SAVING_SOME
+           : alike || k->margin > 0 ? OA_SAVING_NONE
+                                    : OA_SAVING_UNASKED;
 }
 
-struct oa_recommendation oa_recommend(const struct oa_contest *k, const struct oa_summary *s)
+struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s)
 {
     struct oa_recommendation r = { .entry = -1, .cheaper = -1, .speed = NAN };
     int fixed = oa_held_against(k, s);
@@ -235,7 +257,8 @@ struct oa_recommendation oa_recommend(const struct oa_contest *k, const struct o
         count_seeds(k, s, fixed, &r);
         r.entry = choice(k, s, fixed);
         r.saving = find_saving(k, s, fixed, &r);
-        r.speed = r.cheaper >= 0 ? speed_of(k, s, r.cheaper, r.entry) : speed_of(k, s, r.entry, fixed);
+        r.speed =
+            r.cheaper >= 0 ? speed_of(k, s, r.cheaper, r.entry) : speed_of(k, s, r.entry, fixed);
     }
     r.outcome = outcome_of(k, s, fixed, r.seeds);
     if (r.outcome == OA_OUTCOME_ONE_SEED)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What to do after a comparison. Two outcomes decide: how the attentions stand (to the baseline, or, where there is
- * none, to the one with the lowest cost), and whether something equivalent to what would be used is cheaper.
+ * What to do after a comparison. Two outcomes decide: how the attentions stand (to the baseline,
+ * or, where there is none, to the one with the lowest cost), and whether something equivalent to
+ * what would be used is cheaper.
  */
 #ifndef ORTHANT_REPORT_RECOMMENDATION_H
 #define ORTHANT_REPORT_RECOMMENDATION_H
 
 #include "base/base.h"
 
-struct oa_contest;
+struct oa_comparison;
 struct oa_summary;
 
 enum oa_outcome {
@@ -18,15 +19,17 @@ enum oa_outcome {
     OA_OUTCOME_ONE_SEED,        /* no interval can be given */
     OA_OUTCOME_UNJUDGED,        /* all differences are the same with every seed */
     /* with a baseline */
-    OA_OUTCOME_OPEN,       /* none is better; some are open, and seeds would settle them */
-    OA_OUTCOME_FAR,        /* none is better; some are open, and OA_SEEDS_CAP seeds would not settle any */
+    OA_OUTCOME_OPEN, /* none is better; some are open, and seeds would settle them */
+    OA_OUTCOME_FAR, /* none is better; some are open, and OA_SEEDS_CAP seeds would not settle any */
     OA_OUTCOME_NOT_BETTER, /* none is better, none is open */
     OA_OUTCOME_BETTER,     /* some are better */
     /* without */
-    OA_OUTCOME_OPEN_LOWEST, /* some cannot be told from the one with the lowest cost; seeds would settle them */
+    OA_OUTCOME_OPEN_LOWEST, /* some cannot be told from the one with the lowest cost; seeds would
+                               settle them */
     OA_OUTCOME_FAR_LOWEST,  /* the same; OA_SEEDS_CAP seeds would not */
-    OA_OUTCOME_ALIKE,       /* none is open, and some are equivalent to the one with the lowest cost, or identical */
-    OA_OUTCOME_BEST,        /* none is open, and none is equivalent */
+    OA_OUTCOME_ALIKE, /* none is open, and some are equivalent to the one with the lowest cost, or
+                         identical */
+    OA_OUTCOME_BEST,  /* none is open, and none is equivalent */
     OA_OUTCOMES
 };
 
@@ -47,7 +50,8 @@ enum oa_action {
     OA_ACTION_TAKE,
     OA_ACTION_TAKE_CHEAPER
 };
-/* "repair", "none", "more seeds", "keep", "change", "take", "take the cheaper": the words of results.json. */
+/* "repair", "none", "more seeds", "keep", "change", "take", "take the cheaper": the words of
+ * results.json. */
 const char *oa_action_name(enum oa_action a);
 enum oa_action oa_action_for(enum oa_outcome outcome, enum oa_saving saving);
 
@@ -55,17 +59,18 @@ struct oa_recommendation {
     enum oa_outcome outcome;
     enum oa_saving saving;
     enum oa_action action;
-    int entry;       /* what is to be used: kept, changed to, taken; -1: none */
-    int cheaper;     /* the fastest that is equivalent to it and faster; -1: none */
-    double speed;    /* of cheaper, of entry: as a multiple of the speed of `entry`, of the baseline; NaN */
-    int open, seeds; /* so many attentions have too few seeds (what they are compared with too), and need
-                      * these; 0: none */
+    int entry;    /* what is to be used: kept, changed to, taken; -1: none */
+    int cheaper;  /* the fastest that is equivalent to it and faster; -1: none */
+    double speed; /* of cheaper, of entry: as a multiple of the speed of `entry`, of the baseline;
+                     NaN */
+    int open, seeds; /* so many attentions have too few seeds (what they are compared with too), and
+                      * need these; 0: none */
     double seconds;  /* what their training will take, by the runs that there are */
 };
 /* From the verdicts. Everything else in the summary is set. */
-struct oa_recommendation oa_recommend(const struct oa_contest *k, const struct oa_summary *s);
+struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s);
 /* One sentence to act on, and why. */
-char *oa_recommendation_text(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
-                             const struct oa_recommendation *r);
+char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
+                             const struct oa_summary *s, const struct oa_recommendation *r);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static const char *named(const struct oa_contest *k, int entry)
+static const char *named(const struct oa_comparison *k, int entry)
 {
     return oa_entry_name(&k->entries[entry]);
 }
@@ -16,9 +16,10 @@ static void add_time(double seconds, struct oa_text *out)
     static const struct {
         const char *unit;
         double seconds, below;
-    } units[] = {
-        { "second", 1, 90 }, { "minute", 60, 90 * 60 }, { "hour", 3600, 36 * 3600 }, { "day", 86400, INFINITY }
-    };
+    } units[] = { { "second", 1, 90 },
+                  { "minute", 60, 90 * 60 },
+                  { "hour", 3600, 36 * 3600 },
+                  { "day", 86400, INFINITY } };
     int u = 0;
     while (seconds >= units[u].below)
         u++;
@@ -33,7 +34,8 @@ static void add_times(double ratio, struct oa_text *out)
 }
 
 /* Which option asks for them. */
-static void add_seeds_option(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void add_seeds_option(const struct oa_comparison *k, const struct oa_recommendation *r,
+                             struct oa_text *out)
 {
     if (k->until.ending == OA_ENDING_BUDGET)
         oa_text_printf(out, " (--budget %.0fmin)", ceil((k->until.spent + r->seconds) / 60));
@@ -44,7 +46,8 @@ static void add_seeds_option(const struct oa_contest *k, const struct oa_recomme
 }
 
 /* "5 attentions with 12 seeds, about 40 minutes (--seeds 12)" */
-static void add_seeds_wanted(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void add_seeds_wanted(const struct oa_comparison *k, const struct oa_recommendation *r,
+                             struct oa_text *out)
 {
     oa_text_printf(out, "%d attention%s with %d seeds", r->open, oa_plural(r->open), r->seeds);
     if (r->seconds > 0) {
@@ -56,27 +59,32 @@ static void add_seeds_wanted(const struct oa_contest *k, const struct oa_recomme
 
 /* ---- what to do ---- */
 
-static void say_repair(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void say_repair(const struct oa_comparison *k, const struct oa_recommendation *r,
+                       struct oa_text *out)
 {
     oa_text_printf(out, "Nothing can be recommended: ");
     if (r->outcome == OA_OUTCOME_BASELINE_FAILED)
-        oa_text_printf(out, "the baseline, %s, did not finish all its runs.", named(k, k->baseline - 1));
+        oa_text_printf(out, "the baseline, %s, did not finish all its runs.",
+                       named(k, k->baseline - 1));
     else
         oa_text_printf(out, "no attention finished all its runs.");
     oa_text_printf(out, " A lower train.lr may help.");
 }
 
-static void say_nothing(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void say_nothing(const struct oa_comparison *k, const struct oa_recommendation *r,
+                        struct oa_text *out)
 {
     if (r->outcome == OA_OUTCOME_UNJUDGED)
-        oa_text_printf(out,
-                       "Nothing can be recommended: the differences are the same with every seed, and a test needs "
-                       "the luck of seeds.");
+        oa_text_printf(out, "Nothing can be recommended: the differences are the same with every "
+                            "seed, and a test needs "
+                            "the luck of seeds.");
     else
-        oa_text_printf(out, "Nothing can be recommended: there is nothing to compare %s with.", named(k, r->entry));
+        oa_text_printf(out, "Nothing can be recommended: there is nothing to compare %s with.",
+                       named(k, r->entry));
 }
 
-static void say_seeds(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void say_seeds(const struct oa_comparison *k, const struct oa_recommendation *r,
+                      struct oa_text *out)
 {
     oa_text_printf(out, "More seeds are needed: ");
     add_seeds_wanted(k, r, out);
@@ -85,17 +93,19 @@ static void say_seeds(const struct oa_contest *k, const struct oa_recommendation
         oa_text_printf(out, " Until then keep %s: nothing was shown better.", named(k, r->entry));
 }
 
-static void say_keep(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void say_keep(const struct oa_comparison *k, const struct oa_recommendation *r,
+                     struct oa_text *out)
 {
     oa_text_printf(out, "Keep %s: nothing was shown better", named(k, r->entry));
     if (r->outcome == OA_OUTCOME_FAR)
-        oa_text_printf(out, ", and differences as small as those that are open would take more than %d seeds",
-                       OA_SEEDS_CAP);
+        oa_text_printf(
+            out, ", and differences as small as those that are open would take more than %d seeds",
+            OA_SEEDS_CAP);
     oa_text_printf(out, ".");
 }
 
-static void say_change(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
-                       struct oa_text *out)
+static void say_change(const struct oa_comparison *k, const struct oa_summary *s,
+                       const struct oa_recommendation *r, struct oa_text *out)
 {
     char number[OA_NUMBER];
     const struct oa_estimate *d = &s->entries[r->entry].baseline.difference;
@@ -109,25 +119,27 @@ static void say_change(const struct oa_contest *k, const struct oa_summary *s, c
     oa_text_printf(out, ".");
 }
 
-static void say_take(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
-                     struct oa_text *out)
+static void say_take(const struct oa_comparison *k, const struct oa_summary *s,
+                     const struct oa_recommendation *r, struct oa_text *out)
 {
     oa_text_printf(out, "Take %s: ", named(k, r->entry));
     if (s->entries[r->entry].verdict == OA_VERDICT_BEST)
         oa_text_printf(out, "everything else was shown worse.");
     else if (r->outcome == OA_OUTCOME_FAR_LOWEST)
         oa_text_printf(out,
-                       "it has the %s %s, and to show that what is open differs from it would take more than %d seeds.",
+                       "it has the %s %s, and to show that what is open differs from it would take "
+                       "more than %d seeds.",
                        oa_metric_best(k), oa_metric_word(k), OA_SEEDS_CAP);
     else
         oa_text_printf(out, "nothing was shown better.");
 }
 
 /* "equivalent to softmax within 0.5 % points", "identical with softmax" */
-static void add_likeness(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
-                         bool of_whom, struct oa_text *out)
+static void add_likeness(const struct oa_comparison *k, const struct oa_summary *s,
+                         const struct oa_recommendation *r, bool of_whom, struct oa_text *out)
 {
-    bool same = s->entries[r->cheaper].twin >= 0 && s->pairs[r->cheaper * s->count + r->entry].difference.sd == 0;
+    bool same = s->entries[r->cheaper].twin >= 0 &&
+                s->pairs[r->cheaper * s->count + r->entry].difference.sd == 0;
     oa_text_printf(out, same ? "identical" : "equivalent");
     if (of_whom)
         oa_text_printf(out, " %s %s", same ? "with" : "to", named(k, r->entry));
@@ -137,8 +149,8 @@ static void add_likeness(const struct oa_contest *k, const struct oa_summary *s,
     oa_add_margin(k, out);
 }
 
-static void say_cheaper(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
-                        struct oa_text *out)
+static void say_cheaper(const struct oa_comparison *k, const struct oa_summary *s,
+                        const struct oa_recommendation *r, struct oa_text *out)
 {
     oa_text_printf(out, "Take %s: it is ", named(k, r->cheaper));
     add_likeness(k, s, r, true, out);
@@ -149,8 +161,8 @@ static void say_cheaper(const struct oa_contest *k, const struct oa_summary *s, 
 
 /* ---- and what comes with it ---- */
 
-static void say_saving(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
-                       struct oa_text *out)
+static void say_saving(const struct oa_comparison *k, const struct oa_summary *s,
+                       const struct oa_recommendation *r, struct oa_text *out)
 {
     if (r->saving == OA_SAVING_SOME) {
         oa_text_printf(out, " Cheapest that is ");
@@ -159,14 +171,16 @@ static void say_saving(const struct oa_contest *k, const struct oa_summary *s, c
         add_times(r->speed, out);
         oa_text_printf(out, ").");
     } else if (r->saving == OA_SAVING_TIMED) {
-        oa_text_printf(out, " Every run had the same training time, so speed is part of the %s.", oa_metric_word(k));
+        oa_text_printf(out, " Every run had the same training time, so speed is part of the %s.",
+                       oa_metric_word(k));
     } else if (r->saving == OA_SAVING_NONE) {
         oa_text_printf(out, " Nothing that is equivalent was shown to be faster.");
     }
 }
 
 /* What was kept although seeds would settle more. */
-static void say_open(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void say_open(const struct oa_comparison *k, const struct oa_recommendation *r,
+                     struct oa_text *out)
 {
     if (r->action == OA_ACTION_SEEDS || r->open == 0)
         return;
@@ -175,7 +189,8 @@ static void say_open(const struct oa_contest *k, const struct oa_recommendation 
     oa_text_printf(out, ".");
 }
 
-static void say_uniform(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void say_uniform(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                        struct oa_text *out)
 {
     enum oa_against_verdict v = s->entries[entry].floor.verdict;
     if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL)
@@ -184,8 +199,8 @@ static void say_uniform(const struct oa_contest *k, const struct oa_summary *s, 
                    v == OA_AGAINST_WORSE ? "shown to be worse" : "not shown to be better");
 }
 
-char *oa_recommendation_text(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
-                             const struct oa_recommendation *r)
+char *oa_recommendation_text(oa_context *c, const struct oa_comparison *k,
+                             const struct oa_summary *s, const struct oa_recommendation *r)
 {
     struct oa_text out;
     oa_text_init(&out, c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The section of report.html with the table of results: seven columns and one verdict a row; below it, folded, what
- * else is known of each attention. A column is a line of a table here.
+ * The section of report.html with the table of results: seven columns and one verdict a row; below
+ * it, folded, what else is known of each attention. A column is a line of a table here.
  */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
@@ -23,7 +23,8 @@ static void begin_cell(double value, struct oa_text *out)
 }
 
 /* A number with another in small type below it. */
-static void pair_cell(double value, const char *above, const char *below, const char *unit, struct oa_text *out)
+static void pair_cell(double value, const char *above, const char *below, const char *unit,
+                      struct oa_text *out)
 {
     begin_cell(value, out);
     oa_text_printf(out, "%s<small>%s%s</small></td>", above, below, unit);
@@ -40,7 +41,8 @@ static void score_cell(const struct oa_estimate *e, int decimals, struct oa_text
 }
 
 /* An adjusted mean has the plain one, with its interval, below it. */
-static void metric_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void metric_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                        struct oa_text *out)
 {
     char mean[OA_NUMBER], half[OA_NUMBER];
     const struct oa_standing *e = &s->entries[entry];
@@ -54,18 +56,22 @@ static void metric_cell(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_printf(out, "<small>%s", oa_number_fixed(mean, own->mean, oa_decimals(k)));
     if (isfinite(own->half))
         oa_text_printf(out, " ± %s", oa_number_fixed(half, own->half, oa_decimals(k)));
-    oa_text_printf(out, "</small><small>over its %d seed%s</small></td>", own->n, oa_plural(own->n));
+    oa_text_printf(out, "</small><small>over its %d seed%s</small></td>", own->n,
+                   oa_plural(own->n));
 }
 
-static void add_ends(const struct oa_contest *k, const struct oa_estimate *d, struct oa_text *out)
+static void add_ends(const struct oa_comparison *k, const struct oa_estimate *d,
+                     struct oa_text *out)
 {
     char ends[OA_INTERVAL];
     if (isfinite(d->half))
-        oa_text_printf(out, "<small>%s</small>", oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
+        oa_text_printf(out, "<small>%s</small>",
+                       oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
 }
 
 /* What is asked: one difference with the interval of its verdict. */
-static void answer_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void answer_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                        struct oa_text *out)
 {
     struct oa_asked a;
     char number[OA_NUMBER];
@@ -77,7 +83,8 @@ static void answer_cell(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_free(&a.verdict);
 }
 
-static void verdict_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void verdict_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                         struct oa_text *out)
 {
     struct oa_asked a;
     oa_asked_of(k, s, entry, &a, out->context);
@@ -93,7 +100,8 @@ static void verdict_cell(const struct oa_contest *k, const struct oa_summary *s,
 }
 
 /* Behind a difference in % points percents of a percentage would be read wrongly. */
-static void to_the_best_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void to_the_best_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                             struct oa_text *out)
 {
     struct oa_estimate d = oa_shown(k, oa_to_reference(k, s, entry));
     char a[OA_NUMBER], b[OA_NUMBER];
@@ -111,7 +119,8 @@ static void to_the_best_cell(const struct oa_contest *k, const struct oa_summary
     oa_text_printf(out, "</td>");
 }
 
-static void rank_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void rank_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                      struct oa_text *out)
 {
     struct oa_text words;
     oa_text_init(&words, out->context);
@@ -122,7 +131,8 @@ static void rank_cell(const struct oa_contest *k, const struct oa_summary *s, in
     oa_text_free(&words);
 }
 
-static void uniform_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void uniform_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                         struct oa_text *out)
 {
     const struct oa_against *a = &s->entries[entry].floor;
     struct oa_estimate d = oa_shown(k, oa_against_interval(a));
@@ -137,7 +147,8 @@ static void uniform_cell(const struct oa_contest *k, const struct oa_summary *s,
     oa_text_printf(out, "</td>");
 }
 
-static void seeds_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void seeds_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                       struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     (void)k;
@@ -151,7 +162,8 @@ static void seeds_cell(const struct oa_contest *k, const struct oa_summary *s, i
     oa_text_printf(out, "</td>");
 }
 
-static void tuned_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void tuned_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                       struct oa_text *out)
 {
     char tuned[OA_GRID_NAME];
     (void)s;
@@ -160,7 +172,8 @@ static void tuned_cell(const struct oa_contest *k, const struct oa_summary *s, i
     oa_text_printf(out, "</td>");
 }
 
-static void perplexity_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void perplexity_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                            struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     char above[OA_NUMBER], below[OA_NUMBER];
@@ -169,16 +182,19 @@ static void perplexity_cell(const struct oa_contest *k, const struct oa_summary 
               oa_number(below, oa_shown_bits(e), 4), " bits/char", out);
 }
 
-/* All measures but what the contest is about. */
-static void measure_cells(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+/* All measures but what the comparison is about. */
+static void measure_cells(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                          struct oa_text *out)
 {
-    for (int i = 0; oa_contest_measure(k, i); i++)
+    for (int i = 0; oa_comparison_measure(k, i); i++)
         if (i != k->metric)
-            score_cell(oa_standing_measured(&s->entries[entry], i), oa_contest_measure(k, i)->decimals, out);
+            score_cell(oa_standing_measured(&s->entries[entry], i),
+                       oa_comparison_measure(k, i)->decimals, out);
 }
 
-/* Tokens a second, and below how many times that is the first contestant's, with the interval. */
-static void speed_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+/* Tokens a second, and below how many times that is the first contender's, with the interval. */
+static void speed_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                       struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     char a[OA_NUMBER], b[OA_NUMBER];
@@ -187,25 +203,29 @@ static void speed_cell(const struct oa_contest *k, const struct oa_summary *s, i
     oa_text_printf(out, "%s<small>%s ms/step</small>", oa_number_si(a, e->tokens_per_second),
                    oa_number(b, 1e3 * e->seconds_per_step, 3));
     if (e->speed.low < e->speed.high)
-        oa_text_printf(out, "<small>× %s … %s</small>", oa_number(a, e->speed.low, 3), oa_number(b, e->speed.high, 3));
+        oa_text_printf(out, "<small>× %s … %s</small>", oa_number(a, e->speed.low, 3),
+                       oa_number(b, e->speed.high, 3));
     oa_text_printf(out, "</td>");
 }
 
-static void parameters_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void parameters_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                            struct oa_text *out)
 {
     const struct oa_entry *e = &k->entries[entry];
     char above[OA_NUMBER], below[OA_NUMBER];
     (void)s;
-    pair_cell(e->trainable, oa_number_si(above, e->trainable), oa_number_si(below, e->frozen), " frozen", out);
+    pair_cell(e->trainable, oa_number_si(above, e->trainable), oa_number_si(below, e->frozen),
+              " frozen", out);
 }
 
-static void memory_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void memory_cell(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                        struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     char above[OA_NUMBER], below[OA_NUMBER];
     (void)k;
-    pair_cell(e->peak_memory, oa_number_bytes(above, e->peak_memory), oa_number_si(below, e->flops_per_step),
-              " FLOPs/step", out);
+    pair_cell(e->peak_memory, oa_number_bytes(above, e->peak_memory),
+              oa_number_si(below, e->flops_per_step), " FLOPs/step", out);
 }
 
 /* ---- headings ---- */
@@ -217,56 +237,62 @@ static void add_results_heading(const char *title, bool number, struct oa_text *
     oa_text_printf(out, "</th>");
 }
 
-static void metric_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void metric_head(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
 {
     char label[OA_LABEL];
     (void)s;
     add_results_heading(oa_heading(oa_metric(k), oa_metric_word(k), label), true, out);
 }
 
-static void answer_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void answer_head(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
 {
     char label[OA_LABEL];
-    add_results_heading(k->baseline ? "difference\nto the baseline" : oa_to_the_best(k, s, label), true, out);
+    add_results_heading(k->baseline ? "difference\nto the baseline" : oa_to_the_best(k, s, label),
+                        true, out);
 }
 
-static void to_the_best_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void to_the_best_head(const struct oa_comparison *k, const struct oa_summary *s,
+                             struct oa_text *out)
 {
     char label[OA_LABEL];
     add_results_heading(oa_to_the_best(k, s, label), true, out);
 }
 
-static void measure_heads(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void measure_heads(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     char label[OA_LABEL];
     (void)s;
-    for (int i = 0; oa_contest_measure(k, i); i++)
+    for (int i = 0; oa_comparison_measure(k, i); i++)
         if (i != k->metric)
-            add_results_heading(oa_heading(oa_contest_measure(k, i), oa_contest_measure(k, i)->title, label), true,
-                                out);
+            add_results_heading(
+                oa_heading(oa_comparison_measure(k, i), oa_comparison_measure(k, i)->title, label),
+                true, out);
 }
 
 /* ---- when ---- */
 
-static bool has_floor(const struct oa_contest *k, const struct oa_summary *s)
+static bool has_floor(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)k;
     return s->floor >= 0;
 }
 
-static bool has_baseline(const struct oa_contest *k, const struct oa_summary *s)
+static bool has_baseline(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
     return k->baseline > 0;
 }
 
-static bool is_tuned(const struct oa_contest *k, const struct oa_summary *s)
+static bool is_tuned(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
     return k->tuning.grid.options > 0;
 }
 
-static bool is_about_loss(const struct oa_contest *k, const struct oa_summary *s)
+static bool is_about_loss(const struct oa_comparison *k, const struct oa_summary *s)
 {
     (void)s;
     return oa_about_loss(k);
@@ -278,9 +304,10 @@ static bool is_about_loss(const struct oa_contest *k, const struct oa_summary *s
 struct page_column {
     const char *title;
     bool number;
-    void (*cell)(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out);
-    void (*head)(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
-    bool (*when)(const struct oa_contest *k, const struct oa_summary *s);
+    void (*cell)(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                 struct oa_text *out);
+    void (*head)(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out);
+    bool (*when)(const struct oa_comparison *k, const struct oa_summary *s);
 };
 
 static const struct page_column answers[] = {
@@ -295,19 +322,23 @@ static const struct page_column answers[] = {
 static const struct page_column rest[] = {
     { .head = to_the_best_head, .cell = to_the_best_cell },
     { .title = "among all", .cell = rank_cell, .when = has_baseline },
-    { .title = "to the uniform\nbaseline", .number = true, .cell = uniform_cell, .when = has_floor },
+    { .title = "to the uniform\nbaseline",
+      .number = true,
+      .cell = uniform_cell,
+      .when = has_floor },
     { .title = "perplexity", .number = true, .cell = perplexity_cell, .when = is_about_loss },
     { .head = measure_heads, .cell = measure_cells },
     { .title = "seeds", .number = true, .cell = seeds_cell },
     { .title = "tuned", .cell = tuned_cell, .when = is_tuned },
 };
 
-static bool is_there(const struct page_column *column, const struct oa_contest *k, const struct oa_summary *s)
+static bool is_there(const struct page_column *column, const struct oa_comparison *k,
+                     const struct oa_summary *s)
 {
     return !column->when || column->when(k, s);
 }
 
-static void add_results_row(const struct oa_contest *k, const struct oa_summary *s, int entry,
+static void add_results_row(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                             const struct page_column *columns, size_t count, struct oa_text *out)
 {
     oa_text_printf(out, "<tr data-series=\"%d\"%s><th scope=\"row\"><span class=\"named\">", entry,
@@ -320,11 +351,13 @@ static void add_results_row(const struct oa_contest *k, const struct oa_summary 
     oa_text_printf(out, "</tr>\n");
 }
 
-static void add_results_table(const struct oa_contest *k, const struct oa_summary *s, const char *label,
-                              const struct page_column *columns, size_t count, struct oa_text *out)
+static void add_results_table(const struct oa_comparison *k, const struct oa_summary *s,
+                              const char *label, const struct page_column *columns, size_t count,
+                              struct oa_text *out)
 {
     oa_text_printf(out,
-                   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"sortable\">\n"
+                   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table "
+                   "class=\"sortable\">\n"
                    "<thead><tr>",
                    label);
     add_results_heading("attention", false, out);
@@ -341,7 +374,8 @@ static void add_results_table(const struct oa_contest *k, const struct oa_summar
 
 /* ---- the section ---- */
 
-static void add_dropout(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_dropout(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
 {
     struct oa_text notes;
     oa_text_init(&notes, out->context);
@@ -354,25 +388,27 @@ static void add_dropout(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_free(&notes);
 }
 
-static void add_lead(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_metric(k)->title);
-    oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal), oa_metric_best(k));
+    oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal),
+                   oa_metric_best(k));
     if (s->uneven)
-        oa_text_printf(out, " Small: the plain mean over an attention’s own seeds with its 95 %% interval.");
+        oa_text_printf(
+            out, " Small: the plain mean over an attention’s own seeds with its 95 %% interval.");
     else if (s->seeds > 1)
         oa_text_printf(out, " Small: ± half of the 95 %% interval over %d seeds.", s->seeds);
     if (k->any_looks)
         oa_text_printf(out, " Intervals of differences hold at any number of interim analyses.");
     else if (s->seeds > 1)
-        oa_text_printf(out,
-                       " Differences: interval and p are Holm-corrected alike, so that one excludes 0 exactly where "
-                       "the other is below 0.05.");
+        oa_text_printf(out, " Differences: interval and p are Holm-corrected alike, so that one "
+                            "excludes 0 exactly where "
+                            "the other is below 0.05.");
     oa_adjusted_sentences(k, s, out);
     oa_validation_sentence(k, out);
 }
 
-void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_page_results(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_text_printf(out, "<section id=\"results\">\n<h2>Results</h2>\n<p>");
     add_lead(k, s, out);

@@ -16,7 +16,7 @@ static json_t *cost_json(oa_context *c, const struct oa_trial_cost *cost)
     return object;
 }
 
-json_t *oa_results_tuning(oa_context *c, const struct oa_contest *k)
+json_t *oa_results_tuning(oa_context *c, const struct oa_comparison *k)
 {
     const struct oa_tuning *t = &k->tuning;
     struct oa_trial_cost cost = { 0 };
@@ -51,7 +51,7 @@ static json_t *values_json(oa_context *c, const struct oa_grid *g, int cell)
     return values;
 }
 
-static json_t *trial_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
+static json_t *trial_json(oa_context *c, const struct oa_comparison *k, const struct oa_run *r)
 {
     json_t *trial = json_object();
     set(c, trial, "seed", json_integer((json_int_t)r->seed));
@@ -61,12 +61,12 @@ static json_t *trial_json(oa_context *c, const struct oa_contest *k, const struc
 #define NUMBER(field) set(c, trial, #field, number(r->field));
     OA_TRIAL_NUMBERS(NUMBER)
 #undef NUMBER
-    if (oa_contest_measure(k, 1))
+    if (oa_comparison_measure(k, 1))
         set(c, trial, "scores", oa_run_scores_json(k->measures, r->scores));
     return trial;
 }
 
-static json_t *cell_json(oa_context *c, const struct oa_contest *k, int entry, int cell)
+static json_t *cell_json(oa_context *c, const struct oa_comparison *k, int entry, int cell)
 {
     json_t *object = json_object(), *runs = json_array();
     set(c, object, "values", values_json(c, &k->tuning.grid, cell));
@@ -79,7 +79,7 @@ static json_t *cell_json(oa_context *c, const struct oa_contest *k, int entry, i
     return object;
 }
 
-json_t *oa_results_trials(oa_context *c, const struct oa_contest *k, int entry)
+json_t *oa_results_trials(oa_context *c, const struct oa_comparison *k, int entry)
 {
     const struct oa_grid *g = &k->tuning.grid;
     struct oa_trial_cost cost = { 0 };
@@ -90,7 +90,8 @@ json_t *oa_results_trials(oa_context *c, const struct oa_contest *k, int entry)
     set(c, object, "values", values_json(c, g, k->entries[entry].chosen));
     for (int i = 0; i < g->options; i++)
         if (oa_trial_edge(k, entry, i))
-            set(c, edges, g->option[i].key, oa_json_string(oa_trial_edge(k, entry, i) > 0 ? "largest" : "smallest"));
+            set(c, edges, g->option[i].key,
+                oa_json_string(oa_trial_edge(k, entry, i) > 0 ? "largest" : "smallest"));
     set(c, object, "edges", edges);
     oa_trial_cost(k, entry, &cost);
     set(c, object, "cost", cost_json(c, &cost));

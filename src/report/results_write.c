@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * results.json: the whole contest, every run with its curve, and what the statistics say. docs/results.md describes it.
- * Statistics are written for other programs; all else is enough to compute them again.
+ * results.json: the whole comparison, every run with its curve, and what the statistics say.
+ * docs/results.md describes it. Statistics are written for other programs; all else is enough to
+ * compute them again.
  */
-#include "contest/parents.h"
+#include "compare/parents.h"
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -18,18 +19,20 @@ static json_t *parsed(oa_context *c, const char *json, const char *what)
     json_error_t error;
     json_t *value = json ? json_loads(json, JSON_DECODE_ANY, &error) : json_null();
     if (!value)
-        oa_fail(c, OA_INTERNAL, "the %s of this contest are not JSON (line %d: %s)", what, error.line, error.text);
+        oa_fail(c, OA_INTERNAL, "the %s of this comparison are not JSON (line %d: %s)", what,
+                error.line, error.text);
     return value ? value : json_null();
 }
 
 /* ---- runs ---- */
 
 /* The measures behind the loss, a column each. */
-static json_t *curve_scores_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
+static json_t *curve_scores_json(oa_context *c, const struct oa_comparison *k,
+                                 const struct oa_run *r)
 {
     json_t *scores = json_object();
     const struct oa_measure *m;
-    for (int i = 1; (m = oa_contest_measure(k, i)); i++) {
+    for (int i = 1; (m = oa_comparison_measure(k, i)); i++) {
         json_t *column = json_array();
         for (int p = 0; p < r->points; p++)
             append(c, column, number(oa_point_measured(&r->curve[p], i)));
@@ -38,25 +41,25 @@ static json_t *curve_scores_json(oa_context *c, const struct oa_contest *k, cons
     return scores;
 }
 
-static json_t *curve_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
+static json_t *curve_json(oa_context *c, const struct oa_comparison *k, const struct oa_run *r)
 {
     json_t *curve = json_object(), *steps = json_array();
     for (int i = 0; i < r->points; i++)
         append(c, steps, json_integer(r->curve[i].step));
     set(c, curve, "step", steps);
-#define COLUMN(field)                                                                                                  \
-    json_t *field = json_array();                                                                                      \
-    for (int i = 0; i < r->points; i++)                                                                                \
-        append(c, field, number(r->curve[i].field));                                                                   \
+#define COLUMN(field)                                                                              \
+    json_t *field = json_array();                                                                  \
+    for (int i = 0; i < r->points; i++)                                                            \
+        append(c, field, number(r->curve[i].field));                                               \
     set(c, curve, #field, field);
     OA_CURVE_NUMBERS(COLUMN)
 #undef COLUMN
-    if (oa_contest_measure(k, 1))
+    if (oa_comparison_measure(k, 1))
         set(c, curve, "scores", curve_scores_json(c, k, r));
     return curve;
 }
 
-/* The run of another contest that a run starts from; null: none of its own (train.init). */
+/* The run of another comparison that a run starts from; null: none of its own (train.init). */
 static json_t *parent_json(oa_context *c, const struct oa_parent *p)
 {
     if (!p)
@@ -68,7 +71,8 @@ static json_t *parent_json(oa_context *c, const struct oa_parent *p)
     return object;
 }
 
-static json_t *run_json(oa_context *c, const struct oa_contest *k, const struct oa_entry *e, const struct oa_run *r)
+static json_t *run_json(oa_context *c, const struct oa_comparison *k, const struct oa_entry *e,
+                        const struct oa_run *r)
 {
     json_t *run = json_object();
     set(c, run, "seed", json_integer((json_int_t)r->seed));
@@ -81,7 +85,7 @@ static json_t *run_json(oa_context *c, const struct oa_contest *k, const struct 
 #define NUMBER(field) set(c, run, #field, number(r->field));
     OA_RUN_NUMBERS(NUMBER)
 #undef NUMBER
-    if (oa_contest_measure(k, 1))
+    if (oa_comparison_measure(k, 1))
         set(c, run, "scores", oa_run_scores_json(k->measures, r->scores));
     set(c, run, "test", oa_run_test_json(k->measures, &r->test));
     set(c, run, "curve", curve_json(c, k, r));
@@ -102,16 +106,18 @@ static json_t *estimate_json(oa_context *c, const struct oa_estimate *e)
     return object;
 }
 
-/* What two attentions got in what the contest is about, one minus the other. */
-static json_t *difference_json(oa_context *c, const struct oa_contest *k, const struct oa_estimate *cost)
+/* What two attentions got in what the comparison is about, one minus the other. */
+static json_t *difference_json(oa_context *c, const struct oa_comparison *k,
+                               const struct oa_estimate *cost)
 {
     struct oa_estimate shown = oa_shown(k, *cost);
     return estimate_json(c, &shown);
 }
 
-/* What belongs to a verdict: its confidence and its ends, in the direction of the score; null: nothing was judged. */
-static json_t *interval_json(oa_context *c, const struct oa_contest *k, const struct oa_estimate *cost, double half,
-                             double level)
+/* What belongs to a verdict: its confidence and its ends, in the direction of the score; null:
+ * nothing was judged. */
+static json_t *interval_json(oa_context *c, const struct oa_comparison *k,
+                             const struct oa_estimate *cost, double half, double level)
 {
     struct oa_estimate shown = oa_shown(k, *cost);
     if (isnan(half))
@@ -124,8 +130,9 @@ static json_t *interval_json(oa_context *c, const struct oa_contest *k, const st
 }
 
 /* says: NULL against the uniform baseline (verdict_words.c). */
-static void fill_against(oa_context *c, const struct oa_contest *k, const struct oa_contest *says,
-                         const struct oa_against *a, json_t *object)
+static void fill_against(oa_context *c, const struct oa_comparison *k,
+                         const struct oa_comparison *says, const struct oa_against *a,
+                         json_t *object)
 {
     set(c, object, "verdict", oa_json_string(oa_against_name(a->verdict)));
     set(c, object, "difference", difference_json(c, k, &a->difference));
@@ -148,9 +155,10 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
     return object;
 }
 
-/* What is known of it against the floor or the baseline; null where there is none, and for that one itself. */
-static json_t *against_json(oa_context *c, const struct oa_contest *k, const struct oa_contest *says,
-                            const struct oa_against *a)
+/* What is known of it against the floor or the baseline; null where there is none, and for that one
+ * itself. */
+static json_t *against_json(oa_context *c, const struct oa_comparison *k,
+                            const struct oa_comparison *says, const struct oa_against *a)
 {
     if (a->verdict == OA_AGAINST_NONE)
         return json_null();
@@ -159,8 +167,8 @@ static json_t *against_json(oa_context *c, const struct oa_contest *k, const str
     return object;
 }
 
-/* Every two contestants once: a's score minus b's. */
-static json_t *pairs_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
+/* Every two contenders once: a's score minus b's. */
+static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
 {
     json_t *pairs = json_array();
     for (int i = 0; i < s->count; i++)
@@ -181,8 +189,10 @@ static json_t *seeds(int n)
     return n ? json_integer(n) : json_null();
 }
 
-/* The interval after each look; null where not any number of them is allowed, and for what is not compared. */
-static json_t *trajectory_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int entry)
+/* The interval after each look; null where not any number of them is allowed, and for what is not
+ * compared. */
+static json_t *trajectory_json(oa_context *c, const struct oa_comparison *k,
+                               const struct oa_summary *s, int entry)
 {
     static const char *const keys[] = { "seeds", "mean", "low", "high" };
     size_t room = (size_t)s->seeds + 1;
@@ -208,16 +218,18 @@ static json_t *trajectory_json(oa_context *c, const struct oa_contest *k, const 
 }
 
 /* Estimates of the measures behind the loss. */
-static json_t *scores_json(oa_context *c, const struct oa_contest *k, const struct oa_standing *s)
+static json_t *scores_json(oa_context *c, const struct oa_comparison *k,
+                           const struct oa_standing *s)
 {
     json_t *scores = json_object();
     const struct oa_measure *m;
-    for (int i = 1; (m = oa_contest_measure(k, i)); i++)
+    for (int i = 1; (m = oa_comparison_measure(k, i)); i++)
         set(c, scores, m->name, estimate_json(c, &s->scores[i]));
     return scores;
 }
 
-static json_t *standing_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *summary, int entry)
+static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
+                             const struct oa_summary *summary, int entry)
 {
     const struct oa_standing *s = &summary->entries[entry];
     struct oa_estimate adjusted = oa_shown(k, oa_to_reference(k, summary, entry));
@@ -231,11 +243,12 @@ static json_t *standing_json(oa_context *c, const struct oa_contest *k, const st
     set(c, object, "runs_made", json_integer(s->made));
     set(c, object, "failed_runs", json_integer(s->failed));
     set(c, object, "loss", estimate_json(c, &s->loss));
-    if (oa_contest_measure(k, 1))
+    if (oa_comparison_measure(k, 1))
         set(c, object, "scores", scores_json(c, k, s));
     set(c, object, "adjusted", number(s->adjusted));
     set(c, object, "adjusted_difference", number(adjusted.mean));
-    set(c, object, "difference", s->difference.n ? difference_json(c, k, &s->difference) : json_null());
+    set(c, object, "difference",
+        s->difference.n ? difference_json(c, k, &s->difference) : json_null());
     set(c, object, "difference_percent", number(s->percent));
     set(c, object, "p", number(s->p));
     set(c, object, "p_holm", number(s->holm));
@@ -282,12 +295,12 @@ static json_t *rounds_json(oa_context *c, const double *seconds, int rounds)
 }
 
 /* Estimates of every measure on the test data; null where there are none. */
-static json_t *test_json(oa_context *c, const struct oa_contest *k, int entry)
+static json_t *test_json(oa_context *c, const struct oa_comparison *k, int entry)
 {
     double *scratch = oa_alloc(c, ((size_t)k->seeds + 1) * sizeof *scratch);
     json_t *object = k->test_targets > 0 && scratch ? json_object() : json_null();
     const struct oa_measure *m;
-    for (int i = 0; json_is_object(object) && (m = oa_contest_measure(k, i)); i++) {
+    for (int i = 0; json_is_object(object) && (m = oa_comparison_measure(k, i)); i++) {
         struct oa_estimate e = oa_test_estimate(k, entry, i, scratch);
         set(c, object, m->name, estimate_json(c, &e));
     }
@@ -295,7 +308,8 @@ static json_t *test_json(oa_context *c, const struct oa_contest *k, int entry)
     return object;
 }
 
-static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int i)
+static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s,
+                          int i)
 {
     json_t *entry = json_object(), *runs = json_array();
     set(c, entry, "attention", oa_json_string(k->entries[i].attention));
@@ -313,7 +327,7 @@ static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struc
     return entry;
 }
 
-/* How the contest came to its end, where it decided by itself; otherwise null. */
+/* How the comparison came to its end, where it decided by itself; otherwise null. */
 static json_t *until_json(oa_context *c, const struct oa_until *u)
 {
     if (u->ending == OA_ENDING_NONE)
@@ -343,9 +357,11 @@ static json_t *recommendation_json(oa_context *c, const struct oa_summary *s)
     return object;
 }
 
-static json_t *contest_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
+static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
+                               const struct oa_summary *s)
 {
-    json_t *root = json_object(), *valid = json_object(), *order = json_array(), *entries = json_array();
+    json_t *root = json_object(), *valid = json_object(), *order = json_array(),
+           *entries = json_array();
     set(c, root, "schema", oa_json_string(OA_RESULTS_SCHEMA));
     set(c, root, "conclusion", oa_json_string(s->conclusion));
     oa_results_measures(k, root);
@@ -380,9 +396,9 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     return root;
 }
 
-void oa_report_json(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_report_json(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    json_t *root = contest_json(out->context, k, s);
+    json_t *root = comparison_json(out->context, k, s);
     if (oa_status(out->context) == OA_OK)
         oa_json_text(root, out);
     json_decref(root);

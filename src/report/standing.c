@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The runs of one attention, their means, and their differences to those of another with the same seeds. */
+ * The runs of one attention, their means, and their differences to those of another with the same
+ * seeds. */
 #include "report/standing.h"
 
 #include <math.h>
 
 /* The mean of the double at `offset` of the runs that finished. */
-static double mean_over_runs(const struct oa_contest *k, const struct oa_entry *e, size_t offset)
+static double mean_over_runs(const struct oa_comparison *k, const struct oa_entry *e, size_t offset)
 {
     double sum = 0;
     int n = 0;
@@ -17,7 +18,7 @@ static double mean_over_runs(const struct oa_contest *k, const struct oa_entry *
     return n ? sum / n : NAN;
 }
 
-static double mean_steps(const struct oa_contest *k, const struct oa_entry *e)
+static double mean_steps(const struct oa_comparison *k, const struct oa_entry *e)
 {
     double sum = 0;
     int n = 0;
@@ -29,7 +30,8 @@ static double mean_steps(const struct oa_contest *k, const struct oa_entry *e)
     return n ? sum / n : NAN;
 }
 
-static void fill_means(const struct oa_contest *k, const struct oa_entry *e, struct oa_standing *s)
+static void fill_means(const struct oa_comparison *k, const struct oa_entry *e,
+                       struct oa_standing *s)
 {
 #define MEAN(field) s->field = mean_over_runs(k, e, offsetof(struct oa_run, field))
     MEAN(bits_per_character);
@@ -48,7 +50,8 @@ static void fill_means(const struct oa_contest *k, const struct oa_entry *e, str
 }
 
 /* `scratch` has room for one number a seed, here and below. */
-static struct oa_estimate estimate(const struct oa_contest *k, const struct oa_entry *e, int measure, double *scratch)
+static struct oa_estimate estimate(const struct oa_comparison *k, const struct oa_entry *e,
+                                   int measure, double *scratch)
 {
     int n = 0;
     for (int i = 0; i < k->seeds; i++)
@@ -57,11 +60,13 @@ static struct oa_estimate estimate(const struct oa_contest *k, const struct oa_e
     return oa_estimate_of(scratch, n);
 }
 
-void oa_standing_of(const struct oa_contest *k, const struct oa_entry *e, double *scratch, struct oa_standing *s)
+void oa_standing_of(const struct oa_comparison *k, const struct oa_entry *e, double *scratch,
+                    struct oa_standing *s)
 {
     s->loss = estimate(k, e, 0, scratch);
     for (int i = 1; i < OA_MEASURES; i++)
-        s->scores[i] = oa_contest_measure(k, i) ? estimate(k, e, i, scratch) : oa_estimate_of(NULL, 0);
+        s->scores[i] =
+            oa_comparison_measure(k, i) ? estimate(k, e, i, scratch) : oa_estimate_of(NULL, 0);
     s->made = oa_runs_made(e, k->seeds);
     s->failed = s->made - s->loss.n;
     s->difference = oa_estimate_of(scratch, 0);
@@ -75,7 +80,8 @@ const struct oa_estimate *oa_standing_measured(const struct oa_standing *e, int 
     return measure ? &e->scores[measure] : &e->loss;
 }
 
-const struct oa_estimate *oa_standing_score(const struct oa_contest *k, const struct oa_standing *e)
+const struct oa_estimate *oa_standing_score(const struct oa_comparison *k,
+                                            const struct oa_standing *e)
 {
     return oa_standing_measured(e, k->metric);
 }
@@ -88,13 +94,13 @@ static struct oa_estimate without_rounding(struct oa_estimate e, double cost)
     return e;
 }
 
-static double cost_of(const struct oa_contest *k, const struct oa_run *r)
+static double cost_of(const struct oa_comparison *k, const struct oa_run *r)
 {
     return oa_cost(oa_metric(k), oa_run_score(k, r));
 }
 
 /* Of the first `seeds` runs. */
-static double mean_cost(const struct oa_contest *k, const struct oa_entry *e, int seeds)
+static double mean_cost(const struct oa_comparison *k, const struct oa_entry *e, int seeds)
 {
     double sum = 0;
     int n = 0;
@@ -106,7 +112,8 @@ static double mean_cost(const struct oa_contest *k, const struct oa_entry *e, in
     return n ? sum / n : NAN;
 }
 
-struct oa_estimate oa_paired(const struct oa_contest *k, int a, int b, int seeds, double *scratch)
+struct oa_estimate oa_paired(const struct oa_comparison *k, int a, int b, int seeds,
+                             double *scratch)
 {
     const struct oa_run *x = k->entries[a].runs, *y = k->entries[b].runs;
     int n = 0;

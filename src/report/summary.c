@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The summary of a contest: means over the seeds, paired differences to the attention with the lowest cost, verdicts.
- * A cost is the validation loss, or the measure that the contest is about, turned over where more is better (oa_cost):
- * nothing here knows another direction than "lower is better". metric_words.c turns differences back for readers.
+ * The summary of a comparison: means over the seeds, paired differences to the attention with the
+ * lowest cost, verdicts. A cost is the validation loss, or the measure that the comparison is
+ * about, turned over where more is better (oa_cost): nothing here knows another direction than
+ * "lower is better". metric_words.c turns differences back for readers.
  *
- * The reference is chosen from the same data that test the others against it. What that costs, simulated with normal
- * losses, 3 to 10 seeds and up to twelve attentions (tests/test_statistics.c repeats a part): the truly best attention
- * is called worse in 3 % of the contests at most, anything in truth better than the reference in 4 % at most. But of
- * attentions that are exactly equal, one is called worse more often than in 5 %: in 6 to 9 % of the contests between
- * six, in 9 to 14 % between twelve. Correcting over all pairs would mend that and halve the power at three seeds, to
- * protect from errors that cost nobody anything.
+ * The reference is chosen from the same data that test the others against it. What that costs,
+ * simulated with normal losses, 3 to 10 seeds and up to twelve attentions (tests/test_statistics.c
+ * repeats a part): the truly best attention is called worse in 3 % of the comparisons at most,
+ * anything in truth better than the reference in 4 % at most. But of attentions that are exactly
+ * equal, one is called worse more often than in 5 %: in 6 to 9 % of the comparisons between six, in
+ * 9 to 14 % between twelve. Correcting over all pairs would mend that and halve the power at three
+ * seeds, to protect from errors that cost nobody anything.
  *
- * Where any number of looks is allowed nothing is tested: verdicts come from the anytime-valid intervals of all pairs
- * (pairs.c), which hold for whichever attention leads. Attentions may then have different numbers of seeds: order and
- * leader are those of the means that are adjusted for seeds that are missing (adjusted.c). Who was shown to be worse
- * than another by more than the margin does not lead, however low its adjusted mean: the leader is then said to lead,
- * and not to have the lowest cost.
+ * Where any number of looks is allowed nothing is tested: verdicts come from the anytime-valid
+ * intervals of all pairs (pairs.c), which hold for whichever attention leads. Attentions may then
+ * have different numbers of seeds: order and leader are those of the means that are adjusted for
+ * seeds that are missing (adjusted.c). Who was shown to be worse than another by more than the
+ * margin does not lead, however low its adjusted mean: the leader is then said to lead, and not to
+ * have the lowest cost.
  *
- * The floor (contest.h) is no contestant: it is in the order and has a difference, and takes no part in the tests of
- * the others; against.c compares them with it, and with a baseline.
+ * The floor (comparison.h) is no contender: it is in the order and has a difference, and takes no
+ * part in the tests of the others; against.c compares them with it, and with a baseline.
  *
- * An attention with a failed run takes no part in the tests: the seeds it survived are not a fair sample.
+ * An attention with a failed run takes no part in the tests: the seeds it survived are not a fair
+ * sample.
  */
 #include "report/adjusted.h"
 #include "report/standing.h"
@@ -42,13 +46,13 @@ const char *oa_budget_name(enum oa_equal equal)
 
 /* ---- identical models ---- */
 
-static bool same_run(const struct oa_contest *k, const struct oa_run *x, const struct oa_run *y)
+static bool same_run(const struct oa_comparison *k, const struct oa_run *x, const struct oa_run *y)
 {
     return oa_run_finished(k, x) && oa_run_finished(k, y) && x->valid_loss == y->valid_loss &&
            oa_run_score(k, x) == oa_run_score(k, y);
 }
 
-bool oa_same_runs(const struct oa_contest *k, int a, int b)
+bool oa_same_runs(const struct oa_comparison *k, int a, int b)
 {
     int both = 0;
     for (int i = 0; i < k->seeds; i++) {
@@ -62,9 +66,10 @@ bool oa_same_runs(const struct oa_contest *k, int a, int b)
     return both > 0;
 }
 
-/* Attentions that compute the same, such as a window as wide as the context, are found by their losses: no two models
- * that differ in anything have these in common to the last bit. Other scores, such as a share of right answers, may. */
-static void find_twins(const struct oa_contest *k, struct oa_summary *s)
+/* Attentions that compute the same, such as a window as wide as the context, are found by their
+ * losses: no two models that differ in anything have these in common to the last bit. Other scores,
+ * such as a share of right answers, may. */
+static void find_twins(const struct oa_comparison *k, struct oa_summary *s)
 {
     for (int i = 1; i < s->count; i++)
         for (int j = 0; j < i && s->entries[i].twin < 0; j++)
@@ -74,7 +79,7 @@ static void find_twins(const struct oa_contest *k, struct oa_summary *s)
 
 /* ---- comparisons ---- */
 
-static bool contestant(const struct oa_summary *s, int i)
+static bool contender(const struct oa_summary *s, int i)
 {
     return i != s->floor && !s->entries[i].failed;
 }
@@ -93,24 +98,26 @@ static int beaten_by(const struct oa_summary *s, int i)
     return -1;
 }
 
-/* Does i have a lower cost than j? Where all have the same seeds the paired difference says it best. */
-static bool lower(const struct oa_contest *k, const struct oa_summary *s, int i, int j)
+/* Does i have a lower cost than j? Where all have the same seeds the paired difference says it
+ * best. */
+static bool lower(const struct oa_comparison *k, const struct oa_summary *s, int i, int j)
 {
     if (s->uneven)
         return oa_adjusted_cost(k, s, i) < oa_adjusted_cost(k, s, j);
     return pair(s, i, j)->difference.mean < 0;
 }
 
-static int lowest(const struct oa_contest *k, const struct oa_summary *s, bool of_all)
+static int lowest(const struct oa_comparison *k, const struct oa_summary *s, bool of_all)
 {
     int best = -1;
     for (int i = 0; i < s->count; i++)
-        if (contestant(s, i) && (of_all || beaten_by(s, i) < 0) && (best < 0 || lower(k, s, i, best)))
+        if (contender(s, i) && (of_all || beaten_by(s, i) < 0) &&
+            (best < 0 || lower(k, s, i, best)))
             best = i;
     return best;
 }
 
-static void set_differences(const struct oa_contest *k, double *scratch, struct oa_summary *s)
+static void set_differences(const struct oa_comparison *k, double *scratch, struct oa_summary *s)
 {
     const struct oa_entry *best = &k->entries[s->reference];
     for (int i = 0; i < s->count; i++) {
@@ -140,10 +147,11 @@ static enum oa_verdict verdict_of(const struct oa_standing *e)
 /* Is it tested against the reference? */
 static bool takes_part(const struct oa_summary *s, int i)
 {
-    return contestant(s, i) && i != s->reference && s->entries[i].twin < 0;
+    return contender(s, i) && i != s->reference && s->entries[i].twin < 0;
 }
 
-/* Where all have the same score, and nothing could be tested, the first row is what the others are. */
+/* Where all have the same score, and nothing could be tested, the first row is what the others are.
+ */
 static enum oa_verdict first_of_equals(const struct oa_summary *s)
 {
     enum oa_verdict others = OA_VERDICT_LOWEST;
@@ -158,7 +166,7 @@ static enum oa_verdict first_of_equals(const struct oa_summary *s)
     return others;
 }
 
-static void crown(const struct oa_contest *k, struct oa_summary *s)
+static void crown(const struct oa_comparison *k, struct oa_summary *s)
 {
     int others = 0, worse = 0;
     for (int i = 0; i < s->count; i++) {
@@ -173,9 +181,10 @@ static void crown(const struct oa_contest *k, struct oa_summary *s)
                                                           : first_of_equals(s);
 }
 
-/* p[i], holm[i], levels[i] belong to entry i against the reference. What is needed of seeds is what this level asks. */
-static void judge(const struct oa_contest *k, struct oa_summary *s, const double *p, const double *holm,
-                  const double *levels)
+/* p[i], holm[i], levels[i] belong to entry i against the reference. What is needed of seeds is what
+ * this level asks. */
+static void judge(const struct oa_comparison *k, struct oa_summary *s, const double *p,
+                  const double *holm, const double *levels)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
@@ -212,13 +221,13 @@ static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
                                       : OA_VERDICT_UNRESOLVED;
 }
 
-static void judge_at_any_look(const struct oa_contest *k, struct oa_summary *s)
+static void judge_at_any_look(const struct oa_comparison *k, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
         if (i == s->reference)
             continue;
-        if (contestant(s, i)) {
+        if (contender(s, i)) {
             e->difference = pair(s, i, s->reference)->difference;
             e->half = pair(s, i, s->reference)->half;
             e->level = pair(s, i, s->reference)->level;
@@ -229,7 +238,7 @@ static void judge_at_any_look(const struct oa_contest *k, struct oa_summary *s)
     crown(k, s);
 }
 
-static enum oa_error test_all(oa_context *c, const struct oa_contest *k, struct oa_summary *s)
+static enum oa_error test_all(oa_context *c, const struct oa_comparison *k, struct oa_summary *s)
 {
     size_t count = (size_t)s->count;
     double *p = oa_alloc(c, 3 * count * sizeof *p);
@@ -245,7 +254,8 @@ static enum oa_error test_all(oa_context *c, const struct oa_contest *k, struct 
     return OA_OK;
 }
 
-static enum oa_error compare_all(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
+static enum oa_error compare_all(oa_context *c, const struct oa_comparison *k, double *scratch,
+                                 struct oa_summary *s)
 {
     set_differences(k, scratch, s);
     if (!k->any_looks)
@@ -257,18 +267,19 @@ static enum oa_error compare_all(oa_context *c, const struct oa_contest *k, doub
 static void all_failed(struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        s->entries[i].verdict = i == s->floor && !s->entries[i].failed ? OA_VERDICT_FLOOR : OA_VERDICT_FAILED;
+        s->entries[i].verdict =
+            i == s->floor && !s->entries[i].failed ? OA_VERDICT_FLOOR : OA_VERDICT_FAILED;
 }
 
 /* ---- the order ---- */
 
 /* By the difference to the reference; where there is none, by the cost. */
-static double place(const struct oa_contest *k, const struct oa_summary *s, int i)
+static double place(const struct oa_comparison *k, const struct oa_summary *s, int i)
 {
     return s->reference < 0 ? oa_adjusted_cost(k, s, i) : oa_to_reference(k, s, i).mean;
 }
 
-static bool before(const struct oa_contest *k, const struct oa_summary *s, int a, int b)
+static bool before(const struct oa_comparison *k, const struct oa_summary *s, int a, int b)
 {
     double place_a = place(k, s, a), place_b = place(k, s, b);
     bool a_failed = s->entries[a].failed > 0, b_failed = s->entries[b].failed > 0;
@@ -279,9 +290,10 @@ static bool before(const struct oa_contest *k, const struct oa_summary *s, int a
     return place_a < place_b;
 }
 
-static void sort(const struct oa_contest *k, struct oa_summary *s)
+static void sort(const struct oa_comparison *k, struct oa_summary *s)
 {
-    for (int i = 0; i < s->count; i++) { /* insertion keeps equal entries in the order they were given */
+    for (int i = 0; i < s->count;
+         i++) { /* insertion keeps equal entries in the order they were given */
         int j = i;
         for (; j > 0 && before(k, s, i, s->order[j - 1]); j--)
             s->order[j] = s->order[j - 1];
@@ -291,16 +303,17 @@ static void sort(const struct oa_contest *k, struct oa_summary *s)
 
 /* ---- speeds ---- */
 
-/* The first that takes part in comparisons, in the order of the contest, and was measured; -1: none. */
-static int first_measured(const struct oa_contest *k, const struct oa_summary *s)
+/* The first that takes part in comparisons, in the order of the comparison, and was measured; -1:
+ * none. */
+static int first_measured(const struct oa_comparison *k, const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (contestant(s, i) && k->entries[i].step_seconds)
+        if (contender(s, i) && k->entries[i].step_seconds)
             return i;
     return -1;
 }
 
-static void set_speeds(const struct oa_contest *k, struct oa_summary *s)
+static void set_speeds(const struct oa_comparison *k, struct oa_summary *s)
 {
     int first = first_measured(k, s);
     const double *theirs = first < 0 ? NULL : k->entries[first].step_seconds;
@@ -317,10 +330,12 @@ static void set_speeds(const struct oa_contest *k, struct oa_summary *s)
 
 /* ---- the floor and the baseline ---- */
 
-static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *k, struct oa_summary *s)
+static enum oa_error compare_with_fixed(oa_context *c, const struct oa_comparison *k,
+                                        struct oa_summary *s)
 {
     size_t count = (size_t)s->count;
-    struct oa_against *floor = oa_alloc(c, (2 * count + 1) * sizeof *floor), *baseline = floor + count;
+    struct oa_against *floor = oa_alloc(c, (2 * count + 1) * sizeof *floor),
+                      *baseline = floor + count;
     if (!floor)
         return OA_NO_MEMORY;
     enum oa_error e = oa_compare_against(c, k, s, s->floor, 0, false, floor);
@@ -330,7 +345,8 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *
         s->entries[i].floor = floor[i];
         s->entries[i].baseline = baseline[i];
     }
-    if (e == OA_OK && s->floor >= 0 && s->reference >= 0) { /* seen from the other side: the same interval */
+    if (e == OA_OK && s->floor >= 0 &&
+        s->reference >= 0) { /* seen from the other side: the same interval */
         s->entries[s->floor].half = floor[s->reference].half;
         s->entries[s->floor].level = floor[s->reference].level;
     }
@@ -340,7 +356,8 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *
 
 /* ---- all of it ---- */
 
-static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
+static enum oa_error fill(oa_context *c, const struct oa_comparison *k, double *scratch,
+                          struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
         oa_standing_of(k, &k->entries[i], scratch, &s->entries[i]);
@@ -351,7 +368,8 @@ static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scr
     OA_TRY(oa_compare_pairs(c, k, s, s->pairs));
     s->reference = lowest(k, s, !k->any_looks);
     if (s->reference < 0)
-        s->reference = lowest(k, s, true); /* each is beaten by another: rare, and then nobody leads by right */
+        s->reference = lowest(
+            k, s, true); /* each is beaten by another: rare, and then nobody leads by right */
     if (s->reference >= 0)
         OA_TRY(compare_all(c, k, scratch, s));
     else
@@ -366,16 +384,20 @@ static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scr
     return oa_status(c);
 }
 
-enum oa_error oa_summary_make(oa_context *c, const struct oa_contest *contest, struct oa_summary *out)
+enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *comparison,
+                              struct oa_summary *out)
 {
-    *out = (struct oa_summary){ .count = contest->count, .seeds = contest->seeds, .reference = -1, .floor = -1 };
-    size_t count = (size_t)contest->count + 1, seeds = (size_t)contest->seeds + 1; /* + 1: none of them is empty */
+    *out = (struct oa_summary){
+        .count = comparison->count, .seeds = comparison->seeds, .reference = -1, .floor = -1
+    };
+    size_t count = (size_t)comparison->count + 1,
+           seeds = (size_t)comparison->seeds + 1; /* + 1: none of them is empty */
     double *scratch = oa_alloc(c, seeds * sizeof *scratch);
     out->entries = oa_alloc(c, count * sizeof *out->entries);
     out->order = oa_alloc(c, count * sizeof *out->order);
     out->pairs = oa_alloc(c, count * count * sizeof *out->pairs);
     if (scratch && out->entries && out->order && out->pairs)
-        fill(c, contest, scratch, out);
+        fill(c, comparison, scratch, out);
     oa_free(scratch);
     if (oa_status(c) != OA_OK)
         oa_summary_free(out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the models got on the test data, where there are any. Nothing is chosen or judged by it: attentions keep the
- * order that validation gave them, and there are no tests of significance. */
+ * What the models got on the test data, where there are any. Nothing is chosen or judged by it:
+ * attentions keep the order that validation gave them, and there are no tests of significance. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -12,7 +12,8 @@ static double test_score_of(const struct oa_run *r, int measure)
     return measure ? r->test.scores[measure] : r->test.loss;
 }
 
-struct oa_estimate oa_test_estimate(const struct oa_contest *k, int entry, int measure, double *scratch)
+struct oa_estimate oa_test_estimate(const struct oa_comparison *k, int entry, int measure,
+                                    double *scratch)
 {
     int n = 0;
     for (int r = 0; r < k->seeds; r++) {
@@ -23,11 +24,12 @@ struct oa_estimate oa_test_estimate(const struct oa_contest *k, int entry, int m
     return oa_estimate_of(scratch, n);
 }
 
-static void add_test_row(const struct oa_contest *k, int entry, double *scratch, struct oa_table *t)
+static void add_test_row(const struct oa_comparison *k, int entry, double *scratch,
+                         struct oa_table *t)
 {
     const struct oa_measure *m;
     oa_table_cell(t, "%s", oa_entry_name(&k->entries[entry]));
-    for (int i = 0; (m = oa_contest_measure(k, i)); i++) {
+    for (int i = 0; (m = oa_comparison_measure(k, i)); i++) {
         char mean[OA_NUMBER], half[OA_NUMBER];
         struct oa_estimate e = oa_test_estimate(k, entry, i, scratch);
         oa_number_fixed(mean, e.mean, m->decimals);
@@ -40,8 +42,8 @@ static void add_test_row(const struct oa_contest *k, int entry, double *scratch,
 
 typedef void print_test_as(const struct oa_table *t, const char *title, struct oa_text *out);
 
-static void write_test(const struct oa_contest *k, const struct oa_summary *s, print_test_as *print,
-                       struct oa_text *out)
+static void write_test(const struct oa_comparison *k, const struct oa_summary *s,
+                       print_test_as *print, struct oa_text *out)
 {
     struct oa_table t;
     struct oa_column columns[OA_MEASURES + 1] = { { "attention", false, true } };
@@ -49,14 +51,16 @@ static void write_test(const struct oa_contest *k, const struct oa_summary *s, p
     const struct oa_measure *m;
     int count = 1;
     double *scratch = oa_alloc(out->context, ((size_t)k->seeds + 1) * sizeof *scratch);
-    for (int i = 0; (m = oa_contest_measure(k, i)); i++, count++)
-        columns[count] = (struct oa_column){ oa_heading(m, i ? m->title : "test loss", titles[i]), true, false };
+    for (int i = 0; (m = oa_comparison_measure(k, i)); i++, count++)
+        columns[count] =
+            (struct oa_column){ oa_heading(m, i ? m->title : "test loss", titles[i]), true, false };
     oa_table_init(&t, out->context, columns, count);
     for (int i = 0; scratch && i < s->count; i++)
         add_test_row(k, s->order[i], scratch, &t);
     snprintf(
         sentence, sizeof sentence,
-        "On the test data, %.0f %s, which nothing was chosen by: each model was measured on them once, at its end. "
+        "On the test data, %.0f %s, which nothing was chosen by: each model was measured on them "
+        "once, at its end. "
         "Verdicts are about the validation. Means over the seeds, ±: half of the 95 %% interval.",
         k->test_targets, k->examples ? "targets" : "tokens");
     print(&t, sentence, out);
@@ -81,23 +85,25 @@ static void print_test_markdown(const struct oa_table *t, const char *title, str
     oa_text_printf(out, "\n");
 }
 
-void oa_test_table(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_test_table(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (k->test_targets > 0)
         write_test(k, s, print_test_plain, out);
 }
 
-void oa_test_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_test_markdown(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
 {
     if (k->test_targets > 0)
         write_test(k, s, print_test_markdown, out);
 }
 
-void oa_page_test(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_page_test(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (k->test_targets <= 0)
         return;
-    oa_text_printf(out, "<section id=\"test\">\n<h2>On the test data</h2>\n<div class=\"panel\">\n");
+    oa_text_printf(out,
+                   "<section id=\"test\">\n<h2>On the test data</h2>\n<div class=\"panel\">\n");
     write_test(k, s, oa_table_html, out);
     oa_text_printf(out, "</div>\n</section>\n");
 }

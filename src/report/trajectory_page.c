@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The section of report.html that shows each interval as seeds were added, a chart for each attention. */
+ * The section of report.html that shows each interval as seeds were added, a chart for each
+ * attention. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -13,8 +14,8 @@ struct room {
 static bool open_room(oa_context *c, int seeds, struct room *r)
 {
     size_t n = (size_t)seeds + 1;
-    *r =
-        (struct room){ .scratch = oa_alloc(c, 5 * n * sizeof *r->scratch), .looks = oa_alloc(c, n * sizeof *r->looks) };
+    *r = (struct room){ .scratch = oa_alloc(c, 5 * n * sizeof *r->scratch),
+                        .looks = oa_alloc(c, n * sizeof *r->looks) };
     r->x = r->scratch ? r->scratch + n : NULL;
     r->mean = r->x ? r->x + n : NULL;
     r->low = r->mean ? r->mean + n : NULL;
@@ -22,7 +23,7 @@ static bool open_room(oa_context *c, int seeds, struct room *r)
     return r->scratch && r->looks;
 }
 
-static void fill(const struct oa_contest *k, struct room *r, int n)
+static void fill(const struct oa_comparison *k, struct room *r, int n)
 {
     for (int i = 0; i < n; i++) {
         r->looks[i] = oa_shown(k, r->looks[i]);
@@ -33,35 +34,42 @@ static void fill(const struct oa_contest *k, struct room *r, int n)
     }
 }
 
-/* The first intervals are endless or very wide: the axis holds what is three times as wide as the last, and the margin.
+/* The first intervals are endless or very wide: the axis holds what is three times as wide as the
+ * last, and the margin.
  */
-static void draw(const struct oa_contest *k, int entry, const struct room *r, int n, struct oa_text *out)
+static void draw(const struct oa_comparison *k, int entry, const struct room *r, int n,
+                 struct oa_text *out)
 {
     const char *name = oa_entry_name(&k->entries[entry]);
     char label[OA_LABEL];
     double margin = k->margin;
     double levels[] = { 0, margin, -margin }, reach = 3 * r->looks[n - 1].half;
-    struct oa_series series = {
-        .x = r->x, .y = r->mean, .low = r->low, .high = r->high, .count = n, .color = entry, .dots = n <= 12
+    struct oa_series series = { .x = r->x,
+                                .y = r->mean,
+                                .low = r->low,
+                                .high = r->high,
+                                .count = n,
+                                .color = entry,
+                                .dots = n <= 12 };
+    struct oa_line_chart chart = {
+        .title = name,
+        .description = "The mean difference after each seed, with its anytime-valid interval",
+        .x_label = "seeds",
+        .y_label = oa_axis_of_difference(k, label),
+        .y_least = fmin(-margin, r->mean[n - 1] - (isfinite(reach) ? reach : 0)),
+        .y_most = fmax(margin, r->mean[n - 1] + (isfinite(reach) ? reach : 0)),
+        .levels = levels,
+        .level_count = margin > 0 ? 3 : 1,
+        .series = &series,
+        .count = 1,
+        .width = 470,
+        .height = 280
     };
-    struct oa_line_chart chart = { .title = name,
-                                   .description =
-                                       "The mean difference after each seed, with its anytime-valid interval",
-                                   .x_label = "seeds",
-                                   .y_label = oa_axis_of_difference(k, label),
-                                   .y_least = fmin(-margin, r->mean[n - 1] - (isfinite(reach) ? reach : 0)),
-                                   .y_most = fmax(margin, r->mean[n - 1] + (isfinite(reach) ? reach : 0)),
-                                   .levels = levels,
-                                   .level_count = margin > 0 ? 3 : 1,
-                                   .series = &series,
-                                   .count = 1,
-                                   .width = 470,
-                                   .height = 280 };
     oa_svg_lines(&chart, out);
 }
 
-static void add_chart(const struct oa_contest *k, const struct oa_summary *s, int i, struct room *r,
-                      struct oa_text *out)
+static void add_chart(const struct oa_comparison *k, const struct oa_summary *s, int i,
+                      struct room *r, struct oa_text *out)
 {
     char low[OA_NUMBER], high[OA_NUMBER];
     int n = oa_trajectory(k, s, i, r->scratch, r->looks);
@@ -81,24 +89,26 @@ static void add_chart(const struct oa_contest *k, const struct oa_summary *s, in
     oa_text_printf(out, "</figure>\n");
 }
 
-static void add_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_page_open("trajectories", "As seeds were added", out);
     oa_text_printf(out, "<p>The ");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out, " of each attention minus that of ");
     oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
-    oa_text_printf(
-        out,
-        ", after each seed, with the anytime-valid interval of its mean: all of them, at all numbers of seeds, "
-        "hold together with 95 %%. Lines across: 0%s.</p>\n<div class=\"pair\">\n",
-        k->margin > 0 ? " and the margin on both sides" : "");
+    oa_text_printf(out,
+                   ", after each seed, with the anytime-valid interval of its mean: all of them, "
+                   "at all numbers of seeds, "
+                   "hold together with 95 %%. Lines across: 0%s.</p>\n<div class=\"pair\">\n",
+                   k->margin > 0 ? " and the margin on both sides" : "");
 }
 
-void oa_page_trajectories(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_page_trajectories(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     struct room r;
-    if (!k->any_looks || s->seeds < 2 || oa_held_against(k, s) < 0 || s->entries[oa_held_against(k, s)].failed)
+    if (!k->any_looks || s->seeds < 2 || oa_held_against(k, s) < 0 ||
+        s->entries[oa_held_against(k, s)].failed)
         return;
     if (open_room(out->context, s->seeds, &r)) {
         add_head(k, s, out);

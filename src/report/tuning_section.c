@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The section of report.html about tuning: how the score depends on what was tuned, attention by attention. */
+ * The section of report.html about tuning: how the score depends on what was tuned, attention by
+ * attention. */
 #include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
@@ -8,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- curves of sensitivity ----------------------------------------------------------------------------------- */
+/* ---- curves of sensitivity
+ * ----------------------------------------------------------------------------------- */
 
-/* A line of the chart: the scores of the cells that differ from the chosen one in this option alone, by rising value.
+/* A line of the chart: the scores of the cells that differ from the chosen one in this option
+ * alone, by rising value.
  */
 struct curve {
     double x[OA_GRID_VALUES], y[OA_GRID_VALUES];
@@ -45,19 +48,20 @@ static void add_point(struct curve *c, double x, double y, bool chosen)
     c->y[at] = y;
 }
 
-/* In what the contest is about. */
-static double mean_of(const struct oa_contest *k, int entry, int cell)
+/* In what the comparison is about. */
+static double mean_of(const struct oa_comparison *k, int entry, int cell)
 {
     return oa_trial_mean(k, entry, cell, k->metric);
 }
 
-static void make_curve(const struct oa_contest *k, int entry, int option, struct curve *out)
+static void make_curve(const struct oa_comparison *k, int entry, int option, struct curve *out)
 {
     const struct oa_grid *g = &k->tuning.grid;
     int chosen = k->entries[entry].chosen;
     *out = (struct curve){ .chosen = -1 };
     for (int v = 0; v < g->option[option].count; v++)
-        add_point(out, number_of(g->option[option].value[v]), mean_of(k, entry, with_value(g, chosen, option, v)),
+        add_point(out, number_of(g->option[option].value[v]),
+                  mean_of(k, entry, with_value(g, chosen, option, v)),
                   v == oa_grid_at(g, chosen, option));
 }
 
@@ -67,9 +71,9 @@ static bool spread_out(const struct curve *c)
     return c->count > 1 && c->x[0] > 0 && c->x[c->count - 1] >= 4 * c->x[0];
 }
 
-/* Whoever is far above what anything settled for would press the rest flat: losses have no other end. 0: nothing is cut
- * off. */
-static double top_of(const struct oa_contest *k, const struct curve *curves, int count)
+/* Whoever is far above what anything settled for would press the rest flat: losses have no other
+ * end. 0: nothing is cut off. */
+static double top_of(const struct oa_comparison *k, const struct curve *curves, int count)
 {
     double most = 0;
     if (!oa_about_loss(k))
@@ -89,21 +93,27 @@ static bool is_cut(const struct curve *curves, int count, double top)
 }
 
 /* Two series for each attention: its line, and a mark where it settled. */
-static void collect_series(const struct oa_contest *k, const struct curve *curves, struct oa_series *series)
+static void collect_series(const struct oa_comparison *k, const struct curve *curves,
+                           struct oa_series *series)
 {
     for (int i = 0; i < k->count; i++) {
         const struct curve *c = &curves[i];
-        series[2 * i] = (struct oa_series){
-            .name = oa_entry_name(&k->entries[i]), .x = c->x, .y = c->y, .count = c->count, .color = i
-        };
-        series[2 * i + 1] = (struct oa_series){
-            .x = &c->x[c->chosen], .y = &c->y[c->chosen], .count = 1, .color = i, .dots = true, .loose = true
-        };
+        series[2 * i] = (struct oa_series){ .name = oa_entry_name(&k->entries[i]),
+                                            .x = c->x,
+                                            .y = c->y,
+                                            .count = c->count,
+                                            .color = i };
+        series[2 * i + 1] = (struct oa_series){ .x = &c->x[c->chosen],
+                                                .y = &c->y[c->chosen],
+                                                .count = 1,
+                                                .color = i,
+                                                .dots = true,
+                                                .loose = true };
     }
 }
 
-static void draw(const struct oa_contest *k, int option, const struct curve *curves, const struct oa_series *series,
-                 struct oa_text *out)
+static void draw(const struct oa_comparison *k, int option, const struct curve *curves,
+                 const struct oa_series *series, struct oa_text *out)
 {
     const char *key = k->tuning.grid.option[option].key;
     char title[OA_LABEL], what[OA_LABEL], label[OA_LABEL];
@@ -118,9 +128,11 @@ static void draw(const struct oa_contest *k, int option, const struct curve *cur
                                    .y_top = top_of(k, curves, k->count),
                                    .series = series,
                                    .count = 2 * k->count };
-    oa_text_printf(out, "<figure id=\"sensitivity-%d\">\n<figcaption><b>Sensitivity to %s</b>", option + 1, key);
+    oa_text_printf(out, "<figure id=\"sensitivity-%d\">\n<figcaption><b>Sensitivity to %s</b>",
+                   option + 1, key);
     oa_text_printf(out,
-                   "A dot: what the attention has in the contest.%s Runs that diverged are not drawn.%s</figcaption>\n",
+                   "A dot: what the attention has in the comparison.%s Runs that diverged are not "
+                   "drawn.%s</figcaption>\n",
                    k->tuning.grid.options > 1 ? " The other options are as chosen." : "",
                    is_cut(curves, k->count, chart.y_top) ? " Losses far above are cut off." : "");
     oa_text_printf(out, "<div class=\"wide\">");
@@ -132,7 +144,7 @@ static void draw(const struct oa_contest *k, int option, const struct curve *cur
     oa_text_printf(out, "</div>\n</figure>\n");
 }
 
-static void add_chart(const struct oa_contest *k, int option, struct oa_text *out)
+static void add_chart(const struct oa_comparison *k, int option, struct oa_text *out)
 {
     struct curve *curves = oa_alloc(out->context, ((size_t)k->count + 1) * sizeof *curves);
     struct oa_series *series = oa_alloc(out->context, (2 * (size_t)k->count + 1) * sizeof *series);
@@ -146,9 +158,11 @@ static void add_chart(const struct oa_contest *k, int option, struct oa_text *ou
     oa_free(series);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------- */
+/* ---- tables
+ * --------------------------------------------------------------------------------------------------
+ */
 
-static void add_mean(const struct oa_contest *k, double mean, struct oa_table *t)
+static void add_mean(const struct oa_comparison *k, double mean, struct oa_table *t)
 {
     char number[OA_NUMBER];
     if (isnan(mean))
@@ -169,7 +183,7 @@ static const struct oa_column chosen_columns[CHOSEN_COLUMNS] = {
     { "processor\ntime", true, false },
 };
 
-static void add_edges(const struct oa_contest *k, int entry, struct oa_table *t)
+static void add_edges(const struct oa_comparison *k, int entry, struct oa_table *t)
 {
     struct oa_text edges;
     oa_text_init(&edges, t->context);
@@ -178,7 +192,7 @@ static void add_edges(const struct oa_contest *k, int entry, struct oa_table *t)
     oa_text_free(&edges);
 }
 
-static void add_chosen(const struct oa_contest *k, int entry, struct oa_table *t)
+static void add_chosen(const struct oa_comparison *k, int entry, struct oa_table *t)
 {
     char name[OA_GRID_NAME], number[OA_NUMBER];
     struct oa_trial_cost cost = { 0 };
@@ -193,7 +207,8 @@ static void add_chosen(const struct oa_contest *k, int entry, struct oa_table *t
     oa_table_cell(t, "%s", oa_number_seconds(number, cost.processor_seconds));
 }
 
-static void add_choices(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_choices(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
 {
     struct oa_table t;
     struct oa_column columns[CHOSEN_COLUMNS];
@@ -209,7 +224,8 @@ static void add_choices(const struct oa_contest *k, const struct oa_summary *s, 
 }
 
 /* A row for each value or combination, a column for each attention. */
-static void add_every_mean(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_every_mean(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     struct oa_table t;
     char name[OA_GRID_NAME];
@@ -238,9 +254,10 @@ static void add_every_mean(const struct oa_contest *k, const struct oa_summary *
     oa_free(columns);
 }
 
-/* ---- the section --------------------------------------------------------------------------------------------- */
+/* ---- the section
+ * --------------------------------------------------------------------------------------------- */
 
-void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_page_tuning(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     struct oa_text notes;
     if (!k->tuning.grid.options)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a contest says in words about the options that were tuned for each attention before it. */
+ * What a comparison says in words about the options that were tuned for each attention before it.
+ */
 #include "report/metric_words.h"
 #include "report/tuning.h"
 
@@ -12,14 +13,15 @@ static const char *short_name(const struct oa_grid_option *o)
     return strchr(o->key, '.') + 1;
 }
 
-const char *oa_tuned_values(const struct oa_contest *k, int entry, char out[OA_GRID_NAME])
+const char *oa_tuned_values(const struct oa_comparison *k, int entry, char out[OA_GRID_NAME])
 {
     const struct oa_grid *g = &k->tuning.grid;
     int length = 0;
     out[0] = 0;
     for (int i = 0; i < g->options; i++)
-        length += snprintf(out + length, (size_t)(OA_GRID_NAME - length), "%s%s=%s", i ? " " : "",
-                           short_name(&g->option[i]), oa_grid_value(g, k->entries[entry].chosen, i));
+        length +=
+            snprintf(out + length, (size_t)(OA_GRID_NAME - length), "%s%s=%s", i ? " " : "",
+                     short_name(&g->option[i]), oa_grid_value(g, k->entries[entry].chosen, i));
     return out;
 }
 
@@ -27,10 +29,14 @@ const char *oa_tuned_values(const struct oa_contest *k, int entry, char out[OA_G
 static void add_options(const struct oa_grid *g, struct oa_text *out)
 {
     for (int i = 0; i < g->options; i++)
-        oa_text_printf(out, "%s%s", i == 0 ? "" : i + 1 == g->options ? " and " : ", ", g->option[i].key);
+        oa_text_printf(out, "%s%s",
+                       i == 0                ? ""
+                       : i + 1 == g->options ? " and "
+                                             : ", ",
+                       g->option[i].key);
 }
 
-static struct oa_trial_cost cost_of_all(const struct oa_contest *k)
+static struct oa_trial_cost cost_of_all(const struct oa_comparison *k)
 {
     struct oa_trial_cost cost = { 0 };
     for (int i = 0; i < k->count; i++)
@@ -38,7 +44,7 @@ static struct oa_trial_cost cost_of_all(const struct oa_contest *k)
     return cost;
 }
 
-static double flops_of_runs(const struct oa_contest *k)
+static double flops_of_runs(const struct oa_comparison *k)
 {
     double sum = 0;
     for (int i = 0; i < k->count; i++)
@@ -47,7 +53,7 @@ static double flops_of_runs(const struct oa_contest *k)
     return sum;
 }
 
-void oa_tuning_sentence(const struct oa_contest *k, struct oa_text *out)
+void oa_tuning_sentence(const struct oa_comparison *k, struct oa_text *out)
 {
     const struct oa_grid *g = &k->tuning.grid;
     struct oa_trial_cost cost = cost_of_all(k);
@@ -57,12 +63,14 @@ void oa_tuning_sentence(const struct oa_contest *k, struct oa_text *out)
     oa_text_printf(out, " Each attention had its own ");
     add_options(g, out);
     oa_text_printf(out,
-                   ", the best of %d tried on a part of the training text that was held out: %d runs with %s FLOPs, "
-                   "beside the %s of the contest.",
-                   g->cells, cost.runs, oa_number_si(flops, cost.flops), oa_number_si(runs, flops_of_runs(k)));
+                   ", the best of %d tried on a part of the training text that was held out: %d "
+                   "runs with %s FLOPs, "
+                   "beside the %s of the comparison.",
+                   g->cells, cost.runs, oa_number_si(flops, cost.flops),
+                   oa_number_si(runs, flops_of_runs(k)));
 }
 
-static void say_method(const struct oa_contest *k, struct oa_text *out)
+static void say_method(const struct oa_comparison *k, struct oa_text *out)
 {
     const struct oa_tuning *t = &k->tuning;
     char valid[OA_NUMBER];
@@ -74,13 +82,14 @@ static void say_method(const struct oa_contest *k, struct oa_text *out)
             oa_text_printf(out, "%s %s", v ? "," : "", o->value[v]);
     }
     oa_text_printf(out,
-                   "; by the mean %s of %d seed%s, none of the contest's, on the last %.3g %% of the training text (%s "
+                   "; by the mean %s of %d seed%s, none of the comparison's, on the last %.3g %% "
+                   "of the training text (%s "
                    "tokens) after training on the rest.",
                    oa_metric_word(k), t->seeds, oa_plural(t->seeds), 100 * t->fraction,
                    oa_number_si(valid, t->valid_tokens));
 }
 
-static void say_cost(const struct oa_contest *k, struct oa_text *out)
+static void say_cost(const struct oa_comparison *k, struct oa_text *out)
 {
     struct oa_trial_cost cost = cost_of_all(k);
     char steps[OA_NUMBER], flops[OA_NUMBER], processor[OA_NUMBER];
@@ -89,7 +98,8 @@ static void say_cost(const struct oa_contest *k, struct oa_text *out)
                    oa_number_seconds(processor, cost.processor_seconds));
 }
 
-static void say_edges(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_edges(const struct oa_comparison *k, const struct oa_summary *s,
+                      struct oa_text *out)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_text edges;
@@ -101,14 +111,16 @@ static void say_edges(const struct oa_contest *k, const struct oa_summary *s, st
     }
 }
 
-static void say_diverged(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void say_diverged(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
 {
     const char *before = "Diverged in tuning:";
     char name[OA_GRID_NAME];
     for (int o = 0; o < s->count; o++)
         for (int cell = 0; cell < k->tuning.grid.cells; cell++)
             if (isnan(oa_trial_mean(k, s->order[o], cell, k->metric))) {
-                oa_text_printf(out, "%s %s with %s", before, oa_entry_name(&k->entries[s->order[o]]),
+                oa_text_printf(out, "%s %s with %s", before,
+                               oa_entry_name(&k->entries[s->order[o]]),
                                oa_grid_name(&k->tuning.grid, cell, name));
                 before = ";";
             }
@@ -116,7 +128,7 @@ static void say_diverged(const struct oa_contest *k, const struct oa_summary *s,
         oa_text_printf(out, ".\n");
 }
 
-void oa_tuning_notes(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+void oa_tuning_notes(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (!k->tuning.grid.options)
         return;

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which runs a contest wants next that goes on until its questions are answered. The questions: how does each attention
- * stand to the baseline, or, where there is none, to the one with the lowest cost? A question is open while the
- * anytime-valid interval of the difference neither leaves the margin nor lies within it. A function of the finished
- * runs and of nothing else: whoever has the same runs asks for the same ones.
+ * Which runs a comparison wants next that goes on until its questions are answered. The questions:
+ * how does each attention stand to the baseline, or, where there is none, to the one with the
+ * lowest cost? A question is open while the anytime-valid interval of the difference neither leaves
+ * the margin nor lies within it. A function of the finished runs and of nothing else: whoever has
+ * the same runs asks for the same ones.
  *
- * With a baseline the intervals are Bonferroni-corrected over the comparisons with it. Without, over all pairs: who has
- * the lowest cost is found in the same data, may change from round to round, and whichever it is, what is said of the
- * others must hold. So together, at all looks and for normal differences, the statements are true with 95 %.
+ * With a baseline the intervals are Bonferroni-corrected over the comparisons with it. Without,
+ * over all pairs: who has the lowest cost is found in the same data, may change from round to
+ * round, and whichever it is, what is said of the others must hold. So together, at all looks and
+ * for normal differences, the statements are true with 95 %.
  */
 #include "report/report.h"
 
-bool oa_question_open(const struct oa_contest *k, const struct oa_summary *s, int entry)
+bool oa_question_open(const struct oa_comparison *k, const struct oa_summary *s, int entry)
 {
     if (k->baseline)
         return s->entries[entry].baseline.verdict == OA_AGAINST_UNRESOLVED;
     return s->entries[entry].verdict == OA_VERDICT_UNRESOLVED;
 }
 
-static bool failed(const struct oa_contest *k, const struct oa_entry *e, int made)
+static bool failed(const struct oa_comparison *k, const struct oa_entry *e, int made)
 {
     for (int i = 0; i < made; i++)
         if (!oa_run_finished(k, &e->runs[i]))
@@ -26,23 +28,26 @@ static bool failed(const struct oa_contest *k, const struct oa_entry *e, int mad
     return false;
 }
 
-/* The seeds that everything gets, the floor too; a run that diverged already says what there is to say. */
-static bool lacks_seeds(const struct oa_contest *k, int entry)
+/* The seeds that everything gets, the floor too; a run that diverged already says what there is to
+ * say. */
+static bool lacks_seeds(const struct oa_comparison *k, int entry)
 {
     int made = oa_runs_made(&k->entries[entry], k->seeds);
     return made < k->until.least && !failed(k, &k->entries[entry], made);
 }
 
-/* The next seed of the two that a question is between, for whichever of them has fewer; if there is another one. */
-static void want_pair(const struct oa_contest *k, int entry, int fixed, bool *wanted)
+/* The next seed of the two that a question is between, for whichever of them has fewer; if there is
+ * another one. */
+static void want_pair(const struct oa_comparison *k, int entry, int fixed, bool *wanted)
 {
-    int one = oa_runs_made(&k->entries[entry], k->seeds), other = oa_runs_made(&k->entries[fixed], k->seeds);
+    int one = oa_runs_made(&k->entries[entry], k->seeds),
+        other = oa_runs_made(&k->entries[fixed], k->seeds);
     int both = one < other ? one : other;
     wanted[entry] = wanted[entry] || one == both;
     wanted[fixed] = wanted[fixed] || other == both;
 }
 
-static void decide(const struct oa_contest *k, const struct oa_summary *s, bool *wanted)
+static void decide(const struct oa_comparison *k, const struct oa_summary *s, bool *wanted)
 {
     int lacking = 0;
     for (int i = 0; i < k->count; i++)
@@ -52,8 +57,8 @@ static void decide(const struct oa_contest *k, const struct oa_summary *s, bool 
             want_pair(k, i, k->baseline ? k->baseline - 1 : s->reference, wanted);
 }
 
-/* Seed by seed, as contests are made. */
-static int collect(const struct oa_contest *k, const bool *wanted, struct oa_cell *cells)
+/* Seed by seed, as comparisons are made. */
+static int collect(const struct oa_comparison *k, const bool *wanted, struct oa_cell *cells)
 {
     int n = 0;
     for (int seed = 0; seed < k->until.most; seed++)
@@ -63,8 +68,8 @@ static int collect(const struct oa_contest *k, const bool *wanted, struct oa_cel
     return n;
 }
 
-enum oa_error oa_until_wanted(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
-                              struct oa_cell *cells, int *count)
+enum oa_error oa_until_wanted(oa_context *c, const struct oa_comparison *k,
+                              const struct oa_summary *s, struct oa_cell *cells, int *count)
 {
     bool *wanted = oa_alloc(c, ((size_t)k->count + 1) * sizeof *wanted);
     if (!wanted)
@@ -75,7 +80,7 @@ enum oa_error oa_until_wanted(oa_context *c, const struct oa_contest *k, const s
     return OA_OK;
 }
 
-enum oa_ending oa_until_ending(const struct oa_contest *k, const struct oa_summary *s)
+enum oa_ending oa_until_ending(const struct oa_comparison *k, const struct oa_summary *s)
 {
     for (int i = 0; i < k->count; i++)
         if (oa_question_open(k, s, i))

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-double oa_validation_used(const struct oa_contest *k)
+double oa_validation_used(const struct oa_comparison *k)
 {
     for (int e = 0; e < k->count; e++)
         for (int r = 0; r < k->seeds; r++)
@@ -15,20 +15,21 @@ double oa_validation_used(const struct oa_contest *k)
 }
 
 /* Classes and numbers are one an example. */
-static bool tokens_are_predicted(const struct oa_contest *k)
+static bool tokens_are_predicted(const struct oa_comparison *k)
 {
     return !k->measures || strstr(k->measures[0].unit, "token") != NULL;
 }
 
-const char *oa_validation_unit(const struct oa_contest *k)
+const char *oa_validation_unit(const struct oa_comparison *k)
 {
     return tokens_are_predicted(k) ? "validation tokens" : "validation examples";
 }
 
-void oa_validation_text(const struct oa_contest *k, double used, struct oa_text *out)
+void oa_validation_text(const struct oa_comparison *k, double used, struct oa_text *out)
 {
     double all = k->examples ? k->valid_tokens : k->valid_tokens - 1;
-    const char *of = tokens_are_predicted(k) ? "targets of the validation examples" : "validation examples";
+    const char *of =
+        tokens_are_predicted(k) ? "targets of the validation examples" : "validation examples";
     if (k->examples && used >= all)
         oa_text_printf(out, "all %.0f %s", all, of);
     else if (k->examples && isfinite(used))
@@ -36,12 +37,13 @@ void oa_validation_text(const struct oa_contest *k, double used, struct oa_text 
     else if (used >= all)
         oa_text_printf(out, "all %.0f tokens of the validation text but its first", all);
     else if (isfinite(used) && isfinite(all))
-        oa_text_printf(out, "%.0f of the %.0f tokens of the validation text", used, k->valid_tokens);
+        oa_text_printf(out, "%.0f of the %.0f tokens of the validation text", used,
+                       k->valid_tokens);
     else
         oa_text_printf(out, "an unknown part of the validation text");
 }
 
-void oa_validation_sentence(const struct oa_contest *k, struct oa_text *out)
+void oa_validation_sentence(const struct oa_comparison *k, struct oa_text *out)
 {
     double used = oa_validation_used(k);
     if (isnan(used))

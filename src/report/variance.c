@@ -38,7 +38,7 @@ static struct oa_spread spread_of_source(const struct oa_vary *v, int entry, enu
 }
 
 /* Over the seeds that were made. */
-static struct oa_spread spread_together(const struct oa_contest *k, int entry)
+static struct oa_spread spread_together(const struct oa_comparison *k, int entry)
 {
     double scores[1000];
     int made = oa_runs_made(&k->entries[entry], k->seeds);
@@ -55,7 +55,8 @@ static bool is_known(const struct oa_vary *v, enum oa_chance s)
     return v->varied[s] || v->idle[s];
 }
 
-/* Shares of the sum over all sources that were varied; the split is no part of what varied together. */
+/* Shares of the sum over all sources that were varied; the split is no part of what varied
+ * together. */
 static void add_sums(const struct oa_vary *v, struct oa_variances *out)
 {
     double all = 0;
@@ -67,11 +68,12 @@ static void add_sums(const struct oa_vary *v, struct oa_variances *out)
             out->sum += out->source[s].variance;
     }
     for (int s = 0; s < OA_CHANCES; s++)
-        out->source[s].share = is_known(v, s) && all > 0 ? out->source[s].variance / all : (double)NAN;
+        out->source[s].share =
+            is_known(v, s) && all > 0 ? out->source[s].variance / all : (double)NAN;
     out->ratio = out->together.variance > 0 ? out->sum / out->together.variance : (double)NAN;
 }
 
-bool oa_variances_of(const struct oa_contest *k, int entry, struct oa_variances *out)
+bool oa_variances_of(const struct oa_comparison *k, int entry, struct oa_variances *out)
 {
     const struct oa_vary *v = &k->vary;
     if (!v->values || k->entries[entry].floor)
@@ -90,7 +92,8 @@ bool oa_variances_of(const struct oa_contest *k, int entry, struct oa_variances 
 
 /* ---- pooled ---- */
 
-/* A spread whose variance is the mean of those added, and is known as well as the one with the fewest values. */
+/* A spread whose variance is the mean of those added, and is known as well as the one with the
+ * fewest values. */
 struct pool {
     double sum;
     int count, n;
@@ -121,7 +124,7 @@ static bool is_whole(const struct oa_vary *v, const struct oa_variances *x)
     return x->together.n > 0;
 }
 
-bool oa_variances_pooled(const struct oa_contest *k, struct oa_variances *out)
+bool oa_variances_pooled(const struct oa_comparison *k, struct oa_variances *out)
 {
     struct pool source[OA_CHANCES] = { { 0 } }, together = { 0 };
     for (int i = 0; i < k->count; i++) {

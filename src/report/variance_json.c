@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * "vary" of results.json: the scores of the runs in which one source varied alone, and what the statistics say. */
+ * "vary" of results.json: the scores of the runs in which one source varied alone, and what the
+ * statistics say. */
 #include "report/results_values.h"
 #include "report/variance.h"
 
 static json_t *spread_json(const struct oa_spread *s)
 {
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "n", s->n, "variance", number(s->variance), "sd", number(s->sd),
-                     "low", number(s->low), "high", number(s->high), "share", number(s->share));
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "n", s->n, "variance", number(s->variance),
+                     "sd", number(s->sd), "low", number(s->low), "high", number(s->high), "share",
+                     number(s->share));
 }
 
 static json_t *variances_json(const struct oa_vary *v, const struct oa_variances *x)
@@ -22,7 +24,7 @@ static json_t *variances_json(const struct oa_vary *v, const struct oa_variances
 }
 
 /* The name of the member: of scores in another measure "losses" would be false. */
-static const char *key_of(const struct oa_contest *k)
+static const char *key_of(const struct oa_comparison *k)
 {
     return k->metric ? "scores" : "losses";
 }
@@ -65,7 +67,7 @@ static json_t *seeds_json(const struct oa_vary *v)
     return object;
 }
 
-json_t *oa_variances_json(const struct oa_contest *k)
+json_t *oa_variances_json(const struct oa_comparison *k)
 {
     const struct oa_vary *v = &k->vary;
     struct oa_variances x;
@@ -73,10 +75,12 @@ json_t *oa_variances_json(const struct oa_contest *k)
         return json_null();
     json_t *entries = json_array();
     for (int i = 0; i < k->count; i++)
-        json_array_append_new(entries, oa_variances_of(k, i, &x) ? json_pack("{s:o, s:o}", key_of(k), scores_json(v, i),
-                                                                             "statistics", variances_json(v, &x))
-                                                                 : json_null());
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "values", v->values, "sources", names_json(v->varied), "idle",
-                     names_json(v->idle), "seeds", seeds_json(v), "entries", entries, "pooled",
+        json_array_append_new(entries, oa_variances_of(k, i, &x)
+                                           ? json_pack("{s:o, s:o}", key_of(k), scores_json(v, i),
+                                                       "statistics", variances_json(v, &x))
+                                           : json_null());
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "values", v->values, "sources",
+                     names_json(v->varied), "idle", names_json(v->idle), "seeds", seeds_json(v),
+                     "entries", entries, "pooled",
                      oa_variances_pooled(k, &x) ? variances_json(v, &x) : json_null());
 }

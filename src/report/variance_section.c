@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the spread comes from, as people read it: a table in text, Markdown and HTML, and a bar chart. */
+ * Where the spread comes from, as people read it: a table in text, Markdown and HTML, and a bar
+ * chart. */
 #include "print/svg.h"
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -10,8 +11,12 @@
 /* ---- the table ---- */
 
 static const struct oa_column columns[] = {
-    { "attention", false, true },      { "what varies", false, false },      { "standard\ndeviation", true, false },
-    { "95 %\ninterval", true, false }, { "share of\nthe sum", true, false }, { "sum /\ntogether", true, false },
+    { "attention", false, true },
+    { "what varies", false, false },
+    { "standard\ndeviation", true, false },
+    { "95 %\ninterval", true, false },
+    { "share of\nthe sum", true, false },
+    { "sum /\ntogether", true, false },
     { "\nvalues", true, false },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -24,18 +29,20 @@ static bool is_known(const struct oa_vary *v, enum oa_chance s)
 static void add_part(struct oa_table *t, double x, double factor, int decimals, const char *unit)
 {
     char number[OA_NUMBER];
-    oa_table_cell(t, "%s%s", oa_number_fixed(number, factor * x, decimals), isfinite(x) ? unit : "");
+    oa_table_cell(t, "%s%s", oa_number_fixed(number, factor * x, decimals),
+                  isfinite(x) ? unit : "");
 }
 
-static void add_row(struct oa_table *t, const char *name, const char *what, const struct oa_spread *s, double ratio,
-                    int decimals)
+static void add_row(struct oa_table *t, const char *name, const char *what,
+                    const struct oa_spread *s, double ratio, int decimals)
 {
     char low[OA_NUMBER], high[OA_NUMBER];
     oa_table_cell(t, "%s", name);
     oa_table_cell(t, "%s", what);
     add_part(t, s->sd, 1, decimals, "");
     if (s->variance > 0)
-        oa_table_cell(t, "%s … %s", oa_number_fixed(low, s->low, decimals), oa_number_fixed(high, s->high, decimals));
+        oa_table_cell(t, "%s … %s", oa_number_fixed(low, s->low, decimals),
+                      oa_number_fixed(high, s->high, decimals));
     else
         oa_table_cell(t, "–");
     add_part(t, s->share, 100, 0, " %");
@@ -43,7 +50,8 @@ static void add_row(struct oa_table *t, const char *name, const char *what, cons
     oa_table_cell(t, "%d", s->n);
 }
 
-static void add_rows(const struct oa_contest *k, const char *name, const struct oa_variances *x, struct oa_table *t)
+static void add_rows(const struct oa_comparison *k, const char *name, const struct oa_variances *x,
+                     struct oa_table *t)
 {
     for (int s = 0; s < OA_CHANCES; s++)
         if (is_known(&k->vary, s))
@@ -51,18 +59,18 @@ static void add_rows(const struct oa_contest *k, const char *name, const struct 
     add_row(t, name, "together", &x->together, x->ratio, oa_decimals(k));
 }
 
-static const char *name_of(const struct oa_contest *k, int number)
+static const char *name_of(const struct oa_comparison *k, int number)
 {
     return number < 0 ? "pooled" : oa_entry_name(&k->entries[number]);
 }
 
 /* The pooled ones come first: number -1. */
-static bool variances_at(const struct oa_contest *k, int number, struct oa_variances *x)
+static bool variances_at(const struct oa_comparison *k, int number, struct oa_variances *x)
 {
     return number < 0 ? oa_variances_pooled(k, x) : oa_variances_of(k, number, x);
 }
 
-static void make_table(const struct oa_contest *k, oa_context *c, struct oa_table *t)
+static void make_table(const struct oa_comparison *k, oa_context *c, struct oa_table *t)
 {
     struct oa_variances x;
     oa_table_init(t, c, columns, COLUMNS);
@@ -71,25 +79,29 @@ static void make_table(const struct oa_contest *k, oa_context *c, struct oa_tabl
             add_rows(k, name_of(k, i), &x, t);
 }
 
-static void add_notes(const struct oa_contest *k, struct oa_text *out)
+static void add_notes(const struct oa_comparison *k, struct oa_text *out)
 {
-    oa_text_printf(out,
-                   "Standard deviations of the %s (95 %% intervals by chi-square), and shares of the sum of "
-                   "their variances: %d values of one source alone, the others as in the first seed's run, and all "
-                   "together over the contest's seeds, where the split of the text does not vary. ",
-                   oa_metric_long(k), k->vary.values);
+    oa_text_printf(
+        out,
+        "Standard deviations of the %s (95 %% intervals by chi-square), and shares of the sum of "
+        "their variances: %d values of one source alone, the others as in the first seed's run, "
+        "and all "
+        "together over the comparison's seeds, where the split of the text does not vary. ",
+        oa_metric_long(k), k->vary.values);
     if (k->vary.idle[OA_CHANCE_DROPOUT])
         oa_text_printf(out, "Dropout is 0 and has no spread: no run was needed. ");
-    oa_text_printf(
-        out, "Pooled: means of variances; attentions share seeds, so its interval is as wide as that of one. Sum / "
-             "together: the variances of initial values, batch order and dropout alone against that together. What "
-             "is not near 1 beyond luck are interactions, which runs of one source alone cannot show, nor what a "
-             "source does around another first run.\n");
+    oa_text_printf(out, "Pooled: means of variances; attentions share seeds, so its interval is as "
+                        "wide as that of one. Sum / "
+                        "together: the variances of initial values, batch order and dropout alone "
+                        "against that together. What "
+                        "is not near 1 beyond luck are interactions, which runs of one source "
+                        "alone cannot show, nor what a "
+                        "source does around another first run.\n");
 }
 
 static const char heading[] = "Where the spread comes from";
 
-void oa_variances_table(const struct oa_contest *k, int limit, struct oa_text *out)
+void oa_variances_table(const struct oa_comparison *k, int limit, struct oa_text *out)
 {
     struct oa_table t;
     if (!k->vary.values)
@@ -101,7 +113,7 @@ void oa_variances_table(const struct oa_contest *k, int limit, struct oa_text *o
     oa_table_free(&t);
 }
 
-void oa_variances_markdown(const struct oa_contest *k, struct oa_text *out)
+void oa_variances_markdown(const struct oa_comparison *k, struct oa_text *out)
 {
     struct oa_table t;
     if (!k->vary.values)
@@ -128,10 +140,11 @@ struct bars {
 static void draw_interval(struct bars *b, const struct oa_spread *s, double y, int color)
 {
     double low = oa_axis_at(&b->x, s->low), high = oa_axis_at(&b->x, s->high), right = b->svg.right;
-    oa_text_printf(b->svg.out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", low, y, fmin(high, right));
+    oa_text_printf(b->svg.out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", low, y,
+                   fmin(high, right));
     if (high > right)
-        oa_text_printf(b->svg.out, "<path class=\"arrow c%d\" d=\"M%.1f %.1fl-9 -5v10z\"/>", color % OA_COLORS, right,
-                       y);
+        oa_text_printf(b->svg.out, "<path class=\"arrow c%d\" d=\"M%.1f %.1fl-9 -5v10z\"/>",
+                       color % OA_COLORS, right, y);
 }
 
 static void draw_bar(struct bars *b, const char *label, const struct oa_spread *s, int color)
@@ -140,7 +153,8 @@ static void draw_bar(struct bars *b, const char *label, const struct oa_spread *
     if (isnan(s->sd))
         return;
     oa_svg_text(&b->svg, b->svg.left - 10, middle, "end", "note", label);
-    oa_text_printf(b->svg.out, "<rect class=\"share c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
+    oa_text_printf(b->svg.out,
+                   "<rect class=\"share c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
                    color % OA_COLORS, zero, b->y, oa_axis_at(&b->x, s->sd) - zero, BAR);
     if (s->variance > 0)
         draw_interval(b, s, middle, color);
@@ -148,7 +162,8 @@ static void draw_bar(struct bars *b, const char *label, const struct oa_spread *
     b->y += BAR + GAP;
 }
 
-static void draw_group(struct bars *b, const struct oa_contest *k, const char *name, const struct oa_variances *x)
+static void draw_group(struct bars *b, const struct oa_comparison *k, const char *name,
+                       const struct oa_variances *x)
 {
     oa_svg_text(&b->svg, 2, b->y + GROUP / 2.0, "start", "label", name);
     b->y += GROUP;
@@ -158,7 +173,7 @@ static void draw_group(struct bars *b, const struct oa_contest *k, const char *n
     draw_bar(b, "together", &x->together, OA_CHANCES);
 }
 
-static int count_bars(const struct oa_contest *k, const struct oa_variances *x)
+static int count_bars(const struct oa_comparison *k, const struct oa_variances *x)
 {
     int bars = !isnan(x->together.sd);
     for (int s = 0; s < OA_CHANCES; s++)
@@ -167,7 +182,7 @@ static int count_bars(const struct oa_contest *k, const struct oa_variances *x)
 }
 
 /* Intervals of few values are long: they may leave the picture, deviations may not. */
-static void measure(const struct oa_contest *k, struct bars *b)
+static void measure(const struct oa_comparison *k, struct bars *b)
 {
     struct oa_variances x;
     double longest = 0, height = 8;
@@ -190,13 +205,14 @@ static void measure(const struct oa_contest *k, struct bars *b)
     b->y = b->svg.top;
 }
 
-static void draw_chart(const struct oa_contest *k, struct oa_text *out)
+static void draw_chart(const struct oa_comparison *k, struct oa_text *out)
 {
     struct bars b = { .svg = { .out = out, .width = WIDTH } };
     struct oa_variances x;
     char title[2 * OA_LABEL], what[OA_LABEL], label[OA_LABEL];
     measure(k, &b);
-    snprintf(title, sizeof title, "Bars: standard deviations of the %s by source of chance, with 95 %% intervals",
+    snprintf(title, sizeof title,
+             "Bars: standard deviations of the %s by source of chance, with 95 %% intervals",
              oa_metric_long(k));
     oa_svg_begin(&b.svg, heading, title, false);
     snprintf(what, sizeof what, "standard deviation of the %s", oa_metric_long(k));
@@ -209,7 +225,7 @@ static void draw_chart(const struct oa_contest *k, struct oa_text *out)
 
 /* ---- the page ---- */
 
-void oa_page_variances(const struct oa_contest *k, struct oa_text *out)
+void oa_page_variances(const struct oa_comparison *k, struct oa_text *out)
 {
     struct oa_table t;
     struct oa_text notes;

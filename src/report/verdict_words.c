@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of verdicts. results.json has words that stay as they are; people read those of the field. Where any number
- * of looks is allowed and a margin is given, better and worse are by more than the margin, and what is neither that nor
- * within it is undecided: its interval may exclude 0.
+ * The words of verdicts. results.json has words that stay as they are; people read those of the
+ * field. Where any number of looks is allowed and a margin is given, better and worse are by more
+ * than the margin, and what is neither that nor within it is undecided: its interval may exclude 0.
  */
 #include "report/metric_words.h"
 
-static bool by_the_margin(const struct oa_contest *k)
+static bool by_the_margin(const struct oa_comparison *k)
 {
     return k && k->any_looks && k->margin > 0;
 }
 
-static const char *lowest_words(const struct oa_contest *k, char out[OA_VERDICT])
+static const char *lowest_words(const struct oa_comparison *k, char out[OA_VERDICT])
 {
     snprintf(out, OA_VERDICT, "%s %s", oa_metric_best(k), oa_metric_word(k));
     return out;
 }
 
-const char *oa_verdict_code(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT])
+const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT])
 {
     static const char *const codes[] = { [OA_VERDICT_BEST] = "best",
                                          [OA_VERDICT_WORSE] = "worse",
@@ -32,7 +32,7 @@ const char *oa_verdict_code(const struct oa_contest *k, enum oa_verdict v, char 
     return v == OA_VERDICT_LOWEST ? lowest_words(k, out) : codes[v];
 }
 
-const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT])
+const char *oa_verdict_says(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT])
 {
     switch (v) {
     case OA_VERDICT_WORSE:
@@ -63,7 +63,7 @@ const char *oa_against_name(enum oa_against_verdict v)
     return names[v];
 }
 
-const char *oa_against_says(const struct oa_contest *k, enum oa_against_verdict v)
+const char *oa_against_says(const struct oa_comparison *k, enum oa_against_verdict v)
 {
     switch (v) {
     case OA_AGAINST_BETTER:
@@ -79,8 +79,10 @@ const char *oa_against_says(const struct oa_contest *k, enum oa_against_verdict 
     }
 }
 
-/* At any look what is worse may be so than another one than the reference, to which its difference is. */
-void oa_add_verdict(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+/* At any look what is worse may be so than another one than the reference, to which its difference
+ * is. */
+void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                    struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     char says[OA_VERDICT];

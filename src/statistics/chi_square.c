@@ -4,9 +4,9 @@
  *
  *     P(X <= x) = P(v/2, x/2)
  *
- * P by its series below a + 1, Q = 1 - P by its continued fraction above (Abramowitz & Stegun 6.5.29 and 6.5.31, the
- * fraction by Lentz's method as modified by Thompson and Barnett); the quantile by bisection. Both agree with SciPy to
- * 1e-12 relative (tests/test_variance.c).
+ * P by its series below a + 1, Q = 1 - P by its continued fraction above (Abramowitz &
+ * Stegun 6.5.29 and 6.5.31, the fraction by Lentz's method as modified by Thompson and Barnett);
+ * the quantile by bisection. Both agree with SciPy to 1e-12 relative (tests/test_variance.c).
  */
 #include "statistics/statistics.h"
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intervals for times that were taken in rounds, without any guess at how times are distributed: they have long tails
- * to one side, since what disturbs a machine only slows it.
+ * Intervals for times that were taken in rounds, without any guess at how times are distributed:
+ * they have long tails to one side, since what disturbs a machine only slows it.
  *
- * The median of one attention's times: between order statistics. Each time is below the true median with probability
- * ½, so the number below it is binomial (n, ½).
+ * The median of one attention's times: between order statistics. Each time is below the true median
+ * with probability ½, so the number below it is binomial (n, ½).
  *
- * The ratio of two attentions: d_r = log a_r − log b_r in each round. What slows a whole round is in both logarithms
- * and goes out. What is left of the two disturbances may have any distribution, but as long as it is the same one for
- * both (slots take turns to be first), their difference is symmetric around the logarithm of the true ratio, and every
- * sign pattern of the centred differences has the same probability. So the interval of the signed ranks is exact: it
- * lies between order statistics of the Walsh averages (d_i + d_j)/2, i ≤ j, whose median is the estimate (Hodges and
- * Lehmann 1963, doi:10.1214/aoms/1177704172; Tukey 1949). P(W = w) comes from counting the subsets of {1 … n} that sum
- * to w.
+ * The ratio of two attentions: d_r = log a_r − log b_r in each round. What slows a whole round is
+ * in both logarithms and goes out. What is left of the two disturbances may have any distribution,
+ * but as long as it is the same one for both (slots take turns to be first), their difference is
+ * symmetric around the logarithm of the true ratio, and every sign pattern of the centred
+ * differences has the same probability. So the interval of the signed ranks is exact: it lies
+ * between order statistics of the Walsh averages (d_i + d_j)/2, i ≤ j, whose median is the estimate
+ * (Hodges and Lehmann 1963, doi:10.1214/aoms/1177704172; Tukey 1949). P(W = w) comes from counting
+ * the subsets of {1 … n} that sum to w.
  */
 #include "statistics/statistics.h"
 
@@ -34,8 +35,8 @@ static double median_of(const double *sorted, int n)
     return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
 }
 
-/* The largest k for which P(X < k) is at most half of the level: an interval may leave out k - 1 on either side. 0:
- * there is none. */
+/* The largest k for which P(X < k) is at most half of the level: an interval may leave out k - 1 on
+ * either side. 0: there is none. */
 static int rank_of(const double *probability, int values)
 {
     double sum = 0;
@@ -65,7 +66,9 @@ static void signed_ranks(int n, double *p)
 /* Between the order statistics k from either end of `sorted`; k = 0: no interval. */
 static struct oa_range between(const double *sorted, int count, int k, int n)
 {
-    struct oa_range x = { .n = n, .value = count ? median_of(sorted, count) : NAN, .low = NAN, .high = NAN };
+    struct oa_range x = {
+        .n = n, .value = count ? median_of(sorted, count) : NAN, .low = NAN, .high = NAN
+    };
     if (k > 0) {
         x.low = sorted[k - 1];
         x.high = sorted[count - k];
@@ -94,5 +97,6 @@ struct oa_range oa_ratio_of(const double *a, const double *b, int n)
     qsort(averages, (size_t)count, sizeof *averages, ascending);
     signed_ranks(n, p);
     struct oa_range x = between(averages, count, rank_of(p, count + 1), n);
-    return (struct oa_range){ .n = n, .value = exp(x.value), .low = exp(x.low), .high = exp(x.high) };
+    return (
+        struct oa_range){ .n = n, .value = exp(x.value), .low = exp(x.low), .high = exp(x.high) };
 }

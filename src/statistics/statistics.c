@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statistics of small samples: mean, deviation, interval, t test, equivalence, Holm's correction, the size of a sample
- * that would resolve a difference.
+ * Statistics of small samples: mean, deviation, interval, t test, equivalence, Holm's correction,
+ * the size of a sample that would resolve a difference.
  *
  * Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979).
  */
@@ -9,7 +9,8 @@
 
 #include <math.h>
 
-/* Relative to the first value, so that equal values give exactly that value and a deviation of exactly 0. */
+/* Relative to the first value, so that equal values give exactly that value and a deviation of
+ * exactly 0. */
 double oa_mean(const double *x, int n)
 {
     double sum = 0;
@@ -48,7 +49,8 @@ double oa_equivalence_test(const struct oa_estimate *e, double margin)
     return 1 - oa_t_cdf((margin - fabs(e->mean)) / (e->sd / sqrt(e->n)), e->n - 1);
 }
 
-/* The value that follows p[last] in rising order, equal ones in their own order; last = -1: the first. -1: no more. */
+/* The value that follows p[last] in rising order, equal ones in their own order; last = -1: the
+ * first. -1: no more. */
 static int next_in_order(const double *p, int n, int last)
 {
     int next = -1;
@@ -96,7 +98,8 @@ void oa_holm_levels(const double *p, int n, double level, double *levels)
 
 double oa_half_at(const struct oa_estimate *e, double level)
 {
-    return e->n < 2 || isnan(level) ? NAN : oa_t_quantile(1 - level / 2, e->n - 1) * e->sd / sqrt(e->n);
+    return e->n < 2 || isnan(level) ? NAN
+                                    : oa_t_quantile(1 - level / 2, e->n - 1) * e->sd / sqrt(e->n);
 }
 
 static double power_with(int n, double mean, double sd, double level)
@@ -154,5 +157,6 @@ struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level)
     bool may_be_none = oa_t_cdf(-t, e->n - 1) >= outside; /* no effect at all is in the interval */
     double least = may_be_none ? 0 : oa_t_noncentrality(t, e->n - 1, outside) / root;
     double most = oa_t_noncentrality(t, e->n - 1, 1 - outside) / root;
-    return (struct oa_seeds_range){ .low = oa_seeds_needed(most, 1, level), .high = oa_seeds_needed(least, 1, level) };
+    return (struct oa_seeds_range){ .low = oa_seeds_needed(most, 1, level),
+                                    .high = oa_seeds_needed(least, 1, level) };
 }

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * statistics: distributions, intervals, tests, corrections. Numbers in, numbers out; nothing here knows what they are
- * of.
+ * statistics: distributions, intervals, tests, corrections. Numbers in, numbers out; nothing here
+ * knows what they are of.
  */
 #ifndef ORTHANT_STATISTICS_H
 #define ORTHANT_STATISTICS_H
 
 #include "base/base.h"
 
-/* ---- statistics (student.c, statistics.c) -------------------------------------------------------------------- */
+/* ---- statistics (student.c, statistics.c)
+ * -------------------------------------------------------------------- */
 
 double oa_mean(const double *x, int n);
 double oa_deviation(const double *x, int n); /* of a sample: divided by n - 1; NaN when n < 2 */
 
-double oa_beta_cdf(double x, double a,
-                   double b);              /* P(X <= x) of Beta(a, b): the regularised incomplete beta function */
-double oa_t_cdf(double t, double df);      /* P(T <= t), Student's t with df > 0 degrees of freedom */
+double
+oa_beta_cdf(double x, double a,
+            double b); /* P(X <= x) of Beta(a, b): the regularised incomplete beta function */
+double oa_t_cdf(double t, double df); /* P(T <= t), Student's t with df > 0 degrees of freedom */
 double oa_t_quantile(double p, double df); /* the t with P(T <= t) = p, 0 < p < 1 */
 /* P(|T| > critical) for a noncentral t: the power of a two-sided t test. */
 double oa_t_power(double noncentrality, double df, double critical);
-/* The noncentrality under which P(T > t) = p. For p = 0.1 and 0.9 the ends of the 80 % interval of it, given t. */
+/* The noncentrality under which P(T > t) = p. For p = 0.1 and 0.9 the ends of the 80 % interval of
+ * it, given t. */
 double oa_t_noncentrality(double t, double df, double p);
 
 /* The mean of a sample with its 95 % interval: mean - half … mean + half. */
@@ -28,63 +31,74 @@ struct oa_estimate {
     double mean, sd, half; /* sd and half are NaN when n < 2, mean when n < 1 */
 };
 struct oa_estimate oa_estimate_of(const double *x, int n);
-/* Two-sided p-value of "the mean is 0" (a paired t test when x are differences). NaN when n < 2, and without any
- * spread: numbers that luck did not touch say nothing about luck. */
+/* Two-sided p-value of "the mean is 0" (a paired t test when x are differences). NaN when n < 2,
+ * and without any spread: numbers that luck did not touch say nothing about luck. */
 double oa_t_test(const struct oa_estimate *e);
-/* Holm's step-down adjustment. adjusted[i] >= p[i]; factor[i] (may be NULL) is what the step multiplied p[i] with:
- * p[i] had to be below level / factor[i]. Values that are NaN take no part. */
+/* Holm's step-down adjustment. adjusted[i] >= p[i]; factor[i] (may be NULL) is what the step
+ * multiplied p[i] with: p[i] had to be below level / factor[i]. Values that are NaN take no part.
+ */
 void oa_holm(const double *p, int n, double *adjusted, int *factor);
-/* The level at which Holm's procedure judged each p: of those it rejects, that of their step, `level`/factor; of those
- * it does not, that of the step it ended at, `level`/(how many are not rejected), which is the same for all of them.
- * So p[i] < levels[i] exactly where adjusted[i] < level, and intervals with an error of levels[i] exclude 0 exactly
- * where the procedure rejects. NaN where p is. */
+/* The level at which Holm's procedure judged each p: of those it rejects, that of their step,
+ * `level`/factor; of those it does not, that of the step it ended at, `level`/(how many are not
+ * rejected), which is the same for all of them. So p[i] < levels[i] exactly where adjusted[i] <
+ * level, and intervals with an error of levels[i] exclude 0 exactly where the procedure rejects.
+ * NaN where p is. */
 void oa_holm_levels(const double *p, int n, double level, double *levels);
-/* Half the width of the two-sided t interval around e->mean that misses the true mean with a probability of `level`.
- * NaN when n < 2 or level is. */
+/* Half the width of the two-sided t interval around e->mean that misses the true mean with a
+ * probability of `level`. NaN when n < 2 or level is. */
 double oa_half_at(const struct oa_estimate *e, double level);
 
-/* Two one-sided t tests (Schuirmann 1987): the p-value of "the mean is as far from 0 as `margin`, or farther"; below
- * 0.05, the mean is practically 0. The same as asking whether the 90 % interval lies within the margin. NaN when n < 2
- * or without any spread. */
+/* Two one-sided t tests (Schuirmann 1987): the p-value of "the mean is as far from 0 as `margin`,
+ * or farther"; below 0.05, the mean is practically 0. The same as asking whether the 90 % interval
+ * lies within the margin. NaN when n < 2 or without any spread. */
 double oa_equivalence_test(const struct oa_estimate *e, double margin);
 
 #define OA_SEEDS_CAP 1000 /* beyond it a number of seeds is only "more than" */
-/* The smallest n for which a paired t test at `level` detects a true difference equal to the observed mean, with the
- * observed deviation, with a probability of 80 %. OA_SEEDS_CAP + 1 when it is larger than OA_SEEDS_CAP. */
+/* The smallest n for which a paired t test at `level` detects a true difference equal to the
+ * observed mean, with the observed deviation, with a probability of 80 %. OA_SEEDS_CAP + 1 when it
+ * is larger than OA_SEEDS_CAP. */
 int oa_seeds_needed(double mean, double sd, double level);
-/* What is known of that number, for which mean and deviation would have to be known: those it is with the ends of the
- * 80 % interval of mean/sd (of the noncentral t; the deviation's own uncertainty is in it). As a test's need falls with
- * mean/sd, the range holds the true number with the same probability, whatever it is, normal differences given. */
+/* What is known of that number, for which mean and deviation would have to be known: those it is
+ * with the ends of the 80 % interval of mean/sd (of the noncentral t; the deviation's own
+ * uncertainty is in it). As a test's need falls with mean/sd, the range holds the true number with
+ * the same probability, whatever it is, normal differences given. */
 struct oa_seeds_range {
     int low, high; /* OA_SEEDS_CAP + 1: more than OA_SEEDS_CAP */
 };
 struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level);
-/* The smallest n at which two one-sided t tests at `level` show a mean to be within the margin with a probability of
- * about 80 %, if the observed mean and deviation are the true ones: margin - |mean| is as large as the sum of the
- * tests' quantile and that of the power, in standard errors. OA_SEEDS_CAP + 1 where no such n is. */
+/* The smallest n at which two one-sided t tests at `level` show a mean to be within the margin with
+ * a probability of about 80 %, if the observed mean and deviation are the true ones: margin -
+ * |mean| is as large as the sum of the tests' quantile and that of the power, in standard errors.
+ * OA_SEEDS_CAP + 1 where no such n is. */
 int oa_equivalence_seeds_needed(double mean, double sd, double margin, double level);
 
-/* ---- tables with empty cells (two_way.c) ---------------------------------------------------------------------- */
+/* ---- tables with empty cells (two_way.c)
+ * ---------------------------------------------------------------------- */
 
-/* Least squares of y[i][s] = a[i] + b[s] over the cells of y [rows][columns] that are not NaN, with b of mean 0 over
- * the columns that have any cell: a[i] is then the mean that row i would have without empty cells (least-squares mean).
- * Every row must have a cell and all must hang together, by rows that share a column, as when all have the first one;
- * otherwise nothing can be said and a is NaN. a [rows] and b [columns] are set; b is NaN where a column is empty. */
-enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int columns, double *a, double *b);
+/* Least squares of y[i][s] = a[i] + b[s] over the cells of y [rows][columns] that are not NaN, with
+ * b of mean 0 over the columns that have any cell: a[i] is then the mean that row i would have
+ * without empty cells (least-squares mean). Every row must have a cell and all must hang together,
+ * by rows that share a column, as when all have the first one; otherwise nothing can be said and a
+ * is NaN. a [rows] and b [columns] are set; b is NaN where a column is empty. */
+enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int columns, double *a,
+                             double *b);
 
-/* ---- looking after every seed (anytime.c) -------------------------------------------------------------------- */
+/* ---- looking after every seed (anytime.c)
+ * -------------------------------------------------------------------- */
 
-/* Half the width of the interval around e->mean, such that the intervals at *all* numbers of seeds together cover the
- * true mean of normal differences with a probability of at least 1 - level. Infinite while there are too few seeds;
- * NaN when n < 2. */
+/* Half the width of the interval around e->mean, such that the intervals at *all* numbers of seeds
+ * together cover the true mean of normal differences with a probability of at least 1 - level.
+ * Infinite while there are too few seeds; NaN when n < 2. */
 double oa_anytime_half(const struct oa_estimate *e, double level);
 
-/* ---- times taken in rounds (rounds.c) --------------------------------------------------------------------------- */
+/* ---- times taken in rounds (rounds.c)
+ * --------------------------------------------------------------------------- */
 
 /* The most rounds that there can be. */
 enum { OA_MOST_ROUNDS = 64 };
 
-/* An estimate with its 95 % interval; low and high are NaN where n is too small for one (below 6), value when n is 0.
+/* An estimate with its 95 % interval; low and high are NaN where n is too small for one (below 6),
+ * value when n is 0.
  */
 struct oa_range {
     int n;
@@ -92,8 +106,8 @@ struct oa_range {
 };
 /* The median of x[0 … n-1]; n is at most OA_MOST_ROUNDS. NULL: n is taken as 0, here and below. */
 struct oa_range oa_median_of(const double *x, int n);
-/* How many times as long a took as b, from times of the same rounds: exp of the Hodges-Lehmann estimate of the
- * logarithms, with the interval of the signed ranks. */
+/* How many times as long a took as b, from times of the same rounds: exp of the Hodges-Lehmann
+ * estimate of the logarithms, with the interval of the signed ranks. */
 struct oa_range oa_ratio_of(const double *a, const double *b, int n);
 
 /* ---- chi-squared (chi_square.c) ---- */

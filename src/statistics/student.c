@@ -2,12 +2,13 @@
  *
  * Student's t: distribution function, quantile, and the power of a t test.
  *
- *     P(|T| > t) = I_x(v/2, 1/2),  x = v/(v + t²)                 I: the regularised incomplete beta function
+ *     P(|T| > t) = I_x(v/2, 1/2),  x = v/(v + t²)                 I: the regularised incomplete
+ * beta function
  *
- * I by its continued fraction (Abramowitz & Stegun 26.5.8) with Lentz's method as modified by Thompson and Barnett;
- * quantiles by looking for a root; the noncentral tail by integrating over the distribution of the estimated
- * deviation s. All agree with tables to 1e-10 or better (tests/test_statistics.c); cost: microseconds, milliseconds for
- * the power.
+ * I by its continued fraction (Abramowitz & Stegun 26.5.8) with Lentz's method as modified by
+ * Thompson and Barnett; quantiles by looking for a root; the noncentral tail by integrating over
+ * the distribution of the estimated deviation s. All agree with tables to 1e-10 or better
+ * (tests/test_statistics.c); cost: microseconds, milliseconds for the power.
  */
 #include "statistics/statistics.h"
 
@@ -86,8 +87,8 @@ double oa_t_cdf(double t, double df)
 /* A function that falls in x, with two numbers of its own. */
 typedef double falling(double x, const double *own);
 
-/* Where f is 0 between low and high, f(low) > 0 > f(high): false position, where an end that stays counts half (the
- * Illinois method), and halving where that leads nowhere. */
+/* Where f is 0 between low and high, f(low) > 0 > f(high): false position, where an end that stays
+ * counts half (the Illinois method), and halving where that leads nowhere. */
 static double root(falling *f, const double *own, double low, double high)
 {
     double above = f(low, own), below = f(high, own);
@@ -144,8 +145,9 @@ static double normal_cdf(double z)
 }
 
 /* T = (Z + δ)/s with Z normal and v s² chi-squared: P(T > c) = ∫ Φ(δ - c s) f(s) ds,
- * f(s) = 2 (v/2)^(v/2) / Γ(v/2) s^(v-1) exp(-v s²/2), of width 1/√(2v) around 1. Φ turns over within 1/c: the step of
- * Simpson's rule follows it. both: P(|T| > c), for P(T < -c) under δ is P(T > c) under -δ. */
+ * f(s) = 2 (v/2)^(v/2) / Γ(v/2) s^(v-1) exp(-v s²/2), of width 1/√(2v) around 1. Φ turns over
+ * within 1/c: the step of Simpson's rule follows it. both: P(|T| > c), for P(T < -c) under δ is P(T
+ * > c) under -δ. */
 static double noncentral_tail(double noncentrality, double df, double c, bool both)
 {
     double reach = 8 / sqrt(df), low = fmax(0, 1 - reach), high = 1 + reach;
@@ -155,7 +157,8 @@ static double noncentral_tail(double noncentrality, double df, double c, bool bo
     for (int i = 0; i <= steps; i++) {
         double s = low + h * i, rest = df > 1 ? (df - 1) * log(s) : 0;
         double density = s > 0 || df == 1 ? exp(scale + rest - df * s * s / 2) : 0;
-        double tails = normal_cdf(noncentrality - c * s) + (both ? normal_cdf(-noncentrality - c * s) : 0);
+        double tails =
+            normal_cdf(noncentrality - c * s) + (both ? normal_cdf(-noncentrality - c * s) : 0);
         sum += (i == 0 || i == steps ? 1 : i % 2 ? 4 : 2) * density * tails;
     }
     return sum * h / 3;

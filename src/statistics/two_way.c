@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of rows and columns of which some cells are empty, as the sum of what a row and what a column does:
+ * A table of rows and columns of which some cells are empty, as the sum of what a row and what a
+ * column does:
  *
- *     y[i][s] = a[i] + b[s] + noise,    least squares over the cells that are there, mean of b over the columns = 0.
+ *     y[i][s] = a[i] + b[s] + noise,    least squares over the cells that are there, mean of b over
+ * the columns = 0.
  *
- * With this norm a[i] is the mean that row i would have, were no cell of it empty: the least-squares mean, or estimated
- * population marginal mean, with equal weights of the columns (Searle, Speed and Milliken, "Population marginal means
- * in the linear model: an alternative to least squares means", The American Statistician 34 (1980), 216-221).
+ * With this norm a[i] is the mean that row i would have, were no cell of it empty: the
+ * least-squares mean, or estimated population marginal mean, with equal weights of the columns
+ * (Searle, Speed and Milliken, "Population marginal means in the linear model: an alternative to
+ * least squares means", The American Statistician 34 (1980), 216-221).
  *
- * The columns are eliminated from the normal equations: with n[i] cells in a row, m[s] in a column and c[s] the mean of
- * a column,
+ * The columns are eliminated from the normal equations: with n[i] cells in a row, m[s] in a column
+ * and c[s] the mean of a column,
  *
- *     n[i] a[i] - sum over j of (sum over s that i and j have of 1/m[s]) a[j] = sum over s that i has of (y[i][s] -
- * c[s])
+ *     n[i] a[i] - sum over j of (sum over s that i and j have of 1/m[s]) a[j] = sum over s that i
+ * has of (y[i][s] - c[s])
  *
- * These leave a common constant open; 1/rows in every place of the matrix sets the sum of a to 0 and makes it positive
- * definite when the cells hang together, so that Cholesky's method solves it. The norm is put right at the end.
+ * These leave a common constant open; 1/rows in every place of the matrix sets the sum of a to 0
+ * and makes it positive definite when the cells hang together, so that Cholesky's method solves it.
+ * The norm is put right at the end.
  */
 #include "statistics/statistics.h"
 
@@ -101,8 +105,8 @@ static void set_up(struct table *t)
             t->a[i] += has(t, i, s) ? cell(t, i, s) - t->b[s] : 0;
 }
 
-/* The lower triangle L of the matrix = L L'. A pivot is about 1 or larger, and 0 but for rounding where the cells fall
- * into parts that no column joins. */
+/* The lower triangle L of the matrix = L L'. A pivot is about 1 or larger, and 0 but for rounding
+ * where the cells fall into parts that no column joins. */
 static void factor(struct table *t)
 {
     for (int i = 0; i < t->rows; i++)
@@ -144,7 +148,8 @@ static void normalise(struct table *t)
         t->a[i] += sum / n + t->level;
 }
 
-enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int columns, double *a, double *b)
+enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int columns, double *a,
+                             double *b)
 {
     struct table t = { .y = y, .rows = rows, .columns = columns, .a = a, .b = b };
     t.matrix = oa_alloc(c, ((size_t)rows * (size_t)rows + 1) * sizeof *t.matrix);

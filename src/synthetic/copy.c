@@ -29,7 +29,9 @@ const struct oa_synthetic_task oa_task_copy = {
     .input = "c a b b",
     .output = "c a b b",
     .form = OA_PAIRED,
-    .size = { [OA_LEAST] = { 1, 16384, 10 }, [OA_MOST] = { 1, 16384, 40 }, [OA_ALPHABET] = { 1, 10000, 26 } },
+    .size = { [OA_LEAST] = { 1, 16384, 10 },
+              [OA_MOST] = { 1, 16384, 40 },
+              [OA_ALPHABET] = { 1, 10000, 26 } },
     .inputs = inputs,
     .draw = draw_copy,
 };
@@ -49,14 +51,18 @@ static bool draw_reverse(const long *size, struct oa_dice *dice, struct oa_examp
 const struct oa_synthetic_task oa_task_reverse = {
     .name = "reverse",
     .title = "say a sequence backwards",
-    .rule = "Each symbol is uniform over the alphabet; the target is the source from its end to its beginning.",
+    .rule = "Each symbol is uniform over the alphabet; the target is the source from its end to "
+            "its beginning.",
     .length = "symbols",
-    .source = "Grefenstette, Hermann, Suleyman, Blunsom: Learning to Transduce with Unbounded Memory, 2015, "
+    .source = "Grefenstette, Hermann, Suleyman, Blunsom: Learning to Transduce with Unbounded "
+              "Memory, 2015, "
               "arXiv:1506.02516",
     .input = "c a b b",
     .output = "b b a c",
     .form = OA_PAIRED,
-    .size = { [OA_LEAST] = { 1, 16384, 10 }, [OA_MOST] = { 1, 16384, 40 }, [OA_ALPHABET] = { 1, 10000, 26 } },
+    .size = { [OA_LEAST] = { 1, 16384, 10 },
+              [OA_MOST] = { 1, 16384, 40 },
+              [OA_ALPHABET] = { 1, 10000, 26 } },
     .inputs = inputs,
     .draw = draw_reverse,
 };
@@ -83,14 +89,18 @@ static bool draw_sort(const long *size, struct oa_dice *dice, struct oa_example 
 const struct oa_synthetic_task oa_task_sort = {
     .name = "sort",
     .title = "put numbers in order",
-    .rule = "Each number is uniform from 0 to alphabet - 1; the target has those of the source in ascending order, as "
+    .rule = "Each number is uniform from 0 to alphabet - 1; the target has those of the source in "
+            "ascending order, as "
             "often as they are there.",
     .length = "numbers",
-    .source = "Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016, arXiv:1511.06391",
+    .source = "Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016, "
+              "arXiv:1511.06391",
     .input = "12 3 7 3",
     .output = "3 3 7 12",
     .form = OA_PAIRED,
-    .size = { [OA_LEAST] = { 1, 16384, 10 }, [OA_MOST] = { 1, 16384, 40 }, [OA_ALPHABET] = { 1, 10000, 100 } },
+    .size = { [OA_LEAST] = { 1, 16384, 10 },
+              [OA_MOST] = { 1, 16384, 40 },
+              [OA_ALPHABET] = { 1, 10000, 100 } },
     .inputs = inputs,
     .draw = draw_sort,
 };

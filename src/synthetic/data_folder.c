@@ -13,7 +13,8 @@ static bool is_ours(const char *name, const json_t *names)
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (strcmp(name, always[i]) == 0)
             return true;
-    return json_object_get(names, name) || (json_object_size(names) && strcmp(name, OA_DATA_RECORD) == 0);
+    return json_object_get(names, name) ||
+           (json_object_size(names) && strcmp(name, OA_DATA_RECORD) == 0);
 }
 
 static enum oa_error check_names(oa_context *c, const char *folder, const json_t *names)
@@ -25,7 +26,8 @@ static enum oa_error check_names(oa_context *c, const char *folder, const json_t
     for (struct dirent *entry; e == OA_OK && (errno = 0, entry = readdir(d));)
         if (!is_ours(entry->d_name, names))
             e = oa_fail(c, OA_ARGUMENT,
-                        "%s holds \"%s\", which is of no data set that this program made there; choose another folder",
+                        "%s holds \"%s\", which is of no data set that this program made there; "
+                        "choose another folder",
                         folder, entry->d_name);
     if (e == OA_OK && errno)
         e = oa_fail_folder(c, folder);
@@ -39,7 +41,8 @@ static enum oa_error files_of(oa_context *c, const char *path, const json_t *rec
     const char *name;
     json_t *value, *files = json_object_get(record, "files");
     if (!json_is_object(files))
-        return oa_fail(c, OA_FORMAT, "%s lists no files of a data set; choose another folder", path);
+        return oa_fail(c, OA_FORMAT, "%s lists no files of a data set; choose another folder",
+                       path);
     json_object_foreach(files, name, value) if (!oa_data_name_known(name)) return oa_fail(
         c, OA_FORMAT, "%s lists \"%s\", which no data set has; choose another folder", path, name);
     *names = json_incref(files);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A data set: its parts are drawn into files that lie beside their final names; when all are there, data.json says that
- * the folder is being filled, the files take their places, those of an older data set go, and data.json says what it is
- * now. A program that is killed in between leaves a folder that is known as one of a data set, and not as a whole one.
+ * A data set: its parts are drawn into files that lie beside their final names; when all are there,
+ * data.json says that the folder is being filled, the files take their places, those of an older
+ * data set go, and data.json says what it is now. A program that is killed in between leaves a
+ * folder that is known as one of a data set, and not as a whole one.
  */
 #include "base/seal.h"
 #include "synthetic/data_files.h"
@@ -46,7 +47,8 @@ static enum oa_error draw_part(struct making *m)
 {
     if (m->plan->examples[m->part] == 0)
         return OA_OK;
-    OA_TRY(oa_data_files_begin(m->context, m->folder, m->plan->task->form, m->part, &m->files[m->part]));
+    OA_TRY(oa_data_files_begin(m->context, m->folder, m->plan->task->form, m->part,
+                               &m->files[m->part]));
     OA_TRY(oa_drawing_part(m->drawing, m->part, take, m));
     return oa_data_files_flush(&m->files[m->part]);
 }
@@ -67,10 +69,12 @@ static enum oa_error draw_all(struct making *m)
 
 /* ---- what the data set is ---- */
 
-/* The share of the test examples that have the most frequent label of training; null when that says nothing. */
+/* The share of the test examples that have the most frequent label of training; null when that says
+ * nothing. */
 static json_t *guessing(const struct making *m)
 {
-    const long *train = m->count[OA_TRAIN_SET], *test = m->count[OA_TEST_SET], *examples = m->plan->examples;
+    const long *train = m->count[OA_TRAIN_SET], *test = m->count[OA_TEST_SET],
+               *examples = m->plan->examples;
     long best = 0;
     for (long i = 1; i < m->labels; i++)
         best = train[i] > train[best] ? i : best;
@@ -96,15 +100,18 @@ static json_t *describe(const struct making *m)
     oa_drawing_thrown(m->drawing, &not_taken, &repeated);
     for (int i = 0; i < OA_DATA_SETS; i++)
         json_object_set_new(examples, oa_set_names[i], json_integer(p->examples[i]));
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o}", "task", p->task->name, "version",
-                     ORTHANT_VERSION, "seed", (json_int_t)p->seed, "options", sizes(p), "examples", examples,
-                     "thrown_away", "not_taken", (json_int_t)not_taken, "repeated", (json_int_t)repeated, "words",
-                     "shortest", (json_int_t)m->shortest, "longest", (json_int_t)m->longest, "guessing", guessing(m));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o}", "task",
+                     p->task->name, "version", ORTHANT_VERSION, "seed", (json_int_t)p->seed,
+                     "options", sizes(p), "examples", examples, "thrown_away", "not_taken",
+                     (json_int_t)not_taken, "repeated", (json_int_t)repeated, "words", "shortest",
+                     (json_int_t)m->shortest, "longest", (json_int_t)m->longest, "guessing",
+                     guessing(m));
 }
 
 /* ---- the folder ---- */
 
-static enum oa_error write_record(const struct making *m, json_t *record, bool complete, json_t *files)
+static enum oa_error write_record(const struct making *m, json_t *record, bool complete,
+                                  json_t *files)
 {
     struct oa_text path;
     json_object_set_new(record, "complete", json_boolean(complete));
@@ -173,7 +180,8 @@ static enum oa_error make(struct making *m, json_t *old, json_t **record)
 {
     OA_TRY(draw_all(m));
     *record = describe(m);
-    enum oa_error e = *record ? put_in_place(m, old, *record) : oa_fail(m->context, OA_NO_MEMORY, "out of memory");
+    enum oa_error e = *record ? put_in_place(m, old, *record)
+                              : oa_fail(m->context, OA_NO_MEMORY, "out of memory");
     if (e == OA_OK)
         return OA_OK;
     json_decref(*record);
@@ -189,10 +197,13 @@ static void free_making(struct making *m)
         oa_free(m->count[i]);
 }
 
-enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *plan, const char *folder,
-                                 oa_synthetic_progress *progress, void *argument, json_t **record)
+enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *plan,
+                                 const char *folder, oa_synthetic_progress *progress,
+                                 void *argument, json_t **record)
 {
-    struct making m = { .context = c, .plan = plan, .folder = folder, .progress = progress, .argument = argument };
+    struct making m = {
+        .context = c, .plan = plan, .folder = folder, .progress = progress, .argument = argument
+    };
     struct oa_lock *lock;
     json_t *old;
     *record = NULL;

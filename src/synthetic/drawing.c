@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drawing. A block of examples is drawn on all threads, each until the rule takes a draw; then, one after another, an
- * input that was there before is drawn again. Attempt a of example i has the stream (seed, "data/TASK/PART") → i → a,
- * so that threads and blocks have no part in what comes out.
+ * Drawing. A block of examples is drawn on all threads, each until the rule takes a draw; then, one
+ * after another, an input that was there before is drawn again. Attempt a of example i has the
+ * stream (seed, "data/TASK/PART") → i → a, so that threads and blocks have no part in what comes
+ * out.
  */
 #include "synthetic/seen_inputs.h"
 #include "synthetic/synthetic.h"
@@ -33,7 +34,8 @@ static long all_examples(const struct oa_synthetic_plan *p)
     return p->examples[0] + p->examples[1] + p->examples[2];
 }
 
-enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *plan, struct oa_drawing **out)
+enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *plan,
+                              struct oa_drawing **out)
 {
     size_t room = (size_t)(plan->size[OA_MOST] + plan->size[OA_ALPHABET]);
     struct oa_drawing *d = *out = oa_alloc(c, sizeof *d);
@@ -77,27 +79,32 @@ static bool try_once(const struct oa_drawing *d, struct slot *s)
     return d->plan->task->draw(d->plan->size, &dice, &s->example);
 }
 
-/* Until the rule takes a draw, a stop is asked for, memory is gone or it makes no sense any more. */
+/* Until the rule takes a draw, a stop is asked for, memory is gone or it makes no sense any more.
+ */
 static void search(void *argument, long item, const struct oa_worker *worker)
 {
     struct oa_drawing *d = argument;
     struct slot *s = &d->slot[item];
     (void)worker;
     s->found = false;
-    while (!s->found && s->attempt < MOST_ATTEMPTS && oa_status(d->context) == OA_OK && !oa_stop_requested(d->context))
+    while (!s->found && s->attempt < MOST_ATTEMPTS && oa_status(d->context) == OA_OK &&
+           !oa_stop_requested(d->context))
         s->found = try_once(d, s);
 }
 
-static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthetic_part part, const struct slot *s)
+static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthetic_part part,
+                                     const struct slot *s)
 {
     int signal = oa_stop_requested(d->context);
     OA_TRY(oa_status(d->context));
     if (signal)
         return oa_fail(d->context, OA_INTERRUPTED, "stopped by signal %d", signal);
     return oa_fail(d->context, OA_ARGUMENT,
-                   "%s: %ld draws gave no example %ld of the part \"%s\" that is not there already; ask for fewer, or "
+                   "%s: %ld draws gave no example %ld of the part \"%s\" that is not there "
+                   "already; ask for fewer, or "
                    "give other lengths",
-                   d->plan->task->name, (long)MOST_ATTEMPTS, (long)s->number + 1, oa_set_names[part]);
+                   d->plan->task->name, (long)MOST_ATTEMPTS, (long)s->number + 1,
+                   oa_set_names[part]);
 }
 
 /* Draws again while the input was there before. */
@@ -118,8 +125,8 @@ static enum oa_error settle(struct oa_drawing *d, enum oa_synthetic_part part, l
 
 /* ---- all of a part ---- */
 
-static enum oa_error draw_block(struct oa_drawing *d, enum oa_synthetic_part part, long first, long count,
-                                oa_synthetic_take *take, void *argument)
+static enum oa_error draw_block(struct oa_drawing *d, enum oa_synthetic_part part, long first,
+                                long count, oa_synthetic_take *take, void *argument)
 {
     for (long i = 0; i < count; i++) {
         d->slot[i].number = (uint64_t)(first + i);
@@ -133,14 +140,15 @@ static enum oa_error draw_block(struct oa_drawing *d, enum oa_synthetic_part par
     return OA_OK;
 }
 
-enum oa_error oa_drawing_part(struct oa_drawing *d, enum oa_synthetic_part part, oa_synthetic_take *take,
-                              void *argument)
+enum oa_error oa_drawing_part(struct oa_drawing *d, enum oa_synthetic_part part,
+                              oa_synthetic_take *take, void *argument)
 {
     char name[64];
     snprintf(name, sizeof name, "data/%s/%s", d->plan->task->name, oa_set_names[part]);
     d->stream = oa_stream_named(d->plan->seed, name);
     for (long first = 0, all = d->plan->examples[part]; first < all; first += BLOCK)
-        OA_TRY(draw_block(d, part, first, all - first < BLOCK ? all - first : BLOCK, take, argument));
+        OA_TRY(
+            draw_block(d, part, first, all - first < BLOCK ? all - first : BLOCK, take, argument));
     return OA_OK;
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * listops: nested operations on lists of digits, by the rule of the Long Range Arena (lra_benchmarks/data/listops.py):
+ * listops: nested operations on lists of digits, by the rule of the Long Range Arena
+ * (lra_benchmarks/data/listops.py):
  *
  *     tree(k): below the deepest level an operator with the chance 1/4, else a digit, all uniform
  *     an operator has 2 … 10 trees of level k + 1, uniformly; trees of 501 … 1999 words are kept
  *
- * MED is the median, of an even number the mean of the two in the middle, rounded down; SM the sum modulo 10. Brackets
- * are written as in "[MAX 2 [SM 3 9 ] 1 ]": one word for the operator with its bracket, as models of the arena read
- * them; the other brackets of the arena's files, which show how the list is built, are left out there too.
+ * MED is the median, of an even number the mean of the two in the middle, rounded down; SM the sum
+ * modulo 10. Brackets are written as in "[MAX 2 [SM 3 9 ] 1 ]": one word for the operator with its
+ * bracket, as models of the arena read them; the other brackets of the arena's files, which show
+ * how the list is built, are left out there too.
  */
 #include "synthetic/listops.h"
 #include "synthetic/listops_law.h"
@@ -21,7 +23,8 @@ struct tree {
     const long *size;
     struct oa_dice *dice;
     struct oa_text *text;
-    long words; /* that there will be at least, counting one for each child which is not drawn yet */
+    long
+        words; /* that there will be at least, counting one for each child which is not drawn yet */
 };
 
 /* ---- operators: of `n` values, `count` of which are each digit ---- */
@@ -82,7 +85,8 @@ static int draw_tree(struct tree *t, long level);
 static int draw_operator(struct tree *t, long level)
 {
     int count[DIGITS] = { 0 };
-    long which = oa_dice_below(t->dice, OA_LISTOPS_OPERATORS), n = oa_dice_between(t->dice, 2, t->size[OA_ARGUMENTS]);
+    long which = oa_dice_below(t->dice, OA_LISTOPS_OPERATORS),
+         n = oa_dice_between(t->dice, 2, t->size[OA_ARGUMENTS]);
     t->words += 1 + n;
     if (t->words > t->size[OA_MOST])
         return -1;
@@ -126,14 +130,16 @@ static long labels(const long *size)
 const struct oa_synthetic_task oa_task_listops = {
     .name = "listops",
     .title = "the value of nested operations on lists of digits (Long Range Arena)",
-    .rule =
-        "A tree is a digit, or with the chance 1/4 an operator over 2 to --arguments trees, down to --depth levels: "
-        "MIN, MAX, MED (median, rounded down), SM (sum modulo 10). Only trees as long as asked for are kept; the "
-        "label is the value. With the numbers that hold when none is given it is the rule of the Long Range Arena.",
+    .rule = "A tree is a digit, or with the chance 1/4 an operator over 2 to --arguments trees, "
+            "down to --depth levels: "
+            "MIN, MAX, MED (median, rounded down), SM (sum modulo 10). Only trees as long as asked "
+            "for are kept; the "
+            "label is the value. With the numbers that hold when none is given it is the rule of "
+            "the Long Range Arena.",
     .length = "words",
-    .source =
-        "Nangia, Bowman: ListOps, NAACL-HLT 2018, arXiv:1804.06028; lengths and operators: Tay et al.: Long Range "
-        "Arena, ICLR 2021, arXiv:2011.04006",
+    .source = "Nangia, Bowman: ListOps, NAACL-HLT 2018, arXiv:1804.06028; lengths and operators: "
+              "Tay et al.: Long Range "
+              "Arena, ICLR 2021, arXiv:2011.04006",
     .input = "[MAX 2 [SM 3 9 ] 1 ]",
     .output = "2",
     .form = OA_LABELLED,

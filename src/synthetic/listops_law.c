@@ -12,7 +12,8 @@ static const double enough = 1e200; /* beyond it products are no numbers any mor
 struct law {
     double leaf, node, last;
     long arguments, most;
-    double *f, *power, *next; /* [most + 1], by length; those of the depth below, its powers, a new power */
+    double *f, *power,
+        *next; /* [most + 1], by length; those of the depth below, its powers, a new power */
 };
 
 /* next = power * f. Both begin where they are not 0. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parity, majority: a property of all bits together; one changes with every bit, the other with hardly any. */
+ * parity, majority: a property of all bits together; one changes with every bit, the other with
+ * hardly any. */
 #include "synthetic/symbol_rows.h"
 
 #include <math.h>
@@ -40,7 +41,8 @@ const struct oa_synthetic_task oa_task_parity = {
     .title = "is the number of ones odd?",
     .rule = "Bits, each 0 or 1 by chance; the label is 1 when the number of ones is odd, else 0.",
     .length = "bits",
-    .source = "Hahn: Theoretical Limitations of Self-Attention in Neural Sequence Models, TACL 2020, arXiv:1906.06755",
+    .source = "Hahn: Theoretical Limitations of Self-Attention in Neural Sequence Models, TACL "
+              "2020, arXiv:1906.06755",
     .input = "0 1 1 0 1",
     .output = "1",
     .form = OA_LABELLED,
@@ -80,9 +82,11 @@ static bool draw_majority(const long *size, struct oa_dice *dice, struct oa_exam
 const struct oa_synthetic_task oa_task_majority = {
     .name = "majority",
     .title = "are there more ones than zeros?",
-    .rule = "Bits, each 0 or 1 by chance, but not as many of both; the label is 1 when there are more ones, else 0.",
+    .rule = "Bits, each 0 or 1 by chance, but not as many of both; the label is 1 when there are "
+            "more ones, else 0.",
     .length = "bits",
-    .source = "Merrill, Sabharwal, Smith: Saturated Transformers are Constant-Depth Threshold Circuits, TACL 2022, "
+    .source = "Merrill, Sabharwal, Smith: Saturated Transformers are Constant-Depth Threshold "
+              "Circuits, TACL 2022, "
               "arXiv:2106.16213",
     .input = "0 1 1 0 1",
     .output = "1",

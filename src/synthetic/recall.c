@@ -8,9 +8,10 @@
 
 static const char *refuse_recall(const long *size)
 {
-    return size[OA_MOST] > size[OA_ALPHABET] ? "the keys of an example are different, so --max-length, its pairs, "
-                                               "cannot be above --alphabet, the keys that there are"
-                                             : NULL;
+    return size[OA_MOST] > size[OA_ALPHABET]
+               ? "the keys of an example are different, so --max-length, its pairs, "
+                 "cannot be above --alphabet, the keys that there are"
+               : NULL;
 }
 
 static long recall_labels(const long *size)
@@ -45,7 +46,8 @@ static void draw_keys(int32_t *key, long n, long all, struct oa_dice *dice)
 
 static bool draw_recall(const long *size, struct oa_dice *dice, struct oa_example *e)
 {
-    long pairs = oa_dice_between(dice, size[OA_LEAST], size[OA_MOST]), asked = oa_dice_below(dice, pairs);
+    long pairs = oa_dice_between(dice, size[OA_LEAST], size[OA_MOST]),
+         asked = oa_dice_below(dice, pairs);
     draw_keys(e->room, pairs, size[OA_ALPHABET], dice);
     for (long i = 0; i < pairs; i++) {
         long value = oa_dice_below(dice, size[OA_VALUES]);
@@ -64,11 +66,14 @@ static bool draw_recall(const long *size, struct oa_dice *dice, struct oa_exampl
 const struct oa_synthetic_task oa_task_recall = {
     .name = "recall",
     .title = "the value that belongs to a key (associative recall)",
-    .rule = "Pairs of a key (letters) and a value (a number), then a question mark and one of the keys. The keys of an "
-            "example are different, values are uniform, the key is one of them by chance; the answer is its value.",
+    .rule = "Pairs of a key (letters) and a value (a number), then a question mark and one of the "
+            "keys. The keys of an "
+            "example are different, values are uniform, the key is one of them by chance; the "
+            "answer is its value.",
     .length = "pairs",
-    .source = "Ba, Hinton, Mnih, Leibo, Ionescu: Using Fast Weights to Attend to the Recent Past, 2016, "
-              "arXiv:1610.06258; of language models: Arora et al.: Zoology, 2023, arXiv:2312.04927",
+    .source =
+        "Ba, Hinton, Mnih, Leibo, Ionescu: Using Fast Weights to Attend to the Recent Past, 2016, "
+        "arXiv:1610.06258; of language models: Arora et al.: Zoology, 2023, arXiv:2312.04927",
     .input = "c 9 k 8 j 3 f 1 ? c",
     .output = "9",
     .form = OA_ANSWERED,
@@ -89,8 +94,8 @@ static long induction_labels(const long *size)
     return size[OA_ALPHABET];
 }
 
-/* Of n symbols, with the last occurrence d before the end: A for the symbol, A-1 for each of the d-1 between, A for
- * each of the n-1-d before it. */
+/* Of n symbols, with the last occurrence d before the end: A for the symbol, A-1 for each of the
+ * d-1 between, A for each of the n-1-d before it. */
 static double induction_inputs(const long *size)
 {
     double count = 0, a = (double)size[OA_ALPHABET];
@@ -109,7 +114,8 @@ static int32_t draw_another(struct oa_dice *dice, long alphabet, int32_t other)
 
 static bool draw_induction(const long *size, struct oa_dice *dice, struct oa_example *e)
 {
-    long n = oa_dice_between(dice, size[OA_LEAST], size[OA_MOST]), before = n - 1 - oa_dice_between(dice, 2, n - 1);
+    long n = oa_dice_between(dice, size[OA_LEAST], size[OA_MOST]),
+         before = n - 1 - oa_dice_between(dice, 2, n - 1);
     int32_t asked = (int32_t)oa_dice_below(dice, size[OA_ALPHABET]);
     for (long i = 0; i < n; i++) {
         bool free = i < before, same = i == before || i == n - 1;
@@ -127,16 +133,20 @@ static bool draw_induction(const long *size, struct oa_dice *dice, struct oa_exa
 const struct oa_synthetic_task oa_task_induction = {
     .name = "induction",
     .title = "what followed the last symbol when it was there before (induction heads)",
-    .rule =
-        "The last symbol was there before; the answer is what followed its last occurrence. How far back that is is "
-        "uniform from 2 to length - 1; the symbols between are others, and all the rest is uniform.",
+    .rule = "The last symbol was there before; the answer is what followed its last occurrence. "
+            "How far back that is is "
+            "uniform from 2 to length - 1; the symbols between are others, and all the rest is "
+            "uniform.",
     .length = "symbols",
-    .source = "Olsson et al.: In-context Learning and Induction Heads, 2022, arXiv:2209.11895; as a task: Fu et al.: "
+    .source = "Olsson et al.: In-context Learning and Induction Heads, 2022, arXiv:2209.11895; as "
+              "a task: Fu et al.: "
               "Hungry Hungry Hippos, ICLR 2023, arXiv:2212.14052",
     .input = "d a c b a e a f a",
     .output = "f",
     .form = OA_ANSWERED,
-    .size = { [OA_LEAST] = { 3, 16384, 10 }, [OA_MOST] = { 3, 16384, 40 }, [OA_ALPHABET] = { 2, 10000, 26 } },
+    .size = { [OA_LEAST] = { 3, 16384, 10 },
+              [OA_MOST] = { 3, 16384, 40 },
+              [OA_ALPHABET] = { 2, 10000, 26 } },
     .labels = induction_labels,
     .inputs = induction_inputs,
     .draw = draw_induction,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to synthetic: rows of symbols, each uniform over the alphabet and free of the others, which several tasks
- * begin with.
+ * Private to synthetic: rows of symbols, each uniform over the alphabet and free of the others,
+ * which several tasks begin with.
  */
 #ifndef ORTHANT_SYMBOL_ROWS_H
 #define ORTHANT_SYMBOL_ROWS_H

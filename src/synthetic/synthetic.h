@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * synthetic: data sets made by a rule, which attentions are diagnosed with. What must be learned is known exactly, and
- * how well it can be learned is too.
+ * synthetic: data sets made by a rule, which attentions are diagnosed with. What must be learned is
+ * known exactly, and how well it can be learned is too.
  *
  *     synthetic_tasks.def ── one file for each task: listops.c, copy.c, recall.c …
- *           │                     dice.c: random words; symbol_rows.c: symbols as text; listops_law.c: how long trees
- * get drawing.c: examples, all different, on all threads ── data_set.c: files, and data.json that says what they are
+ *           │                     dice.c: random words; symbol_rows.c: symbols as text;
+ * listops_law.c: how long trees get drawing.c: examples, all different, on all threads ──
+ * data_set.c: files, and data.json that says what they are
  *
- * Example i of a part is a function of (seed, part, i) and of how many of its draws were thrown away: those the rule
- * does not take, and those whose input is there already. The parts are drawn in the order test, validation, training,
- * so that more training examples leave the others as they are.
+ * Example i of a part is a function of (seed, part, i) and of how many of its draws were thrown
+ * away: those the rule does not take, and those whose input is there already. The parts are drawn
+ * in the order test, validation, training, so that more training examples leave the others as they
+ * are.
  */
 #ifndef ORTHANT_SYNTHETIC_H
 #define ORTHANT_SYNTHETIC_H
@@ -27,13 +29,22 @@ extern const char *const oa_set_names[OA_DATA_SETS]; /* "train", "valid", "test"
 /* The files of a part. */
 enum oa_synthetic_form {
     OA_LABELLED, /* PART.tsv: label, tab, text */
-    OA_ANSWERED, /* the same, and PART.txt: the text with its answer, which goes on from it, on one line */
+    OA_ANSWERED, /* the same, and PART.txt: the text with its answer, which goes on from it, on one
+                    line */
     OA_PAIRED,   /* PART.source and PART.target, line by line */
     OA_FORMS
 };
 
 /* The numbers that an example depends on. */
-enum oa_synthetic_size { OA_LEAST, OA_MOST, OA_ALPHABET, OA_VALUES, OA_DEPTH, OA_ARGUMENTS, OA_SIZES };
+enum oa_synthetic_size {
+    OA_LEAST,
+    OA_MOST,
+    OA_ALPHABET,
+    OA_VALUES,
+    OA_DEPTH,
+    OA_ARGUMENTS,
+    OA_SIZES
+};
 extern const char *const oa_size_names[OA_SIZES]; /* "min-length" … */
 
 struct oa_size_range {
@@ -55,7 +66,8 @@ struct oa_synthetic_task {
     const char *input, *output; /* an example */
     enum oa_synthetic_form form;
     struct oa_size_range size[OA_SIZES];
-    /* A sentence's end that says why these numbers do not go together; NULL: they do. The pointer may be NULL. */
+    /* A sentence's end that says why these numbers do not go together; NULL: they do. The pointer
+     * may be NULL. */
     const char *(*refuse)(const long *size);
     long (*labels)(const long *size);   /* how many there are; NULL of OA_PAIRED */
     double (*inputs)(const long *size); /* how many different inputs there are; may be infinite */
@@ -76,17 +88,21 @@ struct oa_synthetic_plan {
 };
 enum { OA_MOST_EXAMPLES = 100000000 }; /* of a part */
 
-/* Finds the task and sets its defaults where a size is 0. Refuses what the task does not have, what is out of range,
- * and what cannot be: more examples than there are inputs, or lengths that are next to never drawn. */
+/* Finds the task and sets its defaults where a size is 0. Refuses what the task does not have, what
+ * is out of range, and what cannot be: more examples than there are inputs, or lengths that are
+ * next to never drawn. */
 enum oa_error oa_synthetic_plan(oa_context *c, const char *task, const long size[OA_SIZES],
-                                const long examples[OA_DATA_SETS], uint64_t seed, struct oa_synthetic_plan *out);
+                                const long examples[OA_DATA_SETS], uint64_t seed,
+                                struct oa_synthetic_plan *out);
 
 typedef void oa_synthetic_progress(void *argument, long done, long all);
 
-/* Draws the examples and writes the files; *record is what data.json says (the caller's). The folder is made; one that
- * holds anything but a data set of this program is refused. Until all is drawn nothing in it changes. */
-enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *plan, const char *folder,
-                                 oa_synthetic_progress *progress, void *argument, json_t **record);
+/* Draws the examples and writes the files; *record is what data.json says (the caller's). The
+ * folder is made; one that holds anything but a data set of this program is refused. Until all is
+ * drawn nothing in it changes. */
+enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *plan,
+                                 const char *folder, oa_synthetic_progress *progress,
+                                 void *argument, json_t **record);
 
 /* ---- drawing.c: examples one after another ---- */
 
@@ -94,11 +110,12 @@ enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *
 typedef enum oa_error oa_synthetic_take(void *argument, const struct oa_example *e);
 struct oa_drawing;
 /* The plan is borrowed. *out is to be closed after a failure as well. */
-enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *plan, struct oa_drawing **out);
+enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *plan,
+                              struct oa_drawing **out);
 void oa_drawing_close(struct oa_drawing *d);
 /* All of a part, in order. A part that comes later has no input of one before it. */
-enum oa_error oa_drawing_part(struct oa_drawing *d, enum oa_synthetic_part part, oa_synthetic_take *take,
-                              void *argument);
+enum oa_error oa_drawing_part(struct oa_drawing *d, enum oa_synthetic_part part,
+                              oa_synthetic_take *take, void *argument);
 /* Draws that were thrown away until now: not taken by the rule, and drawn before. */
 void oa_drawing_thrown(const struct oa_drawing *d, long *not_taken, long *repeated);
 

@@ -22,7 +22,8 @@ const char *const oa_size_names[OA_SIZES] = {
     [OA_VALUES] = "values",    [OA_DEPTH] = "depth",     [OA_ARGUMENTS] = "arguments",
 };
 
-static const double rarest = 1e-6; /* share of draws that a rule may take: a second for each example, about */
+static const double rarest =
+    1e-6; /* share of draws that a rule may take: a second for each example, about */
 
 const struct oa_synthetic_task *oa_synthetic_task_at(int i)
 {
@@ -39,19 +40,22 @@ static enum oa_error find(oa_context *c, const char *name, const struct oa_synth
             return OA_OK;
     }
     const char *near = oa_nearest(name, names, TASKS);
-    return oa_fail(c, OA_ARGUMENT, "there is no task \"%.60s\"%s%s%s; 'orthant data list' shows those there are", name,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return oa_fail(c, OA_ARGUMENT,
+                   "there is no task \"%.60s\"%s%s%s; 'orthant data list' shows those there are",
+                   name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-static enum oa_error set_size(oa_context *c, struct oa_synthetic_plan *p, enum oa_synthetic_size i, long given)
+static enum oa_error set_size(oa_context *c, struct oa_synthetic_plan *p, enum oa_synthetic_size i,
+                              long given)
 {
     const struct oa_size_range *range = &p->task->size[i];
     if (given && !range->fallback)
-        return oa_fail(c, OA_ARGUMENT, "--%s would do nothing: %s has no such number", oa_size_names[i], p->task->name);
+        return oa_fail(c, OA_ARGUMENT, "--%s would do nothing: %s has no such number",
+                       oa_size_names[i], p->task->name);
     p->size[i] = given ? given : range->fallback;
     if (range->fallback && (p->size[i] < range->low || p->size[i] > range->high))
-        return oa_fail(c, OA_ARGUMENT, "--%s is %ld; %s takes from %ld to %ld", oa_size_names[i], given, p->task->name,
-                       range->low, range->high);
+        return oa_fail(c, OA_ARGUMENT, "--%s is %ld; %s takes from %ld to %ld", oa_size_names[i],
+                       given, p->task->name, range->low, range->high);
     return OA_OK;
 }
 
@@ -65,7 +69,8 @@ static enum oa_error set_sizes(oa_context *c, struct oa_synthetic_plan *p, const
     if (!given[OA_MOST] && p->size[OA_MOST] < p->size[OA_LEAST])
         p->size[OA_MOST] = p->size[OA_LEAST];
     if (p->size[OA_LEAST] > p->size[OA_MOST])
-        return oa_fail(c, OA_ARGUMENT, "--min-length is %ld and --max-length %ld: nothing is as long as that",
+        return oa_fail(c, OA_ARGUMENT,
+                       "--min-length is %ld and --max-length %ld: nothing is as long as that",
                        p->size[OA_LEAST], p->size[OA_MOST]);
     const char *why = p->task->refuse ? p->task->refuse(p->size) : NULL;
     return why ? oa_fail(c, OA_ARGUMENT, "%s: %s", p->task->name, why) : OA_OK;
@@ -76,15 +81,17 @@ static enum oa_error set_examples(oa_context *c, struct oa_synthetic_plan *p, co
     for (int i = 0; i < OA_DATA_SETS; i++) {
         p->examples[i] = given[i];
         if (given[i] < 0 || given[i] > OA_MOST_EXAMPLES)
-            return oa_fail(c, OA_ARGUMENT, "--%s is %ld; give a whole number from 0 to %d", oa_set_names[i], given[i],
-                           OA_MOST_EXAMPLES);
+            return oa_fail(c, OA_ARGUMENT, "--%s is %ld; give a whole number from 0 to %d",
+                           oa_set_names[i], given[i], OA_MOST_EXAMPLES);
     }
     if (p->examples[0] + p->examples[1] + p->examples[2] == 0)
-        return oa_fail(c, OA_ARGUMENT, "no example is asked for: --train, --valid and --test are 0");
+        return oa_fail(c, OA_ARGUMENT,
+                       "no example is asked for: --train, --valid and --test are 0");
     return OA_OK;
 }
 
-/* Examples are all different, so there must be as many inputs; and to find them must not take for ever. */
+/* Examples are all different, so there must be as many inputs; and to find them must not take for
+ * ever. */
 static enum oa_error check_possible(oa_context *c, const struct oa_synthetic_plan *p)
 {
     const struct oa_synthetic_task *t = p->task;
@@ -93,21 +100,23 @@ static enum oa_error check_possible(oa_context *c, const struct oa_synthetic_pla
     if (isnan(inputs) || isnan(share))
         return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", t->name);
     if (inputs < (double)all)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "%s: %ld examples are asked for, all different, but there are only %.0f inputs of %ld to %ld %s; "
-            "ask for fewer, or for longer ones%s",
-            t->name, all, inputs, p->size[OA_LEAST], p->size[OA_MOST], t->length,
-            t->size[OA_ALPHABET].fallback ? ", or a larger alphabet" : "");
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s: %ld examples are asked for, all different, but there are only %.0f "
+                       "inputs of %ld to %ld %s; "
+                       "ask for fewer, or for longer ones%s",
+                       t->name, all, inputs, p->size[OA_LEAST], p->size[OA_MOST], t->length,
+                       t->size[OA_ALPHABET].fallback ? ", or a larger alphabet" : "");
     if (share < rarest)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: of %.0e draws one has %ld to %ld %s, which is too rare to wait for; give other lengths",
+                       "%s: of %.0e draws one has %ld to %ld %s, which is too rare to wait for; "
+                       "give other lengths",
                        t->name, 1 / share, p->size[OA_LEAST], p->size[OA_MOST], t->length);
     return OA_OK;
 }
 
 enum oa_error oa_synthetic_plan(oa_context *c, const char *task, const long size[OA_SIZES],
-                                const long examples[OA_DATA_SETS], uint64_t seed, struct oa_synthetic_plan *out)
+                                const long examples[OA_DATA_SETS], uint64_t seed,
+                                struct oa_synthetic_plan *out)
 {
     *out = (struct oa_synthetic_plan){ .seed = seed };
     OA_TRY(find(c, task, &out->task));

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Classification of a text, of a pair of texts (Devlin et al. 2019: [CLS] a [SEP] b [SEP]), or of a picture, whose
- * pixels are tokens (Tay et al. 2021, Long Range Arena). */
+ * Classification of a text, of a pair of texts (Devlin et al. 2019: [CLS] a [SEP] b [SEP]), or of a
+ * picture, whose pixels are tokens (Tay et al. 2021, Long Range Arena). */
 #include "metrics/confusion.h"
 #include "tasks/example_task.h"
 
 #include <string.h>
 
-static const struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
+static const struct oa_example_layout layout = { .source_begin = "[CLS]",
+                                                 .source_end = "[SEP]",
+                                                 .words = true };
 
 static struct oa_line name_of(const struct oa_labels *classes, long i)
 {
@@ -51,10 +53,12 @@ static void answer(void *argument, long entry, struct oa_text *out)
     oa_text_add(out, s->found[entry].s, s->found[entry].length);
 }
 
-/* Of those that are of a class, how many are found (its recall); and how found and expected go together (its F1). */
+/* Of those that are of a class, how many are found (its recall); and how found and expected go
+ * together (its F1). */
 static double of_class(const struct oa_class *k, bool f1)
 {
-    return 100 * (f1 ? 2 * (double)k->both / (double)(k->expected + k->found) : (double)k->both / (double)k->expected);
+    return 100 * (f1 ? 2 * (double)k->both / (double)(k->expected + k->found)
+                     : (double)k->both / (double)k->expected);
 }
 
 /* In the order of the classes; those that no example is of have no part. */

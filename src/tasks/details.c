@@ -44,7 +44,8 @@ enum oa_error oa_details_reserve(oa_context *c, struct oa_details *d, int parts)
     return OA_OK;
 }
 
-void oa_details_add(struct oa_details *d, const char *by, const char *name, const char *measure, double value, long n)
+void oa_details_add(struct oa_details *d, const char *by, const char *name, const char *measure,
+                    double value, long n)
 {
     struct oa_breakdown *p = &d->parts[d->part_count++];
     *p = (struct oa_breakdown){ .value = value, .n = (double)n };
@@ -73,7 +74,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The longest of each part, rising: quartiles, without those that are alike. sorted: all lengths. */
+/* The longest of each part, rising: quartiles, without those that are alike. sorted: all lengths.
+ */
 static int choose_ends(const long *sorted, long count, long end[OA_LENGTHS])
 {
     int parts = 0;
@@ -122,10 +124,12 @@ static enum oa_error add_all_lengths(struct by_length *b)
     return OA_OK;
 }
 
-enum oa_error oa_details_by_length(oa_context *c, const struct oa_judged *j, const char *measure, oa_part_score *score,
-                                   void *argument, struct oa_details *d)
+enum oa_error oa_details_by_length(oa_context *c, const struct oa_judged *j, const char *measure,
+                                   oa_part_score *score, void *argument, struct oa_details *d)
 {
-    struct by_length b = { .j = j, .measure = measure, .score = score, .argument = argument, .d = d };
+    struct by_length b = {
+        .j = j, .measure = measure, .score = score, .argument = argument, .d = d
+    };
     if (j->count == 0)
         return OA_OK;
     OA_TRY(oa_details_reserve(c, d, OA_LENGTHS));
@@ -187,8 +191,8 @@ static char *take(oa_context *c, struct oa_text *text)
     return copy;
 }
 
-static enum oa_error add_example(oa_context *c, const struct oa_judged *j, const uint32_t *pair, oa_answer_text *answer,
-                                 void *argument, struct oa_details *d)
+static enum oa_error add_example(oa_context *c, const struct oa_judged *j, const uint32_t *pair,
+                                 oa_answer_text *answer, void *argument, struct oa_details *d)
 {
     const struct oa_rows *rows = j->examples->rows;
     struct oa_specimen *x = &d->examples[d->example_count++];
@@ -208,9 +212,10 @@ static enum oa_error add_example(oa_context *c, const struct oa_judged *j, const
     return oa_status(c);
 }
 
-/* Each row is taken with the chance that leaves every choice of so many equally likely (Knuth's algorithm S). */
-enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_answer_text *answer, void *argument,
-                                  struct oa_details *d)
+/* Each row is taken with the chance that leaves every choice of so many equally likely (Knuth's
+ * algorithm S). */
+enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_answer_text *answer,
+                                  void *argument, struct oa_details *d)
 {
     struct oa_stream stream = oa_stream_named(0, "specimens");
     long wanted = oa_min(OA_SPECIMENS, j->count);
@@ -218,7 +223,8 @@ enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_a
     d->examples = oa_alloc(c, ((size_t)wanted + 1) * sizeof *d->examples);
     enum oa_error e = pair && d->examples ? OA_OK : OA_NO_MEMORY;
     for (long i = 0; e == OA_OK && i < j->count; i++)
-        if ((long)oa_random_below(stream, (uint64_t)i, (uint64_t)(j->count - i)) < wanted - d->example_count)
+        if ((long)oa_random_below(stream, (uint64_t)i, (uint64_t)(j->count - i)) <
+            wanted - d->example_count)
             e = add_example(c, j, pair[i], answer, argument, d);
     oa_free(pair);
     return e;

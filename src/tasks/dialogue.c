@@ -2,9 +2,11 @@
  * Dialogues: the next turn from those before it. Of a source that is too long the end is read. */
 #include "tasks/example_task.h"
 
-static const struct oa_example_layout layout = {
-    .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true, .keep_end = true
-};
+static const struct oa_example_layout layout = { .source_end = "</s>",
+                                                 .target_begin = "<s>",
+                                                 .target_end = "</s>",
+                                                 .words = true,
+                                                 .keep_end = true };
 
 static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
 {
@@ -28,9 +30,11 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "rougeL", "ROUGE-L", "F x 100", 2, true },
                                               { .name = NULL } };
 
-static const struct oa_preset preset[] = { { .key = "model.source_context", .value = "256", .unless = "model.context" },
-                                           OA_WRITING_PRESET,
-                                           { .key = NULL } };
+static const struct oa_preset preset[] = {
+    { .key = "model.source_context", .value = "256", .unless = "model.context" },
+    OA_WRITING_PRESET,
+    { .key = NULL }
+};
 
 const struct oa_task oa_task_dialogue = {
     .name = "dialogue",

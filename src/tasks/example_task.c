@@ -4,16 +4,19 @@
 #include <math.h>
 #include <string.h>
 
-const struct oa_preset oa_answer_preset[] = { { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
-                                              { .key = "model.context", .value = "256" },
-                                              { .key = "model.dropout", .value = "0.1" },
-                                              { .key = "model.pool", .value = "mean" },
-                                              { .key = "train.batch", .value = "32", .unless = "train.batch_tokens" },
-                                              { .key = NULL } };
+const struct oa_preset oa_answer_preset[] = {
+    { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
+    { .key = "model.context", .value = "256" },
+    { .key = "model.dropout", .value = "0.1" },
+    { .key = "model.pool", .value = "mean" },
+    { .key = "train.batch", .value = "32", .unless = "train.batch_tokens" },
+    { .key = NULL }
+};
 
 /* ---- reading ---- */
 
-static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, struct oa_examples *out)
+static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows,
+                            struct oa_examples *out)
 {
     return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
@@ -28,8 +31,8 @@ static void add_target_spacing(const struct oa_rows *rows, struct oa_spacing *sp
         }
 }
 
-static void choose_bleu_tokens(oa_context *c, const struct oa_options *o, const struct oa_spacing *targets,
-                               struct oa_workload *w)
+static void choose_bleu_tokens(oa_context *c, const struct oa_options *o,
+                               const struct oa_spacing *targets, struct oa_workload *w)
 {
     w->bleu_tokenize = o->data_bleu_tokenize;
     if (w->bleu_tokenize != OA_BLEU_TOKENIZE_AUTO)
@@ -37,7 +40,8 @@ static void choose_bleu_tokens(oa_context *c, const struct oa_options *o, const 
     w->bleu_tokenize = oa_is_unspaced(targets) ? OA_BLEU_TOKENIZE_CHAR : OA_BLEU_TOKENIZE_13A;
     if (w->bleu_tokenize == OA_BLEU_TOKENIZE_CHAR)
         oa_log(c, 0,
-               "most of the targets have no spaces between words: BLEU is of characters (data.bleu_tokenize char)");
+               "most of the targets have no spaces between words: BLEU is of characters "
+               "(data.bleu_tokenize char)");
 }
 
 static bool has_rouge(const struct oa_task *task)
@@ -48,8 +52,8 @@ static bool has_rouge(const struct oa_task *task)
     return false;
 }
 
-/* Of training and validation rows together, so that it does not depend on how they were divided; of a run that an older
- * program made the rows that it is measured on decide. */
+/* Of training and validation rows together, so that it does not depend on how they were divided; of
+ * a run that an older program made the rows that it is measured on decide. */
 static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa_workload *w)
 {
     struct oa_spacing targets = { 0 };
@@ -62,7 +66,8 @@ static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa
     choose_bleu_tokens(c, o, &targets, w);
     if (has_rouge(w->task) && oa_is_unread_by_rouge(&targets))
         oa_log(c, 0,
-               "ROUGE reads letters from a to z and digits only, and most of the targets is others: choose by another "
+               "ROUGE reads letters from a to z and digits only, and most of the targets is "
+               "others: choose by another "
                "measure (--metric bleu)");
 }
 
@@ -77,10 +82,12 @@ static struct oa_example_request request_of(const struct oa_options *o, const st
                                         .valid_fraction = o->data_valid_fraction,
                                         .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT),
                                         .stratify = o->data_stratify,
-                                        .refuse_unknown = o->data_unknown_labels == OA_UNKNOWN_REFUSED };
+                                        .refuse_unknown =
+                                            o->data_unknown_labels == OA_UNKNOWN_REFUSED };
 }
 
-struct oa_example_layout oa_example_layout_of(const struct oa_options *o, const struct oa_task *task)
+struct oa_example_layout oa_example_layout_of(const struct oa_options *o,
+                                              const struct oa_task *task)
 {
     struct oa_example_layout layout = *task->layout;
     bool writes = task->answer == OA_ANSWER_TEXT;
@@ -90,7 +97,8 @@ struct oa_example_layout oa_example_layout_of(const struct oa_options *o, const 
     return layout;
 }
 
-enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
+                                   struct oa_workload *out)
 {
     enum oa_answer answer = out->task->answer;
     struct oa_example_request r = request_of(o, out->task);
@@ -103,38 +111,41 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, st
     OA_TRY(encode(out, &out->texts.train, &out->train));
     OA_TRY(encode(out, &out->texts.valid, &out->valid));
     OA_TRY(encode(out, &out->texts.test, &out->test));
-    out->form = (struct oa_model_form){ .encoder = true,
-                                        .decoder = writes,
-                                        .output = writes                       ? OA_OUTPUT_TOKENS
-                                                  : answer == OA_ANSWER_NUMBER ? OA_OUTPUT_NUMBER
-                                                                               : OA_OUTPUT_CLASSES,
-                                        .vocabulary = oa_tokenizer_size(out->tokenizer),
-                                        .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
-                                        .labels = out->texts.classes.name,
-                                        .segments = out->train.split != NULL,
-                                        .patch = (long)out->train.patch };
+    out->form =
+        (struct oa_model_form){ .encoder = true,
+                                .decoder = writes,
+                                .output = writes                       ? OA_OUTPUT_TOKENS
+                                          : answer == OA_ANSWER_NUMBER ? OA_OUTPUT_NUMBER
+                                                                       : OA_OUTPUT_CLASSES,
+                                .vocabulary = oa_tokenizer_size(out->tokenizer),
+                                .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
+                                .labels = out->texts.classes.name,
+                                .segments = out->train.split != NULL,
+                                .patch = (long)out->train.patch };
     return oa_status(c);
 }
 
 /* What the model reads is known from its form, and from the names of its training files. */
-static enum oa_error check_kind(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                                const struct oa_rows *rows)
+static enum oa_error check_kind(oa_context *c, const struct oa_options *o,
+                                const struct oa_workload *w, const struct oa_rows *rows)
 {
     const char *wanted = oa_holds_pictures(o->data_train) ? "pictures"
                          : w->form.segments               ? "pairs of texts"
                                                           : "single texts";
-    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT || strcmp(wanted, oa_rows_kind(rows)) == 0)
+    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
+        strcmp(wanted, oa_rows_kind(rows)) == 0)
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "%s has %s, and the model was trained on %s", rows->file[0], oa_rows_kind(rows),
-                   wanted);
+    return oa_fail(c, OA_FORMAT, "%s has %s, and the model was trained on %s", rows->file[0],
+                   oa_rows_kind(rows), wanted);
 }
 
 enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o,
-                                            const struct oa_measured_data *data, struct oa_workload *out,
-                                            enum oa_side *side)
+                                            const struct oa_measured_data *data,
+                                            struct oa_workload *out, enum oa_side *side)
 {
     struct oa_example_request r = request_of(o, out->task);
-    struct oa_labels known = { (char **)(uintptr_t)out->form.labels, out->form.labels ? out->form.classes : 0, false };
+    struct oa_labels known = { (char **)(uintptr_t)out->form.labels,
+                               out->form.labels ? out->form.classes : 0, false };
     if (data->files) {
         r.test = data->files;
         r.test_columns = data->columns;
@@ -152,7 +163,8 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
 }
 
 /* By one seed, so that all trials have the same. */
-enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
+enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction,
+                                       struct oa_workload *out)
 {
     enum { SEED = 1 };
     *out = (struct oa_workload){ .task = w->task,
@@ -173,11 +185,14 @@ enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fract
 
 static struct oa_example_batching batching(const struct oa_options *o, uint64_t seed)
 {
-    return (struct oa_example_batching){ .rows = o->train_batch, .tokens = o->train_batch_tokens, .seed = seed };
+    return (struct oa_example_batching){ .rows = o->train_batch,
+                                         .tokens = o->train_batch_tokens,
+                                         .seed = seed };
 }
 
-enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                                      enum oa_side side, uint64_t seed, struct oa_batches **out)
+enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o,
+                                      const struct oa_workload *w, enum oa_side side, uint64_t seed,
+                                      struct oa_batches **out)
 {
     struct oa_example_batching how = batching(o, seed);
     struct oa_example_batches *b;
@@ -201,19 +216,23 @@ static struct oa_batch batch_of(bool writes, double rows, double source, double 
 /* Rows of the batch that takes the most memory. */
 static double most_rows(const struct oa_options *o, double source, double target)
 {
-    return o->train_batch_tokens ? floor((double)o->train_batch_tokens / fmax(source, target)) : (double)o->train_batch;
+    return o->train_batch_tokens ? floor((double)o->train_batch_tokens / fmax(source, target))
+                                 : (double)o->train_batch;
 }
 
-/* By the batches of an epoch, which are as those of the others but for rows whose lengths are nearly the same. */
-enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                                    struct oa_step_shape *out)
+/* By the batches of an epoch, which are as those of the others but for rows whose lengths are
+ * nearly the same. */
+enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
+                                    const struct oa_workload *w, struct oa_step_shape *out)
 {
     const struct oa_examples *e = &w->train;
     const struct oa_example_batching how = batching(o, 0);
     struct oa_example_mean mean;
     bool writes = e->target.start != NULL;
-    double source = mean_length(&e->source, e->count), target = writes ? mean_length(&e->target, e->count) - 1 : 0;
-    double longest = (double)e->source.longest, longest_target = writes ? (double)e->target.longest - 1 : 0;
+    double source = mean_length(&e->source, e->count),
+           target = writes ? mean_length(&e->target, e->count) - 1 : 0;
+    double longest = (double)e->source.longest,
+           longest_target = writes ? (double)e->target.longest - 1 : 0;
     OA_TRY(oa_example_batches_mean(c, e, &how, &mean));
     out->typical = batch_of(writes, mean.rows, source, target);
     out->largest = batch_of(writes, most_rows(o, longest, longest_target), longest, longest_target);

@@ -19,16 +19,19 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
     return OA_OK;
 }
 
-static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
-                             uint64_t seed, struct oa_batches **out)
+static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                             enum oa_side side, uint64_t seed, struct oa_batches **out)
 {
-    return oa_batches_open(c, oa_text_task_side(w, side), (int)o->train_batch, (int)o->model_context, seed, out);
+    return oa_batches_open(c, oa_text_task_side(w, side), (int)o->train_batch,
+                           (int)o->model_context, seed, out);
 }
 
 struct oa_step_shape oa_language_model_shape(const struct oa_options *o)
 {
     struct oa_batch batch = { .rows = (int)o->train_batch, .length = (int)o->model_context };
-    return (struct oa_step_shape){ batch, batch, (double)(o->train_batch * o->train_accumulate * o->model_context) };
+    return (struct oa_step_shape){
+        batch, batch, (double)(o->train_batch * o->train_accumulate * o->model_context)
+    };
 }
 
 static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
@@ -39,7 +42,8 @@ static enum oa_error shape(oa_context *c, const struct oa_options *o, const stru
     return oa_status(c);
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false }, { .name = NULL } };
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
+                                              { .name = NULL } };
 
 const struct oa_task oa_task_lm = {
     .name = "lm",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What models are measured by: plain data that tasks name and fill, and contests are about.
+ * What models are measured by: plain data that tasks name and fill, and comparisons are about.
  */
 #ifndef ORTHANT_TASKS_MEASURE_H
 #define ORTHANT_TASKS_MEASURE_H
@@ -17,7 +17,8 @@ struct oa_measure {
     bool higher;       /* is more better? */
 };
 
-/* A part of what a run was validated on: a class, the sentences of some lengths. Parts of one kind follow each other.
+/* A part of what a run was validated on: a class, the sentences of some lengths. Parts of one kind
+ * follow each other.
  */
 struct oa_breakdown {
     char by[32];      /* what tells the parts apart: "class", "length" */

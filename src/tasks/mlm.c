@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masked language modelling: hidden tokens of a text from those on both sides of them. Rows are "[CLS] text [SEP]": the
- * embeddings of both are trained. There are no pairs, so no segments and no next-sentence prediction, which Liu et al.
- * 2019 (arXiv 1907.11692) found to be of no use. */
+ * Masked language modelling: hidden tokens of a text from those on both sides of them. Rows are
+ * "[CLS] text [SEP]": the embeddings of both are trained. There are no pairs, so no segments and no
+ * next-sentence prediction, which Liu et al. 2019 (arXiv 1907.11692) found to be of no use. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 
@@ -15,8 +15,8 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
     return OA_OK;
 }
 
-static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
-                             uint64_t seed, struct oa_batches **out)
+static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                             enum oa_side side, uint64_t seed, struct oa_batches **out)
 {
     struct oa_masking how = { .rows = (int)o->train_batch,
                               .length = o->model_context,
@@ -31,19 +31,24 @@ static enum oa_error shape(oa_context *c, const struct oa_options *o, const stru
 {
     (void)w;
     *out = oa_language_model_shape(o);
-    out->typical.planned_targets = o->train_batch * oa_masked_targets(o->data_mask_share, o->model_context);
+    out->typical.planned_targets =
+        o->train_batch * oa_masked_targets(o->data_mask_share, o->model_context);
     out->largest = out->typical;
     return oa_status(c);
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a masked token", 4, false },
-                                              { "accuracy", "accuracy of masked tokens", "%", 2, true },
-                                              { .name = NULL } };
+static const struct oa_measure measures[] = {
+    { "loss", "valid loss", "nats a masked token", 4, false },
+    { "accuracy", "accuracy of masked tokens", "%", 2, true },
+    { .name = NULL }
+};
 
-static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
-                                           { .key = "model.context", .value = "128" },
-                                           { .key = "train.batch", .value = "32" },
-                                           { .key = NULL } };
+static const struct oa_preset preset[] = {
+    { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
+    { .key = "model.context", .value = "128" },
+    { .key = "train.batch", .value = "32" },
+    { .key = NULL }
+};
 
 const struct oa_task oa_task_mlm = {
     .name = "mlm",

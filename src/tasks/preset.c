@@ -9,13 +9,15 @@ static bool given(const struct oa_given *g, const char *key)
     return key && g->option[oa_option_number(key)];
 }
 
-/* Those of the table that hold: NULL where the caller chose the option, or the one that stands for it. */
+/* Those of the table that hold: NULL where the caller chose the option, or the one that stands for
+ * it. */
 static const struct oa_preset *holding(const struct oa_preset *p, const struct oa_given *g)
 {
     return given(g, p->key) || given(g, p->unless) ? NULL : p;
 }
 
-static void set(oa_context *c, struct oa_options *o, const struct oa_option_row *r, const char *value)
+static void set(oa_context *c, struct oa_options *o, const struct oa_option_row *r,
+                const char *value)
 {
     char key[128];
     snprintf(key, sizeof key, "%s.%s", r->section, r->name);

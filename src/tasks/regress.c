@@ -4,9 +4,12 @@
 
 #include <math.h>
 
-static const struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
+static const struct oa_example_layout layout = { .source_begin = "[CLS]",
+                                                 .source_end = "[SEP]",
+                                                 .words = true };
 
-/* Where a side is constant, or a single example, no correlation is defined: 0, as where the model says the same of all.
+/* Where a side is constant, or a single example, no correlation is defined: 0, as where the model
+ * says the same of all.
  */
 static double percent(double r)
 {
@@ -29,7 +32,9 @@ static enum oa_error score_part(void *argument, const uint32_t *entry, long coun
         x[i] = s->o->out[entry[i]];
         x[count + i] = s->o->value[entry[i]];
     }
-    enum oa_error e = !x ? OA_NO_MEMORY : count < 2 ? OA_OK : oa_pearson(c, x, x + count, count, &r);
+    enum oa_error e = !x          ? OA_NO_MEMORY
+                      : count < 2 ? OA_OK
+                                  : oa_pearson(c, x, x + count, count, &r);
     *score = count < 2 ? r : percent(r);
     oa_free(x);
     return e;
@@ -80,7 +85,8 @@ static void tell_constant(oa_context *c, const struct oa_examples *x)
             return;
     if (x->count > 1)
         oa_log(c, 0,
-               "%s: all %zu examples have the number %s, with which no correlation is defined: it counts as 0; the "
+               "%s: all %zu examples have the number %s, with which no correlation is defined: it "
+               "counts as 0; the "
                "measure that is is the loss (compare.metric)",
                x->rows->file[0], x->count, oa_real_text(x->value[0]).s);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Span corruption: an encoder reads a text with spans left out, a decoder writes these. "<s>" and "</s>" are where
- * translation and summarizing have them. */
+ * Span corruption: an encoder reads a text with spans left out, a decoder writes these. "<s>" and
+ * "</s>" are where translation and summarizing have them. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 
 static long tokens_of(const struct oa_options *o)
 {
-    return oa_span_tokens(o->data_mask_share, o->data_span_length, oa_model_source_context(o), o->model_context);
+    return oa_span_tokens(o->data_mask_share, o->data_span_length, oa_model_source_context(o),
+                          o->model_context);
 }
 
 /* As many sentinels as the longest row has, and one for the end. */
@@ -20,14 +21,15 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
 {
     static const char *const special[] = { "<s>", "</s>", NULL };
     OA_TRY(oa_text_task_open(c, o, special, sentinels_of(o), out));
-    out->form = (struct oa_model_form){
-        .encoder = true, .decoder = true, .output = OA_OUTPUT_TOKENS, .vocabulary = oa_tokenizer_size(out->tokenizer)
-    };
+    out->form = (struct oa_model_form){ .encoder = true,
+                                        .decoder = true,
+                                        .output = OA_OUTPUT_TOKENS,
+                                        .vocabulary = oa_tokenizer_size(out->tokenizer) };
     return OA_OK;
 }
 
-static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
-                             uint64_t seed, struct oa_batches **out)
+static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                             enum oa_side side, uint64_t seed, struct oa_batches **out)
 {
     struct oa_spanning how = { .rows = (int)o->train_batch,
                                .tokens = tokens_of(o),
@@ -41,11 +43,15 @@ static enum oa_error batches(oa_context *c, const struct oa_options *o, const st
 static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                            struct oa_step_shape *out)
 {
-    struct oa_span_counts n = oa_span_count(o->data_mask_share, o->data_span_length, oa_max(2, tokens_of(o)));
-    struct oa_batch b = { .rows = (int)o->train_batch, .length = (int)n.target, .source_length = (int)n.source };
+    struct oa_span_counts n =
+        oa_span_count(o->data_mask_share, o->data_span_length, oa_max(2, tokens_of(o)));
+    struct oa_batch b = { .rows = (int)o->train_batch,
+                          .length = (int)n.target,
+                          .source_length = (int)n.source };
     (void)w;
-    *out =
-        (struct oa_step_shape){ b, b, (double)(o->train_batch * o->train_accumulate) * (double)(n.source + n.target) };
+    *out = (struct oa_step_shape){
+        b, b, (double)(o->train_batch * o->train_accumulate) * (double)(n.source + n.target)
+    };
     return oa_status(c);
 }
 
@@ -53,10 +59,12 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "accuracy", "accuracy of tokens", "%", 2, true },
                                               { .name = NULL } };
 
-static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
-                                           { .key = "model.source_context", .value = "128", .unless = "model.context" },
-                                           { .key = "train.batch", .value = "32" },
-                                           { .key = NULL } };
+static const struct oa_preset preset[] = {
+    { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
+    { .key = "model.source_context", .value = "128", .unless = "model.context" },
+    { .key = "train.batch", .value = "32" },
+    { .key = NULL }
+};
 
 const struct oa_task oa_task_span = {
     .name = "span",

@@ -8,7 +8,8 @@ static const struct oa_example_layout layout = {
 
 static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
 {
-    static const struct oa_metric *const metrics[] = { &oa_rouge1, &oa_rouge2, &oa_rouge_l, &oa_bleu };
+    static const struct oa_metric *const metrics[] = { &oa_rouge1, &oa_rouge2, &oa_rouge_l,
+                                                       &oa_bleu };
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
     for (int i = 0; e == OA_OK && i < 4; i++)
@@ -26,10 +27,12 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "bleu", "BLEU", "BLEU", 2, true },
                                               { .name = NULL } };
 
-static const struct oa_preset preset[] = { { .key = "model.source_context", .value = "512", .unless = "model.context" },
-                                           { .key = "model.context", .value = "128" },
-                                           OA_WRITING_PRESET,
-                                           { .key = NULL } };
+static const struct oa_preset preset[] = {
+    { .key = "model.source_context", .value = "512", .unless = "model.context" },
+    { .key = "model.context", .value = "128" },
+    OA_WRITING_PRESET,
+    { .key = NULL }
+};
 
 const struct oa_task oa_task_summarize = {
     .name = "summarize",

@@ -50,10 +50,11 @@ static enum oa_error check_words(const struct oa_task *task, const struct oa_mod
     struct oa_text name;
     oa_text_init(&name, m->context);
     oa_atom_print(g->atom, &name);
-    enum oa_error e = oa_fail(m->context, OA_ARGUMENT,
-                              "%s needs the word numbers of the tokens, and the task %s reads running text without "
-                              "them; use unit=token",
-                              name.s ? name.s : g->mechanism->name, task->name);
+    enum oa_error e = oa_fail(
+        m->context, OA_ARGUMENT,
+        "%s needs the word numbers of the tokens, and the task %s reads running text without "
+        "them; use unit=token",
+        name.s ? name.s : g->mechanism->name, task->name);
     oa_text_free(&name);
     return e;
 }
@@ -78,8 +79,9 @@ static enum oa_error unknown(oa_context *c, const char *name)
         oa_text_printf(&known, "%s%s", i ? ", " : "", tasks[i]->name);
     }
     const char *near = oa_nearest(name, names, TASKS);
-    enum oa_error e = oa_fail(c, OA_ARGUMENT, "data.task: there is no task \"%s\"%s%s%s; there are: %s", name,
-                              near ? "; did you mean " : "", near ? near : "", near ? "?" : "", known.s ? known.s : "");
+    enum oa_error e = oa_fail(
+        c, OA_ARGUMENT, "data.task: there is no task \"%s\"%s%s%s; there are: %s", name,
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : "", known.s ? known.s : "");
     oa_text_free(&known);
     return e;
 }
@@ -92,15 +94,18 @@ void oa_workload_settle(const struct oa_workload *w, struct oa_options *o)
 
 /* ---- a run that starts from another one ---- */
 
-/* The tokenizer is that of the run it starts from unless one is named; the default of the option names none. */
-static enum oa_error name_tokenizer(oa_context *c, const struct oa_start *start, struct oa_options *o)
+/* The tokenizer is that of the run it starts from unless one is named; the default of the option
+ * names none. */
+static enum oa_error name_tokenizer(oa_context *c, const struct oa_start *start,
+                                    struct oa_options *o)
 {
     struct oa_options plain;
     oa_options_default(&plain);
     if (strcmp(o->data_tokenizer, plain.data_tokenizer) != 0)
         return OA_OK;
     if (strlen(start->tokenizer) >= sizeof o->data_tokenizer)
-        return oa_fail(c, OA_ARGUMENT, "train.init = %.60s…: the path of its tokenizer is longer than %d bytes",
+        return oa_fail(c, OA_ARGUMENT,
+                       "train.init = %.60s…: the path of its tokenizer is longer than %d bytes",
                        o->train_init, OA_OPTION_TEXT - 1);
     memcpy(o->data_tokenizer, start->tokenizer, strlen(start->tokenizer) + 1);
     return OA_OK;
@@ -116,17 +121,20 @@ enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
     const struct oa_task *task = oa_task_find(o->data_task);
     if (names_data(o) || !task)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "data.train names no file to train on: give one, e.g. --data.train %s (task %s)",
+    return oa_fail(c, OA_ARGUMENT,
+                   "data.train names no file to train on: give one, e.g. --data.train %s (task %s)",
                    task->layout ? "examples.tsv" : "text.txt", task->name);
 }
 
 /* The options that the data are read with. */
-static enum oa_error reading_options(oa_context *c, const struct oa_options *o, struct oa_options *out)
+static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
+                                     struct oa_options *out)
 {
     struct oa_start start;
     *out = *o;
     const struct oa_task *task = oa_task_find(o->data_task);
-    if (!names_data(o) && task && !task->layout) /* of what is planned or timed, not trained: oa_check_training_data */
+    if (!names_data(o) && task &&
+        !task->layout) /* of what is planned or timed, not trained: oa_check_training_data */
         snprintf(out->data_train, sizeof out->data_train, "%s", OA_SAMPLE_TEXT);
     if (!o->train_init[0])
         return OA_OK;
@@ -146,10 +154,12 @@ enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struc
     bool agree = oa_tokenizers_agree(there, w->tokenizer);
     oa_tokenizer_close(there);
     if (!agree)
-        return oa_fail(c, OA_ARGUMENT,
-                       "train.init = %s: its tokenizer is not that of data.tokenizer = %s, so its embeddings would "
-                       "stand for other tokens here; leave data.tokenizer out to have that of the run",
-                       o->train_init, o->data_tokenizer);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "train.init = %s: its tokenizer is not that of data.tokenizer = %s, so its embeddings "
+            "would "
+            "stand for other tokens here; leave data.tokenizer out to have that of the run",
+            o->train_init, o->data_tokenizer);
     return oa_digest_of_file(c, start.model, &w->start);
 }
 
@@ -185,12 +195,15 @@ void oa_workload_close(struct oa_workload *w)
     *w = (struct oa_workload){ 0 };
 }
 
-enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
-                                        const struct oa_model_form *form, const struct oa_measured_data *data,
+enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o,
+                                        struct oa_tokenizer *tokenizer,
+                                        const struct oa_model_form *form,
+                                        const struct oa_measured_data *data,
                                         struct oa_workload *out, enum oa_side *side)
 {
-    *out =
-        (struct oa_workload){ .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true, .form = *form };
+    *out = (struct oa_workload){
+        .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true, .form = *form
+    };
     if (!out->task)
         return unknown(c, o->data_task);
     enum oa_error e = out->task->open_measured(c, o, data, out, side);
@@ -221,10 +234,12 @@ enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct o
 
 static struct oa_extent of_text(const struct oa_tokens *t)
 {
-    return (struct oa_extent){ (double)t->count, (double)t->characters, (double)t->bytes, t->digest };
+    return (struct oa_extent){ (double)t->count, (double)t->characters, (double)t->bytes,
+                               t->digest };
 }
 
-/* A decoder's targets are all tokens but the first of a target; of other examples there is one each. */
+/* A decoder's targets are all tokens but the first of a target; of other examples there is one
+ * each. */
 static struct oa_extent of_examples(const struct oa_examples *e)
 {
     struct oa_extent out = { .targets = (double)e->count };
@@ -250,13 +265,15 @@ struct oa_extent oa_workload_side(const struct oa_workload *w, enum oa_side side
 {
     if (w->train.rows)
         return of_examples(oa_workload_examples(w, side));
-    return of_text(side == OA_TRAINING ? &w->corpus.train : side == OA_VALIDATION ? &w->corpus.valid : &w->corpus.test);
+    return of_text(side == OA_TRAINING     ? &w->corpus.train
+                   : side == OA_VALIDATION ? &w->corpus.valid
+                                           : &w->corpus.test);
 }
 
 /* ---- special tokens ---- */
 
-static enum oa_error name_specials(oa_context *c, const struct oa_tokenizer *tok, const uint8_t *had,
-                                   struct oa_labels *out)
+static enum oa_error name_specials(oa_context *c, const struct oa_tokenizer *tok,
+                                   const uint8_t *had, struct oa_labels *out)
 {
     int32_t size = oa_tokenizer_size(tok);
     const char **name = oa_alloc(c, ((size_t)size + 1) * sizeof *name);
@@ -264,12 +281,14 @@ static enum oa_error name_specials(oa_context *c, const struct oa_tokenizer *tok
     for (int32_t id = 0; name && id < size; id++)
         if (had[id])
             name[count++] = oa_tokenizer_piece(tok, id);
-    enum oa_error e = name ? oa_labels_copy(c, (char *const *)(uintptr_t)name, count, out) : OA_NO_MEMORY;
+    enum oa_error e =
+        name ? oa_labels_copy(c, (char *const *)(uintptr_t)name, count, out) : OA_NO_MEMORY;
     oa_free(name);
     return e;
 }
 
-enum oa_error oa_workload_specials(oa_context *c, const struct oa_workload *w, struct oa_labels *out)
+enum oa_error oa_workload_specials(oa_context *c, const struct oa_workload *w,
+                                   struct oa_labels *out)
 {
     enum { SPECIAL = 1, HAD = 2 };
     int32_t size = oa_tokenizer_size(w->tokenizer);

@@ -7,28 +7,31 @@
 static const double usual_overlap = 0.01;
 
 /* measured: the validation or the test side. */
-static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train, const struct oa_tokens *measured)
+static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
+                                   const struct oa_tokens *measured)
 {
     struct oa_text_overlap o;
     OA_TRY(oa_corpus_overlap(c, &(struct oa_corpus){ .train = *train, .valid = *measured }, &o));
     if ((double)o.found > usual_overlap * (double)o.pieces)
         oa_log(c, 0,
-               "warning: of the %llu pieces of %d tokens of the %s %llu stand in the %s word for word: what is "
+               "warning: of the %llu pieces of %d tokens of the %s %llu stand in the %s word for "
+               "word: what is "
                "measured on "
                "them is memory as well",
-               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name, (unsigned long long)o.found,
-               train->name);
+               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
+               (unsigned long long)o.found, train->name);
     return OA_OK;
 }
 
 static enum oa_error open_corpus(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
-    return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
-                                oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
+    return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid,
+                                o->data_valid_fraction, oa_chance_seed(o, OA_CHANCE_SPLIT),
+                                &out->corpus);
 }
 
-enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const char *const *special, long sentinels,
-                                struct oa_workload *out)
+enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o,
+                                const char *const *special, long sentinels, struct oa_workload *out)
 {
     int32_t id;
     OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
@@ -47,16 +50,19 @@ enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const
     return compare_sides(c, &out->corpus.train, &out->corpus.test);
 }
 
-enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const struct oa_measured_data *data,
+enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o,
+                                         const struct oa_measured_data *data,
                                          struct oa_workload *out, enum oa_side *side)
 {
     *side = data->files ? OA_TRAINING : o->data_test[0] ? OA_TEST : OA_VALIDATION;
     if (data->files)
         return oa_corpus_open(c, out->tokenizer, data->files, NULL, 0, &out->corpus);
-    return *side == OA_TEST ? oa_corpus_open_test(out->tokenizer, o->data_test, &out->corpus) : open_corpus(c, o, out);
+    return *side == OA_TEST ? oa_corpus_open_test(out->tokenizer, o->data_test, &out->corpus)
+                            : open_corpus(c, o, out);
 }
 
-enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
+enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction,
+                                    struct oa_workload *out)
 {
     *out = *w;
     out->lent = out->lent_ids = true;
@@ -67,7 +73,9 @@ enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction
 
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side)
 {
-    return side == OA_TRAINING ? &w->corpus.train : side == OA_VALIDATION ? &w->corpus.valid : &w->corpus.test;
+    return side == OA_TRAINING     ? &w->corpus.train
+           : side == OA_VALIDATION ? &w->corpus.valid
+                                   : &w->corpus.test;
 }
 
 enum oa_error oa_text_task_accuracy(const struct oa_judging *j, double scores[OA_MEASURES])

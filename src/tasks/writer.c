@@ -6,15 +6,17 @@
 
 #include <string.h>
 
-static enum oa_error special(struct oa_model *m, const struct oa_tokenizer *tokenizer, const char *name, int32_t *id)
+static enum oa_error special(struct oa_model *m, const struct oa_tokenizer *tokenizer,
+                             const char *name, int32_t *id)
 {
     *id = oa_tokenizer_find(tokenizer, name);
     return *id >= 0 ? OA_OK
-                    : oa_fail(m->context, OA_FORMAT, "the tokenizer has no token \"%s\": it is not this model's", name);
+                    : oa_fail(m->context, OA_FORMAT,
+                              "the tokenizer has no token \"%s\": it is not this model's", name);
 }
 
-enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer, const struct oa_options *decode,
-                             int best, struct oa_writer *out)
+enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
+                             const struct oa_options *decode, int best, struct oa_writer *out)
 {
     size_t places = OA_SIDE_BY_SIDE * (size_t)oa_model_source_context(&m->options);
     size_t rows = OA_SIDE_BY_SIDE * (size_t)decode->decode_beam;
@@ -57,12 +59,14 @@ static void follow_states(struct oa_writer *w, int rows, const int *parent, cons
     w->state = w->before;
     w->before = before;
     for (int r = 0; r < rows; r++)
-        w->state[r] = parent[r] < 0 ? OA_CHARACTER_WHOLE : oa_writable_after(w->writable, before[parent[r]], ids[r]);
+        w->state[r] = parent[r] < 0 ? OA_CHARACTER_WHOLE
+                                    : oa_writable_after(w->writable, before[parent[r]], ids[r]);
 }
 
-/* What a model may not write has no log-odds; sums are of all tokens, so that log p is the model's own. */
-static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                          float *logits, double *sums)
+/* What a model may not write has no log-odds; sums are of all tokens, so that log p is the model's
+ * own. */
+static enum oa_error next(void *argument, int rows, const int *source, const int *parent,
+                          const int32_t *ids, float *logits, double *sums)
 {
     struct oa_writer *w = argument;
     oa_context *c = w->model->context;
@@ -76,7 +80,8 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
     OA_TRY(oa_decodings_read(&w->rows, ids, logits, sums));
     follow_states(w, rows, parent, ids);
     for (int r = 0; r < rows; r++)
-        oa_writable_mask(w->writable, w->state[r], logits + (size_t)r * (size_t)w->model->vocabulary);
+        oa_writable_mask(w->writable, w->state[r],
+                         logits + (size_t)r * (size_t)w->model->vocabulary);
     return OA_OK;
 }
 
@@ -96,9 +101,11 @@ static void fill(struct oa_writer *w, const struct oa_source_ids *source, int co
         fill_row(w->words + (size_t)r * length, source[r].words, source[r].count, length);
         w->lengths[r] = (int32_t)source[r].count;
     }
-    w->sources = (struct oa_sequences){
-        .rows = count, .length = (long)length, .ids = w->ids, .words = w->words, .lengths = w->lengths
-    };
+    w->sources = (struct oa_sequences){ .rows = count,
+                                        .length = (long)length,
+                                        .ids = w->ids,
+                                        .words = w->words,
+                                        .lengths = w->lengths };
 }
 
 enum oa_error oa_writer_write(struct oa_writer *w, const struct oa_source_ids *source, int count,
@@ -114,7 +121,8 @@ enum oa_error oa_writer_write(struct oa_writer *w, const struct oa_source_ids *s
 
 /* ---- texts ---- */
 
-enum oa_error oa_writer_text(const struct oa_writer *w, const struct oa_hypothesis *h, struct oa_text *out)
+enum oa_error oa_writer_text(const struct oa_writer *w, const struct oa_hypothesis *h,
+                             struct oa_text *out)
 {
     struct oa_text bytes;
     size_t from = out->length;

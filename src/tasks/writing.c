@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an encoder with a decoder writes: sources of like length side by side, each with its beam. */
+ * What an encoder with a decoder writes: sources of like length side by side, each with its beam.
+ */
 #include "tasks/example_task.h"
 #include "tasks/writer.h"
 
@@ -28,12 +29,14 @@ static bool has_blank_source(const struct oa_examples *e, size_t row)
     return oa_is_blank(source, length);
 }
 
-/* By counting: rows of one length stay in their order. A blank source has an empty answer, as in `orthant translate`.
+/* By counting: rows of one length stay in their order. A blank source has an empty answer, as in
+ * `orthant translate`.
  */
 static enum oa_error sort_by_length(struct writing *w)
 {
     const struct oa_examples *e = w->examples;
-    size_t lengths = (size_t)e->source.longest + 2, *start = oa_alloc(w->j->context, lengths * sizeof *start);
+    size_t lengths = (size_t)e->source.longest + 2,
+           *start = oa_alloc(w->j->context, lengths * sizeof *start);
     w->order = oa_alloc(w->j->context, (e->count + 1) * sizeof *w->order);
     if (!start || !w->order) {
         oa_free(start);
@@ -74,7 +77,8 @@ static enum oa_error write_some(struct writing *w, size_t first, int count)
     for (int i = 0; i < count; i++) {
         size_t row = w->order[first + (size_t)i];
         size_t start = e->source.start[row];
-        source[i] = (struct oa_source_ids){ e->source.ids + start, e->source.words + start, length_of(e, row) };
+        source[i] = (struct oa_source_ids){ e->source.ids + start, e->source.words + start,
+                                            length_of(e, row) };
     }
     enum oa_error error = oa_writer_write(&w->writer, source, count, best);
     for (int i = 0; i < count && error == OA_OK; i++)
@@ -145,8 +149,8 @@ static size_t row_at(const struct scoring *s, long i)
     return s->row ? s->row[i] : (size_t)i;
 }
 
-/* The references of a row are its cells behind the source; of a row that has fewer than others the first is repeated,
- * which changes no score. */
+/* The references of a row are its cells behind the source; of a row that has fewer than others the
+ * first is repeated, which changes no score. */
 static void references_of(const struct scoring *s, int references, struct oa_line *out)
 {
     for (int r = 0; r < references; r++)
@@ -165,16 +169,16 @@ static int most_references(const struct oa_rows *rows)
     return most;
 }
 
-static enum oa_error take(const struct scoring *s, struct oa_line *lines, const struct oa_line **reference,
-                          int references, double *score)
+static enum oa_error take(const struct scoring *s, struct oa_line *lines,
+                          const struct oa_line **reference, int references, double *score)
 {
     struct oa_statistics statistics = { 0 };
     for (int r = 0; r < references; r++)
         reference[r] = lines + (r + 1) * s->count;
     for (long i = 0; i < s->count; i++)
         lines[i] = (struct oa_line){ s->w->text[row_at(s, i)], strlen(s->w->text[row_at(s, i)]) };
-    OA_TRY(
-        oa_statistics_take(s->j->context, s->metric, &s->options, lines, reference, references, s->count, &statistics));
+    OA_TRY(oa_statistics_take(s->j->context, s->metric, &s->options, lines, reference, references,
+                              s->count, &statistics));
     *score = s->factor * oa_statistics_score(&statistics);
     oa_statistics_free(&statistics);
     return OA_OK;
@@ -183,8 +187,10 @@ static enum oa_error take(const struct scoring *s, struct oa_line *lines, const 
 static enum oa_error score_rows(const struct scoring *s, double *score)
 {
     int references = most_references(s->rows);
-    struct oa_line *lines = oa_alloc(s->j->context, (size_t)(references + 1) * (size_t)s->count * sizeof *lines);
-    const struct oa_line **reference = oa_alloc(s->j->context, (size_t)references * sizeof *reference);
+    struct oa_line *lines =
+        oa_alloc(s->j->context, (size_t)(references + 1) * (size_t)s->count * sizeof *lines);
+    const struct oa_line **reference =
+        oa_alloc(s->j->context, (size_t)references * sizeof *reference);
     enum oa_error e = OA_NO_MEMORY;
     if (lines && reference) {
         references_of(s, references, lines + s->count);
@@ -202,7 +208,8 @@ static void set_metric(const struct oa_workload *w, struct oa_metric_options *ou
         out->bleu_tokens = (enum oa_bleu_tokens)(w->bleu_tokenize - OA_BLEU_TOKENIZE_13A);
 }
 
-bool oa_measure_signature(const struct oa_workload *w, enum oa_side side, const char *measure, struct oa_text *out)
+bool oa_measure_signature(const struct oa_workload *w, enum oa_side side, const char *measure,
+                          struct oa_text *out)
 {
     struct oa_metric_options o;
     bool unigrams = strcmp(measure, "bleu1") == 0;
@@ -215,17 +222,20 @@ bool oa_measure_signature(const struct oa_workload *w, enum oa_side side, const 
     return true;
 }
 
-static struct scoring scoring_of(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                                 double factor)
+static struct scoring scoring_of(const struct oa_judging *j, const struct oa_written *w,
+                                 const struct oa_metric *metric, double factor)
 {
     const struct oa_rows *rows = oa_workload_examples(j->workload, j->side)->rows;
-    struct scoring s = { .j = j, .w = w, .metric = metric, .factor = factor, .rows = rows, .count = w->count };
+    struct scoring s = {
+        .j = j, .w = w, .metric = metric, .factor = factor, .rows = rows, .count = w->count
+    };
     set_metric(j->workload, &s.options);
     return s;
 }
 
-enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                               int bleu_order, double factor, double *score)
+enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w,
+                               const struct oa_metric *metric, int bleu_order, double factor,
+                               double *score)
 {
     struct scoring s = scoring_of(j, w, metric, factor);
     s.options.bleu_order = bleu_order;
@@ -248,8 +258,8 @@ static void answer(void *argument, long entry, struct oa_text *out)
     oa_text_printf(out, "%s", s->w->text[entry]);
 }
 
-enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                                 double factor, const char *measure)
+enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w,
+                                 const struct oa_metric *metric, double factor, const char *measure)
 {
     struct scoring s = scoring_of(j, w, metric, factor);
     struct oa_judged judged = { oa_workload_examples(j->workload, j->side), NULL, w->count };

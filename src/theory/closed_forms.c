@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The laws; derivations: moments of the Beta distribution, and E U_ia U_ja U_ka U_la over the Stiefel manifold. */
+ * The laws; derivations: moments of the Beta distribution, and E U_ia U_ja U_ka U_la over the
+ * Stiefel manifold. */
 #include "theory/closed_forms.h"
 #include "statistics/statistics.h"
 
@@ -80,6 +81,8 @@ double oa_law_jl_points(double k, double epsilon)
 
 double oa_law_distortion(double d, double k, double epsilon)
 {
-    double over = 1 - (1 + epsilon) * k / d; /* 1 − I_x(a, b) = I_{1−x}(b, a), which keeps the digits of a small tail */
+    double over =
+        1 - (1 + epsilon) * k /
+                d; /* 1 − I_x(a, b) = I_{1−x}(b, a), which keeps the digits of a small tail */
     return oa_law_norm_cdf(d, k, 1 - epsilon) + oa_beta_cdf(over, (d - k) / 2, k / 2);
 }

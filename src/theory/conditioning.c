@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Condition numbers. The proposal: orthogonal projections have condition number 1, Gaussian ones a large one. The first
- * is true of the k singular values (a tall U has no inverse, so it is the condition of the pseudo-inverse). The second
- * is true of square Gaussian matrices; a tall one has singular values within 1 ± √(k/d).
+ * Condition numbers. The proposal: orthogonal projections have condition number 1, Gaussian ones a
+ * large one. The first is true of the k singular values (a tall U has no inverse, so it is the
+ * condition of the pseudo-inverse). The second is true of square Gaussian matrices; a tall one has
+ * singular values within 1 ± √(k/d).
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -29,17 +30,25 @@ static void measure(const struct oa_draw *w, double *out)
     out[1] = sum / (double)w->k;
 }
 
-static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long d, long k, long count, double *values)
+static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long d, long k, long count,
+                         double *values)
 {
     char name[64];
     snprintf(name, sizeof name, "theory/condition/%s/%ld", oa_projection_name(kind), k);
-    struct oa_draws draws = {
-        .kind = kind, .name = name, .d = d, .k = k, .count = count, .heads = 1, .statistics = 2, .measure = measure
-    };
+    struct oa_draws draws = { .kind = kind,
+                              .name = name,
+                              .d = d,
+                              .k = k,
+                              .count = count,
+                              .heads = 1,
+                              .statistics = 2,
+                              .measure = measure };
     return oa_draws_run(t->context, &draws, values);
 }
 
-/* ---- findings -------------------------------------------------------------------------------------------------- */
+/* ---- findings
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void add_orthonormal(struct oa_theory *t)
 {
@@ -48,16 +57,19 @@ static void add_orthonormal(struct oa_theory *t)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[i] - 1);
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_CONDITION,
-                         .name = "condition",
-                         .proposition = "κ(U) = 1",
-                         .meaning = "Largest over smallest singular value, the worst of the draws. True, and what the "
-                                    "proposal builds on; U is tall, so it is the condition of the pseudo-inverse.",
-                         .claimed = "1",
-                         .claim = 1,
-                         .law = 1,
-                         .measured = 1 + worst });
+    oa_theory_add(
+        t,
+        &(struct oa_finding){
+            .part = OA_PART_CONDITION,
+            .name = "condition",
+            .proposition = "κ(U) = 1",
+            .meaning =
+                "Largest over smallest singular value, the worst of the draws. True, and what the "
+                "proposal builds on; U is tall, so it is the condition of the pseudo-inverse.",
+            .claimed = "1",
+            .claim = 1,
+            .law = 1,
+            .measured = 1 + worst });
 }
 
 static void add_gaussian(struct oa_theory *t)
@@ -66,35 +78,40 @@ static void add_gaussian(struct oa_theory *t)
     if (run(t, OA_PROJECTION_GAUSSIAN, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     struct oa_measured m = oa_measured_of(v, DRAWS), fourth = oa_measured_of(v + DRAWS, DRAWS);
-    struct oa_finding f = { .part = OA_PART_CONDITION,
-                            .name = "gaussian-condition",
-                            .proposition = "Gaussian projections are ill-conditioned",
-                            .meaning =
-                                "The condition number of a Gaussian projection to one head. \"Large\" would be tens "
-                                "or more; the law is the limit of large d.",
-                            .claimed = "large",
-                            .claim = NAN,
-                            .formula = "(1 + √(k/d))/(1 − √(k/d))",
-                            .law = oa_law_gaussian_condition(d, k),
-                            .asymptotic = true,
-                            .measured = m.mean,
-                            .error = m.error,
-                            .holds = m.mean > 10 };
+    struct oa_finding f = {
+        .part = OA_PART_CONDITION,
+        .name = "gaussian-condition",
+        .proposition = "Gaussian projections are ill-conditioned",
+        .meaning =
+            "The condition number of a Gaussian projection to one head. \"Large\" would be tens "
+            "or more; the law is the limit of large d.",
+        .claimed = "large",
+        .claim = NAN,
+        .formula = "(1 + √(k/d))/(1 − √(k/d))",
+        .law = oa_law_gaussian_condition(d, k),
+        .asymptotic = true,
+        .measured = m.mean,
+        .error = m.error,
+        .holds = m.mean > 10
+    };
     char number[OA_NUMBER];
-    snprintf(f.verdict, sizeof f.verdict, "%s: κ = %s", f.holds ? "holds" : "fails", oa_number(number, m.mean, 3));
+    snprintf(f.verdict, sizeof f.verdict, "%s: κ = %s", f.holds ? "holds" : "fails",
+             oa_number(number, m.mean, 3));
     oa_theory_add(t, &f);
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_CONDITION,
-                         .name = "gaussian-singular-values",
-                         .proposition = "Gaussian: all singular values are 1",
-                         .meaning = "The mean fourth power of the singular values of the Gaussian control: 1 for "
-                                    "orthonormal columns. This is the spread that orthonormal columns save.",
-                         .claimed = "1",
-                         .claim = 1,
-                         .formula = "1 + (k + 1)/d",
-                         .law = 1 + (k + 1) / d,
-                         .measured = fourth.mean,
-                         .error = fourth.error });
+    oa_theory_add(
+        t, &(struct oa_finding){
+               .part = OA_PART_CONDITION,
+               .name = "gaussian-singular-values",
+               .proposition = "Gaussian: all singular values are 1",
+               .meaning =
+                   "The mean fourth power of the singular values of the Gaussian control: 1 for "
+                   "orthonormal columns. This is the spread that orthonormal columns save.",
+               .claimed = "1",
+               .claim = 1,
+               .formula = "1 + (k + 1)/d",
+               .law = 1 + (k + 1) / d,
+               .measured = fourth.mean,
+               .error = fourth.error });
 }
 
 static void add_square(struct oa_theory *t)
@@ -119,11 +136,14 @@ static void add_square(struct oa_theory *t)
                             .holds = true,
                             .verdict = "holds" };
     snprintf(f.meaning, sizeof f.meaning,
-             "Geometric mean of κ at %ld × %ld. Here the claim is right, but no head is square.", d, d);
+             "Geometric mean of κ at %ld × %ld. Here the claim is right, but no head is square.", d,
+             d);
     oa_theory_add(t, &f);
 }
 
-/* ---- the plot -------------------------------------------------------------------------------------------------- */
+/* ---- the plot
+ * --------------------------------------------------------------------------------------------------
+ */
 
 enum { SHARES = 9, STEPS = 60 };
 static const double top_share = 0.8;
@@ -142,7 +162,8 @@ static void add_points(struct oa_theory *t, struct oa_plot *p, enum oa_projectio
 {
     enum { COUNT = 8 };
     struct oa_curve *c = oa_plot_curve(t, p, oa_projection_name(kind), color, SHARES);
-    long d = t->d < 256 ? t->d : 256, count = kind == OA_PROJECTION_HAAR ? 1 : COUNT; /* there is no chance in haar */
+    long d = t->d < 256 ? t->d : 256,
+         count = kind == OA_PROJECTION_HAAR ? 1 : COUNT; /* there is no chance in haar */
     if (!c)
         return;
     c->dots = c->loose = true;
@@ -157,15 +178,16 @@ static void add_points(struct oa_theory *t, struct oa_plot *p, enum oa_projectio
 static void plot(struct oa_theory *t)
 {
     struct oa_plot *p = oa_theory_plot(
-        t,
-        &(struct oa_plot){ .part = OA_PART_CONDITION,
-                           .name = "condition",
-                           .title = "Condition number of a Gaussian and of an orthonormal projection",
-                           .caption = "Largest over smallest singular value. A head takes a small share of the width, "
-                                      "where Gaussian matrices are well-conditioned too; they are not near k = d.",
-                           .x_label = "share of the width, k/d",
-                           .y_label = "condition number",
-                           .y_log = true });
+        t, &(struct oa_plot){
+               .part = OA_PART_CONDITION,
+               .name = "condition",
+               .title = "Condition number of a Gaussian and of an orthonormal projection",
+               .caption =
+                   "Largest over smallest singular value. A head takes a small share of the width, "
+                   "where Gaussian matrices are well-conditioned too; they are not near k = d.",
+               .x_label = "share of the width, k/d",
+               .y_label = "condition number",
+               .y_log = true });
     draw_law(t, p);
     add_points(t, p, OA_PROJECTION_GAUSSIAN, 1);
     add_points(t, p, OA_PROJECTION_HAAR, 0);

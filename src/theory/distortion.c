@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Johnson–Lindenstrauss at the widths of heads. The lemma: distances among n points are kept to 1 ± ε by a projection
- * to k ≥ 4 ln n/(ε²/2 − ε³/3) dimensions, with a probability of at least 1/n (Dasgupta, Gupta 2003). The proposal leans
- * on it; at the width of a head it promises next to nothing. What happens is better than the promise (the Beta law
- * knows), and not good.
+ * Johnson–Lindenstrauss at the widths of heads. The lemma: distances among n points are kept to 1 ±
+ * ε by a projection to k ≥ 4 ln n/(ε²/2 − ε³/3) dimensions, with a probability of at least 1/n
+ * (Dasgupta, Gupta 2003). The proposal leans on it; at the width of a head it promises next to
+ * nothing. What happens is better than the promise (the Beta law knows), and not good.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -29,7 +29,8 @@ static void measure_share(const struct oa_draw *w, double *out)
     out[0] = 0;
     for (int i = 0; y && i < s->pairs.count; i++) {
         oa_project_row(w, 0, s->pairs.x + i * w->d, y);
-        out[0] += (fabs(oa_dot(w->k, y, y) / (double)w->k - 1) > s->epsilon) / (double)s->pairs.count;
+        out[0] +=
+            (fabs(oa_dot(w->k, y, y) / (double)w->k - 1) > s->epsilon) / (double)s->pairs.count;
     }
 }
 
@@ -50,7 +51,8 @@ static struct oa_measured share_at(struct oa_theory *t, long k, long count)
                               .statistics = 1,
                               .measure = measure_share,
                               .argument = &s };
-    if (oa_vectors_make(t->context, t->d, PAIRS, 0, &s.pairs) == OA_OK && oa_draws_run(t->context, &draws, v) == OA_OK)
+    if (oa_vectors_make(t->context, t->d, PAIRS, 0, &s.pairs) == OA_OK &&
+        oa_draws_run(t->context, &draws, v) == OA_OK)
         m = oa_measured_of(v, count);
     m.error = fmax(m.error, sqrt(p * (1 - p) / (double)(count * PAIRS)));
     oa_vectors_free(&s.pairs);
@@ -77,25 +79,29 @@ static void measure_worst(const struct oa_draw *w, double *out)
     }
 }
 
-/* ---- findings -------------------------------------------------------------------------------------------------- */
+/* ---- findings
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void add_share(struct oa_theory *t)
 {
     double d = (double)t->d, k = (double)t->k, bound = oa_law_jl_bound(k, epsilon);
     struct oa_measured m = share_at(t, t->k, DRAWS);
     char number[OA_NUMBER];
-    struct oa_finding f = { .part = OA_PART_DISTORTION,
-                            .name = "distortion",
-                            .meaning =
-                                "How often (d/k)|xU|²/|x|² is off by more than a half. The bound of the lemma holds, "
-                                "with much to spare where heads are wide; the law is the Beta tail.",
-                            .proposition = "P(off by > 0.5) ≤ 2exp(−k(ε²/4 − ε³/6))",
-                            .claim = NAN,
-                            .formula = "Beta law",
-                            .law = oa_law_distortion(d, k, epsilon),
-                            .measured = m.mean,
-                            .error = m.error,
-                            .holds = m.mean <= bound + 5 * m.error };
+    struct oa_finding f = {
+        .part = OA_PART_DISTORTION,
+        .name = "distortion",
+        .meaning =
+            "How often (d/k)|xU|²/|x|² is off by more than a half. The bound of the lemma holds, "
+            "with much to spare where heads are wide; the law is the Beta tail.",
+        .proposition = "P(off by > 0.5) ≤ 2exp(−k(ε²/4 − ε³/6))",
+        .claim = NAN,
+        .formula = "Beta law",
+        .law = oa_law_distortion(d, k, epsilon),
+        .measured = m.mean,
+        .error = m.error,
+        .holds = m.mean <= bound + 5 * m.error
+    };
     snprintf(f.claimed, sizeof f.claimed, "≤ %s", oa_number(number, bound, 3));
     snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails");
     oa_theory_add(t, &f);
@@ -118,20 +124,23 @@ static void add_worst(struct oa_theory *t)
     if (oa_vectors_make(t->context, t->d, POINTS, 0, &s.pairs) == OA_OK &&
         oa_draws_run(t->context, &draws, v) == OA_OK) {
         struct oa_measured m = oa_measured_of(v, COUNT);
-        struct oa_finding f = { .part = OA_PART_DISTORTION,
-                                .name = "hundred-points",
-                                .proposition = "100 tokens keep their distances to 50 %",
-                                .claimed = "≤ 0.5",
-                                .claim = NAN,
-                                .meaning =
-                                    "The largest error among the 4950 squared distances of 100 random tokens, mean "
-                                    "over draws.",
-                                .law = NAN,
-                                .measured = m.mean,
-                                .error = m.error,
-                                .holds = m.mean <= epsilon };
+        struct oa_finding f = {
+            .part = OA_PART_DISTORTION,
+            .name = "hundred-points",
+            .proposition = "100 tokens keep their distances to 50 %",
+            .claimed = "≤ 0.5",
+            .claim = NAN,
+            .meaning =
+                "The largest error among the 4950 squared distances of 100 random tokens, mean "
+                "over draws.",
+            .law = NAN,
+            .measured = m.mean,
+            .error = m.error,
+            .holds = m.mean <= epsilon
+        };
         char number[OA_NUMBER];
-        snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails: %s off", oa_number(number, m.mean, 2));
+        snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails: %s off",
+                 oa_number(number, m.mean, 2));
         oa_theory_add(t, &f);
     }
     oa_vectors_free(&s.pairs);
@@ -140,7 +149,8 @@ static void add_worst(struct oa_theory *t)
 static void add_promises(struct oa_theory *t)
 {
     double k = (double)t->k, points = floor(oa_law_jl_points(k, epsilon)),
-           width = ceil(oa_law_jl_width(POINTS, epsilon)), fine = ceil(oa_law_jl_width(POINTS, 0.1));
+           width = ceil(oa_law_jl_width(POINTS, epsilon)),
+           fine = ceil(oa_law_jl_width(POINTS, 0.1));
     struct oa_finding f = { .part = OA_PART_DISTORTION,
                             .name = "promised",
                             .claimed = "100",
@@ -150,11 +160,11 @@ static void add_promises(struct oa_theory *t)
                             .law = oa_law_jl_points(k, epsilon),
                             .measured = NAN,
                             .holds = points >= POINTS };
-    snprintf(
-        f.meaning, sizeof f.meaning,
-        "Points whose distances the lemma keeps to 50 %% at width %ld, with a probability of 1/n or more. 100 points "
-        "need a head of %.0f for that, and of %.0f for 10 %%.",
-        t->k, width, fine);
+    snprintf(f.meaning, sizeof f.meaning,
+             "Points whose distances the lemma keeps to 50 %% at width %ld, with a probability of "
+             "1/n or more. 100 points "
+             "need a head of %.0f for that, and of %.0f for 10 %%.",
+             t->k, width, fine);
     if (f.holds)
         snprintf(f.verdict, sizeof f.verdict, "holds");
     else
@@ -162,7 +172,9 @@ static void add_promises(struct oa_theory *t)
     oa_theory_add(t, &f);
 }
 
-/* ---- the plot -------------------------------------------------------------------------------------------------- */
+/* ---- the plot
+ * --------------------------------------------------------------------------------------------------
+ */
 
 enum { STEPS = 80 };
 static const double least = 1e-5; /* probabilities below are not drawn */
@@ -191,15 +203,17 @@ static void plot(struct oa_theory *t)
     long k[16];
     int n = 0;
     struct oa_plot *p = oa_theory_plot(
-        t, &(struct oa_plot){ .part = OA_PART_DISTORTION,
-                              .name = "distortion",
-                              .title = "How often a length is off by more than a half",
-                              .caption =
-                                  "P(|(d/k)|xU|²/|x|² − 1| > 0.5) over the width of a head: the bound of the lemma, "
-                                  "which says nothing above 1; the Beta law; and what was measured.",
-                              .x_label = "width of a head, k",
-                              .y_label = "probability",
-                              .y_log = true });
+        t,
+        &(struct oa_plot){
+            .part = OA_PART_DISTORTION,
+            .name = "distortion",
+            .title = "How often a length is off by more than a half",
+            .caption =
+                "P(|(d/k)|xU|²/|x|² − 1| > 0.5) over the width of a head: the bound of the lemma, "
+                "which says nothing above 1; the Beta law; and what was measured.",
+            .x_label = "width of a head, k",
+            .y_label = "probability",
+            .y_log = true });
     for (long w = 4; w <= last_width(t) && n < 16; w *= 2)
         k[n++] = w;
     draw_line(t, p, "JL bound", 1, false);

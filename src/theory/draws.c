@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws of random projections in chunks: the generator and the numbers each take all threads, one after the other. */
+ * Draws of random projections in chunks: the generator and the numbers each take all threads, one
+ * after the other. */
 #include "theory/draws.h"
 #include "statistics/statistics.h"
 
@@ -9,7 +10,9 @@
 enum { CHUNK_BYTES = 1 << 24 };
 static const uint64_t seed = 1;
 
-/* ---- running --------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 struct chunk {
     const struct oa_draws *draws;
@@ -56,7 +59,9 @@ enum oa_error oa_draws_run(oa_context *c, const struct oa_draws *d, double *valu
     size_t each = (size_t)(heads * d->k * d->d) * sizeof(double);
     long most = (long)(CHUNK_BYTES / each) + 1;
     most = most < d->count ? most : d->count;
-    struct chunk k = { .draws = d, .heads = heads, .values = values, .u = oa_alloc(c, (size_t)most * each) };
+    struct chunk k = {
+        .draws = d, .heads = heads, .values = values, .u = oa_alloc(c, (size_t)most * each)
+    };
     enum oa_error e = oa_status(c);
     while (e == OA_OK && k.first < d->count) {
         k.count = d->count - k.first < most ? d->count - k.first : most;
@@ -65,7 +70,8 @@ enum oa_error oa_draws_run(oa_context *c, const struct oa_draws *d, double *valu
             oa_parallel(c, k.count, measure_one, &k);
         k.first += k.count;
         if (e == OA_OK)
-            e = oa_stop_requested(c) ? oa_fail(c, OA_INTERRUPTED, "the measurement was stopped") : oa_status(c);
+            e = oa_stop_requested(c) ? oa_fail(c, OA_INTERRUPTED, "the measurement was stopped")
+                                     : oa_status(c);
     }
     oa_free(k.u);
     return e;
@@ -77,7 +83,9 @@ long oa_draws_affordable(long d, long k, long most)
     return n < 4 ? 4 : n > most ? most : n;
 }
 
-/* ---- statistics ------------------------------------------------------------------------------------------------ */
+/* ---- statistics
+ * ------------------------------------------------------------------------------------------------
+ */
 
 struct oa_measured oa_measured_of(const double *x, long n)
 {
@@ -90,7 +98,9 @@ struct oa_measured oa_measured_root(struct oa_measured m)
     return (struct oa_measured){ root, root > 0 ? m.error / (2 * root) : 0 };
 }
 
-/* ---- vectors --------------------------------------------------------------------------------------------------- */
+/* ---- vectors
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 double oa_dot(long n, const double *x, const double *y)
 {
@@ -136,7 +146,8 @@ static void make_pair(long d, double cosine, struct oa_stream s, double *x, doub
 
 static void make_sparse_pair(long d, double cosine, struct oa_stream s, double *x, double *y)
 {
-    long a = (long)oa_random_below(s, 0, (uint64_t)d), b = (long)oa_random_below(s, 1, (uint64_t)(d - 1));
+    long a = (long)oa_random_below(s, 0, (uint64_t)d),
+         b = (long)oa_random_below(s, 1, (uint64_t)(d - 1));
     memset(x, 0, (size_t)d * sizeof *x);
     memset(y, 0, (size_t)d * sizeof *y);
     x[a] = sqrt((double)d);
@@ -157,13 +168,15 @@ static enum oa_error make_all(oa_context *c, make_function *make, struct oa_vect
     return oa_status(c);
 }
 
-enum oa_error oa_vectors_make(oa_context *c, long d, int count, double cosine, struct oa_vectors *out)
+enum oa_error oa_vectors_make(oa_context *c, long d, int count, double cosine,
+                              struct oa_vectors *out)
 {
     *out = (struct oa_vectors){ .d = d, .count = count, .cosine = cosine };
     return make_all(c, make_pair, out);
 }
 
-enum oa_error oa_vectors_make_sparse(oa_context *c, long d, int count, double cosine, struct oa_vectors *out)
+enum oa_error oa_vectors_make_sparse(oa_context *c, long d, int count, double cosine,
+                                     struct oa_vectors *out)
 {
     *out = (struct oa_vectors){ .d = d, .count = count, .cosine = cosine };
     return make_all(c, make_sparse_pair, out);

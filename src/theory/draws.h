@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many independent draws of random projections, and a few numbers of each: their means over the draws have honest
- * standard errors, whatever hangs together inside one draw.
+ * Many independent draws of random projections, and a few numbers of each: their means over the
+ * draws have honest standard errors, whatever hangs together inside one draw.
  */
 #ifndef ORTHANT_THEORY_DRAWS_H
 #define ORTHANT_THEORY_DRAWS_H
@@ -39,21 +39,28 @@ struct oa_measured {
 struct oa_measured oa_measured_of(const double *x, long n);
 struct oa_measured oa_measured_root(struct oa_measured m); /* of its square root */
 
-/* ---- vectors --------------------------------------------------------------------------------------------------- */
+/* ---- vectors
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 double oa_dot(long n, const double *x, const double *y);
-void oa_project_row(const struct oa_draw *draw, int head, const double *x, double *out); /* out [k] = x U */
+void oa_project_row(const struct oa_draw *draw, int head, const double *x,
+                    double *out); /* out [k] = x U */
 
-/* Fixed pairs of vectors of squared length d, as after a layer norm, with ⟨x, y⟩ = cosine·d. x, y [count, d]. */
+/* Fixed pairs of vectors of squared length d, as after a layer norm, with ⟨x, y⟩ = cosine·d. x, y
+ * [count, d]. */
 struct oa_vectors {
     long d;
     int count;
     double cosine, *x, *y;
 };
-enum oa_error oa_vectors_make(oa_context *c, long d, int count, double cosine, struct oa_vectors *out);
-/* The same lengths and cosine, but x with one nonzero coordinate and y with two: as far from dense as a vector can be.
+enum oa_error oa_vectors_make(oa_context *c, long d, int count, double cosine,
+                              struct oa_vectors *out);
+/* The same lengths and cosine, but x with one nonzero coordinate and y with two: as far from dense
+ * as a vector can be.
  */
-enum oa_error oa_vectors_make_sparse(oa_context *c, long d, int count, double cosine, struct oa_vectors *out);
+enum oa_error oa_vectors_make_sparse(oa_context *c, long d, int count, double cosine,
+                                     struct oa_vectors *out);
 void oa_vectors_free(struct oa_vectors *p);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients on their way back through the queries. The proposal: |∂L/∂Q Uᵀ| = |∂L/∂Q|, so gradients neither vanish nor
- * explode. The equality is right, since the rows of Uᵀ are orthonormal. But it is one link of a chain: before it the
- * gradient has passed the softmax,
+ * Gradients on their way back through the queries. The proposal: |∂L/∂Q Uᵀ| = |∂L/∂Q|, so gradients
+ * neither vanish nor explode. The equality is right, since the rows of Uᵀ are orthonormal. But it
+ * is one link of a chain: before it the gradient has passed the softmax,
  *
  *     P = softmax(S),  dP = dO Vᵀ,  dS = P ∘ (dP − rowsum(P ∘ dP)),  dQ = τ dS K,
  *
- * and how much that link lets through depends on the size of the logits: little where they are nearly equal; and where
- * one of them wins, nothing for most tokens and much for the few that are undecided.
+ * and how much that link lets through depends on the size of the logits: little where they are
+ * nearly equal; and where one of them wins, nothing for most tokens and much for the few that are
+ * undecided.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -20,7 +21,8 @@
 
 enum { DRAWS = 32, ROWS = 32 };
 
-/* ---- the projection alone -------------------------------------------------------------------------------------- */
+/* ---- the projection alone
+ * -------------------------------------------------------------------------------------- */
 
 enum { WORST, MEAN, SQUARE, NUMBERS };
 
@@ -63,37 +65,43 @@ static void add_link(struct oa_theory *t)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[WORST * DRAWS + i]);
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_GRADIENTS,
-                         .name = "gradient-kept",
-                         .proposition = "|g Uᵀ| = |g|",
-                         .meaning = "Proposition 2 of the proposal: the gradient with respect to the queries keeps its "
-                                    "length on the way back to the input. True, exactly.",
-                         .claimed = "0 off",
-                         .claim = 0,
-                         .law = 0,
-                         .measured = worst });
+    oa_theory_add(
+        t,
+        &(struct oa_finding){
+            .part = OA_PART_GRADIENTS,
+            .name = "gradient-kept",
+            .proposition = "|g Uᵀ| = |g|",
+            .meaning =
+                "Proposition 2 of the proposal: the gradient with respect to the queries keeps its "
+                "length on the way back to the input. True, exactly.",
+            .claimed = "0 off",
+            .claim = 0,
+            .law = 0,
+            .measured = worst });
     if (run_link(t, OA_PROJECTION_GAUSSIAN, v) != OA_OK)
         return;
     struct oa_measured spread = oa_measured_root(oa_measured_of(v + SQUARE * DRAWS, DRAWS));
-    struct oa_finding f = { .part = OA_PART_GRADIENTS,
-                            .name = "gaussian-gradient",
-                            .proposition = "Gaussian projections do not keep gradients",
-                            .meaning =
-                                "Standard deviation of |g Gᵀ|²/|g|², whose mean is 1: the control keeps gradients "
-                                "nearly as well.",
-                            .claimed = "not",
-                            .claim = NAN,
-                            .formula = "√(2/d)",
-                            .law = sqrt(2 / (double)t->d),
-                            .measured = spread.mean,
-                            .error = spread.error,
-                            .holds = false };
+    struct oa_finding f = {
+        .part = OA_PART_GRADIENTS,
+        .name = "gaussian-gradient",
+        .proposition = "Gaussian projections do not keep gradients",
+        .meaning =
+            "Standard deviation of |g Gᵀ|²/|g|², whose mean is 1: the control keeps gradients "
+            "nearly as well.",
+        .claimed = "not",
+        .claim = NAN,
+        .formula = "√(2/d)",
+        .law = sqrt(2 / (double)t->d),
+        .measured = spread.mean,
+        .error = spread.error,
+        .holds = false
+    };
     snprintf(f.verdict, sizeof f.verdict, "fails: kept within %.1f %%", 100 * spread.mean);
     oa_theory_add(t, &f);
 }
 
-/* ---- the whole path -------------------------------------------------------------------------------------------- */
+/* ---- the whole path
+ * -------------------------------------------------------------------------------------------- */
 
 enum { TOKENS = 64, SPREADS = 11, PATH_DRAWS = 16 };
 static const double least_spread = 1.0 / 16; /* of the logits; each next one is twice as large */
@@ -105,7 +113,8 @@ struct path { /* arrays of one draw, [TOKENS, k] but logits and weights [TOKENS,
 static bool take(const struct oa_draw *w, struct path *p)
 {
     size_t each = (size_t)(TOKENS * w->k), square = (size_t)TOKENS * TOKENS;
-    double *all = oa_arena_take(w->room, (TOKENS * (size_t)w->d + 5 * each + 2 * square) * sizeof *all);
+    double *all =
+        oa_arena_take(w->room, (TOKENS * (size_t)w->d + 5 * each + 2 * square) * sizeof *all);
     if (!all)
         return false;
     *p = (struct path){ .x = all, .q = all + TOKENS * w->d };
@@ -134,7 +143,8 @@ static void prepare(const struct oa_draw *w, struct path *p)
     }
     for (long i = 0; i < TOKENS; i++)
         for (long j = 0; j < TOKENS; j++)
-            p->logits[i * TOKENS + j] = oa_dot(w->k, p->q + i * w->k, p->key + j * w->k) / sqrt((double)w->k);
+            p->logits[i * TOKENS + j] =
+                oa_dot(w->k, p->q + i * w->k, p->key + j * w->k) / sqrt((double)w->k);
 }
 
 static void softmax(const double *logits, double scale, double *weights)
@@ -160,7 +170,8 @@ static double row_gradient(const struct oa_draw *w, struct path *p, long i, doub
     memset(dq, 0, (size_t)w->k * sizeof *dq);
     for (long j = 0; j < TOKENS; j++)
         for (long l = 0; l < w->k; l++)
-            dq[l] += scale / sqrt((double)w->k) * weights[j] * (ds[j] - mean) * p->key[j * w->k + l];
+            dq[l] +=
+                scale / sqrt((double)w->k) * weights[j] * (ds[j] - mean) * p->key[j * w->k + l];
     return oa_dot(w->k, dq, dq);
 }
 
@@ -197,22 +208,23 @@ static void add_path(struct oa_theory *t, const double *v)
     for (int i = 0; i < PATH_DRAWS; i++) /* deviation 1 (s = 1) against 1/16 */
         ratios[i] = v[0 * PATH_DRAWS + i] / v[4 * PATH_DRAWS + i];
     struct oa_measured m = oa_measured_of(ratios, PATH_DRAWS);
-    oa_theory_add(t,
-                  &(struct oa_finding){
-                      .part = OA_PART_GRADIENTS,
-                      .name = "gradient-path",
-                      .proposition = "gradients neither vanish nor explode",
-                      .meaning = "Length of the gradient of the queries with logits of deviation 1/16, against logits "
-                                 "of deviation 1; U is orthonormal in both. Proposition 2 is one link of a chain; the "
-                                 "softmax before it decides.",
-                      .claimed = "1",
-                      .claim = 1,
-                      .law = NAN,
-                      .measured = m.mean,
-                      .error = m.error });
+    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_GRADIENTS,
+                                           .name = "gradient-path",
+                                           .proposition = "gradients neither vanish nor explode",
+                                           .meaning = "Length of the gradient of the queries with "
+                                                      "logits of deviation 1/16, against logits "
+                                                      "of deviation 1; U is orthonormal in both. "
+                                                      "Proposition 2 is one link of a chain; the "
+                                                      "softmax before it decides.",
+                                           .claimed = "1",
+                                           .claim = 1,
+                                           .law = NAN,
+                                           .measured = m.mean,
+                                           .error = m.error });
 }
 
-static void draw_path(struct oa_theory *t, struct oa_plot *p, const char *name, int color, const double *v)
+static void draw_path(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                      const double *v)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, SPREADS);
     if (!c)
@@ -227,19 +239,20 @@ static void draw_path(struct oa_theory *t, struct oa_plot *p, const char *name, 
 static void plot(struct oa_theory *t, const double *v)
 {
     struct oa_plot *p = oa_theory_plot(
-        t,
-        &(struct oa_plot){
-            .part = OA_PART_GRADIENTS,
-            .name = "gradient-path",
-            .title = "How much gradient reaches the queries",
-            .caption = "|∂L/∂Q|/|∂L/∂O| of a head with orthonormal projections over 64 Gaussian tokens, against the "
-                       "deviation of its logits. Orthonormal columns keep lengths at every point of both curves. With "
-                       "large logits the gradient of most tokens vanishes and that of a few grows. The option scale=jl "
-                       "moves a head by d/k to the right.",
-            .x_label = "standard deviation of the logits",
-            .y_label = "gradient at the queries",
-            .x_log = true,
-            .y_log = true });
+        t, &(struct oa_plot){ .part = OA_PART_GRADIENTS,
+                              .name = "gradient-path",
+                              .title = "How much gradient reaches the queries",
+                              .caption = "|∂L/∂Q|/|∂L/∂O| of a head with orthonormal projections "
+                                         "over 64 Gaussian tokens, against the "
+                                         "deviation of its logits. Orthonormal columns keep "
+                                         "lengths at every point of both curves. With "
+                                         "large logits the gradient of most tokens vanishes and "
+                                         "that of a few grows. The option scale=jl "
+                                         "moves a head by d/k to the right.",
+                              .x_label = "standard deviation of the logits",
+                              .y_label = "gradient at the queries",
+                              .x_log = true,
+                              .y_log = true });
     draw_path(t, p, "all tokens", 0, v);
     draw_path(t, p, "median token", 1, v + SPREADS * PATH_DRAWS);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Do orthogonal columns keep heads apart? Columns are orthogonal within a head. Two heads drawn apart share
+ * Do orthogonal columns keep heads apart? Columns are orthogonal within a head. Two heads drawn
+ * apart share
  *
  *     tr(P_h P_g)/k = |U_hᵀ U_g|²/k,   P = U Uᵀ,   k/d on average
  *
- * of their subspaces: as much as any two random subspaces. Only the slices of one matrix are orthogonal to each other.
+ * of their subspaces: as much as any two random subspaces. Only the slices of one matrix are
+ * orthogonal to each other.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -41,8 +43,8 @@ static void measure(const struct oa_draw *w, double *out)
     out[OVERLAP] = overlap(w, 0, 1);
 }
 
-static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long k, int heads, long count,
-                         const struct oa_vectors *p, double *v)
+static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long k, int heads,
+                         long count, const struct oa_vectors *p, double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = "theory/heads",
@@ -56,7 +58,9 @@ static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long k, i
     return oa_draws_run(t->context, &draws, v);
 }
 
-/* ---- findings -------------------------------------------------------------------------------------------------- */
+/* ---- findings
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
 {
@@ -65,31 +69,35 @@ static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
         return;
     struct oa_measured shared = oa_measured_of(v, DRAWS),
                        sum = oa_measured_root(oa_measured_of(v + PARSEVAL * DRAWS, DRAWS));
+    oa_theory_add(
+        t,
+        &(struct oa_finding){
+            .part = OA_PART_HEADS,
+            .name = "heads-apart",
+            .proposition = "tr(P_h P_g) = 0, heads drawn apart",
+            .meaning =
+                "The proposal: orthogonal columns decorrelate heads. They are orthogonal within a "
+                "head. Share of one head's subspace that another one sees too.",
+            .claimed = "0",
+            .claim = 0,
+            .formula = "k/d",
+            .law = k / d,
+            .measured = shared.mean,
+            .error = shared.error });
     oa_theory_add(t, &(struct oa_finding){
                          .part = OA_PART_HEADS,
-                         .name = "heads-apart",
-                         .proposition = "tr(P_h P_g) = 0, heads drawn apart",
-                         .meaning = "The proposal: orthogonal columns decorrelate heads. They are orthogonal within a "
-                                    "head. Share of one head's subspace that another one sees too.",
-                         .claimed = "0",
+                         .name = "heads-together",
+                         .proposition = "Σ_h |xU_h|² = |x|², heads drawn apart",
+                         .meaning =
+                             "Together the heads have d columns. Drawn apart they count some "
+                             "directions twice and "
+                             "miss others: standard deviation of the ratio, which is 1 on average.",
+                         .claimed = "0 off",
                          .claim = 0,
-                         .formula = "k/d",
-                         .law = k / d,
-                         .measured = shared.mean,
-                         .error = shared.error });
-    oa_theory_add(t,
-                  &(struct oa_finding){
-                      .part = OA_PART_HEADS,
-                      .name = "heads-together",
-                      .proposition = "Σ_h |xU_h|² = |x|², heads drawn apart",
-                      .meaning = "Together the heads have d columns. Drawn apart they count some directions twice and "
-                                 "miss others: standard deviation of the ratio, which is 1 on average.",
-                      .claimed = "0 off",
-                      .claim = 0,
-                      .formula = "√(H · 2k(d − k)/(d²(d + 2)))",
-                      .law = sqrt(heads * oa_law_norm_variance(d, k)),
-                      .measured = sum.mean,
-                      .error = sum.error });
+                         .formula = "√(H · 2k(d − k)/(d²(d + 2)))",
+                         .law = sqrt(heads * oa_law_norm_variance(d, k)),
+                         .measured = sum.mean,
+                         .error = sum.error });
 }
 
 static void add_slices(struct oa_theory *t, const struct oa_vectors *p)
@@ -102,25 +110,28 @@ static void add_slices(struct oa_theory *t, const struct oa_vectors *p)
         shared = fmax(shared, v[i]);
         sum = fmax(sum, sqrt(v[PARSEVAL * SLICES + i]));
     }
-    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_HEADS,
-                                           .name = "slices-apart",
-                                           .proposition = "tr(P_h P_g) = 0, slices of one matrix",
-                                           .meaning = "The option qk=slice: here heads are orthogonal to each other.",
-                                           .claimed = "0",
-                                           .claim = 0,
-                                           .law = 0,
-                                           .measured = shared });
-    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_HEADS,
-                                           .name = "slices-together",
-                                           .proposition = "Σ_h |xU_h|² = |x|², slices of one matrix",
-                                           .meaning = "And together they lose nothing of a token.",
-                                           .claimed = "0 off",
-                                           .claim = 0,
-                                           .law = 0,
-                                           .measured = sum });
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_HEADS,
+                         .name = "slices-apart",
+                         .proposition = "tr(P_h P_g) = 0, slices of one matrix",
+                         .meaning = "The option qk=slice: here heads are orthogonal to each other.",
+                         .claimed = "0",
+                         .claim = 0,
+                         .law = 0,
+                         .measured = shared });
+    oa_theory_add(t,
+                  &(struct oa_finding){ .part = OA_PART_HEADS,
+                                        .name = "slices-together",
+                                        .proposition = "Σ_h |xU_h|² = |x|², slices of one matrix",
+                                        .meaning = "And together they lose nothing of a token.",
+                                        .claimed = "0 off",
+                                        .claim = 0,
+                                        .law = 0,
+                                        .measured = sum });
 }
 
-/* ---- logits of two heads --------------------------------------------------------------------------------------- */
+/* ---- logits of two heads
+ * --------------------------------------------------------------------------------------- */
 
 /* Mean over pairs of S¹_ij S²_ij for two heads of unit logits; matrices U¹, T¹, U², T². */
 static void measure_logits(const struct oa_draw *w, double *out)
@@ -131,7 +142,8 @@ static void measure_logits(const struct oa_draw *w, double *out)
     for (int i = 0; row && i < p->count; i++) {
         for (int m = 0; m < 4; m++)
             oa_project_row(w, m, m % 2 ? p->y + i * w->d : p->x + i * w->d, row + m * w->k);
-        double first = oa_dot(w->k, row, row + w->k), second = oa_dot(w->k, row + 2 * w->k, row + 3 * w->k);
+        double first = oa_dot(w->k, row, row + w->k),
+               second = oa_dot(w->k, row + 2 * w->k, row + 3 * w->k);
         out[0] += first * second / (double)w->k / p->count;
     }
 }
@@ -153,20 +165,22 @@ static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
         return;
     struct oa_measured m = oa_measured_of(v, COUNT);
     oa_theory_add(t,
-                  &(struct oa_finding){
-                      .part = OA_PART_HEADS,
-                      .name = "head-logits",
-                      .proposition = "logits of two heads are uncorrelated",
-                      .meaning = "True of frozen heads drawn apart, but for another reason: the signs of their random "
-                                 "forms are independent. Correlation over draws.",
-                      .claimed = "0",
-                      .claim = 0,
-                      .law = 0,
-                      .measured = m.mean,
-                      .error = m.error });
+                  &(struct oa_finding){ .part = OA_PART_HEADS,
+                                        .name = "head-logits",
+                                        .proposition = "logits of two heads are uncorrelated",
+                                        .meaning = "True of frozen heads drawn apart, but for "
+                                                   "another reason: the signs of their random "
+                                                   "forms are independent. Correlation over draws.",
+                                        .claimed = "0",
+                                        .claim = 0,
+                                        .law = 0,
+                                        .measured = m.mean,
+                                        .error = m.error });
 }
 
-/* ---- the plot -------------------------------------------------------------------------------------------------- */
+/* ---- the plot
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void draw_law(struct oa_theory *t, struct oa_plot *p)
 {
@@ -179,11 +193,12 @@ static void draw_law(struct oa_theory *t, struct oa_plot *p)
     c->y[0] = 0;
 }
 
-static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_vectors *pairs, enum oa_projection kind,
-                       int color)
+static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_vectors *pairs,
+                       enum oa_projection kind, int color)
 {
     enum { MOST = 5, COUNT = 3 };
-    long k[MOST], count = kind == OA_PROJECTION_SLICE ? 1 : COUNT; /* there is no chance in slices */
+    long k[MOST],
+        count = kind == OA_PROJECTION_SLICE ? 1 : COUNT; /* there is no chance in slices */
     int n = 0;
     for (long heads = 32; heads >= 2; heads /= 2)
         if (t->d % heads == 0 && t->d / heads >= 4)
@@ -195,22 +210,25 @@ static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_v
     for (int i = 0; i < n; i++) {
         double v[NUMBERS * COUNT];
         c->x[i] = (double)k[i];
-        c->y[i] = run(t, kind, k[i], 2, count, pairs, v) == OA_OK ? oa_measured_of(v, count).mean : NAN;
+        c->y[i] =
+            run(t, kind, k[i], 2, count, pairs, v) == OA_OK ? oa_measured_of(v, count).mean : NAN;
     }
 }
 
 static void plot(struct oa_theory *t, const struct oa_vectors *pairs)
 {
     struct oa_plot *p = oa_theory_plot(
-        t, &(struct oa_plot){ .part = OA_PART_HEADS,
-                              .name = "overlap",
-                              .title = "What two heads see in common",
-                              .caption =
-                                  "tr(P_h P_g)/k, the share of a head's subspace that lies in another's, for models "
-                                  "with 2, 4, 8 … heads. Heads drawn apart (haar) overlap as random subspaces do, "
-                                  "slices of one matrix not at all.",
-                              .x_label = "width of a head, k",
-                              .y_label = "shared" });
+        t,
+        &(struct oa_plot){
+            .part = OA_PART_HEADS,
+            .name = "overlap",
+            .title = "What two heads see in common",
+            .caption =
+                "tr(P_h P_g)/k, the share of a head's subspace that lies in another's, for models "
+                "with 2, 4, 8 … heads. Heads drawn apart (haar) overlap as random subspaces do, "
+                "slices of one matrix not at all.",
+            .x_label = "width of a head, k",
+            .y_label = "shared" });
     draw_law(t, p);
     add_points(t, p, pairs, OA_PROJECTION_HAAR, 0);
     add_points(t, p, pairs, OA_PROJECTION_SLICE, 2);

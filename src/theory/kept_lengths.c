@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a projection to k < d dimensions keeps of lengths and inner products. The proposal: WᵀW = I, so ⟨xW, yW⟩ =
- * ⟨x, y⟩. But ⟨xW, yW⟩ = x (W Wᵀ) yᵀ, and W Wᵀ is a projector of rank k, not I: equality needs k = d, or x and y in the
- * span of the columns. On average k/d of it is left; times d/k that is the right mean, with a spread.
+ * What a projection to k < d dimensions keeps of lengths and inner products. The proposal: WᵀW = I,
+ * so ⟨xW, yW⟩ = ⟨x, y⟩. But ⟨xW, yW⟩ = x (W Wᵀ) yᵀ, and W Wᵀ is a projector of rank k, not I:
+ * equality needs k = d, or x and y in the span of the columns. On average k/d of it is left; times
+ * d/k that is the right mean, with a spread.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -13,9 +14,21 @@
 enum { PAIRS = 32, DRAWS = 200 };
 static const double cosine = 0.5;
 
-/* ---- numbers of a draw ----------------------------------------------------------------------------------------- */
+/* ---- numbers of a draw
+ * ----------------------------------------------------------------------------------------- */
 
-enum { DEFECT, NORM, PRODUCT, PRODUCT_SQUARE, NORM_SQUARE, INSIDE, FIRST, FIRST_SIZE, SPAN, NUMBERS };
+enum {
+    DEFECT,
+    NORM,
+    PRODUCT,
+    PRODUCT_SQUARE,
+    NORM_SQUARE,
+    INSIDE,
+    FIRST,
+    FIRST_SIZE,
+    SPAN,
+    NUMBERS
+};
 
 static double defect(const struct oa_draw *w)
 {
@@ -47,8 +60,8 @@ struct study {
 static void measure(const struct oa_draw *w, double *out)
 {
     const struct study *s = w->argument;
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, d = (double)w->d,
-           up = d / (double)w->k;
+    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k,
+           d = (double)w->d, up = d / (double)w->k;
     memset(out, 0, NUMBERS * sizeof *out);
     if (!x)
         return;
@@ -68,19 +81,23 @@ static void measure(const struct oa_draw *w, double *out)
     out[FIRST_SIZE] = fabs(w->u[0]);
 }
 
-/* ---- findings -------------------------------------------------------------------------------------------------- */
+/* ---- findings
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static const struct oa_finding orthonormal = {
     .name = "orthonormal",
     .proposition = "UᵀU = I",
-    .meaning = "Columns of unit length, at right angles to each other. The largest deviation in all draws is rounding.",
+    .meaning = "Columns of unit length, at right angles to each other. The largest deviation in "
+               "all draws is rounding.",
     .claimed = "0 off",
     .claim = 0,
 };
 static const struct oa_finding kept_in_span = {
     .name = "kept-in-span",
     .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for x, y in the span of U",
-    .meaning = "The proposition is true there: such a vector loses nothing. But a span is k directions out of d, and "
+    .meaning = "The proposition is true there: such a vector loses nothing. But a span is k "
+               "directions out of d, and "
                "texts do not know which.",
     .claimed = "0 off",
     .claim = 0,
@@ -96,9 +113,9 @@ static const struct oa_finding norm_kept = {
 static const struct oa_finding product_kept = {
     .name = "product-kept",
     .proposition = "⟨xU, yU⟩ = ⟨x, y⟩",
-    .meaning =
-        "Proposition 1 of the proposal, from the same step. Mean of the ratio for vectors at 60°; angles go with "
-        "it.",
+    .meaning = "Proposition 1 of the proposal, from the same step. Mean of the ratio for vectors "
+               "at 60°; angles go with "
+               "it.",
     .claimed = "1",
     .claim = 1,
     .formula = "k/d",
@@ -106,9 +123,9 @@ static const struct oa_finding product_kept = {
 static const struct oa_finding product_mean = {
     .name = "product-mean",
     .proposition = "(d/k) E⟨xU, yU⟩ = ⟨x, y⟩",
-    .meaning =
-        "What is left of Proposition 1: scaled by d/k (the option scale=jl) inner products are right on average, "
-        "when queries and keys share U (the option tie).",
+    .meaning = "What is left of Proposition 1: scaled by d/k (the option scale=jl) inner products "
+               "are right on average, "
+               "when queries and keys share U (the option tie).",
     .claimed = "1",
     .claim = 1,
 };
@@ -122,9 +139,9 @@ static const struct oa_finding product_kept_square = {
 static const struct oa_finding product_error = {
     .name = "product-error",
     .proposition = "(d/k)⟨xU, yU⟩ = ⟨x, y⟩, one draw",
-    .meaning =
-        "How far a single draw is off, as a root mean square in units of |x||y|, for vectors at 60°. A model has "
-        "one draw a head.",
+    .meaning = "How far a single draw is off, as a root mean square in units of |x||y|, for "
+               "vectors at 60°. A model has "
+               "one draw a head.",
     .claimed = "0 off",
     .claim = 0,
     .formula = "(d/k) √Var⟨xU, yU⟩",
@@ -140,7 +157,8 @@ static const struct oa_finding norm_spread = {
 static const struct oa_finding beta_law = {
     .name = "beta-law",
     .proposition = "|xU|²/|x|² ~ Beta(k/2, (d − k)/2)",
-    .meaning = "Share of draws inside the central 90 % of that law: the draws are uniform among matrices with "
+    .meaning = "Share of draws inside the central 90 % of that law: the draws are uniform among "
+               "matrices with "
                "orthonormal columns.",
     .claimed = "90 %",
     .claim = 0.9,
@@ -155,7 +173,8 @@ static const struct oa_finding first_entry = {
 static const struct oa_finding unsigned_qr = {
     .name = "unsigned-qr",
     .proposition = "E Q₁₁ = 0 for Q of any QR",
-    .meaning = "Widespread Performers take Q of a Householder QR as it comes. Its first entry is never positive, here "
+    .meaning = "Widespread Performers take Q of a Householder QR as it comes. Its first entry is "
+               "never positive, here "
                "−|U₁₁| of the same draws: all directions lean to one side.",
     .claimed = "0",
     .claim = 0,
@@ -164,9 +183,9 @@ static const struct oa_finding unsigned_qr = {
 static const struct oa_finding gaussian_spread = {
     .name = "gaussian-spread",
     .proposition = "orthonormal columns keep lengths better than Gaussian ones",
-    .meaning =
-        "True, and by little: the deviation of (d/k)|xG|²/|x|² for Gaussian G against that of U above. The factor "
-        "is √((d − k)/(d + 2)).",
+    .meaning = "True, and by little: the deviation of (d/k)|xG|²/|x|² for Gaussian G against that "
+               "of U above. The factor "
+               "is √((d − k)/(d + 2)).",
     .claimed = "better",
     .claim = NAN,
     .formula = "√(2/k)",
@@ -174,7 +193,8 @@ static const struct oa_finding gaussian_spread = {
 };
 
 /* A proposition with its numbers; `factor` brings the measured ones to the units of the claim. */
-static struct oa_finding found(const struct oa_finding *proposition, double law, double factor, struct oa_measured m)
+static struct oa_finding found(const struct oa_finding *proposition, double law, double factor,
+                               struct oa_measured m)
 {
     struct oa_finding f = *proposition;
     f.part = OA_PART_LENGTHS;
@@ -184,8 +204,8 @@ static struct oa_finding found(const struct oa_finding *proposition, double law,
     return f;
 }
 
-static void add(struct oa_theory *t, const struct oa_finding *proposition, double law, double factor,
-                struct oa_measured m)
+static void add(struct oa_theory *t, const struct oa_finding *proposition, double law,
+                double factor, struct oa_measured m)
 {
     struct oa_finding f = found(proposition, law, factor, m);
     oa_theory_add(t, &f);
@@ -224,7 +244,8 @@ static void add_spreads(struct oa_theory *t, const double *v)
     double d = (double)t->d, k = (double)t->k;
     add(t, &product_error, d / k * sqrt(oa_law_product_variance(d, k, cosine)), 1,
         oa_measured_root(mean(v, PRODUCT_SQUARE)));
-    add(t, &norm_spread, d / k * sqrt(oa_law_norm_variance(d, k)), 1, oa_measured_root(mean(v, NORM_SQUARE)));
+    add(t, &norm_spread, d / k * sqrt(oa_law_norm_variance(d, k)), 1,
+        oa_measured_root(mean(v, NORM_SQUARE)));
 }
 
 static void add_laws(struct oa_theory *t, const double *v)
@@ -234,7 +255,8 @@ static void add_laws(struct oa_theory *t, const double *v)
     add(t, &unsigned_qr, -oa_law_first_entry((double)t->d), -1, mean(v, FIRST_SIZE));
 }
 
-/* ---- square matrices, and the Gaussian control ----------------------------------------------------------------- */
+/* ---- square matrices, and the Gaussian control
+ * ----------------------------------------------------------------- */
 
 static void measure_square(const struct oa_draw *w, double *out)
 {
@@ -270,8 +292,8 @@ static void add_square(struct oa_theory *t)
     oa_vectors_free(&pairs);
 }
 
-static enum oa_error draw(struct oa_theory *t, enum oa_projection kind, const char *name, const struct study *s,
-                          double *v)
+static enum oa_error draw(struct oa_theory *t, enum oa_projection kind, const char *name,
+                          const struct study *s, double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = name,
@@ -291,17 +313,22 @@ static void add_control(struct oa_theory *t, const struct study *s, double *v)
     double less = 1 - haar / sqrt(oa_law_gaussian_norm_variance(d, k));
     if (draw(t, OA_PROJECTION_GAUSSIAN, "theory/gaussian", s, v) != OA_OK)
         return;
-    struct oa_finding f = found(&gaussian_spread, sqrt(2 / k), 1, oa_measured_root(mean(v, NORM_SQUARE)));
+    struct oa_finding f =
+        found(&gaussian_spread, sqrt(2 / k), 1, oa_measured_root(mean(v, NORM_SQUARE)));
     snprintf(f.verdict, sizeof f.verdict, "holds: %.1f %% less spread", 100 * less);
     oa_theory_add(t, &f);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------- */
+/* ---- all
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 void oa_measure_lengths(struct oa_theory *t)
 {
-    double d = (double)t->d, k = (double)t->k, *v = oa_alloc(t->context, NUMBERS * DRAWS * sizeof *v);
-    struct study s = { .low = oa_law_norm_quantile(d, k, 0.05), .high = oa_law_norm_quantile(d, k, 0.95) };
+    double d = (double)t->d, k = (double)t->k,
+           *v = oa_alloc(t->context, NUMBERS * DRAWS * sizeof *v);
+    struct study s = { .low = oa_law_norm_quantile(d, k, 0.05),
+                       .high = oa_law_norm_quantile(d, k, 0.95) };
     if (v && oa_vectors_make(t->context, t->d, PAIRS, cosine, &s.pairs) == OA_OK &&
         draw(t, OA_PROJECTION_HAAR, "theory/lengths", &s, v) == OA_OK) {
         add_exact(t, v);

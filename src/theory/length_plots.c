@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lengths and inner products over the width of a head: the spread of lengths against the Beta law, and the error of
- * inner products for every generator. The three charts are made of the same draws. */
+ * Lengths and inner products over the width of a head: the spread of lengths against the Beta law,
+ * and the error of inner products for every generator. The three charts are made of the same draws.
+ */
 #include "attention/attention.h"
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -13,13 +14,15 @@ enum { PAIRS = 32, MOST_DRAWS = 64, STEPS = 60, MOST_WIDTHS = 16, LEVELS = 3 };
 static const double cosine = 0.5;
 static const double levels[LEVELS] = { 0.05, 0.5, 0.95 };
 
-/* ---- one generator at one width -------------------------------------------------------------------------------- */
+/* ---- one generator at one width
+ * -------------------------------------------------------------------------------- */
 
 struct vectors {
     struct oa_vectors dense, sparse;
 };
 
-/* Mean square error of the scaled inner products, in units of |x||y|; lengths into `ratios` unless NULL. */
+/* Mean square error of the scaled inner products, in units of |x||y|; lengths into `ratios` unless
+ * NULL. */
 static double product_error(const struct oa_draw *w, const struct oa_vectors *p, double *ratios)
 {
     double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
@@ -52,7 +55,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct point point_at(struct oa_theory *t, const struct vectors *v, enum oa_projection kind, long k)
+static struct point point_at(struct oa_theory *t, const struct vectors *v, enum oa_projection kind,
+                             long k)
 {
     static const struct point none = { { NAN, NAN, NAN }, NAN, NAN };
     double values[(PAIRS + 2) * MOST_DRAWS];
@@ -68,7 +72,8 @@ static struct point point_at(struct oa_theory *t, const struct vectors *v, enum 
                               .statistics = PAIRS + 2,
                               .measure = measure,
                               .argument = v };
-    if ((kind == OA_PROJECTION_BLOCK && t->d % k) || oa_draws_run(t->context, &draws, values) != OA_OK)
+    if ((kind == OA_PROJECTION_BLOCK && t->d % k) ||
+        oa_draws_run(t->context, &draws, values) != OA_OK)
         return none;
     struct point p = { .dense = oa_measured_root(oa_measured_of(values + n, count)).mean,
                        .sparse = oa_measured_root(oa_measured_of(values + n + count, count)).mean };
@@ -78,15 +83,18 @@ static struct point point_at(struct oa_theory *t, const struct vectors *v, enum 
     return p;
 }
 
-/* ---- the charts ------------------------------------------------------------------------------------------------ */
+/* ---- the charts
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static const struct oa_plot spread = {
     .part = OA_PART_LENGTHS,
     .name = "length-spread",
     .title = "What one draw leaves of a length",
-    .caption =
-        "(d/k)|xU|²/|x|²: nine of ten draws lie between the outer points, half below the middle one. Lines: the Beta "
-        "law of uniform orthonormal columns. The proposal says 1 at every width; that is so at k = d only.",
+    .caption = "(d/k)|xU|²/|x|²: nine of ten draws lie between the outer points, half below the "
+               "middle one. Lines: the Beta "
+               "law of uniform orthonormal columns. The proposal says 1 at every width; that is so "
+               "at k = d only.",
     .x_label = "width of a head, k",
     .y_label = "(d/k)|xU|²/|x|²",
     .x_log = true
@@ -95,10 +103,11 @@ static const struct oa_plot dense = {
     .part = OA_PART_LENGTHS,
     .name = "product-error",
     .title = "How far off inner products are in one draw, for every generator",
-    .caption =
-        "Root mean square of (d/k)⟨xU, yU⟩ − ⟨x, y⟩ in units of |x||y|, for dense random vectors at 60°. Points are "
-        "measured, the line is the law of uniform columns. All orthonormal generators lie on it: what matters is the "
-        "width of the head. The Gaussian control stays behind where heads are wide.",
+    .caption = "Root mean square of (d/k)⟨xU, yU⟩ − ⟨x, y⟩ in units of |x||y|, for dense random "
+               "vectors at 60°. Points are "
+               "measured, the line is the law of uniform columns. All orthonormal generators lie "
+               "on it: what matters is the "
+               "width of the head. The Gaussian control stays behind where heads are wide.",
     .x_label = "width of a head, k",
     .y_label = "error",
     .x_log = true,
@@ -108,9 +117,9 @@ static const struct oa_plot sparse = {
     .part = OA_PART_LENGTHS,
     .name = "sparse-error",
     .title = "The same for vectors with one and two coordinates",
-    .caption =
-        "Here generators differ. Selecting coordinates (permutation) keeps such a vector or loses it; one Hadamard "
-        "matrix (srht) spreads it evenly; uniform columns do not care how a vector lies.",
+    .caption = "Here generators differ. Selecting coordinates (permutation) keeps such a vector or "
+               "loses it; one Hadamard "
+               "matrix (srht) spreads it evenly; uniform columns do not care how a vector lies.",
     .x_label = "width of a head, k",
     .y_label = "error",
     .x_log = true,
@@ -129,8 +138,8 @@ static double error_law(double d, double k, int level)
 }
 
 /* From 4 to d/2, evenly on a logarithmic axis. */
-static void draw_law(struct oa_theory *t, struct oa_plot *p, const char *name, double (*law)(double, double, int),
-                     int level)
+static void draw_law(struct oa_theory *t, struct oa_plot *p, const char *name,
+                     double (*law)(double, double, int), int level)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, 7, STEPS);
     for (int i = 0; c && i < STEPS; i++) {
@@ -139,7 +148,9 @@ static void draw_law(struct oa_theory *t, struct oa_plot *p, const char *name, d
     }
 }
 
-/* ---- curves ---------------------------------------------------------------------------------------------------- */
+/* ---- curves
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 struct widths {
     long k[MOST_WIDTHS];
@@ -148,8 +159,8 @@ struct widths {
 };
 
 /* The numbers at `offset` of struct point. */
-static void add_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color, const struct widths *w,
-                      size_t offset)
+static void add_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                      const struct widths *w, size_t offset)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, w->count);
     if (!c)
@@ -168,12 +179,14 @@ static bool is_shown(enum oa_projection kind)
     return kind != OA_PROJECTION_SLICE && kind != OA_PROJECTION_GRAM_SCHMIDT;
 }
 
-static void add_generators(struct oa_theory *t, struct oa_plot *const plot[3], const struct vectors *v)
+static void add_generators(struct oa_theory *t, struct oa_plot *const plot[3],
+                           const struct vectors *v)
 {
     struct widths w = { .count = 0 };
     for (long k = 4; k <= t->d / 2 && w.count < MOST_WIDTHS; k *= 2)
         w.k[w.count++] = k;
-    for (int i = OA_PROJECTION_DRAWN, color = 0; i < OA_PROJECTIONS && oa_status(t->context) == OA_OK; i++) {
+    for (int i = OA_PROJECTION_DRAWN, color = 0;
+         i < OA_PROJECTIONS && oa_status(t->context) == OA_OK; i++) {
         enum oa_projection kind = (enum oa_projection)i;
         if (!is_shown(kind))
             continue;
@@ -181,7 +194,8 @@ static void add_generators(struct oa_theory *t, struct oa_plot *const plot[3], c
         for (int j = 0; j < w.count; j++)
             w.at[j] = point_at(t, v, kind, w.k[j]);
         for (int l = 0; color < 2 && l < LEVELS; l++) /* haar and gaussian */
-            add_curve(t, plot[0], l == LEVELS - 1 ? name : "", color, &w, offsetof(struct point, length[l]));
+            add_curve(t, plot[0], l == LEVELS - 1 ? name : "", color, &w,
+                      offsetof(struct point, length[l]));
         add_curve(t, plot[1], name, color, &w, offsetof(struct point, dense));
         add_curve(t, plot[2], name, color, &w, offsetof(struct point, sparse));
         color++;

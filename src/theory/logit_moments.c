@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention logits of frozen projections, S_ij = τ s² (x_i U)(x_j T)ᵀ, over draws, for tokens of squared length d:
+ * Attention logits of frozen projections, S_ij = τ s² (x_i U)(x_j T)ᵀ, over draws, for tokens of
+ * squared length d:
  *
  *     untied (T drawn apart)   mean 0, variance τ² s⁴ k |x|²|y|²/d² = s⁴
  *     tied (T = U)             mean τ s² (k/d)⟨x, y⟩, so √k s² for a token with itself
  *
- * and what of a trained bilinear form W_Q W_Kᵀ = B such a frozen one can be: the best multiple of U Tᵀ captures
- * ⟨U Tᵀ, B⟩²/(k|B|²) of |B|², 1/d² on average; with a trained diagonal U Λ Tᵀ, Σ_l (u_lᵀ B t_l)²/|B|², k/d².
+ * and what of a trained bilinear form W_Q W_Kᵀ = B such a frozen one can be: the best multiple of U
+ * Tᵀ captures ⟨U Tᵀ, B⟩²/(k|B|²) of |B|², 1/d² on average; with a trained diagonal U Λ Tᵀ, Σ_l
+ * (u_lᵀ B t_l)²/|B|², k/d².
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -18,7 +20,9 @@
 
 enum { DRAWS = 128, PAIRS = 32 };
 
-/* ---- moments --------------------------------------------------------------------------------------------------- */
+/* ---- moments
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 enum { UNTIED, UNTIED_SQUARE, TIED, TIED_SQUARE, NUMBERS };
 
@@ -38,7 +42,8 @@ static void measure_cosine(const struct oa_draw *w, const struct oa_vectors *p, 
         oa_project_row(w, 0, p->x + i * w->d, q);
         oa_project_row(w, 0, p->y + i * w->d, q + w->k);
         oa_project_row(w, 1, p->y + i * w->d, q + 2 * w->k);
-        double tied = oa_dot(w->k, q, q + w->k) / root, untied = oa_dot(w->k, q, q + 2 * w->k) / root;
+        double tied = oa_dot(w->k, q, q + w->k) / root,
+               untied = oa_dot(w->k, q, q + 2 * w->k) / root;
         out[UNTIED] += untied / PAIRS;
         out[UNTIED_SQUARE] += untied * untied / PAIRS;
         out[TIED] += tied / PAIRS;
@@ -54,7 +59,8 @@ static void measure(const struct oa_draw *w, double *out)
 }
 
 /* v [cosines][NUMBERS][count], all from the same draws. */
-static enum oa_error run(struct oa_theory *t, int cosines, const double *cosine, int count, double *v)
+static enum oa_error run(struct oa_theory *t, int cosines, const double *cosine, int count,
+                         double *v)
 {
     struct cosines s = { .count = cosines };
     struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
@@ -81,74 +87,80 @@ static void add_untied(struct oa_theory *t, const double *v)
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + UNTIED * DRAWS, DRAWS),
                        spread = oa_measured_root(oa_measured_of(v + UNTIED_SQUARE * DRAWS, DRAWS));
-    struct oa_finding f = { .part = OA_PART_LOGITS,
-                            .name = "untied-mean",
-                            .proposition = "E S_ii = τ|x_i|², untied",
-                            .meaning =
-                                "By Proposition 1 a logit would measure similarity, and most with itself. With U and "
-                                "T drawn apart it is a random bilinear form: dependent on content, zero on average "
-                                "even for a token with itself.",
-                            .claim = self,
-                            .law = 0,
-                            .measured = mean.mean,
-                            .error = mean.error };
+    struct oa_finding f = {
+        .part = OA_PART_LOGITS,
+        .name = "untied-mean",
+        .proposition = "E S_ii = τ|x_i|², untied",
+        .meaning =
+            "By Proposition 1 a logit would measure similarity, and most with itself. With U and "
+            "T drawn apart it is a random bilinear form: dependent on content, zero on average "
+            "even for a token with itself.",
+        .claim = self,
+        .law = 0,
+        .measured = mean.mean,
+        .error = mean.error
+    };
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
-    oa_theory_add(t,
-                  &(struct oa_finding){ .part = OA_PART_LOGITS,
-                                        .name = "untied-spread",
-                                        .proposition = "sd S_ij = 1, untied",
-                                        .meaning = "With layer-normed tokens and without scaling, frozen logits spread "
-                                                   "as those of a trained model do at its start.",
-                                        .claimed = "1",
-                                        .claim = 1,
-                                        .formula = "τ √k |x||y|/d",
-                                        .law = 1,
-                                        .measured = spread.mean,
-                                        .error = spread.error });
     oa_theory_add(t, &(struct oa_finding){
                          .part = OA_PART_LOGITS,
-                         .name = "scaled-spread",
-                         .proposition = "scale=jl leaves sd S_ij = 1",
+                         .name = "untied-spread",
+                         .proposition = "sd S_ij = 1, untied",
                          .meaning =
-                             "The scaling s² = d/k that repairs lengths multiplies logits by d/k: the softmax starts "
-                             "near a one-hot choice. Then τ should be √k/d.",
+                             "With layer-normed tokens and without scaling, frozen logits spread "
+                             "as those of a trained model do at its start.",
                          .claimed = "1",
                          .claim = 1,
-                         .formula = "d/k",
-                         .law = d / k,
-                         .measured = d / k * spread.mean,
-                         .error = d / k * spread.error });
+                         .formula = "τ √k |x||y|/d",
+                         .law = 1,
+                         .measured = spread.mean,
+                         .error = spread.error });
+    oa_theory_add(t,
+                  &(struct oa_finding){ .part = OA_PART_LOGITS,
+                                        .name = "scaled-spread",
+                                        .proposition = "scale=jl leaves sd S_ij = 1",
+                                        .meaning = "The scaling s² = d/k that repairs lengths "
+                                                   "multiplies logits by d/k: the softmax starts "
+                                                   "near a one-hot choice. Then τ should be √k/d.",
+                                        .claimed = "1",
+                                        .claim = 1,
+                                        .formula = "d/k",
+                                        .law = d / k,
+                                        .measured = d / k * spread.mean,
+                                        .error = d / k * spread.error });
 }
 
 static void add_tied(struct oa_theory *t, const double *v)
 {
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + TIED * DRAWS, DRAWS);
-    struct oa_finding f = { .part = OA_PART_LOGITS,
-                            .name = "tied-mean",
-                            .proposition = "E S_ii = τ|x_i|², tied",
-                            .meaning =
-                                "With one matrix for queries and keys logits do measure similarity, k/d as strongly "
-                                "as claimed; still so strongly that a token attends mostly to itself.",
-                            .claim = self,
-                            .formula = "√k",
-                            .law = sqrt(k),
-                            .measured = mean.mean,
-                            .error = mean.error };
+    struct oa_finding f = {
+        .part = OA_PART_LOGITS,
+        .name = "tied-mean",
+        .proposition = "E S_ii = τ|x_i|², tied",
+        .meaning =
+            "With one matrix for queries and keys logits do measure similarity, k/d as strongly "
+            "as claimed; still so strongly that a token attends mostly to itself.",
+        .claim = self,
+        .formula = "√k",
+        .law = sqrt(k),
+        .measured = mean.mean,
+        .error = mean.error
+    };
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
 }
 
-/* ---- what a frozen form can be --------------------------------------------------------------------------------- */
+/* ---- what a frozen form can be
+ * --------------------------------------------------------------------------------- */
 
 /* B = A Cᵀ with Gaussian A, C [d, k]: what two trained projections make. */
 static void measure_share(const struct oa_draw *w, double *out)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/form"), (uint64_t)w->index);
     long n = w->d * w->k, k = w->k;
-    double *a = oa_arena_take(w->room, (size_t)(2 * n + 2 * k) * sizeof *a), *c = a + n, *left = c + n,
-           *right = left + k;
+    double *a = oa_arena_take(w->room, (size_t)(2 * n + 2 * k) * sizeof *a), *c = a + n,
+           *left = c + n, *right = left + k;
     double trace = 0, diagonal = 0, norm = 0;
     out[0] = out[1] = 0;
     if (!a)
@@ -166,7 +178,8 @@ static void measure_share(const struct oa_draw *w, double *out)
     }
     for (long l = 0; l < k; l++) /* |A Cᵀ|² = tr(AᵀA CᵀC) */
         for (long m = 0; m < k; m++)
-            norm += oa_dot(w->d, a + l * w->d, a + m * w->d) * oa_dot(w->d, c + l * w->d, c + m * w->d);
+            norm +=
+                oa_dot(w->d, a + l * w->d, a + m * w->d) * oa_dot(w->d, c + l * w->d, c + m * w->d);
     out[0] = trace * trace / ((double)k * norm);
     out[1] = diagonal / norm;
 }
@@ -199,27 +212,31 @@ static void add_shares(struct oa_theory *t)
     if (oa_draws_run(t->context, &draws, v) != OA_OK)
         return;
     add_share(t, oa_measured_of(v, COUNT),
-              &(struct oa_finding){
-                  .name = "captured",
-                  .proposition = "U Tᵀ expresses what W_Q W_Kᵀ can",
-                  .meaning =
-                      "The proposal: random projections approximate any linear map. Share of a bilinear form W_Q W_Kᵀ "
-                      "of the same rank that the best multiple of U Tᵀ captures (the option temperature). What "
-                      "attends to what must come from the tokens themselves.",
-                  .formula = "1/d²",
-                  .law = 1 / (d * d) });
+              &(struct oa_finding){ .name = "captured",
+                                    .proposition = "U Tᵀ expresses what W_Q W_Kᵀ can",
+                                    .meaning =
+                                        "The proposal: random projections approximate any linear "
+                                        "map. Share of a bilinear form W_Q W_Kᵀ "
+                                        "of the same rank that the best multiple of U Tᵀ captures "
+                                        "(the option temperature). What "
+                                        "attends to what must come from the tokens themselves.",
+                                    .formula = "1/d²",
+                                    .law = 1 / (d * d) });
     add_share(t, oa_measured_of(v + COUNT, COUNT),
-              &(struct oa_finding){ .name = "captured-diagonal",
-                                    .proposition = "U Λ Tᵀ with a trained Λ expresses it",
-                                    .meaning = "The same for U Λ Tᵀ with the best Λ (the option diagonal).",
-                                    .formula = "k/d²",
-                                    .law = k / (d * d) });
+              &(struct oa_finding){
+                  .name = "captured-diagonal",
+                  .proposition = "U Λ Tᵀ with a trained Λ expresses it",
+                  .meaning = "The same for U Λ Tᵀ with the best Λ (the option diagonal).",
+                  .formula = "k/d²",
+                  .law = k / (d * d) });
 }
 
-/* ---- the plot -------------------------------------------------------------------------------------------------- */
+/* ---- the plot
+ * --------------------------------------------------------------------------------------------------
+ */
 
-static void draw_band(struct oa_theory *t, struct oa_plot *p, const char *name, int color, const double *cosine,
-                      const double *mean, const double *sd)
+static void draw_band(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                      const double *cosine, const double *mean, const double *sd)
 {
     for (int side = -1; side <= 1; side++) {
         struct oa_curve *c = oa_plot_curve(t, p, side ? "" : name, color, COSINES);
@@ -241,23 +258,24 @@ static void plot(struct oa_theory *t)
     for (int i = 0; i < COSINES; i++)
         cosine[i] = -1 + 2.0 * i / (COSINES - 1);
     struct oa_plot *p = oa_theory_plot(
-        t,
-        &(struct oa_plot){
-            .part = OA_PART_LOGITS,
-            .name = "logits",
-            .title = "A logit against the similarity of its tokens",
-            .caption = "Mean over draws, and one standard deviation to each side (thin). Tied projections measure "
-                       "similarity; drawn apart, they do not: the logit of two equal tokens is as likely negative as "
-                       "positive.",
-            .x_label = "cosine between two tokens",
-            .y_label = "logit" });
+        t, &(struct oa_plot){ .part = OA_PART_LOGITS,
+                              .name = "logits",
+                              .title = "A logit against the similarity of its tokens",
+                              .caption = "Mean over draws, and one standard deviation to each side "
+                                         "(thin). Tied projections measure "
+                                         "similarity; drawn apart, they do not: the logit of two "
+                                         "equal tokens is as likely negative as "
+                                         "positive.",
+                              .x_label = "cosine between two tokens",
+                              .y_label = "logit" });
     if (run(t, COSINES, cosine, COUNT, v[0][0]) != OA_OK)
         return;
     for (int i = 0; i < COSINES; i++)
         for (int tied = 0; tied < 2; tied++) {
             int n = tied ? TIED : UNTIED;
             mean[tied][i] = oa_measured_of(v[i][n], COUNT).mean;
-            sd[tied][i] = sqrt(fmax(0, oa_measured_of(v[i][n + 1], COUNT).mean - mean[tied][i] * mean[tied][i]));
+            sd[tied][i] = sqrt(
+                fmax(0, oa_measured_of(v[i][n + 1], COUNT).mean - mean[tied][i] * mean[tied][i]));
         }
     draw_band(t, p, "tied", 1, cosine, mean[1], sd[1]);
     draw_band(t, p, "untied", 0, cosine, mean[0], sd[0]);

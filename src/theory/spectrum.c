@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Singular values by way of GᵀG: Householder reflections make it tridiagonal, bisection with Sturm counts finds its
- * extreme eigenvalues (Golub, Van Loan, Matrix computations, 8.3 and 8.4). Their roots have an absolute error of about
- * 1e-8 of the largest, which is ample for condition numbers below 10⁶. Cost: k²d + 4k³/3 multiply-adds.
+ * Singular values by way of GᵀG: Householder reflections make it tridiagonal, bisection with Sturm
+ * counts finds its extreme eigenvalues (Golub, Van Loan, Matrix computations, 8.3 and 8.4). Their
+ * roots have an absolute error of about 1e-8 of the largest, which is ample for condition numbers
+ * below 10⁶. Cost: k²d + 4k³/3 multiply-adds.
  */
 #include "theory/spectrum.h"
 #include "theory/draws.h"
 
 #include <math.h>
 
-/* p = β A v over the trailing block, w = p − (β pᵀv/2) v, A ← A − v wᵀ − w vᵀ. v = a[col, first …]. */
+/* p = β A v over the trailing block, w = p − (β pᵀv/2) v, A ← A − v wᵀ − w vᵀ. v = a[col, first …].
+ */
 static void reflect(long k, long first, double *a, double *v, double *w)
 {
     long n = k - first;
@@ -57,7 +59,8 @@ static long count_below(long k, const double *diagonal, const double *square, do
 }
 
 /* The eigenvalue with `below` others under it. */
-static double eigenvalue(long k, const double *diagonal, const double *square, long below, double top)
+static double eigenvalue(long k, const double *diagonal, const double *square, long below,
+                         double top)
 {
     double low = 0, high = top;
     for (int i = 0; i < 80; i++) {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * theory: what has been claimed of attention with frozen random orthogonal projections, proposition by proposition:
- * the claim, the closed form, what the generators of this library give, and whether the claim holds.
+ * theory: what has been claimed of attention with frozen random orthogonal projections, proposition
+ * by proposition: the claim, the closed form, what the generators of this library give, and whether
+ * the claim holds.
  *
- *     theory_measure.c ── one file for each family of propositions ── struct oa_theory ── table, JSON, page
- *         kept_lengths.c, conditioning.c, gradient_path.c, head_overlap.c, logit_moments.c, distortion.c
- *             draws.c: many draws of a projection, a few numbers of each       closed_forms.c: the laws
+ *     theory_measure.c ── one file for each family of propositions ── struct oa_theory ── table,
+ * JSON, page kept_lengths.c, conditioning.c, gradient_path.c, head_overlap.c, logit_moments.c,
+ * distortion.c draws.c: many draws of a projection, a few numbers of each       closed_forms.c: the
+ * laws
  *
- * Letters: d width of the model, H heads, k = d/H width of a head, U [d, k] a projection of queries, T one of keys,
- * τ = 1/√k. Measuring is a function of the shape alone: streams have fixed seeds, and sums a fixed order.
+ * Letters: d width of the model, H heads, k = d/H width of a head, U [d, k] a projection of
+ * queries, T one of keys, τ = 1/√k. Measuring is a function of the shape alone: streams have fixed
+ * seeds, and sums a fixed order.
  */
 #ifndef ORTHANT_THEORY_H
 #define ORTHANT_THEORY_H
@@ -68,13 +71,14 @@ struct oa_theory {
     int plots;
 };
 
-/* Refused: a width that does not divide into the heads, fewer than 2 heads, heads narrower than 4. Seconds, with
- * progress. Free with oa_theory_free, also after a failure. */
+/* Refused: a width that does not divide into the heads, fewer than 2 heads, heads narrower than 4.
+ * Seconds, with progress. Free with oa_theory_free, also after a failure. */
 enum oa_error oa_theory_measure(oa_context *c, long width, long heads, struct oa_theory *out);
 void oa_theory_free(struct oa_theory *t);
 int oa_theory_failing(const struct oa_theory *t); /* how many propositions do not hold */
 
-/* "0.125" and "0.12502 ± 0.00004", into OA_FINDING_TEXT bytes; "–" where there is none (theory_table.c). */
+/* "0.125" and "0.12502 ± 0.00004", into OA_FINDING_TEXT bytes; "–" where there is none
+ * (theory_table.c). */
 enum { OA_FINDING_TEXT = 192 };
 char *oa_finding_law(const struct oa_finding *f, char *out);
 char *oa_finding_measured(const struct oa_finding *f, char *out);
@@ -86,7 +90,8 @@ void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out);
 void oa_theory_json(const struct oa_theory *t, struct oa_text *out);
 void oa_theory_html(const struct oa_theory *t, struct oa_text *out);
 
-/* ---- for the families ------------------------------------------------------------------------------------------ */
+/* ---- for the families
+ * ------------------------------------------------------------------------------------------ */
 
 void oa_measure_lengths(struct oa_theory *t);
 void oa_plot_lengths(struct oa_theory *t);
@@ -96,11 +101,14 @@ void oa_measure_heads(struct oa_theory *t);
 void oa_measure_logits(struct oa_theory *t);
 void oa_measure_distortion(struct oa_theory *t);
 
-/* Adds a finding. With a claim that is a number the verdict is made here: it holds when the measured value lies within
- * five standard errors of it (1e-9 where there is no chance) and the closed form does not say otherwise. */
+/* Adds a finding. With a claim that is a number the verdict is made here: it holds when the
+ * measured value lies within five standard errors of it (1e-9 where there is no chance) and the
+ * closed form does not say otherwise. */
 void oa_theory_add(struct oa_theory *t, const struct oa_finding *f);
-struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p); /* copies; its curves follow */
+struct oa_plot *oa_theory_plot(struct oa_theory *t,
+                               const struct oa_plot *p); /* copies; its curves follow */
 /* A curve with room for `count` points; NULL after a failure. */
-struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color, int count);
+struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                               int count);
 
 #endif

@@ -14,8 +14,9 @@ static json_t *number(double x)
 
 static json_t *finding(const struct oa_finding *f)
 {
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s}", "part", oa_part_title(f->part), "name", f->name, "proposition",
-                          f->proposition, "meaning", f->meaning, "claimed", f->claimed);
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "part", oa_part_title(f->part), "name", f->name,
+                  "proposition", f->proposition, "meaning", f->meaning, "claimed", f->claimed);
     json_object_set_new(o, "claim", number(f->claim));
     json_object_set_new(o, "formula", json_string(f->formula));
     json_object_set_new(o, "law", number(f->law));
@@ -40,11 +41,13 @@ static json_t *plot(const struct oa_plot *p)
     json_t *curves = json_array();
     for (int i = 0; i < p->curves; i++) {
         const struct oa_curve *c = &p->curve[i];
-        json_array_append_new(curves, json_pack("{s:s, s:b, s:o, s:o}", "name", c->name, "measured", (int)c->dots, "x",
-                                                numbers(c->x, c->count), "y", numbers(c->y, c->count)));
+        json_array_append_new(curves, json_pack("{s:s, s:b, s:o, s:o}", "name", c->name, "measured",
+                                                (int)c->dots, "x", numbers(c->x, c->count), "y",
+                                                numbers(c->y, c->count)));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "part", oa_part_title(p->part), "name", p->name, "title",
-                     p->title, "x", p->x_label, "y", p->y_label, "curves", curves);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "part", oa_part_title(p->part), "name",
+                     p->name, "title", p->title, "x", p->x_label, "y", p->y_label, "curves",
+                     curves);
 }
 
 void oa_theory_json(const struct oa_theory *t, struct oa_text *out)
@@ -54,10 +57,11 @@ void oa_theory_json(const struct oa_theory *t, struct oa_text *out)
         json_array_append_new(findings, finding(&t->finding[i]));
     for (int i = 0; i < t->plots; i++)
         json_array_append_new(plots, plot(&t->plot[i]));
-    json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", "orthant.theory/1", "width",
-                             (json_int_t)t->d, "heads", (json_int_t)t->heads, "head_width", (json_int_t)t->k, "holding",
-                             t->findings - oa_theory_failing(t), "failing", oa_theory_failing(t), "propositions",
-                             findings, "plots", plots);
+    json_t *root =
+        json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", "orthant.theory/1", "width",
+                  (json_int_t)t->d, "heads", (json_int_t)t->heads, "head_width", (json_int_t)t->k,
+                  "holding", t->findings - oa_theory_failing(t), "failing", oa_theory_failing(t),
+                  "propositions", findings, "plots", plots);
     oa_json_text(root, out);
     json_decref(root);
 }

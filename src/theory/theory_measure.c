@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The families in turn, and what they fill: findings with their verdicts, plots with their curves. */
+ * The families in turn, and what they fill: findings with their verdicts, plots with their curves.
+ */
 #include "print/print.h"
 #include "theory/theory.h"
 
@@ -23,7 +24,9 @@ const char *oa_part_title(enum oa_theory_part p)
     return parts[p].title;
 }
 
-/* ---- findings -------------------------------------------------------------------------------------------------- */
+/* ---- findings
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void judge(struct oa_finding *f)
 {
@@ -31,8 +34,8 @@ static void judge(struct oa_finding *f)
     double off = f->measured - f->claim;
     bool denied = isfinite(f->law) && fabs(f->law - f->claim) > 1e-9; /* few draws may not see it */
     f->holds = fabs(off) <= 5 * f->error + 1e-9 && !denied;
-    snprintf(f->verdict, sizeof f->verdict, f->holds ? "holds" : "fails by %s%s", off < 0 ? "−" : "+",
-             oa_number(number, fabs(off), 3));
+    snprintf(f->verdict, sizeof f->verdict, f->holds ? "holds" : "fails by %s%s",
+             off < 0 ? "−" : "+", oa_number(number, fabs(off), 3));
 }
 
 void oa_theory_add(struct oa_theory *t, const struct oa_finding *f)
@@ -58,7 +61,9 @@ int oa_theory_failing(const struct oa_theory *t)
     return failing;
 }
 
-/* ---- plots ----------------------------------------------------------------------------------------------------- */
+/* ---- plots
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p)
 {
@@ -67,7 +72,8 @@ struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p)
     return own;
 }
 
-struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color, int count)
+struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                               int count)
 {
     struct oa_curve *c = &p->curve[p->curves];
     size_t bytes = (size_t)count * sizeof(double);
@@ -78,23 +84,29 @@ struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const cha
     return c->x && c->y ? c : NULL;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------- */
+/* ---- all
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error check(oa_context *c, long width, long heads)
 {
     if (heads < 2 || width % heads || width / heads < 4)
         return oa_fail(c, OA_SHAPE,
-                       "width %ld and %ld heads: at least 2 heads are needed, the width must divide into them, and a "
+                       "width %ld and %ld heads: at least 2 heads are needed, the width must "
+                       "divide into them, and a "
                        "head must be at least 4 wide",
                        width, heads);
     if (width > 2048)
-        return oa_fail(c, OA_UNSUPPORTED, "the width is %ld; up to 2048 are measured in a bearable time", width);
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "the width is %ld; up to 2048 are measured in a bearable time", width);
     return OA_OK;
 }
 
 enum oa_error oa_theory_measure(oa_context *c, long width, long heads, struct oa_theory *out)
 {
-    *out = (struct oa_theory){ .context = c, .d = width, .heads = heads, .k = heads > 0 ? width / heads : 0 };
+    *out = (struct oa_theory){
+        .context = c, .d = width, .heads = heads, .k = heads > 0 ? width / heads : 0
+    };
     OA_TRY(check(c, width, heads));
     for (int p = 0; p < OA_PARTS && oa_status(c) == OA_OK; p++) {
         oa_log(c, 1, "measuring %d of %d: %s", p + 1, OA_PARTS, parts[p].title);

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- numbers --------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* Significant digits, with a true minus, and 3.81·10⁻⁶ for what is small. */
 static char *show(char *out, double x, int digits)
@@ -20,8 +22,8 @@ static char *show(char *out, double x, int digits)
         return out;
     }
     snprintf(out, OA_FINDING_TEXT, "%s%s·10⁻%s%s", x < 0 ? "−" : "",
-             oa_number(number, size * pow(10, -exponent), digits), exponent <= -10 ? superscripts[-exponent / 10] : "",
-             superscripts[-exponent % 10]);
+             oa_number(number, size * pow(10, -exponent), digits),
+             exponent <= -10 ? superscripts[-exponent / 10] : "", superscripts[-exponent % 10]);
     return out;
 }
 
@@ -31,7 +33,8 @@ char *oa_finding_law(const struct oa_finding *f, char *out)
         return strcpy(out, "–");
     bool whole = f->law == floor(f->law) && fabs(f->law) < 1000;
     char number[OA_FINDING_TEXT];
-    snprintf(out, OA_FINDING_TEXT, "%s%.100s", f->asymptotic ? "≈ " : "", show(number, f->law, whole ? 1 : 4));
+    snprintf(out, OA_FINDING_TEXT, "%s%.100s", f->asymptotic ? "≈ " : "",
+             show(number, f->law, whole ? 1 : 4));
     return out;
 }
 
@@ -47,29 +50,34 @@ char *oa_finding_measured(const struct oa_finding *f, char *out)
     if (decimals > 6) {
         double scale = pow(10, floor(log10(fabs(f->measured))));
         show(error, scale, 1);
-        snprintf(out, OA_FINDING_TEXT, "(%.2f ± %.2f)%.60s", f->measured / scale, f->error / scale, error + 1);
+        snprintf(out, OA_FINDING_TEXT, "(%.2f ± %.2f)%.60s", f->measured / scale, f->error / scale,
+                 error + 1);
         return out;
     }
     oa_number_signed(value, fabs(f->measured), decimals);
     oa_number_signed(error, f->error, decimals);
-    snprintf(out, OA_FINDING_TEXT, "%s%s ± %.60s", f->measured < 0 ? "−" : "", value + (value[0] == '+'),
-             error + (error[0] == '+'));
+    snprintf(out, OA_FINDING_TEXT, "%s%s ± %.60s", f->measured < 0 ? "−" : "",
+             value + (value[0] == '+'), error + (error[0] == '+'));
     return out;
 }
 
 void oa_theory_headline(const struct oa_theory *t, char *out, size_t size)
 {
     int failing = oa_theory_failing(t);
-    snprintf(out, size, "Of %d propositions on frozen orthogonal projections %d hold and %d fail", t->findings,
-             t->findings - failing, failing);
+    snprintf(out, size, "Of %d propositions on frozen orthogonal projections %d hold and %d fail",
+             t->findings, t->findings - failing, failing);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static const struct oa_column columns[] = {
-    { .title = "proposition" },     { .title = "claimed", .right = true },  { .title = "closed form" },
-    { .title = "", .right = true }, { .title = "measured", .right = true }, { .title = "verdict" }
-};
+static const struct oa_column columns[] = { { .title = "proposition" },
+                                            { .title = "claimed", .right = true },
+                                            { .title = "closed form" },
+                                            { .title = "", .right = true },
+                                            { .title = "measured", .right = true },
+                                            { .title = "verdict" } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void add_row(struct oa_table *table, const struct oa_finding *f)
@@ -98,14 +106,16 @@ void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out)
     char headline[160];
     struct oa_table table;
     oa_theory_headline(t, headline, sizeof headline);
-    oa_text_printf(out, "%s.\nwidth d = %ld, H = %ld heads of k = %ld; U [d, k] projects queries, T keys; τ = 1/√k\n\n",
+    oa_text_printf(out,
+                   "%s.\nwidth d = %ld, H = %ld heads of k = %ld; U [d, k] projects queries, T "
+                   "keys; τ = 1/√k\n\n",
                    headline, t->d, t->heads, t->k);
     oa_table_init(&table, t->context, columns, COLUMNS);
     for (int p = 0; p < OA_PARTS; p++)
         add_part(&table, t, (enum oa_theory_part)p);
     oa_table_text(&table, limit, out);
     oa_table_free(&table);
-    oa_text_printf(out,
-                   "\nMeasured: means over draws of this library's generators, ± one standard error. A claim holds "
-                   "within five of\nthose, unless the closed form says otherwise.\n");
+    oa_text_printf(out, "\nMeasured: means over draws of this library's generators, ± one standard "
+                        "error. A claim holds "
+                        "within five of\nthose, unless the closed form says otherwise.\n");
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Added tokens: contents such as "</s>" that are found in the text before the model sees it. The leftmost one wins, of
- * several that begin there the longest. lstrip and rstrip take the white space beside it along; single_word lets it
- * stand only where no word character touches it.
+ * Added tokens: contents such as "</s>" that are found in the text before the model sees it. The
+ * leftmost one wins, of several that begin there the longest. lstrip and rstrip take the white
+ * space beside it along; single_word lets it stand only where no word character touches it.
  *
- * All are looked for at once (Aho and Corasick, CACM 18, 1975): a trie of the contents, in which each node knows the
- * longest proper end of its path that is a path too. Cost: linear in the text, whatever the number of tokens.
+ * All are looked for at once (Aho and Corasick, CACM 18, 1975): a trie of the contents, in which
+ * each node knows the longest proper end of its path that is a path too. Cost: linear in the text,
+ * whatever the number of tokens.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -33,7 +34,9 @@ void oa_added_free(struct oa_added_set *set)
     oa_added_init(set, set->context);
 }
 
-/* ---- the trie ------------------------------------------------------------------------------------------------ */
+/* ---- the trie
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int32_t child_of(const struct oa_added_set *set, int32_t node, uint8_t byte)
 {
@@ -44,17 +47,22 @@ static int32_t child_of(const struct oa_added_set *set, int32_t node, uint8_t by
 /* -1 after a failure. */
 static int32_t new_node(struct oa_added_set *set, int32_t parent, uint8_t byte)
 {
-    if (!oa_reserve(set->context, &set->node, &set->node_capacity, set->nodes + 1, sizeof *set->node))
+    if (!oa_reserve(set->context, &set->node, &set->node_capacity, set->nodes + 1,
+                    sizeof *set->node))
         return -1;
     int32_t node = (int32_t)set->nodes;
-    struct oa_pair *pair = parent < 0 ? NULL : oa_pairs_add(&set->children, oa_pair_key(parent, byte));
+    struct oa_pair *pair =
+        parent < 0 ? NULL : oa_pairs_add(&set->children, oa_pair_key(parent, byte));
     if (parent >= 0 && !pair)
         return -1;
     if (pair)
         pair->id = node;
-    set->node[set->nodes++] = (struct oa_added_node){
-        .parent = parent, .depth = parent < 0 ? 0 : set->node[parent].depth + 1, .token = -1, .inner = -1, .byte = byte
-    };
+    set->node[set->nodes++] =
+        (struct oa_added_node){ .parent = parent,
+                                .depth = parent < 0 ? 0 : set->node[parent].depth + 1,
+                                .token = -1,
+                                .inner = -1,
+                                .byte = byte };
     return node;
 }
 
@@ -90,7 +98,8 @@ static void link_node(struct oa_added_set *set, int32_t at)
         next = child_of(set, shorter, node->byte);
     }
     node->shorter = next < 0 ? 0 : next;
-    node->inner = set->node[node->shorter].token >= 0 ? set->node[node->shorter].token : set->node[node->shorter].inner;
+    node->inner = set->node[node->shorter].token >= 0 ? set->node[node->shorter].token
+                                                      : set->node[node->shorter].inner;
 }
 
 /* Nodes in order of depth: what a node refers to is less deep. */
@@ -113,9 +122,11 @@ static enum oa_error link_nodes(struct oa_added_set *set)
     return OA_OK;
 }
 
-/* ---- characters beside a match ------------------------------------------------------------------------------- */
+/* ---- characters beside a match
+ * ------------------------------------------------------------------------------- */
 
-/* The character that ends at `at`: its code point and where it begins; `at` itself when the bytes are not UTF-8. */
+/* The character that ends at `at`: its code point and where it begins; `at` itself when the bytes
+ * are not UTF-8. */
 static size_t character_before(const char *text, size_t at, uint32_t *code)
 {
     for (size_t n = 1; n <= 4 && n <= at; n++)
@@ -150,11 +161,13 @@ static size_t spaces_after(const char *text, size_t length, size_t at)
     return at;
 }
 
-/* ---- search -------------------------------------------------------------------------------------------------- */
+/* ---- search
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* The leftmost longest content at or after `from`: where it starts, or `length`. */
-static size_t find_content(const struct oa_added_set *set, const char *text, size_t length, size_t from,
-                           const struct oa_added_token **found)
+static size_t find_content(const struct oa_added_set *set, const char *text, size_t length,
+                           size_t from, const struct oa_added_token **found)
 {
     size_t first = length;
     int32_t at = 0;
@@ -177,8 +190,9 @@ static size_t find_content(const struct oa_added_set *set, const char *text, siz
     return first;
 }
 
-enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t length, size_t settled, bool plain,
-                            size_t *from, size_t *start, size_t *stop, const struct oa_added_token **token)
+enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t length,
+                            size_t settled, bool plain, size_t *from, size_t *start, size_t *stop,
+                            const struct oa_added_token **token)
 {
     *token = NULL;
     if (set->count && !set->linked)
@@ -192,7 +206,9 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
         *start = t->lstrip ? spaces_before(text, at) : at;
         *start = *start > settled ? *start : settled;
         *stop = t->rstrip ? spaces_after(text, length, *from) : *from;
-        if (t->lstrip && *start >= *stop) /* white space that the token before took: an empty piece of the reference */
+        if (t->lstrip &&
+            *start >=
+                *stop) /* white space that the token before took: an empty piece of the reference */
             continue;
         *token = t;
         break;

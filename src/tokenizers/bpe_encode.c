@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Byte-pair encoding of one word (Sennrich, Haddow and Birch, ACL 2016; over bytes: Radford et al. 2019).
+ * Byte-pair encoding of one word (Sennrich, Haddow and Birch, ACL 2016; over bytes: Radford et al.
+ * 2019).
  *
- * The word starts as one symbol a byte, in a linked list. A heap holds the adjacent pairs that have a merge, ordered by
- * (rank, place); the first one is merged and the pairs beside it are added, until none is left. A pair that has changed
- * since it was queued is dropped, unless what is there now merges into the same token: so does Hugging Face, and equal
- * ids need the same. Cost: n log n for a word of n bytes. Short words are remembered in a direct-mapped cache, where
- * nearly all of a text is found.
+ * The word starts as one symbol a byte, in a linked list. A heap holds the adjacent pairs that have
+ * a merge, ordered by (rank, place); the first one is merged and the pairs beside it are added,
+ * until none is left. A pair that has changed since it was queued is dropped, unless what is there
+ * now merges into the same token: so does Hugging Face, and equal ids need the same. Cost: n log n
+ * for a word of n bytes. Short words are remembered in a direct-mapped cache, where nearly all of a
+ * text is found.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -47,7 +49,8 @@ void oa_bpe_free(struct oa_bpe *b)
 enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, int32_t result)
 {
     struct oa_pair *pair = oa_pairs_add(&b->merges, oa_pair_key(left, right));
-    if (!pair || !oa_reserve(b->context, &b->merge, &b->merge_capacity, b->merge_count + 1, sizeof *b->merge))
+    if (!pair || !oa_reserve(b->context, &b->merge, &b->merge_capacity, b->merge_count + 1,
+                             sizeof *b->merge))
         return OA_NO_MEMORY;
     pair->rank = (int32_t)b->merge_count; /* of a pair that is listed twice the later rank counts */
     pair->id = result;
@@ -55,7 +58,9 @@ enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, in
     return OA_OK;
 }
 
-/* ---- heap ---------------------------------------------------------------------------------------------------- */
+/* ---- heap
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static bool before(const struct oa_candidate *x, const struct oa_candidate *y)
 {
@@ -86,13 +91,16 @@ static struct oa_candidate heap_pop(struct oa_bpe *b)
     return top;
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------------- */
+/* ---- merging
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void queue_pair(struct oa_bpe *b, int32_t left, int32_t right)
 {
     if (left < 0 || right < 0)
         return;
-    const struct oa_pair *pair = oa_pairs_find(&b->merges, oa_pair_key(b->symbol[left].id, b->symbol[right].id));
+    const struct oa_pair *pair =
+        oa_pairs_find(&b->merges, oa_pair_key(b->symbol[left].id, b->symbol[right].id));
     if (pair)
         heap_push(b, (struct oa_candidate){ pair->rank, left, pair->id });
 }
@@ -115,14 +123,16 @@ static void merge_at(struct oa_bpe *b, const struct oa_candidate *top)
     queue_pair(b, top->place, left->next);
 }
 
-/* A merge takes one candidate and one symbol away and adds at most two candidates: fewer than 3n in all. */
+/* A merge takes one candidate and one symbol away and adds at most two candidates: fewer than 3n in
+ * all. */
 static bool make_room(struct oa_bpe *b, size_t n)
 {
     return oa_reserve(b->context, &b->symbol, &b->symbol_capacity, n, sizeof *b->symbol) &&
            oa_reserve(b->context, &b->heap, &b->heap_capacity, 3 * n, sizeof *b->heap);
 }
 
-/* The first symbols, one a byte (unknown ones in a row are one if the file says so); their number, or -1 with *bad. */
+/* The first symbols, one a byte (unknown ones in a row are one if the file says so); their number,
+ * or -1 with *bad. */
 static int32_t first_symbols(struct oa_bpe *b, const char *word, size_t n, size_t *bad)
 {
     int32_t count = 0;
@@ -134,7 +144,8 @@ static int32_t first_symbols(struct oa_bpe *b, const char *word, size_t n, size_
         if (unknown && b->unknown < 0)
             return -1;
         if (!(unknown && was_unknown && b->fuse_unknown)) {
-            b->symbol[count] = (struct oa_symbol){ unknown ? b->unknown : id, count - 1, count + 1 };
+            b->symbol[count] =
+                (struct oa_symbol){ unknown ? b->unknown : id, count - 1, count + 1 };
             count++;
         }
         was_unknown = unknown;
@@ -143,10 +154,12 @@ static int32_t first_symbols(struct oa_bpe *b, const char *word, size_t n, size_
     return count;
 }
 
-static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, struct oa_ids *ids, size_t *bad)
+static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, struct oa_ids *ids,
+                                size_t *bad)
 {
     if (n > INT32_MAX / 4)
-        return oa_fail(b->context, OA_UNSUPPORTED, "a word of %zu bytes without a split is too long for BPE", n);
+        return oa_fail(b->context, OA_UNSUPPORTED,
+                       "a word of %zu bytes without a split is too long for BPE", n);
     if (!make_room(b, n))
         return OA_NO_MEMORY;
     int32_t count = first_symbols(b, word, n, bad);
@@ -164,10 +177,14 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
     return OA_OK;
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-/* ignore_merges: a word that is a token of the model (not an added one) is that token. -1 when it is not. */
-static int32_t whole_word(const struct oa_bpe *b, const struct oa_vocabulary *v, const char *word, size_t n)
+/* ignore_merges: a word that is a token of the model (not an added one) is that token. -1 when it
+ * is not. */
+static int32_t whole_word(const struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
+                          size_t n)
 {
     struct oa_text spelt;
     oa_text_init(&spelt, b->context);
@@ -188,14 +205,16 @@ static struct oa_cached *cache_slot(struct oa_bpe *b, const char *word, size_t n
 
 static enum oa_error add_cached(struct oa_ids *ids, const struct oa_cached *slot)
 {
-    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + slot->count, sizeof *ids->id))
+    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + slot->count,
+                    sizeof *ids->id))
         return OA_NO_MEMORY;
     for (int i = 0; i < slot->count; i++)
         ids->id[ids->count++] = slot->id[i];
     return OA_OK;
 }
 
-static void remember(struct oa_cached *slot, const char *word, size_t n, const int32_t *id, size_t count)
+static void remember(struct oa_cached *slot, const char *word, size_t n, const int32_t *id,
+                     size_t count)
 {
     if (count > CACHED_IDS)
         return;
@@ -205,8 +224,8 @@ static void remember(struct oa_cached *slot, const char *word, size_t n, const i
     memcpy(slot->id, id, count * sizeof *id);
 }
 
-enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word, size_t n,
-                                 struct oa_ids *ids, size_t *bad)
+enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
+                                 size_t n, struct oa_ids *ids, size_t *bad)
 {
     struct oa_cached *slot = cache_slot(b, word, n);
     if (slot && slot->length == n && memcmp(slot->word, word, n) == 0)

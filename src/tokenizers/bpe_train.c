@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training of byte-level BPE: text → words with counts → merges (Sennrich, Haddow and Birch, ACL 2016).
+ * Training of byte-level BPE: text → words with counts → merges (Sennrich, Haddow and Birch, ACL
+ * 2016).
  *
- * Words and their counts are those of word_tally.c. Where it drops none, the merges are those of Hugging Face's
- * BpeTrainer (ByteLevel alphabet, no minimum frequency) fed with the same text as one sequence.
+ * Words and their counts are those of word_tally.c. Where it drops none, the merges are those of
+ * Hugging Face's BpeTrainer (ByteLevel alphabet, no minimum frequency) fed with the same text as
+ * one sequence.
  *
- * Merges. Every pair of neighbours has a count and the list of words where it appeared; a heap orders the pairs by
- * (highest count, smallest pair of ids). The top pair is merged in its words, which changes the counts of the pairs
- * beside it and makes new ones. A heap entry whose count has fallen is put back with the right one when it comes up.
- * Cost: each merge touches only the words that hold its pair; lists take at most 3 numbers a symbol of the distinct
- * words over the whole training, for a merge takes a symbol away and makes at most two new pairs.
+ * Merges. Every pair of neighbours has a count and the list of words where it appeared; a heap
+ * orders the pairs by (highest count, smallest pair of ids). The top pair is merged in its words,
+ * which changes the counts of the pairs beside it and makes new ones. A heap entry whose count has
+ * fallen is put back with the right one when it comes up. Cost: each merge touches only the words
+ * that hold its pair; lists take at most 3 numbers a symbol of the distinct words over the whole
+ * training, for a merge takes a symbol away and makes at most two new pairs.
  */
 #include "tokenizers/tokenizer_parts.h"
 
 #define PROGRESS_MERGES 4096
 
-/* ---- trainer ------------------------------------------------------------------------------------------------- */
+/* ---- trainer
+ * -------------------------------------------------------------------------------------------------
+ */
 
 struct pair_record {
     uint64_t key;
@@ -114,7 +119,9 @@ static enum oa_error spell_words(struct trainer *t)
     return OA_OK;
 }
 
-/* ---- heap ---------------------------------------------------------------------------------------------------- */
+/* ---- heap
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static bool before(const struct queued *x, const struct queued *y)
 {
@@ -148,7 +155,8 @@ static struct queued heap_pop(struct trainer *t)
     return top;
 }
 
-/* ---- rounds: what one merge (or the first count) changes ----------------------------------------------------- */
+/* ---- rounds: what one merge (or the first count) changes
+ * ----------------------------------------------------- */
 
 static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t *number)
 {
@@ -156,7 +164,8 @@ static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t 
     if (!pair)
         return NULL;
     if (pair->rank < 0) {
-        if (!oa_reserve(t->context, &t->record, &t->record_capacity, t->record_count + 1, sizeof *t->record))
+        if (!oa_reserve(t->context, &t->record, &t->record_capacity, t->record_count + 1,
+                        sizeof *t->record))
             return NULL;
         t->record[t->record_count] = (struct pair_record){ .key = key, .round = -1 };
         pair->rank = (int32_t)t->record_count++;
@@ -165,10 +174,12 @@ static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t 
     return &t->record[pair->rank];
 }
 
-static enum oa_error note_word(struct trainer *t, struct pair_record *r, int32_t number, int32_t word)
+static enum oa_error note_word(struct trainer *t, struct pair_record *r, int32_t number,
+                               int32_t word)
 {
     if (r->round < 0) {
-        if (!oa_reserve(t->context, &t->touched, &t->touched_capacity, t->touched_count + 1, sizeof *t->touched))
+        if (!oa_reserve(t->context, &t->touched, &t->touched_capacity, t->touched_count + 1,
+                        sizeof *t->touched))
             return OA_NO_MEMORY;
         t->touched[t->touched_count] = (struct touched){ .record = number, .last_word = -1 };
         r->round = (int32_t)t->touched_count++;
@@ -176,7 +187,8 @@ static enum oa_error note_word(struct trainer *t, struct pair_record *r, int32_t
     struct touched *pair = &t->touched[r->round];
     if (pair->last_word == word)
         return OA_OK;
-    if (!oa_reserve(t->context, &t->noted, &t->noted_capacity, t->noted_count + 1, sizeof *t->noted))
+    if (!oa_reserve(t->context, &t->noted, &t->noted_capacity, t->noted_count + 1,
+                    sizeof *t->noted))
         return OA_NO_MEMORY;
     t->noted[t->noted_count++] = (struct noted){ r->round, word };
     pair->last_word = word;
@@ -198,7 +210,8 @@ static enum oa_error note(struct trainer *t, int32_t left, int32_t right, int si
 /* Puts the pairs that gained on the heap, each with its words. */
 static enum oa_error end_round(struct trainer *t)
 {
-    if (!oa_reserve(t->context, &t->list, &t->list_capacity, t->list_count + t->noted_count, sizeof *t->list))
+    if (!oa_reserve(t->context, &t->list, &t->list_capacity, t->list_count + t->noted_count,
+                    sizeof *t->list))
         return OA_NO_MEMORY;
     for (size_t i = 0; i < t->touched_count; i++) {
         struct touched *pair = &t->touched[i];
@@ -226,9 +239,12 @@ static enum oa_error count_pairs(struct trainer *t)
     return end_round(t);
 }
 
-/* ---- merges -------------------------------------------------------------------------------------------------- */
+/* ---- merges
+ * --------------------------------------------------------------------------------------------------
+ */
 
-static enum oa_error merge_in_word(struct trainer *t, int32_t word, struct oa_merge pair, int32_t result)
+static enum oa_error merge_in_word(struct trainer *t, int32_t word, struct oa_merge pair,
+                                   int32_t result)
 {
     int32_t *s = t->symbol + t->start[word], n = t->length[word], to = 0;
     for (int32_t i = 0; i < n;) {
@@ -269,8 +285,11 @@ static enum oa_error merge_pair(struct trainer *t, const struct queued *top)
 {
     struct oa_merge pair = { (int32_t)(top->key >> 32), (int32_t)(uint32_t)top->key };
     int32_t id = token_of(t, pair);
-    if (id < 0 || !oa_reserve(t->context, &t->merge, &t->merge_capacity, t->merge_count + 1, sizeof *t->merge) ||
-        !oa_reserve(t->context, &t->result, &t->result_capacity, t->merge_count + 1, sizeof *t->result))
+    if (id < 0 ||
+        !oa_reserve(t->context, &t->merge, &t->merge_capacity, t->merge_count + 1,
+                    sizeof *t->merge) ||
+        !oa_reserve(t->context, &t->result, &t->result_capacity, t->merge_count + 1,
+                    sizeof *t->result))
         return OA_NO_MEMORY;
     t->merge[t->merge_count] = pair;
     t->result[t->merge_count++] = id;
@@ -283,8 +302,9 @@ static enum oa_error watch(const struct trainer *t, long size)
 {
     int signal = oa_stop_requested(t->context);
     if (signal)
-        return oa_fail(t->context, OA_INTERRUPTED,
-                       "stopped by signal %d while training the BPE vocabulary; nothing was written", signal);
+        return oa_fail(
+            t->context, OA_INTERRUPTED,
+            "stopped by signal %d while training the BPE vocabulary; nothing was written", signal);
     if (t->merge_count % PROGRESS_MERGES == PROGRESS_MERGES - 1)
         oa_log(t->context, 1, "bpe: %d of %ld tokens", (int)t->tokens.count, size);
     return OA_OK;
@@ -306,12 +326,13 @@ static enum oa_error merge_pairs(struct trainer *t, long size)
         OA_TRY(merge_pair(t, &top));
     }
     if (t->tokens.count < size)
-        oa_log(t->context, 0, "bpe: the text has no more pairs: %d tokens of the %ld asked for", (int)t->tokens.count,
-               size);
+        oa_log(t->context, 0, "bpe: the text has no more pairs: %d tokens of the %ld asked for",
+               (int)t->tokens.count, size);
     return OA_OK;
 }
 
-/* ---- the tokenizer ------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer
+ * ------------------------------------------------------------------------------------------- */
 
 static enum oa_error fill_tokenizer(const struct trainer *t, struct oa_tokenizer *tok)
 {
@@ -323,8 +344,9 @@ static enum oa_error fill_tokenizer(const struct trainer *t, struct oa_tokenizer
         const char *bytes = oa_words_at(&t->tokens, id, &n);
         piece.length = 0;
         oa_byte_spell(&piece, bytes, n);
-        error =
-            piece.s ? oa_vocabulary_add(&tok->vocabulary, "bpe", piece.s, piece.length, id, bytes, n) : OA_NO_MEMORY;
+        error = piece.s ? oa_vocabulary_add(&tok->vocabulary, "bpe", piece.s, piece.length, id,
+                                            bytes, n)
+                        : OA_NO_MEMORY;
     }
     oa_text_free(&piece);
     for (size_t i = 0; i < t->merge_count && error == OA_OK; i++)
@@ -349,17 +371,19 @@ static enum oa_error train(struct trainer *t, long size, struct oa_tokenizer **o
     return error;
 }
 
-/* A token must come often enough in the text for its embedding to be learnt; docs/tokenizers.md has what was measured.
+/* A token must come often enough in the text for its embedding to be learnt; docs/tokenizers.md has
+ * what was measured.
  */
 static long size_for(oa_context *c, uint64_t bytes)
 {
     long size = bytes < 100000 ? 500 : bytes < 200000 ? 2000 : 8000;
-    oa_log(c, 0, "data.tokenizer = bpe: bpe:%ld for %llu bytes of training text", size, (unsigned long long)bytes);
+    oa_log(c, 0, "data.tokenizer = bpe: bpe:%ld for %llu bytes of training text", size,
+           (unsigned long long)bytes);
     return size;
 }
 
-enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
-                                         struct oa_tokenizer **out)
+enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size,
+                                         int32_t most_words, struct oa_tokenizer **out)
 {
     struct oa_tally tally;
     struct trainer trainer = { .context = c, .tally = &tally };
@@ -375,7 +399,8 @@ enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, 
     return error;
 }
 
-enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out)
+enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size,
+                                     struct oa_tokenizer **out)
 {
     return oa_tokenizer_train_bounded(c, text, size, OA_MOST_WORDS, out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two tokenizers that need no training: char, whose vocabulary is the characters of the texts in order of code
- * points (as nanoGPT), and byte, whose id is the byte.
+ * The two tokenizers that need no training: char, whose vocabulary is the characters of the texts
+ * in order of code points (as nanoGPT), and byte, whose id is the byte.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -21,15 +21,17 @@ static enum oa_error refuse(const struct collect *job, const char *text, size_t 
     oa_print_character(&character, text + at, n - at);
     enum oa_error error =
         oa_fail(job->context, OA_FORMAT,
-                "%s: %s at byte %llu cannot be in a char vocabulary; use byte or bpe:N, which take any text", job->name,
-                character.s ? character.s : "", (unsigned long long)(job->read + at));
+                "%s: %s at byte %llu cannot be in a char vocabulary; use byte or bpe:N, which take "
+                "any text",
+                job->name, character.s ? character.s : "", (unsigned long long)(job->read + at));
     oa_text_free(&character);
     return error;
 }
 
-/* A character that the end of a piece cuts is left for the next one. U+0000 is refused: JSON libraries cannot hold it
- * as a key. */
-static enum oa_error collect(void *argument, const char *text, size_t n, bool last, size_t *consumed)
+/* A character that the end of a piece cuts is left for the next one. U+0000 is refused: JSON
+ * libraries cannot hold it as a key. */
+static enum oa_error collect(void *argument, const char *text, size_t n, bool last,
+                             size_t *consumed)
 {
     struct collect *job = argument;
     size_t at = 0;
@@ -68,15 +70,17 @@ static enum oa_error add_characters(struct oa_tokenizer *tok, const uint8_t *see
     return OA_OK;
 }
 
-static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *name, struct oa_tokenizer **out)
+static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *name,
+                               struct oa_tokenizer **out)
 {
     struct oa_tokenizer *tok;
     enum oa_error error = oa_tokenizer_new(c, OA_TOKENIZER_CHAR, &tok);
     if (error == OA_OK)
         error = add_characters(tok, seen);
     if (error == OA_OK && tok->vocabulary.size == 0)
-        error = oa_fail(c, OA_ARGUMENT, "there is no text in \"%s\" to take the characters of a char vocabulary from",
-                        name);
+        error = oa_fail(
+            c, OA_ARGUMENT,
+            "there is no text in \"%s\" to take the characters of a char vocabulary from", name);
     if (error == OA_OK)
         error = oa_tokenizer_finish(tok, "char");
     if (error != OA_OK)
@@ -86,8 +90,8 @@ static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *n
     return error;
 }
 
-enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train, struct oa_reader *valid,
-                                      struct oa_tokenizer **out)
+enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train,
+                                      struct oa_reader *valid, struct oa_tokenizer **out)
 {
     struct collect job = { .context = c, .seen = oa_alloc(c, CODES) };
     *out = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text → ids, and on request the number of the word that each is of. A chain, each link handing stretches of text to
- * the next one:
+ * Text → ids, and on request the number of the word that each is of. A chain, each link handing
+ * stretches of text to the next one:
  *
- *     added tokens found in the raw text → normaliser → added tokens found in the normalised text → char | byte | bpe |
- * word | ids
+ *     added tokens found in the raw text → normaliser → added tokens found in the normalised text →
+ * char | byte | bpe | word | ids
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -20,7 +20,8 @@ struct encoding {
 };
 typedef enum oa_error encode_link(struct encoding *e, const char *text, size_t n);
 
-/* ---- numbers of words ------------------------------------------------------------------------------------------ */
+/* ---- numbers of words
+ * ------------------------------------------------------------------------------------------ */
 
 /* Gives the ids that have none yet the number `word`. */
 static enum oa_error number_ids(struct encoding *e, int32_t word)
@@ -62,11 +63,12 @@ static enum oa_error refuse_character(const struct encoding *e, const char *text
     oa_text_init(&character, e->tok->context);
     print_place(e, text, &place);
     oa_print_character(&character, text, n);
-    enum oa_error error =
-        oa_fail(e->tok->context, OA_FORMAT,
-                "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which take any text, or "
-                "a char vocabulary made from text that has it",
-                place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->vocabulary.model_size);
+    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
+                                  "%s: %s is not among the %d characters of the vocabulary; use "
+                                  "byte or bpe:N, which take any text, or "
+                                  "a char vocabulary made from text that has it",
+                                  place.s ? place.s : "", character.s ? character.s : "",
+                                  (int)e->tok->vocabulary.model_size);
     oa_text_free(&place);
     oa_text_free(&character);
     return error;
@@ -104,10 +106,11 @@ static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
     struct oa_text place;
     oa_text_init(&place, e->tok->context);
     print_place(e, byte, &place);
-    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
-                                  "%s: byte 0x%02X has no token in the vocabulary, and the tokenizer has no unk_token; "
-                                  "use one that was trained with all 256 bytes (bpe:N makes one)",
-                                  place.s ? place.s : "", (unsigned)(uint8_t)*byte);
+    enum oa_error error = oa_fail(
+        e->tok->context, OA_FORMAT,
+        "%s: byte 0x%02X has no token in the vocabulary, and the tokenizer has no unk_token; "
+        "use one that was trained with all 256 bytes (bpe:N makes one)",
+        place.s ? place.s : "", (unsigned)(uint8_t)*byte);
     oa_text_free(&place);
     return error;
 }
@@ -115,7 +118,8 @@ static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
 static enum oa_error encode_pieces(struct encoding *e, const char *word, size_t n)
 {
     size_t bad = 0;
-    enum oa_error error = oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
+    enum oa_error error =
+        oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
     return error == OA_FORMAT ? refuse_byte(e, word + bad) : error;
 }
 
@@ -124,10 +128,11 @@ static enum oa_error refuse_word(const struct encoding *e, const char *word, siz
     struct oa_text place;
     oa_text_init(&place, e->tok->context);
     print_place(e, word, &place);
-    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
-                                  "%s: the word \"%.*s\" is not in the vocabulary, and the tokenizer has no unk_token; "
-                                  "use one that has (word:N makes one)",
-                                  place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
+    enum oa_error error = oa_fail(
+        e->tok->context, OA_FORMAT,
+        "%s: the word \"%.*s\" is not in the vocabulary, and the tokenizer has no unk_token; "
+        "use one that has (word:N makes one)",
+        place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
     oa_text_free(&place);
     return error;
 }
@@ -148,8 +153,8 @@ static enum oa_error encode_whole(struct encoding *e, const char *word, size_t n
 static enum oa_error check_stop(const struct encoding *e)
 {
     int signal = oa_stop_requested(e->tok->context);
-    return signal ? oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded", signal,
-                            e->source->name)
+    return signal ? oa_fail(e->tok->context, OA_INTERRUPTED,
+                            "stopped by signal %d while %s was encoded", signal, e->source->name)
                   : OA_OK;
 }
 
@@ -157,7 +162,8 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
 {
     struct encoding *e = argument;
     OA_TRY(check_stop(e));
-    OA_TRY(e->tok->kind == OA_TOKENIZER_WORD ? encode_whole(e, word, n) : encode_pieces(e, word, n));
+    OA_TRY(e->tok->kind == OA_TOKENIZER_WORD ? encode_whole(e, word, n)
+                                             : encode_pieces(e, word, n));
     return number_stretch(e, word, n);
 }
 
@@ -208,8 +214,8 @@ static enum oa_error number_added(struct encoding *e)
     return number_ids(e, e->word);
 }
 
-static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set, const char *text, size_t n,
-                                   encode_link *next)
+static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set, const char *text,
+                                   size_t n, encode_link *next)
 {
     const struct oa_added_token *token;
     size_t from = 0, settled = 0, start, stop;
@@ -240,25 +246,29 @@ static enum oa_error encode_normalised(struct encoding *e, const char *text, siz
     return error;
 }
 
-enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa_text_source *source, const char *text,
+enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok,
+                                       const struct oa_text_source *source, const char *text,
                                        size_t length, struct oa_ids *ids)
 {
     struct encoding e = { .tok = tok, .source = source, .ids = ids };
     return encode_around(&e, &tok->raw, text, length, encode_normalised);
 }
 
-enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids)
+enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length,
+                                  struct oa_ids *ids)
 {
     struct oa_text_source source = { "text", text, length };
     return oa_tokenizer_encode_part(tok, &source, text, length, ids);
 }
 
 /* What is in the texts already has its numbers: the first word gets the next one. */
-enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text, size_t length,
-                                       struct oa_ids *ids, struct oa_ids *words)
+enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text,
+                                       size_t length, struct oa_ids *ids, struct oa_ids *words)
 {
     struct oa_text_source source = { .name = name };
-    struct encoding e = { .tok = tok, .source = &source, .ids = ids, .words = words, .plain = true };
+    struct encoding e = {
+        .tok = tok, .source = &source, .ids = ids, .words = words, .plain = true
+    };
     e.first = words ? words->count : 0;
     e.word = e.first ? words->id[e.first - 1] + 1 : 0;
     return encode_around(&e, &tok->raw, text, length, encode_normalised);

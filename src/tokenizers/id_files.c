@@ -3,8 +3,8 @@
  * Files of token ids, little-endian, known by the name *.bin:
  *
  *     nanoGPT                16-bit ids and nothing else
- *     llm.c, GPT-2           a header of 256 32-bit numbers: 20240520, version 1, count; then 16-bit ids
- *     llm.c, Llama 3         the same with 20240801, version 7; then 32-bit ids
+ *     llm.c, GPT-2           a header of 256 32-bit numbers: 20240520, version 1, count; then
+ * 16-bit ids llm.c, Llama 3         the same with 20240801, version 7; then 32-bit ids
  *
  * They are read as they are: the first id may look like the beginning of a gzip file.
  */
@@ -13,7 +13,13 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { HEADER = 256, PIECE = 1 << 12, MAGIC_16 = 20240520, MAGIC_32 = 20240801, MAGIC_TASKS = 20240522 };
+enum {
+    HEADER = 256,
+    PIECE = 1 << 12,
+    MAGIC_16 = 20240520,
+    MAGIC_32 = 20240801,
+    MAGIC_TASKS = 20240522
+};
 
 struct id_file {
     oa_context *context;
@@ -35,14 +41,18 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
     }
     oa_free(list);
     *are = of_ids == all;
-    return of_ids == 0 || *are ? OA_OK
-                               : oa_fail(c, OA_ARGUMENT,
-                                         "%s: %d of %d files hold token ids (*.bin) and the others text; give files of "
-                                         "one sort",
-                                         files, of_ids, all);
+    return of_ids == 0 || *are
+               ? OA_OK
+               : oa_fail(
+                     c, OA_ARGUMENT,
+                     "%s: %d of %d files hold token ids (*.bin) and the others text; give files of "
+                     "one sort",
+                     files, of_ids, all);
 }
 
-/* ---- a file -------------------------------------------------------------------------------------------------- */
+/* ---- a file
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static uint32_t number_at(const uint8_t *b, size_t width)
 {
@@ -52,16 +62,20 @@ static uint32_t number_at(const uint8_t *b, size_t width)
 
 static enum oa_error check_header(struct id_file *f, const uint8_t *header)
 {
-    uint32_t magic = number_at(header, 4), version = number_at(header + 4, 4), wanted = magic == MAGIC_16 ? 1 : 7;
+    uint32_t magic = number_at(header, 4), version = number_at(header + 4, 4),
+             wanted = magic == MAGIC_16 ? 1 : 7;
     f->width = magic == MAGIC_16 ? 2 : 4;
     f->count = number_at(header + 8, 4);
     if (version != wanted)
-        return oa_fail(f->context, OA_FORMAT, "%s: version %u of the llm.c header %u; read is version %u", f->path,
+        return oa_fail(f->context, OA_FORMAT,
+                       "%s: version %u of the llm.c header %u; read is version %u", f->path,
                        version, magic, wanted);
     if (f->size != 4 * HEADER + f->count * f->width)
         return oa_fail(f->context, OA_FORMAT,
-                       "%s: the header tells of %llu ids of %zu bytes, and %llu bytes follow it; get the file again",
-                       f->path, (unsigned long long)f->count, f->width, (unsigned long long)f->size - 4 * HEADER);
+                       "%s: the header tells of %llu ids of %zu bytes, and %llu bytes follow it; "
+                       "get the file again",
+                       f->path, (unsigned long long)f->count, f->width,
+                       (unsigned long long)f->size - 4 * HEADER);
     return OA_OK;
 }
 
@@ -74,18 +88,20 @@ static enum oa_error read_header(struct id_file *f)
     if (ferror(f->file))
         return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path, strerror(errno));
     if (magic == MAGIC_TASKS)
-        return oa_fail(f->context, OA_UNSUPPORTED,
-                       "%s: this is an evaluation file of llm.c (magic %d), which is no stream of tokens", f->path,
-                       MAGIC_TASKS);
+        return oa_fail(
+            f->context, OA_UNSUPPORTED,
+            "%s: this is an evaluation file of llm.c (magic %d), which is no stream of tokens",
+            f->path, MAGIC_TASKS);
     if (magic == MAGIC_16 || magic == MAGIC_32)
         return check_header(f, header);
     f->width = 2;
     f->count = f->size / 2;
     rewind(f->file);
     if (f->size % 2)
-        return oa_fail(f->context, OA_FORMAT,
-                       "%s: %llu bytes are not a whole number of 16-bit ids, and there is no header of llm.c", f->path,
-                       (unsigned long long)f->size);
+        return oa_fail(
+            f->context, OA_FORMAT,
+            "%s: %llu bytes are not a whole number of 16-bit ids, and there is no header of llm.c",
+            f->path, (unsigned long long)f->size);
     return OA_OK;
 }
 
@@ -93,8 +109,8 @@ static enum oa_error open_file(struct id_file *f)
 {
     int fd;
     if (oa_name_ends(f->path, ".gz"))
-        return oa_fail(f->context, OA_UNSUPPORTED, "%s: token ids are read as they are: unpack the file (gunzip)",
-                       f->path);
+        return oa_fail(f->context, OA_UNSUPPORTED,
+                       "%s: token ids are read as they are: unpack the file (gunzip)", f->path);
     OA_TRY(oa_input_open(f->context, f->path, OA_CORPUS_REMEDY, &fd));
     f->file = fdopen(fd, "rb");
     if (!f->file) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizer of who has ids and no text: id n is spelt "n". In text, ids are words between white space.
+ * The tokenizer of who has ids and no text: id n is spelt "n". In text, ids are words between white
+ * space.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -15,21 +16,23 @@ static enum oa_error look(void *argument, const char *path, uint64_t place, uint
 {
     struct largest *l = argument;
     if (id >= OA_MOST_IDS)
-        return oa_fail(l->context, OA_FORMAT, "%s: token %llu is %u; ids are 0 … %d", path, (unsigned long long)place,
-                       id, OA_MOST_IDS - 1);
+        return oa_fail(l->context, OA_FORMAT, "%s: token %llu is %u; ids are 0 … %d", path,
+                       (unsigned long long)place, id, OA_MOST_IDS - 1);
     if (id > l->id)
         l->id = id;
     return OA_OK;
 }
 
-static enum oa_error size_of_files(oa_context *c, const char *train_files, const char *valid_files, long *size)
+static enum oa_error size_of_files(oa_context *c, const char *train_files, const char *valid_files,
+                                   long *size)
 {
     struct largest l = { c, -1 };
     bool are, there = valid_files && valid_files[strspn(valid_files, " ")];
     OA_TRY(oa_id_files_are(c, train_files, &are));
     if (!are)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: the tokenizer \"ids\" takes the number of ids from files of ids (*.bin); for ids written "
+                       "%s: the tokenizer \"ids\" takes the number of ids from files of ids "
+                       "(*.bin); for ids written "
                        "as text give their number, ids:N",
                        train_files ? train_files : "no file");
     OA_TRY(oa_id_files_read(c, train_files, look, &l));
@@ -47,19 +50,21 @@ static enum oa_error add_numbers(struct oa_tokenizer *tok, long size)
         char bytes[16];
         memcpy(bytes, text, sizeof bytes);
         text[n - 1] = 0;
-        OA_TRY(oa_vocabulary_add(&tok->vocabulary, "ids", text, (size_t)n - 1, (int32_t)id, bytes, (size_t)n));
+        OA_TRY(oa_vocabulary_add(&tok->vocabulary, "ids", text, (size_t)n - 1, (int32_t)id, bytes,
+                                 (size_t)n));
     }
     return oa_tokenizer_finish(tok, "ids");
 }
 
-enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
-                                    struct oa_tokenizer **out)
+enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files,
+                                    const char *valid_files, struct oa_tokenizer **out)
 {
     struct oa_tokenizer *tok;
     char *end = NULL;
     long size = spec[3] ? strtol(spec + 4, &end, 10) : 0;
     if (spec[3] && (spec[4] < '0' || spec[4] > '9' || *end || size < 1 || size > OA_MOST_IDS))
-        return oa_fail(c, OA_ARGUMENT, "tokenizer \"%s\": ids:N has the ids 0 … N−1, 1 … %d of them", spec,
+        return oa_fail(c, OA_ARGUMENT,
+                       "tokenizer \"%s\": ids:N has the ids 0 … N−1, 1 … %d of them", spec,
                        OA_MOST_IDS);
     if (!spec[3])
         OA_TRY(size_of_files(c, train_files, valid_files, &size));
@@ -78,8 +83,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text, size_t n,
-                                struct oa_ids *ids)
+enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text,
+                                size_t n, struct oa_ids *ids)
 {
     for (size_t i = 0, word; i < n;) {
         for (; i < n && is_space(text[i]); i++)
@@ -88,11 +93,12 @@ enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name
             ;
         int32_t id = i > word ? oa_vocabulary_find(&tok->vocabulary, text + word, i - word) : 0;
         if (id < 0 || id >= tok->vocabulary.model_size)
-            return oa_fail(
-                tok->context, OA_FORMAT,
-                "%s: \"%.*s\" is not one of the ids 0 … %d; this tokenizer has no text, only ids with blanks "
-                "between",
-                name, (int)(i - word < 40 ? i - word : 40), text + word, (int)tok->vocabulary.model_size - 1);
+            return oa_fail(tok->context, OA_FORMAT,
+                           "%s: \"%.*s\" is not one of the ids 0 … %d; this tokenizer has no text, "
+                           "only ids with blanks "
+                           "between",
+                           name, (int)(i - word < 40 ? i - word : 40), text + word,
+                           (int)tok->vocabulary.model_size - 1);
         if (i > word)
             OA_TRY(oa_ids_add(ids, id));
     }

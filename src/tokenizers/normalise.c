@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisers that a loaded tokenizer.json may ask for: the four normalisation forms (Unicode Annex 15) and lower case,
- * character by character, with the tables of utf8proc. The library itself never makes one: decoding could not give the
- * text back.
+ * Normalisers that a loaded tokenizer.json may ask for: the four normalisation forms (Unicode Annex
+ * 15) and lower case, character by character, with the tables of utf8proc. The library itself never
+ * makes one: decoding could not give the text back.
  *
- * utf8proc_map orders combining marks by exchanging neighbours, which takes the square of their number, and holds the
- * whole text as code points. Here marks are ordered by counting and a long text is cut before ASCII characters, with
- * which nothing before them composes. Cost: linear in the text.
+ * utf8proc_map orders combining marks by exchanging neighbours, which takes the square of their
+ * number, and holds the whole text as code points. Here marks are ordered by counting and a long
+ * text is cut before ASCII characters, with which nothing before them composes. Cost: linear in the
+ * text.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -58,18 +59,20 @@ static bool order_marks(oa_context *c, struct codes *s, size_t first, size_t n)
 /* The tables of the reference have compatibility decompositions up to Unicode 12.0. */
 static bool is_newer(utf8proc_int32_t code)
 {
-    static const utf8proc_int32_t ranges[][2] = { { 0x32ff, 0x32ff },   { 0xa7f1, 0xa7f4 },   { 0xab69, 0xab69 },
-                                                  { 0x105c9, 0x105e4 }, { 0x10781, 0x107ba }, { 0x11383, 0x11391 },
-                                                  { 0x113c5, 0x113c8 }, { 0x11938, 0x11938 }, { 0x16121, 0x16128 },
-                                                  { 0x16d68, 0x16d6a }, { 0x1ccd6, 0x1ccf9 }, { 0x1e030, 0x1e06d },
-                                                  { 0x1f16c, 0x1f16c }, { 0x1fbf0, 0x1fbf9 } };
+    static const utf8proc_int32_t ranges[][2] = {
+        { 0x32ff, 0x32ff },   { 0xa7f1, 0xa7f4 },   { 0xab69, 0xab69 },   { 0x105c9, 0x105e4 },
+        { 0x10781, 0x107ba }, { 0x11383, 0x11391 }, { 0x113c5, 0x113c8 }, { 0x11938, 0x11938 },
+        { 0x16121, 0x16128 }, { 0x16d68, 0x16d6a }, { 0x1ccd6, 0x1ccf9 }, { 0x1e030, 0x1e06d },
+        { 0x1f16c, 0x1f16c }, { 0x1fbf0, 0x1fbf9 }
+    };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (code >= ranges[i][0] && code <= ranges[i][1])
             return true;
     return false;
 }
 
-static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t options, const char *text, size_t n)
+static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t options,
+                              const char *text, size_t n)
 {
     size_t first = 0; /* of the marks at the end */
     if (options & UTF8PROC_COMPOSE)
@@ -78,14 +81,16 @@ static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t 
     for (size_t i = 0; i < n;) {
         utf8proc_int32_t code;
         int bound = 0;
-        i += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(n - i), &code);
+        i += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(n - i),
+                                      &code);
         if (!oa_reserve(c, &s->code, &s->capacity, s->count + MOST_EXPANSION, sizeof *s->code))
             return false;
         size_t parts = 1;
         if (is_newer(code))
             s->code[s->count] = code;
         else
-            parts = (size_t)utf8proc_decompose_char(code, s->code + s->count, MOST_EXPANSION, options, &bound);
+            parts = (size_t)utf8proc_decompose_char(code, s->code + s->count, MOST_EXPANSION,
+                                                    options, &bound);
         for (size_t k = 0; k < parts; k++, s->count++)
             if (combining_class(s->code[s->count]) == 0) {
                 if (!order_marks(c, s, first, s->count - first))
@@ -105,13 +110,15 @@ static size_t segment_length(const char *text, size_t n)
     return end;
 }
 
-static enum oa_error add_form(struct oa_text *out, struct codes *s, enum oa_normal form, const char *text, size_t n)
+static enum oa_error add_form(struct oa_text *out, struct codes *s, enum oa_normal form,
+                              const char *text, size_t n)
 {
     oa_context *c = out->context;
     for (size_t at = 0, length; at < n; at += length) {
         int signal = oa_stop_requested(c);
         if (signal)
-            return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while a text was normalised", signal);
+            return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while a text was normalised",
+                           signal);
         length = segment_length(text + at, n - at);
         if (!decompose_segment(c, s, form_options[form], text + at, length))
             return OA_NO_MEMORY;
@@ -131,10 +138,11 @@ static uint32_t lower_of(uint32_t code)
 {
     static const struct {
         uint32_t first, last, lower; /* of the first */
-    } newer[] = { { 0x1c89, 0x1c89, 0x1c8a },   { 0xa7cb, 0xa7cb, 0x264 },  { 0xa7cc, 0xa7cc, 0xa7cd },
-                  { 0xa7ce, 0xa7ce, 0xa7cf },   { 0xa7d2, 0xa7d2, 0xa7d3 }, { 0xa7d4, 0xa7d4, 0xa7d5 },
-                  { 0xa7da, 0xa7da, 0xa7db },   { 0xa7dc, 0xa7dc, 0x19b },  { 0x10d50, 0x10d65, 0x10d70 },
-                  { 0x16ea0, 0x16eb8, 0x16ebb } };
+    } newer[] = { { 0x1c89, 0x1c89, 0x1c8a },    { 0xa7cb, 0xa7cb, 0x264 },
+                  { 0xa7cc, 0xa7cc, 0xa7cd },    { 0xa7ce, 0xa7ce, 0xa7cf },
+                  { 0xa7d2, 0xa7d2, 0xa7d3 },    { 0xa7d4, 0xa7d4, 0xa7d5 },
+                  { 0xa7da, 0xa7da, 0xa7db },    { 0xa7dc, 0xa7dc, 0x19b },
+                  { 0x10d50, 0x10d65, 0x10d70 }, { 0x16ea0, 0x16eb8, 0x16ebb } };
     for (size_t i = 0; code >= 0x1c89 && i < sizeof newer / sizeof *newer; i++)
         if (code >= newer[i].first && code <= newer[i].last)
             return newer[i].lower + code - newer[i].first;
@@ -147,14 +155,16 @@ static void add_lower(struct oa_text *out, const char *text, size_t n)
         uint32_t code = 0;
         char lower[4];
         i += (size_t)oa_utf8_decode(text + i, n - i, &code);
-        if (code == 0x130) /* İ, the only capital whose lower case is two characters: i and a dot above */
+        if (code ==
+            0x130) /* İ, the only capital whose lower case is two characters: i and a dot above */
             oa_text_add(out, "i\xcc\x87", 3);
         else
             oa_text_add(out, lower, (size_t)oa_utf8_encode(lower_of(code), lower));
     }
 }
 
-static enum oa_error apply_step(enum oa_normal step, const struct oa_text *in, struct codes *s, struct oa_text *out)
+static enum oa_error apply_step(enum oa_normal step, const struct oa_text *in, struct codes *s,
+                                struct oa_text *out)
 {
     for (size_t at = 0; at < in->length;) {
         size_t valid = oa_utf8_valid_length(in->s + at, in->length - at);
@@ -170,7 +180,8 @@ static enum oa_error apply_step(enum oa_normal step, const struct oa_text *in, s
     return oa_status(in->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
-enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count, struct oa_text *text)
+enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count,
+                           struct oa_text *text)
 {
     struct codes codes = { 0 };
     enum oa_error error = OA_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizer of pictures in patches (Dosovitskiy et al. 2021, "An image is worth 16x16 words", arXiv 2010.11929): a
- * square of pixels is a token. There is one such token, "[PxP]", and what tells two of them apart are the pixels, which
- * go beside the ids.
+ * The tokenizer of pictures in patches (Dosovitskiy et al. 2021, "An image is worth 16x16 words",
+ * arXiv 2010.11929): a square of pixels is a token. There is one such token, "[PxP]", and what
+ * tells two of them apart are the pixels, which go beside the ids.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -22,13 +22,15 @@ enum oa_error oa_tokenizer_make_patches(oa_context *c, const char *spec, struct 
     long side = strtol(spec + strlen(OA_PATCHES), &end, 10);
     if (*end || !is_side(side))
         return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": patch:P has squares of P x P pixels, P one of 2, 4, 8, 16, 32, which divide "
+                       "tokenizer \"%s\": patch:P has squares of P x P pixels, P one of 2, 4, 8, "
+                       "16, 32, which divide "
                        "the %d of a picture",
                        spec, OA_PICTURE_SIDE);
     int n = snprintf(piece, sizeof piece, "[%ldx%ld]", side, side);
     enum oa_error e = oa_tokenizer_new(c, OA_TOKENIZER_CHAR, &tok);
     if (e == OA_OK)
-        e = oa_vocabulary_add(&tok->vocabulary, spec, piece, (size_t)n, OA_PATCH_ID, piece, (size_t)n);
+        e = oa_vocabulary_add(&tok->vocabulary, spec, piece, (size_t)n, OA_PATCH_ID, piece,
+                              (size_t)n);
     if (e == OA_OK)
         e = oa_tokenizer_finish(tok, spec);
     if (e != OA_OK)
@@ -40,30 +42,34 @@ enum oa_error oa_tokenizer_make_patches(oa_context *c, const char *spec, struct 
 
 long oa_tokenizer_patch(const struct oa_tokenizer *tok)
 {
-    const char *piece = tok->vocabulary.model_size == 1 ? oa_tokenizer_piece(tok, OA_PATCH_ID) : NULL;
+    const char *piece =
+        tok->vocabulary.model_size == 1 ? oa_tokenizer_piece(tok, OA_PATCH_ID) : NULL;
     long high, wide;
     char end;
-    bool is = piece && sscanf(piece, "[%ldx%ld%c", &high, &wide, &end) == 3 && end == ']' && high == wide;
+    bool is =
+        piece && sscanf(piece, "[%ldx%ld%c", &high, &wide, &end) == 3 && end == ']' && high == wide;
     return is && is_side(high) ? high : 0;
 }
 
 const char *oa_patches_name(const struct oa_tokenizer *tok)
 {
-    static const char *const names[] = { OA_PATCHES "2", OA_PATCHES "4", OA_PATCHES "8", OA_PATCHES "16",
-                                         OA_PATCHES "32" };
+    static const char *const names[] = { OA_PATCHES "2", OA_PATCHES "4", OA_PATCHES "8",
+                                         OA_PATCHES "16", OA_PATCHES "32" };
     int i = 0;
     for (long side = LEAST; side < oa_tokenizer_patch(tok); side *= 2)
         i++;
     return names[i];
 }
 
-enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name, const char *picture, size_t length,
-                                struct oa_ids *ids, struct oa_text *pixels)
+enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name,
+                                const char *picture, size_t length, struct oa_ids *ids,
+                                struct oa_text *pixels)
 {
     long side = oa_tokenizer_patch(tok), across = OA_PICTURE_SIDE / side;
     if (length != OA_PICTURE_SIDE * OA_PICTURE_SIDE)
-        return oa_fail(tok->context, OA_FORMAT, "%s: a picture has %d x %d pixels of a byte, and this has %zu bytes",
-                       name, OA_PICTURE_SIDE, OA_PICTURE_SIDE, length);
+        return oa_fail(tok->context, OA_FORMAT,
+                       "%s: a picture has %d x %d pixels of a byte, and this has %zu bytes", name,
+                       OA_PICTURE_SIDE, OA_PICTURE_SIDE, length);
     for (long i = 0; i < across * across; i++) {
         const char *corner = picture + i / across * side * OA_PICTURE_SIDE + i % across * side;
         OA_TRY(oa_ids_add(ids, OA_PATCH_ID));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Oniguruma's regular expressions → PCRE2's, construct by construct, by recursive descent. Both engines backtrack and
- * try alternatives in the same order, so it is enough that each construct matches the same. What is written relies on
- * no option of PCRE2: the options of the pattern (i, m, x) are states of the reader. docs/tokenizers.md lists what is
- * translated and what is refused.
+ * Oniguruma's regular expressions → PCRE2's, construct by construct, by recursive descent. Both
+ * engines backtrack and try alternatives in the same order, so it is enough that each construct
+ * matches the same. What is written relies on no option of PCRE2: the options of the pattern (i, m,
+ * x) are states of the reader. docs/tokenizers.md lists what is translated and what is refused.
  */
 #include "tokenizers/regex_parts.h"
 
@@ -12,7 +12,9 @@ enum {
     MOST_BYTES = 32768, /* of a pattern */
 };
 
-/* ---- atoms ------------------------------------------------------------------------------------------------------- */
+/* ---- atoms
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 /* What was read, for the quantifier behind it. */
 struct element {
@@ -23,16 +25,19 @@ struct element {
 
 static bool read_alternatives(struct oa_regex *t, bool *unrepeatable);
 
-/* Where case is ignored the reference takes one character for two ("ss" for "ß") and the other way round. Pairs
- * with which the folding of one character begins; more are refused than there are. */
+/* Where case is ignored the reference takes one character for two ("ss" for "ß") and the other way
+ * round. Pairs with which the folding of one character begins; more are refused than there are. */
 static bool pair_is_folded(uint32_t a, uint32_t b)
 {
-    static const uint32_t second[] = { 0x2be, 0x307, 0x308, 0x30a, 0x30c, 0x313, 0x331, 0x342, 0x3b9 };
+    static const uint32_t second[] = {
+        0x2be, 0x307, 0x308, 0x30a, 0x30c, 0x313, 0x331, 0x342, 0x3b9
+    };
     for (size_t i = 0; i < sizeof second / sizeof *second; i++)
         if (b == second[i])
             return true;
-    return (a == 'f' && (b == 'f' || b == 'i' || b == 'l')) || (a == 's' && (b == 's' || b == 't')) ||
-           (a == 0x2bc && b == 'n') || (a >= 0x561 && a <= 0x586 && b >= 0x561 && b <= 0x586);
+    return (a == 'f' && (b == 'f' || b == 'i' || b == 'l')) ||
+           (a == 's' && (b == 's' || b == 't')) || (a == 0x2bc && b == 'n') ||
+           (a >= 0x561 && a <= 0x586 && b >= 0x561 && b <= 0x586);
 }
 
 static bool check_fold(struct oa_regex *t, const char *at, uint32_t code)
@@ -41,14 +46,16 @@ static bool check_fold(struct oa_regex *t, const char *at, uint32_t code)
     uint32_t folded = oa_regex_fold(code, &length), before = t->literal;
     t->literal = folded;
     if (length > 1 || oa_regex_newer_case(code))
-        return oa_regex_refuse(t, at,
-                               "without case, U+%04X also matches other characters in the reference than here; "
-                               "write it outside of (?i…)",
-                               (unsigned)code);
+        return oa_regex_refuse(
+            t, at,
+            "without case, U+%04X also matches other characters in the reference than here; "
+            "write it outside of (?i…)",
+            (unsigned)code);
     if (before && pair_is_folded(before, folded))
-        return oa_regex_refuse(t, at,
-                               "without case, the reference takes these two letters for one character, as ss for ß; "
-                               "write both cases in brackets instead of (?i…)");
+        return oa_regex_refuse(
+            t, at,
+            "without case, the reference takes these two letters for one character, as ss for ß; "
+            "write both cases in brackets instead of (?i…)");
     return true;
 }
 
@@ -73,7 +80,8 @@ static bool read_literal(struct oa_regex *t, bool escaped)
 static void print_word(struct oa_text *out, const char *open, const char *close)
 {
     const struct oa_property *p = oa_regex_property("word", 4);
-    oa_text_printf(out, "%s%s%s\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}%s", open, p->members, p->added, close);
+    oa_text_printf(out, "%s%s%s\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}%s", open, p->members, p->added,
+                   close);
 }
 
 static void print_word_boundary(struct oa_text *out, bool negated)
@@ -87,7 +95,8 @@ static void print_word_boundary(struct oa_text *out, bool negated)
 static bool read_backreference(struct oa_regex *t, const char *at, int group)
 {
     if (t->named)
-        return oa_regex_refuse(t, at, "the reference has no references by number where a group has a name");
+        return oa_regex_refuse(
+            t, at, "the reference has no references by number where a group has a name");
     if (group < 1 || group > t->groups || !t->closed[group])
         return oa_regex_refuse(t, at, "this refers to no group that is complete before it");
     if (t->ignore_case)
@@ -99,7 +108,8 @@ static bool read_backreference(struct oa_regex *t, const char *at, int group)
 /* "\k<name>", "\k'name'", "\k<1>", "\k<-1>"; t->p is behind the k. */
 static bool read_named_reference(struct oa_regex *t)
 {
-    const char *at = t->p - 2, close = *t->p == '<' ? '>' : '\'', *end = *t->p ? strchr(t->p + 1, close) : NULL;
+    const char *at = t->p - 2, close = *t->p == '<' ? '>' : '\'',
+               *end = *t->p ? strchr(t->p + 1, close) : NULL;
     size_t n = end ? (size_t)(end - t->p - 1) : 0;
     const char *name = t->p + 1;
     int sign = n && *name == '-' ? -1 : 1, number = 0;
@@ -109,13 +119,16 @@ static bool read_named_reference(struct oa_regex *t)
     for (int i = 0; i < t->names; i++)
         if (t->name[i].n == n && memcmp(t->name[i].s, name, n) == 0) {
             if (!t->closed[t->name[i].group] || t->ignore_case)
-                return oa_regex_refuse(t, at, "a reference is read behind its group, and not without case");
+                return oa_regex_refuse(
+                    t, at, "a reference is read behind its group, and not without case");
             oa_text_printf(t->out, "\\g{%d}", t->name[i].group);
             return true;
         }
     for (const char *d = name + (sign < 0); d < end; d++)
-        if (oa_regex_digit(*d, 10) < 0 || (number = 10 * number + oa_regex_digit(*d, 10)) > OA_REGEX_GROUPS)
-            return oa_regex_refuse(t, at, "\\k<%.*s> refers to no group that is read", n < 40 ? (int)n : 40, name);
+        if (oa_regex_digit(*d, 10) < 0 ||
+            (number = 10 * number + oa_regex_digit(*d, 10)) > OA_REGEX_GROUPS)
+            return oa_regex_refuse(t, at, "\\k<%.*s> refers to no group that is read",
+                                   n < 40 ? (int)n : 40, name);
     return read_backreference(t, at, sign < 0 ? t->groups + 1 - number : number);
 }
 
@@ -125,17 +138,22 @@ static bool read_escape(struct oa_regex *t, struct element *e)
         char letter;
         const char *written;
         bool anchor;
-    } simple[] = { { 'A', "\\A", true },         { 'z', "\\z", true },
-                   { 'Z', "(?=\\n?\\z)", true }, { 'G', "\\G", true },
-                   { 'K', "\\K", true },         { 'R', "(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])", false },
-                   { 'N', "[^\\n]", false },     { 'O', "\\p{Any}", false } };
+    } simple[] = { { 'A', "\\A", true },
+                   { 'z', "\\z", true },
+                   { 'Z', "(?=\\n?\\z)", true },
+                   { 'G', "\\G", true },
+                   { 'K', "\\K", true },
+                   { 'R', "(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])", false },
+                   { 'N', "[^\\n]", false },
+                   { 'O', "\\p{Any}", false } };
     const char *at = t->p - 1;
     bool negated;
     uint32_t number;
     for (size_t i = 0; i < sizeof simple / sizeof *simple; i++)
         if (*t->p == simple[i].letter) {
             if (t->behind && (*t->p | 32) == 'z')
-                return oa_regex_refuse(t, at, "the reference has no \\%c inside of a look-behind", *t->p);
+                return oa_regex_refuse(t, at, "the reference has no \\%c inside of a look-behind",
+                                       *t->p);
             t->p++;
             t->from_start = t->from_start || simple[i].letter == 'G';
             e->unrepeatable = simple[i].anchor;
@@ -170,12 +188,15 @@ static bool read_escape(struct oa_regex *t, struct element *e)
     return true;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------ */
+/* ---- groups
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static bool close_group(struct oa_regex *t, const char *open)
 {
     if (!oa_regex_eat(t, ")"))
-        return oa_status(t->context) == OA_OK && oa_regex_refuse(t, open, "the group has no end; \")\" is missing");
+        return oa_status(t->context) == OA_OK &&
+               oa_regex_refuse(t, open, "the group has no end; \")\" is missing");
     oa_text_add(t->out, ")", 1);
     return true;
 }
@@ -184,10 +205,13 @@ static bool read_capture(struct oa_regex *t, const char *open)
 {
     bool unrepeatable;
     if (t->not_behind)
-        return oa_regex_refuse(t, open, "the reference has no capturing groups in a negative look-behind; write (?:…)");
+        return oa_regex_refuse(
+            t, open,
+            "the reference has no capturing groups in a negative look-behind; write (?:…)");
     if (t->groups == OA_REGEX_GROUPS)
-        return oa_regex_refuse(t, open, "there are more than %d groups; write (?:…) where none is referred to",
-                               OA_REGEX_GROUPS);
+        return oa_regex_refuse(
+            t, open, "there are more than %d groups; write (?:…) where none is referred to",
+            OA_REGEX_GROUPS);
     int group = ++t->groups;
     oa_text_add(t->out, "(", 1);
     if (!read_alternatives(t, &unrepeatable) || !close_group(t, open))
@@ -200,7 +224,8 @@ static bool is_name(const char *s, size_t n)
 {
     bool good = n > 0 && (*s < '0' || *s > '9');
     for (size_t i = 0; i < n; i++)
-        good = good && (s[i] == '_' || oa_regex_digit(s[i], 10) >= 0 || ((s[i] | 32) >= 'a' && (s[i] | 32) <= 'z'));
+        good = good && (s[i] == '_' || oa_regex_digit(s[i], 10) >= 0 ||
+                        ((s[i] | 32) >= 'a' && (s[i] | 32) <= 'z'));
     return good;
 }
 
@@ -211,10 +236,12 @@ static bool read_named_group(struct oa_regex *t, const char *open)
     size_t n = end ? (size_t)(end - name) : 0;
     t->restart = t->restart || !t->named;
     if (!is_name(name, n))
-        return oa_regex_refuse(t, open, "the name of a group is made of ASCII letters, digits and \"_\"");
+        return oa_regex_refuse(t, open,
+                               "the name of a group is made of ASCII letters, digits and \"_\"");
     for (int i = 0; i < t->names; i++)
         if (t->name[i].n == n && memcmp(t->name[i].s, name, n) == 0)
-            return oa_regex_refuse(t, open, "two groups have the name %.*s", n < 40 ? (int)n : 40, name);
+            return oa_regex_refuse(t, open, "two groups have the name %.*s", n < 40 ? (int)n : 40,
+                                   name);
     if (t->names == OA_REGEX_NAMES)
         return oa_regex_refuse(t, open, "there are more than %d named groups", OA_REGEX_NAMES);
     t->name[t->names++] = (struct oa_regex_name){ name, n, t->groups + 1 };
@@ -225,7 +252,8 @@ static bool read_named_group(struct oa_regex *t, const char *open)
 /* "(?i)", "(?m-x:…)"; t->p is behind "(?". */
 static bool read_regex_options(struct oa_regex *t, struct element *e, const char *open)
 {
-    bool ignore_case = t->ignore_case, dot_is_all = t->dot_is_all, extended = t->extended, on = true;
+    bool ignore_case = t->ignore_case, dot_is_all = t->dot_is_all, extended = t->extended,
+         on = true;
     for (; *t->p && *t->p != ')' && *t->p != ':'; t->p++) {
         if (*t->p == '-')
             on = false;
@@ -236,16 +264,19 @@ static bool read_regex_options(struct oa_regex *t, struct element *e, const char
         else if (*t->p == 'x')
             t->extended = on;
         else if (*t->p == 's')
-            return oa_regex_refuse(t, open,
-                                   "the reference has no option s; a dot that takes line ends in is (?m:.) there");
+            return oa_regex_refuse(
+                t, open,
+                "the reference has no option s; a dot that takes line ends in is (?m:.) there");
         else
-            return oa_regex_refuse(t, open,
-                                   "this kind of group is not read (options are i, m and x; no conditions, no "
-                                   "calls, no absent operator)");
+            return oa_regex_refuse(
+                t, open,
+                "this kind of group is not read (options are i, m and x; no conditions, no "
+                "calls, no absent operator)");
     }
     if (!*t->p)
         return oa_regex_refuse(t, open, "the group has no end; \")\" is missing");
-    e->last = *t->p++ == ')'; /* the options hold to the end of the group around them, alternatives included */
+    e->last = *t->p++ ==
+              ')'; /* the options hold to the end of the group around them, alternatives included */
     bool unrepeatable, done;
     oa_text_add(t->out, "(?:", 3);
     done = read_alternatives(t, &unrepeatable);
@@ -260,12 +291,16 @@ static bool read_regex_options(struct oa_regex *t, struct element *e, const char
 }
 
 /* The groups that both write alike, by what is behind "(". */
-static bool read_plain_group(struct oa_regex *t, struct element *e, const char *open, const char *kind)
+static bool read_plain_group(struct oa_regex *t, struct element *e, const char *open,
+                             const char *kind)
 {
-    bool negative = kind[strlen(kind) - 1] == '!', around = negative || kind[strlen(kind) - 1] == '=';
-    bool look_behind = around && kind[1] == '<', unrepeatable, behind = t->behind, not_behind = t->not_behind;
+    bool negative = kind[strlen(kind) - 1] == '!',
+         around = negative || kind[strlen(kind) - 1] == '=';
+    bool look_behind = around && kind[1] == '<', unrepeatable, behind = t->behind,
+         not_behind = t->not_behind;
     if (around && behind && (!look_behind || (negative && !not_behind)))
-        return oa_regex_refuse(t, open, "the reference has no such look-around inside of a look-behind");
+        return oa_regex_refuse(t, open,
+                               "the reference has no such look-around inside of a look-behind");
     t->behind = behind || look_behind;
     t->not_behind = not_behind || (look_behind && negative);
     oa_text_printf(t->out, "(%s", kind);
@@ -294,7 +329,8 @@ static bool read_group(struct oa_regex *t, struct element *e)
     return read_plain_group(t, e, open, "?:");
 }
 
-/* ---- elements and alternatives -------------------------------------------------------------------------------------
+/* ---- elements and alternatives
+ * -------------------------------------------------------------------------------------
  */
 
 /* Comments, and in (?x) white space and the rest of a line behind "#". */
@@ -346,10 +382,12 @@ static void wrap_in_group(struct oa_text *out, size_t start)
     out->s[out->length - 1] = ')';
 }
 
-/* The quantifiers behind an element. Each one is of all before it: where there are several, groups part them. */
+/* The quantifiers behind an element. Each one is of all before it: where there are several, groups
+ * part them. */
 static bool read_quantifiers(struct oa_regex *t, const struct element *e)
 {
-    bool after_interval = false, after_fixed = false; /* {n,m}+ and {n}? are a quantifier of a group there */
+    bool after_interval = false,
+         after_fixed = false; /* {n,m}+ and {n}? are a quantifier of a group there */
     for (int count = 0;; count++) {
         long fewest = 0, most = 0;
         if (!skip_comments(t))
@@ -408,15 +446,17 @@ static bool read_regex_element(struct oa_regex *t, struct element *e)
         if (!read_escape(t, e))
             return false;
     } else {
-        return oa_utf8_decode(at, strlen(at), &code) ? read_literal(t, false) && read_quantifiers(t, e)
-                                                     : oa_regex_refuse(t, at, "this is not UTF-8");
+        return oa_utf8_decode(at, strlen(at), &code)
+                   ? read_literal(t, false) && read_quantifiers(t, e)
+                   : oa_regex_refuse(t, at, "this is not UTF-8");
     }
     if (at[0] != '\\')
         t->literal = 0;
     return read_quantifiers(t, e);
 }
 
-/* Up to ")" or the end. *unrepeatable: as the reference has it, an alternative is nothing but an anchor. */
+/* Up to ")" or the end. *unrepeatable: as the reference has it, an alternative is nothing but an
+ * anchor. */
 static bool read_alternatives(struct oa_regex *t, bool *unrepeatable)
 {
     *unrepeatable = false;
@@ -444,20 +484,25 @@ static bool translate_whole(struct oa_regex *t)
     return !*t->p || oa_regex_refuse(t, t->p, "\")\" closes no group");
 }
 
-enum oa_error oa_regex_translate(oa_context *c, const char *where, const char *pattern, struct oa_text *out,
-                                 bool *from_start)
+enum oa_error oa_regex_translate(oa_context *c, const char *where, const char *pattern,
+                                 struct oa_text *out, bool *from_start)
 {
     size_t before = out->length;
-    struct oa_regex t = { .context = c, .where = where, .pattern = pattern, .p = pattern, .out = out };
+    struct oa_regex t = {
+        .context = c, .where = where, .pattern = pattern, .p = pattern, .out = out
+    };
     if (strlen(pattern) > MOST_BYTES)
-        return oa_fail(c, OA_UNSUPPORTED, "%s: a pattern of %zu bytes; read are %d", where, strlen(pattern),
-                       MOST_BYTES);
+        return oa_fail(c, OA_UNSUPPORTED, "%s: a pattern of %zu bytes; read are %d", where,
+                       strlen(pattern), MOST_BYTES);
     bool done = translate_whole(&t);
     if (done && t.restart) {
         oa_text_cut(out, before);
-        t = (struct oa_regex){
-            .context = c, .where = where, .pattern = pattern, .p = pattern, .out = out, .named = true
-        };
+        t = (struct oa_regex){ .context = c,
+                               .where = where,
+                               .pattern = pattern,
+                               .p = pattern,
+                               .out = out,
+                               .named = true };
         done = translate_whole(&t);
     }
     *from_start = t.from_start;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Characters of a regular expression: literals, escapes, numbers, and what ignoring case does to one.
+ * Characters of a regular expression: literals, escapes, numbers, and what ignoring case does to
+ * one.
  */
 #include "tokenizers/regex_parts.h"
 
 #include <stdarg.h>
 #include <utf8proc.h>
 
-bool oa_regex_refuse(const struct oa_regex *t, const char *at, const char *format, ...) OA_PRINTF(3, 4);
+bool oa_regex_refuse(const struct oa_regex *t, const char *at, const char *format, ...)
+    OA_PRINTF(3, 4);
 bool oa_regex_refuse(const struct oa_regex *t, const char *at, const char *format, ...)
 {
     char sentence[300];
@@ -15,8 +17,8 @@ bool oa_regex_refuse(const struct oa_regex *t, const char *at, const char *forma
     va_start(arguments, format);
     oa_format(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    oa_fail(t->context, OA_UNSUPPORTED, "%s: pattern \"%.200s\", byte %zu: %s", t->where, t->pattern,
-            (size_t)(at - t->pattern), sentence);
+    oa_fail(t->context, OA_UNSUPPORTED, "%s: pattern \"%.200s\", byte %zu: %s", t->where,
+            t->pattern, (size_t)(at - t->pattern), sentence);
     return false;
 }
 
@@ -36,8 +38,8 @@ bool oa_regex_eat(struct oa_regex *t, const char *text)
 
 void oa_regex_print_code(struct oa_text *out, uint32_t code)
 {
-    bool plain =
-        code < 0x80 && (code == ' ' || (code >= '0' && code <= '9') || ((code | 32) >= 'a' && (code | 32) <= 'z'));
+    bool plain = code < 0x80 && (code == ' ' || (code >= '0' && code <= '9') ||
+                                 ((code | 32) >= 'a' && (code | 32) <= 'z'));
     if (plain)
         oa_text_printf(out, "%c", (char)code);
     else
@@ -46,7 +48,9 @@ void oa_regex_print_code(struct oa_text *out, uint32_t code)
 
 int oa_regex_digit(char c, int base)
 {
-    int value = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : 99;
+    int value = c >= '0' && c <= '9'                 ? c - '0'
+                : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                     : 99;
     return value < base ? value : -1;
 }
 
@@ -75,14 +79,17 @@ static bool read_number(struct oa_regex *t, uint32_t *code)
     if (kind == 'x' || kind == 'u' || kind == 'o')
         t->p += braces ? 2 : 1;
     n = oa_regex_digits(t, base, braces ? 8 : kind == 'u' ? 4 : kind == 'x' ? 2 : 3, code);
-    if (n == 0 || (kind == 'u' && n < 4) || (kind == 'o' && !braces) || (braces && !oa_regex_eat(t, "}")))
-        return oa_regex_refuse(t, at, "this number of a character is not read; write \\x{HHHH} with one number");
+    if (n == 0 || (kind == 'u' && n < 4) || (kind == 'o' && !braces) ||
+        (braces && !oa_regex_eat(t, "}")))
+        return oa_regex_refuse(
+            t, at, "this number of a character is not read; write \\x{HHHH} with one number");
     if (!braces && kind != 'u' && *code >= 0x80)
         return oa_regex_refuse(t, at, "a byte above 7F is no character; write \\x{HH}");
     return check_code(t, at, *code);
 }
 
-/* A character that stands for itself, or an escape for one; t->p is behind a backslash where `escaped`. */
+/* A character that stands for itself, or an escape for one; t->p is behind a backslash where
+ * `escaped`. */
 bool oa_regex_code(struct oa_regex *t, bool escaped, bool in_set, uint32_t *code)
 {
     static const char controls[] = "tnrfvae", values[] = "\t\n\r\f\v\a\x1b";
@@ -103,7 +110,8 @@ bool oa_regex_code(struct oa_regex *t, bool escaped, bool in_set, uint32_t *code
         return read_number(t, code);
     }
     if (escaped && strchr("cCM", *at))
-        return oa_regex_refuse(t, at - 1, "\\%c is not read; write the control character as \\x{HH}", *at);
+        return oa_regex_refuse(t, at - 1,
+                               "\\%c is not read; write the control character as \\x{HH}", *at);
     if (escaped && !in_set && strchr("89yYXKGg", *at))
         return oa_regex_refuse(t, at - 1, "\\%c is not read", *at);
     int n = oa_utf8_decode(at, strlen(at), code);
@@ -115,7 +123,8 @@ uint32_t oa_regex_fold(uint32_t code, int *length)
 {
     utf8proc_int32_t folded[8];
     int bound = 0;
-    *length = (int)utf8proc_decompose_char((utf8proc_int32_t)code, folded, 8, UTF8PROC_CASEFOLD, &bound);
+    *length =
+        (int)utf8proc_decompose_char((utf8proc_int32_t)code, folded, 8, UTF8PROC_CASEFOLD, &bound);
     return *length > 0 ? (uint32_t)folded[0] : code;
 }
 
@@ -123,12 +132,13 @@ bool oa_regex_has_case(uint32_t code)
 {
     utf8proc_int32_t c = (utf8proc_int32_t)code;
     int length;
-    return oa_regex_fold(code, &length) != code || length > 1 || utf8proc_tolower(c) != c || utf8proc_toupper(c) != c;
+    return oa_regex_fold(code, &length) != code || length > 1 || utf8proc_tolower(c) != c ||
+           utf8proc_toupper(c) != c;
 }
 
 /* Letters whose other case came after Unicode 14, the version of PCRE2 10.42. */
 bool oa_regex_newer_case(uint32_t code)
 {
-    return code == 0x19b || code == 0x264 || (code >= 0x1c89 && code <= 0x1c8a) || (code >= 0xa7cb && code <= 0xa7dc) ||
-           (code >= 0x10d50 && code <= 0x10d85);
+    return code == 0x19b || code == 0x264 || (code >= 0x1c89 && code <= 0x1c8a) ||
+           (code >= 0xa7cb && code <= 0xa7dc) || (code >= 0x10d50 && code <= 0x10d85);
 }

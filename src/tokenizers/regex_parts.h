@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the translation of regular expressions is made of. Private to regex*.c: the state of the reader, characters
- * (regex_characters.c), sets of them (regex_sets.c). Functions that return bool have recorded a failure where it is
- * false.
+ * What the translation of regular expressions is made of. Private to regex*.c: the state of the
+ * reader, characters (regex_characters.c), sets of them (regex_sets.c). Functions that return bool
+ * have recorded a failure where it is false.
  */
 #ifndef ORTHANT_REGEX_PARTS_H
 #define ORTHANT_REGEX_PARTS_H
@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-    OA_REGEX_DEPTH = 60, /* of groups and sets: PCRE2 takes 250, a part of which is written for each of ours */
+    OA_REGEX_DEPTH =
+        60, /* of groups and sets: PCRE2 takes 250, a part of which is written for each of ours */
     OA_REGEX_GROUPS = 99,
     OA_REGEX_NAMES = 99
 };
@@ -41,23 +42,31 @@ struct oa_regex {
 
 /* A union: members of a PCRE2 class, and alternatives of one character each. */
 
-/* ---- characters ------------------------------------------------------------------------------------------------ */
+/* ---- characters
+ * ------------------------------------------------------------------------------------------------
+ */
 
-bool oa_regex_refuse(const struct oa_regex *t, const char *at, const char *format, ...) OA_PRINTF(3, 4);
+bool oa_regex_refuse(const struct oa_regex *t, const char *at, const char *format, ...)
+    OA_PRINTF(3, 4);
 bool oa_regex_deeper(struct oa_regex *t);
-bool oa_regex_eat(struct oa_regex *t, const char *text); /* reads the text where it is next; records nothing */
+bool oa_regex_eat(struct oa_regex *t,
+                  const char *text); /* reads the text where it is next; records nothing */
 void oa_regex_print_code(struct oa_text *out, uint32_t code);
 int oa_regex_digit(char c, int base); /* -1: none */
 /* Up to `most` digits; the number of those that were there. */
 int oa_regex_digits(struct oa_regex *t, int base, int most, uint32_t *value);
-/* A character that stands for itself, or an escape for one; t->p is behind a backslash where `escaped`. */
+/* A character that stands for itself, or an escape for one; t->p is behind a backslash where
+ * `escaped`. */
 bool oa_regex_code(struct oa_regex *t, bool escaped, bool in_set, uint32_t *code);
 /* The first character of its case folding, and how many there are. */
 uint32_t oa_regex_fold(uint32_t code, int *length);
 bool oa_regex_has_case(uint32_t code);
-bool oa_regex_newer_case(uint32_t code); /* its other case came after Unicode 14, the version of PCRE2 10.42 */
+bool oa_regex_newer_case(
+    uint32_t code); /* its other case came after Unicode 14, the version of PCRE2 10.42 */
 
-/* ---- sets ------------------------------------------------------------------------------------------------------ */
+/* ---- sets
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 enum oa_case { OA_NO_CASE, OA_BOTH_CASES, OA_CASE_MATTERS };
 struct oa_property {
@@ -71,13 +80,15 @@ struct oa_char_set {
 void oa_char_set_init(struct oa_char_set *s, oa_context *c);
 void oa_char_set_free(struct oa_char_set *s);
 const struct oa_property *oa_regex_property(const char *name, size_t n); /* NULL: there is none */
-/* The property of "\d", "\p{…}" and the like at t->p, which is the letter; *negated as it is written. NULL with no
- * error recorded: it is no such escape. */
+/* The property of "\d", "\p{…}" and the like at t->p, which is the letter; *negated as it is
+ * written. NULL with no error recorded: it is no such escape. */
 const struct oa_property *oa_regex_read_property(struct oa_regex *t, bool *negated);
 void oa_regex_add_property(struct oa_char_set *s, const struct oa_property *p, bool negated);
 /* An expression for one character of the set, or of its complement. */
-void oa_regex_print_set(struct oa_text *out, const struct oa_char_set *s, bool negated, bool ignore_case);
-/* t->p is behind "[". Prints an expression for one character, or adds to the set around this one. */
+void oa_regex_print_set(struct oa_text *out, const struct oa_char_set *s, bool negated,
+                        bool ignore_case);
+/* t->p is behind "[". Prints an expression for one character, or adds to the set around this one.
+ */
 bool oa_regex_set(struct oa_regex *t, struct oa_text *out, struct oa_char_set *outer);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets of characters: one member list of PCRE2 where it can be, and otherwise an alternative of expressions that match
- * one character each, with look-aheads for intersections and complements. Properties have Unicode 16, the version of
- * the reference, whatever the installed PCRE2 has from 14 to 16: what was added since 14 is in regex_properties.h.
+ * Sets of characters: one member list of PCRE2 where it can be, and otherwise an alternative of
+ * expressions that match one character each, with look-aheads for intersections and complements.
+ * Properties have Unicode 16, the version of the reference, whatever the installed PCRE2 has from
+ * 14 to 16: what was added since 14 is in regex_properties.h.
  */
 #include "tokenizers/regex_parts.h"
 
@@ -20,10 +21,11 @@ void oa_char_set_free(struct oa_char_set *s)
     oa_text_free(&s->others);
 }
 
-static void add_other(struct oa_char_set *s, const char *open, const char *members, const char *added,
-                      const char *close)
+static void add_other(struct oa_char_set *s, const char *open, const char *members,
+                      const char *added, const char *close)
 {
-    oa_text_printf(&s->others, "%s%s%s%s%s", s->others.length ? "|" : "", open, members, added, close);
+    oa_text_printf(&s->others, "%s%s%s%s%s", s->others.length ? "|" : "", open, members, added,
+                   close);
 }
 
 void oa_regex_add_property(struct oa_char_set *s, const struct oa_property *p, bool negated)
@@ -33,7 +35,8 @@ void oa_regex_add_property(struct oa_char_set *s, const struct oa_property *p, b
         return;
     }
     if (!negated) {
-        oa_text_printf(&s->others, "%s(?![%s])[%s%s]", s->others.length ? "|" : "", p->removed, p->members, p->added);
+        oa_text_printf(&s->others, "%s(?![%s])[%s%s]", s->others.length ? "|" : "", p->removed,
+                       p->members, p->added);
         return;
     }
     add_other(s, "[^", p->members, p->added, "]");
@@ -42,17 +45,20 @@ void oa_regex_add_property(struct oa_char_set *s, const struct oa_property *p, b
 }
 
 /* An expression for one character of the set, or of its complement. */
-void oa_regex_print_set(struct oa_text *out, const struct oa_char_set *s, bool negated, bool ignore_case)
+void oa_regex_print_set(struct oa_text *out, const struct oa_char_set *s, bool negated,
+                        bool ignore_case)
 {
-    const char *members = s->members.length ? s->members.s : "", *others = s->others.length ? s->others.s : "";
+    const char *members = s->members.length ? s->members.s : "",
+               *others = s->others.length ? s->others.s : "";
     const char *open = ignore_case ? "(?i:" : "(?:";
     if (!*members && !*others)
         oa_text_printf(out, "%s", negated ? "\\p{Any}" : "(?!)");
     else if (!*others)
         oa_text_printf(out, ignore_case ? "(?i:[%s%s])" : "[%s%s]", negated ? "^" : "", members);
     else
-        oa_text_printf(out, "%s%s%s%s%s%s%s)%s", negated ? "(?:(?!" : "", open, *members ? "[" : "", members,
-                       *members ? "]" : "", *members ? "|" : "", others, negated ? ")\\p{Any})" : "");
+        oa_text_printf(out, "%s%s%s%s%s%s%s)%s", negated ? "(?:(?!" : "", open, *members ? "[" : "",
+                       members, *members ? "]" : "", *members ? "|" : "", others,
+                       negated ? ")\\p{Any})" : "");
 }
 
 const struct oa_property *oa_regex_property(const char *name, size_t n)
@@ -75,8 +81,8 @@ const struct oa_property *oa_regex_property(const char *name, size_t n)
     return NULL;
 }
 
-/* The property of "\d", "\p{…}" and the like at t->p, which is the letter; *negated as it is written. NULL with no
- * error recorded: it is no such escape. */
+/* The property of "\d", "\p{…}" and the like at t->p, which is the letter; *negated as it is
+ * written. NULL with no error recorded: it is no such escape. */
 const struct oa_property *oa_regex_read_property(struct oa_regex *t, bool *negated)
 {
     static const char letters[] = "wsdh";
@@ -96,43 +102,52 @@ const struct oa_property *oa_regex_read_property(struct oa_regex *t, bool *negat
     const struct oa_property *p = t->p[n] ? oa_regex_property(t->p, n) : NULL;
     if (!p)
         oa_regex_refuse(t, at,
-                        "\\p{%.*s} is no property that is read; read are general categories, scripts, the names of "
+                        "\\p{%.*s} is no property that is read; read are general categories, "
+                        "scripts, the names of "
                         "POSIX brackets and some of emoji",
                         n < 40 ? (int)n : 40, t->p);
     t->p += n + (p != NULL);
     return p;
 }
 
-/* ---- [sets] ---------------------------------------------------------------------------------------------------- */
+/* ---- [sets]
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-static bool check_property_case(const struct oa_regex *t, const char *at, const struct oa_property *p, bool whole)
+static bool check_property_case(const struct oa_regex *t, const char *at,
+                                const struct oa_property *p, bool whole)
 {
     if (!t->ignore_case || p->letters == OA_NO_CASE || (whole && p->letters == OA_BOTH_CASES))
         return true;
-    return oa_regex_refuse(t, at,
-                           "in a set without case the reference takes other characters than here; write it outside "
-                           "of (?i…)");
+    return oa_regex_refuse(
+        t, at,
+        "in a set without case the reference takes other characters than here; write it outside "
+        "of (?i…)");
 }
 
-static bool check_range_case(const struct oa_regex *t, const char *at, uint32_t first, uint32_t last)
+static bool check_range_case(const struct oa_regex *t, const char *at, uint32_t first,
+                             uint32_t last)
 {
     for (uint32_t code = first < 0x80 ? 0x80 : first; t->ignore_case && code <= last; code++)
         if (oa_regex_has_case(code) || oa_regex_newer_case(code))
-            return oa_regex_refuse(t, at,
-                                   "in a set without case only ASCII letters are read; write it outside of (?i…)");
+            return oa_regex_refuse(
+                t, at,
+                "in a set without case only ASCII letters are read; write it outside of (?i…)");
     return true;
 }
 
 /* "[:name:]" and "[:^name:]"; t->p is behind "[:". */
 static bool read_posix_bracket(struct oa_regex *t, struct oa_char_set *set, bool whole)
 {
-    static const char *const names[] = { "alnum", "alpha", "ascii", "blank", "cntrl", "digit",  "graph",
-                                         "lower", "print", "punct", "space", "upper", "xdigit", "word" };
+    static const char *const names[] = { "alnum", "alpha", "ascii",  "blank", "cntrl",
+                                         "digit", "graph", "lower",  "print", "punct",
+                                         "space", "upper", "xdigit", "word" };
     const char *at = t->p - 2;
     bool negated = oa_regex_eat(t, "^");
     size_t n = strcspn(t->p, ":");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == n && strncmp(names[i], t->p, n) == 0 && strncmp(t->p + n, ":]", 2) == 0) {
+        if (strlen(names[i]) == n && strncmp(names[i], t->p, n) == 0 &&
+            strncmp(t->p + n, ":]", 2) == 0) {
             const char *name = strcmp(names[i], "punct") == 0 ? "posixpunct" : names[i];
             const struct oa_property *p = oa_regex_property(name, strlen(name));
             t->p += n + 2;
@@ -142,7 +157,8 @@ static bool read_posix_bracket(struct oa_regex *t, struct oa_char_set *set, bool
     return oa_regex_refuse(t, at, "this is no POSIX bracket that is read");
 }
 
-static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_set *set, uint32_t first)
+static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_set *set,
+                           uint32_t first)
 {
     uint32_t last = first;
     if (t->p[0] == '-' && t->p[1] != ']') {
@@ -152,7 +168,8 @@ static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_se
         if (!oa_regex_code(t, oa_regex_eat(t, "\\"), true, &last))
             return false;
         if (t->p[0] == '-' && t->p[1] != ']')
-            return oa_regex_refuse(t, t->p, "\"-\" behind a range: write \\- or put it at the end of the set");
+            return oa_regex_refuse(
+                t, t->p, "\"-\" behind a range: write \\- or put it at the end of the set");
     }
     if (last < first)
         return oa_regex_refuse(t, at, "the range is empty");
@@ -174,13 +191,15 @@ static bool read_set_item(struct oa_regex *t, struct oa_char_set *set, bool firs
     if (oa_regex_eat(t, "["))
         return oa_regex_set(t, NULL, set);
     if (*t->p == '-' && (!first || t->p[1] == '-') && t->p[1] != ']')
-        return oa_regex_refuse(t, at, "\"-\" in the middle of a set: write \\- or put it at the end");
+        return oa_regex_refuse(t, at,
+                               "\"-\" in the middle of a set: write \\- or put it at the end");
     bool escaped = oa_regex_eat(t, "\\"), negated;
     const struct oa_property *p = escaped ? oa_regex_read_property(t, &negated) : NULL;
     if (p) {
         oa_regex_add_property(set, p, negated);
         if (t->p[0] == '-' && t->p[1] != ']')
-            return oa_regex_refuse(t, t->p, "\"-\" behind a class: write \\- or put it at the end of the set");
+            return oa_regex_refuse(
+                t, t->p, "\"-\" behind a class: write \\- or put it at the end of the set");
         return check_property_case(t, at, p, whole);
     }
     if (oa_status(t->context) != OA_OK)
@@ -193,7 +212,8 @@ static bool read_set_item(struct oa_regex *t, struct oa_char_set *set, bool firs
 }
 
 /* Items up to "]" or "&&". */
-static bool read_set_union(struct oa_regex *t, struct oa_char_set *set, const char *begin, bool whole)
+static bool read_set_union(struct oa_regex *t, struct oa_char_set *set, const char *begin,
+                           bool whole)
 {
     for (bool first = true; strncmp(t->p, "&&", 2) != 0; first = false) {
         bool literal = first && t->p == begin && *t->p == ']' && strchr(t->p + 1, ']');
@@ -201,21 +221,23 @@ static bool read_set_union(struct oa_regex *t, struct oa_char_set *set, const ch
             return t->p != begin || oa_regex_refuse(t, begin, "the set is empty");
         if (!*t->p)
             return oa_regex_refuse(t, begin, "the set has no end; \"]\" is missing");
-        if (literal ? (t->p++, !add_code_range(t, begin, set, ']')) : !read_set_item(t, set, first, whole))
+        if (literal ? (t->p++, !add_code_range(t, begin, set, ']'))
+                    : !read_set_item(t, set, first, whole))
             return false;
     }
     return true;
 }
 
 /* What "&&" parts: a look-ahead for each part, then the last part. */
-static bool read_set_parts(struct oa_regex *t, struct oa_char_set *set, struct oa_text *ahead, const char *begin,
-                           bool whole)
+static bool read_set_parts(struct oa_regex *t, struct oa_char_set *set, struct oa_text *ahead,
+                           const char *begin, bool whole)
 {
     while (read_set_union(t, set, begin, whole)) {
         if (*t->p == ']')
             return true;
         if (t->ignore_case)
-            return oa_regex_refuse(t, t->p, "\"&&\" without case is not read; write the set outside of (?i…)");
+            return oa_regex_refuse(
+                t, t->p, "\"&&\" without case is not read; write the set outside of (?i…)");
         t->p += 2;
         oa_text_add(ahead, "(?=", 3);
         oa_regex_print_set(ahead, set, false, false);
@@ -226,8 +248,8 @@ static bool read_set_parts(struct oa_regex *t, struct oa_char_set *set, struct o
     return false;
 }
 
-static void join_set(struct oa_char_set *outer, const struct oa_char_set *set, const struct oa_text *ahead,
-                     bool negated)
+static void join_set(struct oa_char_set *outer, const struct oa_char_set *set,
+                     const struct oa_text *ahead, bool negated)
 {
     if (!ahead->length && !negated) {
         oa_text_printf(&outer->members, "%s", set->members.length ? set->members.s : "");
@@ -248,7 +270,8 @@ static void join_set(struct oa_char_set *outer, const struct oa_char_set *set, c
     oa_text_free(&one);
 }
 
-/* t->p is behind "[". Prints an expression for one character, or adds to the set around this one. */
+/* t->p is behind "[". Prints an expression for one character, or adds to the set around this one.
+ */
 bool oa_regex_set(struct oa_regex *t, struct oa_text *out, struct oa_char_set *outer)
 {
     struct oa_char_set set, whole_set;
@@ -258,8 +281,9 @@ bool oa_regex_set(struct oa_regex *t, struct oa_text *out, struct oa_char_set *o
         return false;
     bool negated = oa_regex_eat(t, "^");
     if (negated && outer && t->ignore_case)
-        return oa_regex_refuse(t, at,
-                               "a negated set inside of a set is not read without case; write it outside of (?i…)");
+        return oa_regex_refuse(
+            t, at,
+            "a negated set inside of a set is not read without case; write it outside of (?i…)");
     oa_char_set_init(&set, t->context);
     oa_char_set_init(&whole_set, t->context);
     oa_text_init(&ahead, t->context);

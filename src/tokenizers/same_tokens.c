@@ -18,11 +18,12 @@ static bool same_pieces(const struct oa_vocabulary *a, const struct oa_vocabular
 static bool same_merges(const struct oa_bpe *a, const struct oa_bpe *b)
 {
     return a->merge_count == b->merge_count &&
-           (a->merge_count == 0 || memcmp(a->merge, b->merge, a->merge_count * sizeof *a->merge) == 0);
+           (a->merge_count == 0 ||
+            memcmp(a->merge, b->merge, a->merge_count * sizeof *a->merge) == 0);
 }
 
 bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b)
 {
-    return a->kind == b->kind && json_equal(a->frame, b->frame) && same_pieces(&a->vocabulary, &b->vocabulary) &&
-           same_merges(&a->bpe, &b->bpe);
+    return a->kind == b->kind && json_equal(a->frame, b->frame) &&
+           same_pieces(&a->vocabulary, &b->vocabulary) && same_merges(&a->bpe, &b->bpe);
 }

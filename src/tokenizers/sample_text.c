@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the sample text is: in the checkout, or installed beside the program (bin/orthant, share/orthant), wherever the
- * tree was moved to, or where it was configured to be.
+ * Where the sample text is: in the checkout, or installed beside the program (bin/orthant,
+ * share/orthant), wherever the tree was moved to, or where it was configured to be.
  */
 #include "tokenizers/tokenizer_parts.h"
 

@@ -47,7 +47,9 @@ void oa_reader_close(struct oa_reader *r)
     oa_free(r);
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------ */
+/* ---- the list
+ * ------------------------------------------------------------------------------------------------
+ */
 
 char *oa_cut_name(char *list, char **name)
 {
@@ -91,7 +93,8 @@ enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader 
     return OA_OK;
 }
 
-enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length, struct oa_reader **out)
+enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length,
+                                  struct oa_reader **out)
 {
     OA_TRY(reader_new(c, out));
     (*out)->text = text ? text : "";
@@ -104,7 +107,9 @@ const char *oa_reader_name(const struct oa_reader *r)
     return r->name ? r->name : "the text";
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error open_next(struct oa_reader *r)
 {
@@ -136,11 +141,13 @@ static enum oa_error read_failed(struct oa_reader *r)
         return oa_fail(r->context, OA_IO, "cannot read %s: %s", r->open, strerror(errno));
     if (code == Z_MEM_ERROR)
         return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", r->open);
-    return oa_fail(r->context, OA_FORMAT, "%s: the gzip data is damaged or cut off after %lld bytes of text: %s",
-                   r->open, (long long)gztell(r->file), oa_unpacking_fault(sentence));
+    return oa_fail(r->context, OA_FORMAT,
+                   "%s: the gzip data is damaged or cut off after %lld bytes of text: %s", r->open,
+                   (long long)gztell(r->file), oa_unpacking_fault(sentence));
 }
 
-/* At the end of a file gzread gives less than asked and, where the gzip data stops early, says so in gzerror alone. */
+/* At the end of a file gzread gives less than asked and, where the gzip data stops early, says so
+ * in gzerror alone. */
 static enum oa_error read_piece(struct oa_reader *r, size_t *length)
 {
     int code = Z_OK, n = gzread(r->file, r->buffer, (unsigned)READER_PIECE);
@@ -149,7 +156,8 @@ static enum oa_error read_piece(struct oa_reader *r, size_t *length)
     if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
         return read_failed(r);
     *length = (size_t)n;
-    const char *format = gztell(r->file) == n && !r->raw ? oa_binary_format(r->buffer, (size_t)n) : NULL;
+    const char *format =
+        gztell(r->file) == n && !r->raw ? oa_binary_format(r->buffer, (size_t)n) : NULL;
     if (format)
         return oa_fail(r->context, OA_FORMAT, "%s is no text: it is %s", r->open, format);
     if ((uint64_t)gztell(r->file) > r->limit)
@@ -185,7 +193,9 @@ enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *le
     return OA_OK;
 }
 
-/* ---- feeding ------------------------------------------------------------------------------------------------- */
+/* ---- feeding
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error feed_once(struct oa_text *held, bool last, oa_feed *feed, void *argument)
 {
@@ -212,7 +222,8 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
         if (error == OA_OK)
             error = oa_status(r->context);
         if (error == OA_OK && oa_stop_requested(r->context))
-            error = oa_fail(r->context, OA_INTERRUPTED, "stopped by signal %d while reading text; nothing was written",
+            error = oa_fail(r->context, OA_INTERRUPTED,
+                            "stopped by signal %d while reading text; nothing was written",
                             oa_stop_requested(r->context));
         if (error == OA_OK)
             error = feed_once(&held, n == 0 || held.length > OA_MOST_FEED, feed, argument);
@@ -221,7 +232,8 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
     return error;
 }
 
-/* ---- everything at once -------------------------------------------------------------------------------------- */
+/* ---- everything at once
+ * -------------------------------------------------------------------------------------- */
 
 static enum oa_error read_all(struct oa_reader *r, struct oa_text *out)
 {

@@ -4,7 +4,9 @@
  */
 #include "tokenizers/tokenizer_parts.h"
 
-/* ---- ids ----------------------------------------------------------------------------------------------------- */
+/* ---- ids
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 void oa_ids_init(struct oa_ids *ids, oa_context *c)
 {
@@ -26,7 +28,8 @@ enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id)
     return OA_OK;
 }
 
-/* ---- vocabulary ---------------------------------------------------------------------------------------------- */
+/* ---- vocabulary
+ * ---------------------------------------------------------------------------------------------- */
 
 void oa_vocabulary_init(struct oa_vocabulary *v, oa_context *c)
 {
@@ -69,12 +72,12 @@ const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_
     return number < 0 ? NULL : v->pool.s + v->start[number];
 }
 
-static enum oa_error check_new(const struct oa_vocabulary *v, const char *where, const char *piece, size_t n,
-                               int32_t id)
+static enum oa_error check_new(const struct oa_vocabulary *v, const char *where, const char *piece,
+                               size_t n, int32_t id)
 {
     if (id < 0 || id >= OA_MOST_IDS)
-        return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" has id %d; ids are 0 … %d", where, piece, (int)id,
-                       OA_MOST_IDS - 1);
+        return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" has id %d; ids are 0 … %d", where, piece,
+                       (int)id, OA_MOST_IDS - 1);
     if (number_of(v, id) >= 0)
         return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" and \"%s\" have the same id %d", where,
                        oa_vocabulary_piece(v, id), piece, (int)id);
@@ -88,11 +91,12 @@ static bool make_room(struct oa_vocabulary *v, int32_t id)
     size_t number = (size_t)v->pieces.count;
     return oa_reserve(v->context, &v->id_of, &v->id_of_capacity, number + 1, sizeof *v->id_of) &&
            oa_reserve(v->context, &v->start, &v->start_capacity, number + 2, sizeof *v->start) &&
-           oa_reserve(v->context, &v->number_of, &v->number_of_capacity, (size_t)id + 1, sizeof *v->number_of);
+           oa_reserve(v->context, &v->number_of, &v->number_of_capacity, (size_t)id + 1,
+                      sizeof *v->number_of);
 }
 
-enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece, size_t n, int32_t id,
-                                const char *bytes, size_t byte_count)
+enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece,
+                                size_t n, int32_t id, const char *bytes, size_t byte_count)
 {
     OA_TRY(check_new(v, where, piece, n, id));
     if (!make_room(v, id))

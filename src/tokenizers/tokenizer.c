@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizer: making and freeing one, looking ids up, decoding. encode.c is the way from text to ids.
+ * The tokenizer: making and freeing one, looking ids up, decoding. encode.c is the way from text to
+ * ids.
  */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 
-/* ---- making -------------------------------------------------------------------------------------------------- */
+/* ---- making
+ * --------------------------------------------------------------------------------------------------
+ */
 
-#define FRAME(pre_tokenizer, decoder, model)                                                                           \
-    "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,"               \
-    "\"pre_tokenizer\":" pre_tokenizer ",\"post_processor\":null,\"decoder\":" decoder ",\"model\":" model "}"
-#define BYTE_LEVEL(prefix, regex)                                                                                      \
-    "{\"type\":\"ByteLevel\",\"add_prefix_space\":" prefix ",\"trim_offsets\":true,\"use_regex\":" regex "}"
-#define BPE_MODEL                                                                                                      \
-    "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"                        \
-    "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":false,\"vocab\":{},"     \
+#define FRAME(pre_tokenizer, decoder, model)                                                       \
+    "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],"               \
+    "\"normalizer\":null,"                                                                         \
+    "\"pre_tokenizer\":" pre_tokenizer ",\"post_processor\":null,\"decoder\":" decoder             \
+    ",\"model\":" model "}"
+#define BYTE_LEVEL(prefix, regex)                                                                  \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":" prefix                                         \
+    ",\"trim_offsets\":true,\"use_regex\":" regex "}"
+#define BPE_MODEL                                                                                  \
+    "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"    \
+    "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":"    \
+    "false,\"vocab\":{},"                                                                          \
     "\"merges\":[]}"
 #define WORD_MODEL "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"
 
-/* By kind. char names an unk_token that is not in the vocabulary: Hugging Face then refuses unknown characters too. */
+/* By kind. char names an unk_token that is not in the vocabulary: Hugging Face then refuses unknown
+ * characters too. */
 static const char *const frames[] = {
-    FRAME("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},\"behavior\":\"Isolated\",\"invert\":false}",
+    FRAME("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},\"behavior\":\"Isolated\","
+          "\"invert\":false}",
           "{\"type\":\"Fuse\"}", WORD_MODEL),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
@@ -43,7 +52,8 @@ static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenize
     oa_added_init(&tok->normalised, c);
 }
 
-enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind, struct oa_tokenizer **out)
+enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind,
+                               struct oa_tokenizer **out)
 {
     struct oa_tokenizer *tok = *out = oa_alloc(c, sizeof *tok);
     if (!tok)
@@ -86,7 +96,8 @@ static enum oa_error char_table(struct oa_tokenizer *tok)
         if (n == 0 || oa_utf8_decode(piece, n, &code) != (int)n)
             continue; /* "<unk>" and the like: no character spells it */
         size_t known = tok->char_codes;
-        if (!oa_reserve(tok->context, &tok->char_id, &tok->char_codes, (size_t)code + 1, sizeof *tok->char_id))
+        if (!oa_reserve(tok->context, &tok->char_id, &tok->char_codes, (size_t)code + 1,
+                        sizeof *tok->char_id))
             return OA_NO_MEMORY;
         for (; known < tok->char_codes; known++)
             tok->char_id[known] = -1;
@@ -126,50 +137,58 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
     return OA_OK;
 }
 
-/* ---- added tokens -------------------------------------------------------------------------------------------- */
+/* ---- added tokens
+ * -------------------------------------------------------------------------------------------- */
 
-/* A token that is not in the model gets the id behind the model, or behind the largest added one. It stands for what is
- * found in the text, as in the reference: its content, normalised where it is looked for in normalised text. */
-static enum oa_error give_id(struct oa_tokenizer *tok, const char *where, struct oa_added_token *token,
-                             const struct oa_text *found)
+/* A token that is not in the model gets the id behind the model, or behind the largest added one.
+ * It stands for what is found in the text, as in the reference: its content, normalised where it is
+ * looked for in normalised text. */
+static enum oa_error give_id(struct oa_tokenizer *tok, const char *where,
+                             struct oa_added_token *token, const struct oa_text *found)
 {
     int32_t there = oa_vocabulary_find(&tok->vocabulary, token->content, token->length);
-    int32_t next = tok->next_added > tok->vocabulary.model_size ? tok->next_added : tok->vocabulary.model_size;
+    int32_t next =
+        tok->next_added > tok->vocabulary.model_size ? tok->next_added : tok->vocabulary.model_size;
     int32_t id = there >= 0 ? there : next;
     if (token->id >= 0 && token->id != id)
         return oa_fail(tok->context, OA_FORMAT,
-                       "%s: the added token \"%s\" is listed with id %d but its place gives %d", where, token->content,
-                       (int)token->id, (int)id);
+                       "%s: the added token \"%s\" is listed with id %d but its place gives %d",
+                       where, token->content, (int)token->id, (int)id);
     token->id = id;
     tok->next_added = id >= next ? id + 1 : next;
     if (there >= 0)
         return OA_OK;
-    return oa_vocabulary_add(&tok->vocabulary, where, token->content, token->length, id, found->s ? found->s : "",
-                             found->length);
+    return oa_vocabulary_add(&tok->vocabulary, where, token->content, token->length, id,
+                             found->s ? found->s : "", found->length);
 }
 
 static enum oa_error mark_special(struct oa_tokenizer *tok, const struct oa_added_token *token)
 {
     size_t before = tok->special_capacity;
-    if (!oa_reserve(tok->context, &tok->special, &tok->special_capacity, (size_t)token->id + 1, sizeof *tok->special))
+    if (!oa_reserve(tok->context, &tok->special, &tok->special_capacity, (size_t)token->id + 1,
+                    sizeof *tok->special))
         return OA_NO_MEMORY;
     memset(tok->special + before, 0, tok->special_capacity - before);
     tok->special[token->id] = token->special;
     return OA_OK;
 }
 
-static enum oa_error check_added(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token)
+static enum oa_error check_added(struct oa_tokenizer *tok, const char *where,
+                                 const struct oa_added_token *token)
 {
     if (tok->added_count == OA_MOST_ADDED || token->length > OA_MOST_ADDED_BYTES)
-        return oa_fail(tok->context, OA_UNSUPPORTED, "%s: read are at most %d added tokens of at most %d bytes", where,
+        return oa_fail(tok->context, OA_UNSUPPORTED,
+                       "%s: read are at most %d added tokens of at most %d bytes", where,
                        OA_MOST_ADDED, OA_MOST_ADDED_BYTES);
     if (oa_words_find(&tok->added_contents, token->content, token->length) >= 0)
-        return oa_fail(tok->context, OA_FORMAT, "%s: the added token \"%s\" is listed twice", where, token->content);
-    return oa_words_add(&tok->added_contents, token->content, token->length) < 0 ? OA_NO_MEMORY : OA_OK;
+        return oa_fail(tok->context, OA_FORMAT, "%s: the added token \"%s\" is listed twice", where,
+                       token->content);
+    return oa_words_add(&tok->added_contents, token->content, token->length) < 0 ? OA_NO_MEMORY
+                                                                                 : OA_OK;
 }
 
-static enum oa_error insert_added(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token,
-                                  struct oa_text *found)
+static enum oa_error insert_added(struct oa_tokenizer *tok, const char *where,
+                                  const struct oa_added_token *token, struct oa_text *found)
 {
     struct oa_added_token copy = *token;
     oa_text_add(found, token->content, token->length);
@@ -177,7 +196,8 @@ static enum oa_error insert_added(struct oa_tokenizer *tok, const char *where, c
         OA_TRY(oa_normalise(tok->context, tok->normal, tok->normals, found));
     OA_TRY(give_id(tok, where, &copy, found));
     OA_TRY(mark_special(tok, &copy));
-    if (!oa_reserve(tok->context, &tok->added, &tok->added_capacity, tok->added_count + 1, sizeof *tok->added))
+    if (!oa_reserve(tok->context, &tok->added, &tok->added_capacity, tok->added_count + 1,
+                    sizeof *tok->added))
         return OA_NO_MEMORY;
     copy.content = oa_copy_text(tok->context, token->content);
     if (!copy.content)
@@ -185,10 +205,12 @@ static enum oa_error insert_added(struct oa_tokenizer *tok, const char *where, c
     tok->added[tok->added_count++] = copy;
     copy.content = found->s;
     copy.length = found->length;
-    return copy.length ? oa_added_insert(copy.normalized ? &tok->normalised : &tok->raw, &copy) : OA_OK;
+    return copy.length ? oa_added_insert(copy.normalized ? &tok->normalised : &tok->raw, &copy)
+                       : OA_OK;
 }
 
-enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token)
+enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where,
+                                     const struct oa_added_token *token)
 {
     struct oa_text found;
     OA_TRY(check_added(tok, where, token));
@@ -207,8 +229,11 @@ enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *con
         return OA_OK;
     }
     if (length == 0 || oa_utf8_valid_length(content, length) < length)
-        return oa_fail(tok->context, OA_ARGUMENT, "a special token is some UTF-8 text, not \"%s\"", content);
-    struct oa_added_token token = { .content = (char *)content, .length = length, .id = -1, .special = true };
+        return oa_fail(tok->context, OA_ARGUMENT, "a special token is some UTF-8 text, not \"%s\"",
+                       content);
+    struct oa_added_token token = {
+        .content = (char *)content, .length = length, .id = -1, .special = true
+    };
     OA_TRY(oa_tokenizer_add_token(tok, "special token", &token));
     *id = tok->added[tok->added_count - 1].id;
     return OA_OK;
@@ -231,7 +256,8 @@ int32_t oa_tokenizer_unknown(const struct oa_tokenizer *tok)
     return tok->unknown >= 0 ? tok->unknown : tok->bpe.unknown;
 }
 
-/* ---- looking up ---------------------------------------------------------------------------------------------- */
+/* ---- looking up
+ * ---------------------------------------------------------------------------------------------- */
 
 enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok)
 {
@@ -268,15 +294,19 @@ const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_
     return oa_vocabulary_bytes(&tok->vocabulary, id, length);
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------------------ */
+/* ---- decoding
+ * ------------------------------------------------------------------------------------------------
+ */
 
-enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count, struct oa_text *out)
+enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
+                                  struct oa_text *out)
 {
     for (size_t i = 0; i < count; i++) {
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
         if (!bytes)
-            return oa_fail(tok->context, OA_ARGUMENT, "id %d at place %zu has no token; this tokenizer has ids 0 … %d",
+            return oa_fail(tok->context, OA_ARGUMENT,
+                           "id %d at place %zu has no token; this tokenizer has ids 0 … %d",
                            (int)ids[i], i, (int)tok->vocabulary.size - 1);
         oa_text_add(out, bytes, n);
     }

@@ -2,15 +2,15 @@
  *
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Read are
  *
- *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that save writes for
- *                    char, word and ids. Files without a type (before tokenizers 0.9): the type their fields tell
- *     pre_tokenizer  ByteLevel; or a Sequence of Split and Digits with ByteLevel at its end
+ *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that
+ * save writes for char, word and ids. Files without a type (before tokenizers 0.9): the type their
+ * fields tell pre_tokenizer  ByteLevel; or a Sequence of Split and Digits with ByteLevel at its end
  *     normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them
  *     added_tokens   all fields
  *
- * Everything else that would change the ids is refused by name. What does not change the ids of a plain text
- * (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file is trusted: every value is
- * checked for its type and range where it is read.
+ * Everything else that would change the ids is refused by name. What does not change the ids of a
+ * plain text (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file
+ * is trusted: every value is checked for its type and range where it is read.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -29,12 +29,16 @@ static enum oa_error malformed(const struct loader *l, const char *place, const 
     return oa_fail(l->context, OA_FORMAT, "%s: %s must be %s", l->name, place, expected);
 }
 
-static enum oa_error unsupported(const struct loader *l, const char *place, const char *found, const char *remedy)
+static enum oa_error unsupported(const struct loader *l, const char *place, const char *found,
+                                 const char *remedy)
 {
-    return oa_fail(l->context, OA_UNSUPPORTED, "%s: %s \"%s\" is not supported; %s", l->name, place, found, remedy);
+    return oa_fail(l->context, OA_UNSUPPORTED, "%s: %s \"%s\" is not supported; %s", l->name, place,
+                   found, remedy);
 }
 
-/* ---- fields -------------------------------------------------------------------------------------------------- */
+/* ---- fields
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* A member, NULL when absent or null. */
 static json_t *member(const json_t *object, const char *key)
@@ -43,7 +47,8 @@ static json_t *member(const json_t *object, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-static enum oa_error read_bool(const struct loader *l, const json_t *object, const char *key, bool *value)
+static enum oa_error read_bool(const struct loader *l, const json_t *object, const char *key,
+                               bool *value)
 {
     const json_t *found = member(object, key);
     if (found && !json_is_boolean(found))
@@ -58,7 +63,8 @@ static const char *text_member(const json_t *object, const char *key)
     return json_string_value(member(object, key));
 }
 
-static enum oa_error read_type(const struct loader *l, const json_t *object, const char *place, const char **type)
+static enum oa_error read_type(const struct loader *l, const json_t *object, const char *place,
+                               const char **type)
 {
     *type = text_member(object, "type");
     return *type ? OA_OK : malformed(l, place, "an object with a \"type\"");
@@ -71,7 +77,9 @@ static bool read_id(const json_t *value, int32_t *id)
     return *id >= 0;
 }
 
-/* ---- model --------------------------------------------------------------------------------------------------- */
+/* ---- model
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* Of ids every token is spelt as its number; the bytes end with the blank that keeps two apart. */
 static enum oa_error add_number(struct loader *l, const char *piece, size_t n, int32_t id)
@@ -79,11 +87,13 @@ static enum oa_error add_number(struct loader *l, const char *piece, size_t n, i
     char number[16];
     int length = snprintf(number, sizeof number, "%d ", (int)id);
     if (n + 1 != (size_t)length || memcmp(piece, number, n) != 0)
-        return unsupported(l, "the word", piece, "WordLevel over words is read only where every word is its own id");
+        return unsupported(l, "the word", piece,
+                           "WordLevel over words is read only where every word is its own id");
     return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number, (size_t)length);
 }
 
-static enum oa_error add_piece(struct loader *l, const char *piece, int32_t id, struct oa_text *bytes)
+static enum oa_error add_piece(struct loader *l, const char *piece, int32_t id,
+                               struct oa_text *bytes)
 {
     size_t n = strlen(piece);
     bytes->length = 0;
@@ -93,7 +103,8 @@ static enum oa_error add_piece(struct loader *l, const char *piece, int32_t id, 
         bytes->length = 0;
         oa_text_add(bytes, piece, n);
     }
-    return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, bytes->s ? bytes->s : "", bytes->length);
+    return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, bytes->s ? bytes->s : "",
+                             bytes->length);
 }
 
 static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
@@ -109,8 +120,8 @@ static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
     {
         int32_t id;
         if (!read_id(value, &id))
-            error = oa_fail(l->context, OA_FORMAT, "%s: model.vocab[\"%s\"] must be an id 0 … %d", l->name, piece,
-                            OA_MOST_IDS - 1);
+            error = oa_fail(l->context, OA_FORMAT, "%s: model.vocab[\"%s\"] must be an id 0 … %d",
+                            l->name, piece, OA_MOST_IDS - 1);
         if (error == OA_OK)
             error = add_piece(l, piece, id, &bytes);
         if (error != OA_OK)
@@ -121,7 +132,8 @@ static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
 }
 
 /* The two sides of a merge, ["a", "b"] or "a b"; false when it is neither. */
-static bool merge_sides(const json_t *merge, const char **left, size_t *left_length, const char **right)
+static bool merge_sides(const json_t *merge, const char **left, size_t *left_length,
+                        const char **right)
 {
     if (json_is_string(merge)) {
         const char *space = strchr(*left = json_string_value(merge), ' ');
@@ -135,13 +147,15 @@ static bool merge_sides(const json_t *merge, const char **left, size_t *left_len
     return *right != NULL;
 }
 
-static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merge, struct oa_text *joined)
+static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merge,
+                               struct oa_text *joined)
 {
     const struct oa_vocabulary *v = &l->tok->vocabulary;
     const char *left, *right;
     size_t n;
     if (!merge_sides(merge, &left, &n, &right))
-        return oa_fail(l->context, OA_FORMAT, "%s: model.merges[%zu] must be [\"a\", \"b\"] or \"a b\"", l->name, rank);
+        return oa_fail(l->context, OA_FORMAT,
+                       "%s: model.merges[%zu] must be [\"a\", \"b\"] or \"a b\"", l->name, rank);
     joined->length = 0;
     oa_text_add(joined, left, n);
     oa_text_add(joined, right, strlen(right));
@@ -149,7 +163,8 @@ static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merg
     int32_t both = oa_vocabulary_find(v, joined->s ? joined->s : "", joined->length);
     if (a < 0 || b < 0 || both < 0)
         return oa_fail(l->context, OA_FORMAT,
-                       "%s: model.merges[%zu] makes \"%s\" of \"%.*s\" and \"%s\", and %s is not in model.vocab",
+                       "%s: model.merges[%zu] makes \"%s\" of \"%.*s\" and \"%s\", and %s is not "
+                       "in model.vocab",
                        l->name, rank, joined->s ? joined->s : "", (int)n, left, right,
                        a < 0   ? "the first"
                        : b < 0 ? "the second"
@@ -186,12 +201,14 @@ static enum oa_error read_bpe(struct loader *l, json_t *model)
     bool byte_fallback = false;
     for (int i = 0; i < 2; i++)
         if (member(model, affixes[i]) && json_string_length(member(model, affixes[i])) > 0)
-            return unsupported(l, affixes[i], json_string_value(member(model, affixes[i])), "byte-level BPE has none");
+            return unsupported(l, affixes[i], json_string_value(member(model, affixes[i])),
+                               "byte-level BPE has none");
     if (json_number_value(member(model, "dropout")) != 0)
         return unsupported(l, "model.dropout", "(a number)", "it makes ids random: set it to null");
     OA_TRY(read_bool(l, model, "byte_fallback", &byte_fallback));
     if (byte_fallback)
-        return unsupported(l, "model.byte_fallback", "true", "only BPE over bytes (ByteLevel) is read");
+        return unsupported(l, "model.byte_fallback", "true",
+                           "only BPE over bytes (ByteLevel) is read");
     OA_TRY(read_bool(l, model, "fuse_unk", &l->tok->bpe.fuse_unknown));
     OA_TRY(read_bool(l, model, "ignore_merges", &l->tok->bpe.ignore_merges));
     OA_TRY(read_vocabulary(l, member(model, "vocab")));
@@ -204,11 +221,13 @@ static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
     const char *type = text_member(pre, "type");
     if (type && strcmp(type, "WhitespaceSplit") == 0)
         return OA_TOKENIZER_IDS;
-    return type && (strcmp(type, "ByteLevel") == 0 || strcmp(type, "Sequence") == 0) ? OA_TOKENIZER_WORD
-                                                                                     : OA_TOKENIZER_CHAR;
+    return type && (strcmp(type, "ByteLevel") == 0 || strcmp(type, "Sequence") == 0)
+               ? OA_TOKENIZER_WORD
+               : OA_TOKENIZER_CHAR;
 }
 
-/* The type of a file that names none, as the reference tries them. NULL: no model has these fields. */
+/* The type of a file that names none, as the reference tries them. NULL: no model has these fields.
+ */
 static const char *type_of_fields(const json_t *model)
 {
     const json_t *vocabulary = member(model, "vocab");
@@ -223,9 +242,12 @@ static const char *type_of_fields(const json_t *model)
 
 static enum oa_error read_model(struct loader *l, json_t *model, const json_t *pre)
 {
-    const char *type = json_object_get(model, "type") ? text_member(model, "type") : type_of_fields(model);
+    const char *type =
+        json_object_get(model, "type") ? text_member(model, "type") : type_of_fields(model);
     if (!type)
-        return malformed(l, "model", "an object with a \"type\", or with the fields of BPE (\"vocab\", \"merges\")");
+        return malformed(
+            l, "model",
+            "an object with a \"type\", or with the fields of BPE (\"vocab\", \"merges\")");
     if (strcmp(type, "BPE") == 0) {
         l->tok->kind = OA_TOKENIZER_BPE;
         return read_bpe(l, model);
@@ -238,7 +260,8 @@ static enum oa_error read_model(struct loader *l, json_t *model, const json_t *p
     return read_unknown(l, model, &l->tok->unknown);
 }
 
-/* ---- pre-tokeniser ------------------------------------------------------------------------------------------- */
+/* ---- pre-tokeniser
+ * ------------------------------------------------------------------------------------------- */
 
 static enum oa_error read_byte_level(struct loader *l, const json_t *level)
 {
@@ -247,8 +270,8 @@ static enum oa_error read_byte_level(struct loader *l, const json_t *level)
     OA_TRY(read_bool(l, level, "use_regex", &use_regex));
     l->tok->splitter.prefix_space = l->tok->prefix_space = prefix_space;
     return use_regex || prefix_space
-               ? oa_splitter_add_split(&l->tok->splitter, l->name, use_regex ? oa_gpt2_pattern : NULL,
-                                       OA_SPLIT_ISOLATED, false)
+               ? oa_splitter_add_split(&l->tok->splitter, l->name,
+                                       use_regex ? oa_gpt2_pattern : NULL, OA_SPLIT_ISOLATED, false)
                : OA_OK;
 }
 
@@ -262,8 +285,8 @@ static void quote_pattern(struct oa_text *out, const char *text)
     }
 }
 
-static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern, enum oa_split_behaviour behaviour,
-                                       bool invert)
+static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern,
+                                       enum oa_split_behaviour behaviour, bool invert)
 {
     const char *regex = text_member(pattern, "Regex"), *literal = text_member(pattern, "String");
     struct oa_text quoted;
@@ -275,20 +298,23 @@ static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern, 
     quote_pattern(&quoted, literal);
     enum oa_error error = oa_status(l->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
     if (error == OA_OK)
-        error = oa_splitter_add_split(&l->tok->splitter, l->name, quoted.s ? quoted.s : "", behaviour, invert);
+        error = oa_splitter_add_split(&l->tok->splitter, l->name, quoted.s ? quoted.s : "",
+                                      behaviour, invert);
     oa_text_free(&quoted);
     return error;
 }
 
 static enum oa_error read_split(struct loader *l, const json_t *split)
 {
-    static const char *const names[] = { "Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous" };
+    static const char *const names[] = { "Isolated", "Removed", "MergedWithPrevious",
+                                         "MergedWithNext", "Contiguous" };
     const char *behavior = text_member(split, "behavior");
     bool invert = false;
     OA_TRY(read_bool(l, split, "invert", &invert));
     for (int i = 0; behavior && i < 5; i++)
         if (strcmp(behavior, names[i]) == 0)
-            return add_split_pattern(l, member(split, "pattern"), (enum oa_split_behaviour)i, invert);
+            return add_split_pattern(l, member(split, "pattern"), (enum oa_split_behaviour)i,
+                                     invert);
     return malformed(l, "behavior of a Split",
                      "one of Isolated, Removed, MergedWithPrevious, MergedWithNext, Contiguous");
 }
@@ -298,11 +324,13 @@ static enum oa_error read_digits(struct loader *l, const json_t *digits)
     bool individual = false;
     OA_TRY(read_bool(l, digits, "individual_digits", &individual));
     /* the reference has Unicode 17 here, two blocks of digits more than in patterns */
-    return oa_splitter_add_split(&l->tok->splitter, l->name, "[\\p{N}\\x{11DE0}-\\x{11DE9}\\x{16FF4}-\\x{16FF6}]",
+    return oa_splitter_add_split(&l->tok->splitter, l->name,
+                                 "[\\p{N}\\x{11DE0}-\\x{11DE9}\\x{16FF4}-\\x{16FF6}]",
                                  individual ? OA_SPLIT_ISOLATED : OA_SPLIT_CONTIGUOUS, false);
 }
 
-/* One pre-tokenizer, or a Sequence. *bytes: ByteLevel was read, behind which only bytes are left to be split. */
+/* One pre-tokenizer, or a Sequence. *bytes: ByteLevel was read, behind which only bytes are left to
+ * be split. */
 static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int depth, bool *bytes)
 {
     const char *type;
@@ -319,7 +347,8 @@ static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int d
     const json_t *parts = member(pre, "pretokenizers");
     if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
         return unsupported(l, "pre_tokenizer", type,
-                           "read are ByteLevel and a Sequence of Split and Digits with ByteLevel at its end, Sequences "
+                           "read are ByteLevel and a Sequence of Split and Digits with ByteLevel "
+                           "at its end, Sequences "
                            "nested at most 8 deep");
     if (!json_is_array(parts))
         return malformed(l, "pre_tokenizer.pretokenizers", "an array");
@@ -344,15 +373,18 @@ static enum oa_error check_char_split(struct loader *l, const json_t *pre)
     static const char *const every_character[] = { "[\\s\\S]", "(?m:.)", "(?m)." };
     const char *type = text_member(pre, "type"), *behavior = text_member(pre, "behavior");
     const char *regex = text_member(member(pre, "pattern"), "Regex");
-    if (type && strcmp(type, "Split") == 0 && behavior && strcmp(behavior, "Isolated") == 0 && regex)
+    if (type && strcmp(type, "Split") == 0 && behavior && strcmp(behavior, "Isolated") == 0 &&
+        regex)
         for (int i = 0; i < 3; i++)
             if (strcmp(regex, every_character[i]) == 0)
                 return OA_OK;
     return unsupported(l, "pre_tokenizer", type ? type : "null",
-                       "WordLevel is read with ByteLevel, or with a Split that isolates every character, \"[\\s\\S]\"");
+                       "WordLevel is read with ByteLevel, or with a Split that isolates every "
+                       "character, \"[\\s\\S]\"");
 }
 
-/* ---- normaliser ---------------------------------------------------------------------------------------------- */
+/* ---- normaliser
+ * ---------------------------------------------------------------------------------------------- */
 
 static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer, int depth)
 {
@@ -365,8 +397,9 @@ static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer,
         }
     const json_t *parts = member(normalizer, "normalizers");
     if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
-        return unsupported(l, "normalizer", type,
-                           "read are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
+        return unsupported(
+            l, "normalizer", type,
+            "read are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
     if (!json_is_array(parts))
         return malformed(l, "normalizer.normalizers", "an array");
     for (size_t i = 0; i < json_array_size(parts); i++)
@@ -374,11 +407,13 @@ static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer,
     return OA_OK;
 }
 
-/* ---- added tokens -------------------------------------------------------------------------------------------- */
+/* ---- added tokens
+ * -------------------------------------------------------------------------------------------- */
 
 static enum oa_error read_added(struct loader *l, const json_t *entry)
 {
-    struct oa_added_token token = { .content = (char *)text_member(entry, "content"), .normalized = true };
+    struct oa_added_token token = { .content = (char *)text_member(entry, "content"),
+                                    .normalized = true };
     if (!token.content)
         return malformed(l, "content of an added token", "a text");
     if (!read_id(member(entry, "id"), &token.id))
@@ -401,7 +436,9 @@ static enum oa_error read_added_tokens(struct loader *l, const json_t *list)
     return OA_OK;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------ */
+/* ---- the file
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Parts that are kept and not applied are worth a line where they do something. */
 static void note_unapplied(const struct loader *l, const json_t *root)
@@ -411,12 +448,14 @@ static void note_unapplied(const struct loader *l, const json_t *root)
         const json_t *part = member(root, parts[i]);
         const char *type = text_member(part, "type");
         if (part && !(type && strcmp(type, "ByteLevel") == 0))
-            oa_log(l->context, 0, "%s: %s is kept for saving and not applied: texts get no added ids", l->name,
+            oa_log(l->context, 0,
+                   "%s: %s is kept for saving and not applied: texts get no added ids", l->name,
                    parts[i]);
     }
 }
 
-/* Takes the large tables out of the frame; save fills them in again. Their places in the order stay. */
+/* Takes the large tables out of the frame; save fills them in again. Their places in the order
+ * stay. */
 static enum oa_error empty_frame(struct loader *l, json_t *root)
 {
     json_t *model = member(root, "model");
@@ -424,7 +463,8 @@ static enum oa_error empty_frame(struct loader *l, json_t *root)
                 json_object_set_new(root, "added_tokens", json_array()) == 0;
     if (done && member(model, "merges"))
         done = json_object_set_new(model, "merges", json_array()) == 0;
-    return done ? OA_OK : oa_fail(l->context, OA_NO_MEMORY, "out of memory while reading %s", l->name);
+    return done ? OA_OK
+                : oa_fail(l->context, OA_NO_MEMORY, "out of memory while reading %s", l->name);
 }
 
 static enum oa_error read_root(struct loader *l, json_t *root)
@@ -439,14 +479,16 @@ static enum oa_error read_root(struct loader *l, json_t *root)
     const json_t *pre = member(root, "pre_tokenizer");
     OA_TRY(read_model(l, member(root, "model"), pre));
     if (l->tok->kind != OA_TOKENIZER_IDS)
-        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_pre_tokenizer(l, pre));
+        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre)
+                                                 : read_pre_tokenizer(l, pre));
     OA_TRY(oa_tokenizer_finish(l->tok, l->name));
     OA_TRY(read_added_tokens(l, member(root, "added_tokens")));
     note_unapplied(l, root);
     return empty_frame(l, root);
 }
 
-static enum oa_error parse_json(oa_context *c, const char *name, const char *json, size_t length, json_t **root)
+static enum oa_error parse_json(oa_context *c, const char *name, const char *json, size_t length,
+                                json_t **root)
 {
     json_error_t e;
     *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &e);

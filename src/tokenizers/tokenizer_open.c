@@ -12,26 +12,31 @@ static long size_in(const char *spec, long fewest)
     const char *digits = strchr(spec, ':') + 1;
     char *end;
     long size = strtol(digits, &end, 10);
-    return *digits < '0' || *digits > '9' || *end || size < fewest || size > OA_MOST_IDS ? -1 : size;
+    return *digits < '0' || *digits > '9' || *end || size < fewest || size > OA_MOST_IDS ? -1
+                                                                                         : size;
 }
 
-static enum oa_error open_bpe(oa_context *c, const char *spec, struct oa_reader *text, struct oa_tokenizer **out)
+static enum oa_error open_bpe(oa_context *c, const char *spec, struct oa_reader *text,
+                              struct oa_tokenizer **out)
 {
     long size = spec[3] ? size_in(spec, 256) : 0;
     if (size < 0)
         return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": bpe:N has N tokens in all, 256 … %d (256 are the bytes), e.g. bpe:4096", spec,
-                       OA_MOST_IDS);
+                       "tokenizer \"%s\": bpe:N has N tokens in all, 256 … %d (256 are the bytes), "
+                       "e.g. bpe:4096",
+                       spec, OA_MOST_IDS);
     return oa_tokenizer_train_bpe(c, text, size, out);
 }
 
-static enum oa_error open_words(oa_context *c, const char *spec, struct oa_reader *text, struct oa_tokenizer **out)
+static enum oa_error open_words(oa_context *c, const char *spec, struct oa_reader *text,
+                                struct oa_tokenizer **out)
 {
     long size = size_in(spec, 2);
     if (size < 0)
-        return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": word:N has N tokens in all, 2 … %d (one is <unk>), e.g. word:10000", spec,
-                       OA_MOST_IDS);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "tokenizer \"%s\": word:N has N tokens in all, 2 … %d (one is <unk>), e.g. word:10000",
+            spec, OA_MOST_IDS);
     return oa_tokenizer_train_words(c, text, size, out);
 }
 
@@ -54,9 +59,10 @@ static enum oa_error refuse_spec(oa_context *c, const char *spec)
 {
     static const char *const kinds[] = { "char", "byte", "bpe", "bpe:N", "word:N", "ids", "ids:N" };
     const char *near = oa_nearest(spec, kinds, sizeof kinds / sizeof *kinds);
-    return oa_fail(c, OA_ARGUMENT,
-                   "tokenizer \"%s\" is no file, and not char, byte, bpe, bpe:N, word:N, ids or ids:N%s%s%s", spec,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "tokenizer \"%s\" is no file, and not char, byte, bpe, bpe:N, word:N, ids or ids:N%s%s%s",
+        spec, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* char, bpe:N and word:N are made from the text. */
@@ -66,15 +72,16 @@ static enum oa_error check_text(oa_context *c, const char *spec, const char *fil
     OA_TRY(oa_id_files_are(c, files, &ids));
     if (!ids || (strcmp(spec, "char") != 0 && !is_bpe(spec) && !is_word(spec)))
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT,
-                   "%s holds token ids, and the tokenizer \"%s\" is made from text: set data.tokenizer to the "
-                   "tokenizer.json that the ids were made with, or to ids, which does without text",
-                   files, spec);
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s holds token ids, and the tokenizer \"%s\" is made from text: set data.tokenizer to the "
+        "tokenizer.json that the ids were made with, or to ids, which does without text",
+        files, spec);
 }
 
 /* All but ids. The readers are used up; valid may be NULL. */
-static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader *train, struct oa_reader *valid,
-                               struct oa_tokenizer **out)
+static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader *train,
+                               struct oa_reader *valid, struct oa_tokenizer **out)
 {
     if (strcmp(spec, "char") == 0)
         return oa_tokenizer_train_char(c, train, valid, out);
@@ -87,8 +94,8 @@ static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader
     return oa_file_exists(spec) ? oa_tokenizer_load(c, spec, out) : refuse_spec(c, spec);
 }
 
-enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
-                                struct oa_tokenizer **out)
+enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files,
+                                const char *valid_files, struct oa_tokenizer **out)
 {
     struct oa_reader *train = NULL, *valid = NULL;
     *out = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tokenizers are made of. Private to tokenizers/. In this order: the byte alphabet, the vocabulary, the split into
- * words, words with their counts, added tokens, normalisers, BPE, the tokenizer itself.
+ * What tokenizers are made of. Private to tokenizers/. In this order: the byte alphabet, the
+ * vocabulary, the split into words, words with their counts, added tokens, normalisers, BPE, the
+ * tokenizer itself.
  */
 #ifndef ORTHANT_TOKENIZER_PARTS_H
 #define ORTHANT_TOKENIZER_PARTS_H
@@ -16,7 +17,8 @@
 #define OA_MOST_IDS 4194304   /* the largest vocabulary that a model can have (model.vocabulary) */
 #define OA_TRAINING_MARGIN 64 /* bytes: the GPT-2 pattern looks at most two characters ahead */
 
-/* ---- the byte alphabet ---------------------------------------------------------------------------------------- */
+/* ---- the byte alphabet
+ * ---------------------------------------------------------------------------------------- */
 
 /* The GPT-2 alphabet writes each byte as one printable character: 0x20 is "Ġ" (U+0120). */
 uint32_t oa_byte_to_code(uint8_t byte);
@@ -25,7 +27,8 @@ void oa_byte_spell(struct oa_text *out, const char *bytes, size_t n);
 /* Bytes of a piece that is spelt in the alphabet; false when a character is not of it. */
 bool oa_byte_unspell(struct oa_text *out, const char *piece, size_t n);
 
-/* ---- vocabulary ---------------------------------------------------------------------------------------------- */
+/* ---- vocabulary
+ * ---------------------------------------------------------------------------------------------- */
 
 /* id ↔ piece, and the bytes of each id. Ids may have holes. */
 struct oa_vocabulary {
@@ -44,18 +47,19 @@ struct oa_vocabulary {
 void oa_vocabulary_init(struct oa_vocabulary *v, oa_context *c);
 void oa_vocabulary_free(struct oa_vocabulary *v);
 /* A piece or an id that is there already is refused; `where` names the place for the message. */
-enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece, size_t n, int32_t id,
-                                const char *bytes, size_t byte_count);
+enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece,
+                                size_t n, int32_t id, const char *bytes, size_t byte_count);
 int32_t oa_vocabulary_find(const struct oa_vocabulary *v, const char *piece, size_t n);
 const char *oa_vocabulary_piece(const struct oa_vocabulary *v, int32_t id);
 const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_t *length);
 
-/* ---- split into words ---------------------------------------------------------------------------------------- */
+/* ---- split into words
+ * ---------------------------------------------------------------------------------------- */
 
 extern const char oa_gpt2_pattern[];
 
-/* What becomes of the matches of a pattern (names of tokenizer.json): each is a word; gone; of the word before or
- * behind it; matches in a row are one word. */
+/* What becomes of the matches of a pattern (names of tokenizer.json): each is a word; gone; of the
+ * word before or behind it; matches in a row are one word. */
 enum oa_split_behaviour {
     OA_SPLIT_ISOLATED,
     OA_SPLIT_REMOVED,
@@ -64,29 +68,33 @@ enum oa_split_behaviour {
     OA_SPLIT_CONTIGUOUS
 };
 
-/* Patterns applied one after the other, each to the words of the one before. No pattern: the whole text is one word. */
+/* Patterns applied one after the other, each to the words of the one before. No pattern: the whole
+ * text is one word. */
 struct oa_splitter {
     oa_context *context;
     struct oa_pattern *pattern;
     int count;
-    bool prefix_space; /* of the split that is added next: each of its texts gets a blank before it that has none */
+    bool prefix_space; /* of the split that is added next: each of its texts gets a blank before it
+                          that has none */
 };
 typedef enum oa_error oa_word_sink(void *argument, const char *word, size_t length);
 void oa_splitter_init(struct oa_splitter *s, oa_context *c);
 void oa_splitter_free(struct oa_splitter *s);
-/* The pattern is spelt for Oniguruma (regex.h); `where` names the place for the message. The plain one isolates.
- * pattern NULL: nothing is looked for. */
+/* The pattern is spelt for Oniguruma (regex.h); `where` names the place for the message. The plain
+ * one isolates. pattern NULL: nothing is looked for. */
 enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern);
 enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, const char *pattern,
                                     enum oa_split_behaviour behaviour, bool invert);
-enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length, oa_word_sink *sink,
-                                void *argument);
-/* For text that comes in pieces: gives only words that end at or before `settled`, *consumed says where the first
- * word that was held back begins. At most one pattern. */
-enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length, size_t settled,
-                                  oa_word_sink *sink, void *argument, size_t *consumed);
+enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length,
+                                oa_word_sink *sink, void *argument);
+/* For text that comes in pieces: gives only words that end at or before `settled`, *consumed says
+ * where the first word that was held back begins. At most one pattern. */
+enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length,
+                                  size_t settled, oa_word_sink *sink, void *argument,
+                                  size_t *consumed);
 
-/* ---- words with their counts --------------------------------------------------------------------------------- */
+/* ---- words with their counts
+ * --------------------------------------------------------------------------------- */
 
 #define OA_MOST_WORDS (1 << 21) /* that are counted at a time */
 struct oa_tally {
@@ -106,7 +114,8 @@ void oa_tally_free(struct oa_tally *t);
 /* Counts the words of a text, which is used up; one without a word is refused. */
 enum oa_error oa_tally_text(struct oa_tally *t, struct oa_reader *text);
 
-/* ---- added tokens -------------------------------------------------------------------------------------------- */
+/* ---- added tokens
+ * -------------------------------------------------------------------------------------------- */
 
 struct oa_added_token {
     char *content;
@@ -128,22 +137,34 @@ struct oa_added_set {
 void oa_added_init(struct oa_added_set *set, oa_context *c);
 void oa_added_free(struct oa_added_set *set);
 enum oa_error oa_added_insert(struct oa_added_set *set, const struct oa_added_token *token);
-/* The next one at or after *from. Gives [*start, *stop) of the text and moves *from behind the match; a text without
- * another one gives NULL. `settled` is where the last one stopped: white space before it is taken already. plain: those
- * that are special are passed over. */
-enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t length, size_t settled, bool plain,
-                            size_t *from, size_t *start, size_t *stop, const struct oa_added_token **token);
+/* The next one at or after *from. Gives [*start, *stop) of the text and moves *from behind the
+ * match; a text without another one gives NULL. `settled` is where the last one stopped: white
+ * space before it is taken already. plain: those that are special are passed over. */
+enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t length,
+                            size_t settled, bool plain, size_t *from, size_t *start, size_t *stop,
+                            const struct oa_added_token **token);
 
-/* ---- normaliser ---------------------------------------------------------------------------------------------- */
+/* ---- normaliser
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Unicode normalisation forms and lower case, in the order of the file. */
-enum oa_normal { OA_NORMAL_NFC, OA_NORMAL_NFD, OA_NORMAL_NFKC, OA_NORMAL_NFKD, OA_NORMAL_LOWERCASE, OA_NORMALS };
+enum oa_normal {
+    OA_NORMAL_NFC,
+    OA_NORMAL_NFD,
+    OA_NORMAL_NFKC,
+    OA_NORMAL_NFKD,
+    OA_NORMAL_LOWERCASE,
+    OA_NORMALS
+};
 extern const char *const oa_normal_names[OA_NORMALS];
 #define OA_MOST_NORMALISERS 8
 /* Replaces the text; bytes that are not UTF-8 stay as they are. */
-enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count, struct oa_text *text);
+enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count,
+                           struct oa_text *text);
 
-/* ---- BPE ----------------------------------------------------------------------------------------------------- */
+/* ---- BPE
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 struct oa_merge {
     int32_t left, right;
@@ -165,18 +186,21 @@ struct oa_bpe {
 void oa_bpe_init(struct oa_bpe *b, oa_context *c);
 void oa_bpe_free(struct oa_bpe *b);
 enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, int32_t result);
-/* Appends the ids of one word. A byte without a token gives OA_FORMAT with *bad = its place and nothing recorded. */
-enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word, size_t n,
-                                 struct oa_ids *ids, size_t *bad);
+/* Appends the ids of one word. A byte without a token gives OA_FORMAT with *bad = its place and
+ * nothing recorded. */
+enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
+                                 size_t n, struct oa_ids *ids, size_t *bad);
 
-/* ---- the tokenizer ------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer
+ * ------------------------------------------------------------------------------------------- */
 
 struct oa_tokenizer {
     oa_context *context;
     enum oa_tokenizer_kind kind;
     struct oa_vocabulary vocabulary;
     struct oa_added_set raw, normalised; /* added tokens by the text in which they are looked for */
-    struct oa_added_token *added;        /* all of them in the order of the file; content is borrowed from the sets */
+    struct oa_added_token
+        *added; /* all of them in the order of the file; content is borrowed from the sets */
     size_t added_count, added_capacity;
     struct oa_words added_contents; /* in the same order */
     int32_t next_added;             /* the id of the next one that is not in the model */
@@ -190,31 +214,37 @@ struct oa_tokenizer {
     struct oa_bpe bpe;
     int32_t *char_id; /* by code point; -1 = none */
     size_t char_codes;
-    int32_t unknown;        /* of char and word: the id of what is not in the vocabulary, -1 without */
-    json_t *frame;          /* the file without vocab, merges and added tokens: what save writes around them */
+    int32_t unknown; /* of char and word: the id of what is not in the vocabulary, -1 without */
+    json_t
+        *frame; /* the file without vocab, merges and added tokens: what save writes around them */
     struct oa_text scratch; /* of word: the spelling of the word at hand */
 };
 
 /* A tokenizer with the frame of its kind and nothing else. */
-enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind, struct oa_tokenizer **out);
+enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind,
+                               struct oa_tokenizer **out);
 /* After the vocabulary: the tables that encoding uses. */
 enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where);
-enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token);
+enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where,
+                                     const struct oa_added_token *token);
 /* The characters of both; either may be NULL. */
-enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train, struct oa_reader *valid,
-                                      struct oa_tokenizer **out);
+enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train,
+                                      struct oa_reader *valid, struct oa_tokenizer **out);
 enum oa_error oa_tokenizer_make_byte(oa_context *c, struct oa_tokenizer **out);
 /* spec "ids": as many ids as the files need; "ids:N": N. */
-enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
-                                    struct oa_tokenizer **out);
-enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text, size_t n,
-                                struct oa_ids *ids);
+enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files,
+                                    const char *valid_files, struct oa_tokenizer **out);
+enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text,
+                                size_t n, struct oa_ids *ids);
 
-/* word:N: <unk>, and the most frequent of the words that the text has twice or more, N tokens in all. */
-enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
-/* oa_tokenizer_train_bpe with a bound on the distinct words that are counted (tests need a small one). */
-enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
-                                         struct oa_tokenizer **out);
+/* word:N: <unk>, and the most frequent of the words that the text has twice or more, N tokens in
+ * all. */
+enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size,
+                                       struct oa_tokenizer **out);
+/* oa_tokenizer_train_bpe with a bound on the distinct words that are counted (tests need a small
+ * one). */
+enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size,
+                                         int32_t most_words, struct oa_tokenizer **out);
 
 /* patches.c: "patch:P", of a tokenizer whose tokens are patches. */
 const char *oa_patches_name(const struct oa_tokenizer *tok);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers. Whatever a loaded file
- * said besides vocabulary, merges and added tokens is written as it was.
+ * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers.
+ * Whatever a loaded file said besides vocabulary, merges and added tokens is written as it was.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -45,9 +45,9 @@ static int by_id(const void *x, const void *y)
 
 static json_t *added_entry(const struct oa_added_token *t)
 {
-    return json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)t->id, "content", t->content, "single_word",
-                     t->single_word, "lstrip", t->lstrip, "rstrip", t->rstrip, "normalized", t->normalized, "special",
-                     t->special);
+    return json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)t->id, "content", t->content,
+                     "single_word", t->single_word, "lstrip", t->lstrip, "rstrip", t->rstrip,
+                     "normalized", t->normalized, "special", t->special);
 }
 
 static json_t *added_array(const struct oa_tokenizer *tok)
@@ -91,15 +91,18 @@ static int add_to_text(const char *piece, size_t n, void *text)
 }
 
 /* tokenizer.json, as text. */
-static enum oa_error print_document(oa_context *c, const struct oa_tokenizer *tok, struct oa_text *text)
+static enum oa_error print_document(oa_context *c, const struct oa_tokenizer *tok,
+                                    struct oa_text *text)
 {
     json_t *root = whole_document(tok);
     bool dumped = root && json_dump_callback(root, add_to_text, text, JSON_INDENT(2)) == 0;
     json_decref(root);
-    return dumped ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory for the JSON of a tokenizer");
+    return dumped ? oa_status(c)
+                  : oa_fail(c, OA_NO_MEMORY, "out of memory for the JSON of a tokenizer");
 }
 
-enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok, struct oa_digest *out)
+enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok,
+                                  struct oa_digest *out)
 {
     struct oa_text text;
     oa_text_init(&text, c);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), the two classes of characters that added
- * tokens ask for, and the GPT-2 alphabet, which spells every byte as one printable character.
+ * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), the two classes of
+ * characters that added tokens ask for, and the GPT-2 alphabet, which spells every byte as one
+ * printable character.
  */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <utf8proc.h>
 
-/* ---- UTF-8 --------------------------------------------------------------------------------------------------- */
+/* ---- UTF-8
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static bool is_continuation(uint8_t byte)
 {
@@ -17,7 +20,8 @@ static bool is_continuation(uint8_t byte)
 int oa_utf8_decode(const char *text, size_t length, uint32_t *code)
 {
     utf8proc_int32_t value;
-    utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &value);
+    utf8proc_ssize_t n =
+        utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &value);
     if (n <= 0)
         return 0;
     *code = (uint32_t)value;
@@ -87,14 +91,16 @@ void oa_print_character(struct oa_text *out, const char *text, size_t length)
         oa_text_printf(out, "character '%.*s' (U+%04X)", n, text, (unsigned)code);
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------------- */
+/* ---- classes
+ * -------------------------------------------------------------------------------------------------
+ */
 
 bool oa_is_space(uint32_t code)
 {
     if (code < 0x80)
         return code == 0x20 || (code >= 0x09 && code <= 0x0d);
-    return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
-           code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+    return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+           code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
 bool oa_is_blank(const char *text, size_t n)
@@ -136,10 +142,11 @@ bool oa_is_word(uint32_t code)
     }
 }
 
-/* ---- the byte alphabet --------------------------------------------------------------------------------------- */
+/* ---- the byte alphabet
+ * --------------------------------------------------------------------------------------- */
 
-/* Bytes that are printable in Latin-1 stand for themselves; the other 68 follow at U+0100 in increasing order:
- * 0x00 … 0x20 (33 of them), 0x7F … 0xA0 (34), 0xAD. */
+/* Bytes that are printable in Latin-1 stand for themselves; the other 68 follow at U+0100 in
+ * increasing order: 0x00 … 0x20 (33 of them), 0x7F … 0xA0 (34), 0xAD. */
 uint32_t oa_byte_to_code(uint8_t byte)
 {
     if (byte <= 0x20)
@@ -152,7 +159,10 @@ uint32_t oa_byte_to_code(uint8_t byte)
 int oa_code_to_byte(uint32_t code)
 {
     if (code >= 0x100)
-        return code <= 0x120 ? (int)code - 0x100 : code <= 0x142 ? (int)code - 0x121 + 0x7f : code == 0x143 ? 0xad : -1;
+        return code <= 0x120   ? (int)code - 0x100
+               : code <= 0x142 ? (int)code - 0x121 + 0x7f
+               : code == 0x143 ? 0xad
+                               : -1;
     return oa_byte_to_code((uint8_t)code) == code ? (int)code : -1;
 }
 

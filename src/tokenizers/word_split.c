@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text → words, before BPE: splits applied one after the other, each to the words of the one before. A split finds the
- * matches of a regular expression (regex.c) and does with them and the stretches between them what its behaviour
- * says; all but OA_SPLIT_REMOVED keep every byte.
+ * Text → words, before BPE: splits applied one after the other, each to the words of the one
+ * before. A split finds the matches of a regular expression (regex.c) and does with them and the
+ * stretches between them what its behaviour says; all but OA_SPLIT_REMOVED keep every byte.
  *
- * Only valid UTF-8 is shown to PCRE2 (checked once, not at each match, which would make the time quadratic); each
- * maximal stretch of other bytes is a word of its own. Cost: linear in the text for the patterns in use. A pattern may
- * come from a stranger, so a search has limits on steps, memory and time, and looks for a stop.
+ * Only valid UTF-8 is shown to PCRE2 (checked once, not at each match, which would make the time
+ * quadratic); each maximal stretch of other bytes is a word of its own. Cost: linear in the text
+ * for the patterns in use. A pattern may come from a stranger, so a search has limits on steps,
+ * memory and time, and looks for a stop.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -17,10 +18,12 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/* "Language Models are Unsupervised Multitask Learners", Radford et al. 2019 (the code that came with it). Its \p{L}+
- * is spelt (?:[A-Za-z]++|\p{L})++, which matches the same and halves the time for English. */
-const char oa_gpt2_pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?(?:[A-Za-z]++|\\p{L})++| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
-                               "\\s+(?!\\S)|\\s+";
+/* "Language Models are Unsupervised Multitask Learners", Radford et al. 2019 (the code that came
+ * with it). Its \p{L}+ is spelt (?:[A-Za-z]++|\p{L})++, which matches the same and halves the time
+ * for English. */
+const char oa_gpt2_pattern[] =
+    "'s|'t|'re|'ve|'m|'ll|'d| ?(?:[A-Za-z]++|\\p{L})++| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
+    "\\s+(?!\\S)|\\s+";
 
 enum {
     MOST_SPLITS = 64,       /* each costs a level of recursion */
@@ -58,7 +61,9 @@ void oa_splitter_free(struct oa_splitter *s)
     oa_splitter_init(s, s->context);
 }
 
-/* ---- patterns ------------------------------------------------------------------------------------------------ */
+/* ---- patterns
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error set_limits(oa_context *c, struct oa_pattern *out)
 {
@@ -68,15 +73,16 @@ static enum oa_error set_limits(oa_context *c, struct oa_pattern *out)
         return oa_fail(c, OA_NO_MEMORY, "out of memory for the matches of a pattern");
     pcre2_set_match_limit(out->limits, MOST_STEPS);
     pcre2_set_heap_limit(out->limits, MOST_KIBIBYTES);
-    if (pcre2_jit_compile(out->code, PCRE2_JIT_COMPLETE) == 0) { /* without JIT, matching is slower and the same */
+    if (pcre2_jit_compile(out->code, PCRE2_JIT_COMPLETE) ==
+        0) { /* without JIT, matching is slower and the same */
         out->stack = pcre2_jit_stack_create(32768, JIT_STACK, NULL);
         pcre2_jit_stack_assign(out->limits, NULL, out->stack);
     }
     return OA_OK;
 }
 
-static enum oa_error compile(oa_context *c, const char *where, const char *pattern, const struct oa_text *translated,
-                             struct oa_pattern *out)
+static enum oa_error compile(oa_context *c, const char *where, const char *pattern,
+                             const struct oa_text *translated, struct oa_pattern *out)
 {
     int error;
     PCRE2_SIZE place;
@@ -86,12 +92,14 @@ static enum oa_error compile(oa_context *c, const char *where, const char *patte
         return oa_fail(c, OA_NO_MEMORY, "out of memory for a pattern");
     pcre2_set_newline(lines, PCRE2_NEWLINE_LF);
     out->code = pcre2_compile((PCRE2_SPTR)(translated->s ? translated->s : ""), translated->length,
-                              PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT, &error, &place, lines);
+                              PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT, &error,
+                              &place, lines);
     pcre2_compile_context_free(lines);
     if (out->code)
         return set_limits(c, out);
     pcre2_get_error_message(error, (PCRE2_UCHAR *)sentence, sizeof sentence);
-    return oa_fail(c, OA_UNSUPPORTED, "%s: pattern \"%.200s\" cannot be used: %s", where, pattern, sentence);
+    return oa_fail(c, OA_UNSUPPORTED, "%s: pattern \"%.200s\" cannot be used: %s", where, pattern,
+                   sentence);
 }
 
 enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, const char *pattern,
@@ -99,20 +107,24 @@ enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, co
 {
     size_t bytes = (size_t)s->count * sizeof *s->pattern;
     if (s->count == MOST_SPLITS)
-        return oa_fail(s->context, OA_UNSUPPORTED, "%s: there are more than %d pre_tokenizers behind one another",
-                       where, MOST_SPLITS);
+        return oa_fail(s->context, OA_UNSUPPORTED,
+                       "%s: there are more than %d pre_tokenizers behind one another", where,
+                       MOST_SPLITS);
     struct oa_pattern *grown = oa_grow(s->context, s->pattern, bytes, bytes + sizeof *s->pattern);
     if (!grown)
         return OA_NO_MEMORY;
     s->pattern = grown;
     struct oa_pattern *p = &grown[s->count++];
-    *p = (struct oa_pattern){ .behaviour = behaviour, .invert = invert, .prefix_space = s->prefix_space };
+    *p = (struct oa_pattern){ .behaviour = behaviour,
+                              .invert = invert,
+                              .prefix_space = s->prefix_space };
     s->prefix_space = false;
     if (!pattern)
         return OA_OK;
     struct oa_text translated;
     oa_text_init(&translated, s->context);
-    enum oa_error error = oa_regex_translate(s->context, where, pattern, &translated, &p->from_start);
+    enum oa_error error =
+        oa_regex_translate(s->context, where, pattern, &translated, &p->from_start);
     if (error == OA_OK)
         error = compile(s->context, where, pattern, &translated, p);
     oa_text_free(&translated);
@@ -124,7 +136,9 @@ enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const ch
     return oa_splitter_add_split(s, where, pattern, OA_SPLIT_ISOLATED, false);
 }
 
-/* ---- splitting ----------------------------------------------------------------------------------------------- */
+/* ---- splitting
+ * -----------------------------------------------------------------------------------------------
+ */
 
 struct split {
     const struct oa_splitter *s;
@@ -136,7 +150,8 @@ struct split {
 static double thread_seconds(void)
 {
     struct timespec t;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0
+                                                      : (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Between two windows of a search that has found nothing. */
@@ -145,28 +160,28 @@ static enum oa_error check_search(struct split *job, size_t n, size_t from)
     int signal = oa_stop_requested(job->s->context);
     double now = thread_seconds();
     if (signal)
-        return oa_fail(job->s->context, OA_INTERRUPTED, "stopped by signal %d while a text was split into words",
-                       signal);
+        return oa_fail(job->s->context, OA_INTERRUPTED,
+                       "stopped by signal %d while a text was split into words", signal);
     if (job->began < 0)
         job->began = now;
     if (now - job->began <= job->most_seconds)
         return OA_OK;
-    return oa_fail(
-        job->s->context, OA_UNSUPPORTED,
-        "splitting %zu bytes of text into words has taken %.0f s at byte %zu: a pattern of the tokenizer goes "
-        "over the text again and again; use another tokenizer",
-        n, now - job->began, from);
+    return oa_fail(job->s->context, OA_UNSUPPORTED,
+                   "splitting %zu bytes of text into words has taken %.0f s at byte %zu: a pattern "
+                   "of the tokenizer goes "
+                   "over the text again and again; use another tokenizer",
+                   n, now - job->began, from);
 }
 
 static enum oa_error refuse_search(const struct split *job, int failure, size_t n, size_t from)
 {
     char sentence[256];
     pcre2_get_error_message(failure, (PCRE2_UCHAR *)sentence, sizeof sentence);
-    return oa_fail(
-        job->s->context, OA_UNSUPPORTED,
-        "splitting %zu bytes of text into words failed at byte %zu: %s: a pattern of the tokenizer tries too "
-        "many ways to match; use another tokenizer",
-        n, from, sentence);
+    return oa_fail(job->s->context, OA_UNSUPPORTED,
+                   "splitting %zu bytes of text into words failed at byte %zu: %s: a pattern of "
+                   "the tokenizer tries too "
+                   "many ways to match; use another tokenizer",
+                   n, from, sentence);
 }
 
 static size_t character_length(const char *text, size_t n)
@@ -177,15 +192,16 @@ static size_t character_length(const char *text, size_t n)
 }
 
 /* The first match at or after `from`; false when there is none or after a recorded failure. */
-static bool search_pattern(struct split *job, const struct oa_pattern *p, const char *text, size_t n, size_t from,
-                           size_t *start, size_t *stop)
+static bool search_pattern(struct split *job, const struct oa_pattern *p, const char *text,
+                           size_t n, size_t from, size_t *start, size_t *stop)
 {
     for (size_t end = from + WINDOW; p->code; end = from + WINDOW) {
         pcre2_set_offset_limit(p->limits, p->from_start || end > n ? PCRE2_UNSET : end);
-        int found = pcre2_match(p->code, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK, p->match, p->limits);
+        int found = pcre2_match(p->code, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK, p->match,
+                                p->limits);
         if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-            found =
-                pcre2_match(p->code, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, p->match, p->limits);
+            found = pcre2_match(p->code, (PCRE2_SPTR)text, n, from,
+                                PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, p->match, p->limits);
         if (found >= 0) {
             const PCRE2_SIZE *place = pcre2_get_ovector_pointer(p->match);
             *start = place[0];
@@ -198,7 +214,8 @@ static bool search_pattern(struct split *job, const struct oa_pattern *p, const 
         }
         if (p->from_start || end >= n || check_search(job, n, from) != OA_OK)
             return false;
-        for (from = end + 1; from < n && ((uint8_t)text[from] & 0xc0) == 0x80;) /* starts up to `end` were tried */
+        for (from = end + 1;
+             from < n && ((uint8_t)text[from] & 0xc0) == 0x80;) /* starts up to `end` were tried */
             from++;
     }
     return false;
@@ -211,18 +228,21 @@ struct joining {
     bool there, was_match;
 };
 
-static enum oa_error split_level(struct split *job, int level, const char *text, size_t n, size_t settled,
-                                 size_t *used);
+static enum oa_error split_level(struct split *job, int level, const char *text, size_t n,
+                                 size_t settled, size_t *used);
 
-static enum oa_error hand_word(struct split *job, int level, const char *text, size_t start, size_t stop)
+static enum oa_error hand_word(struct split *job, int level, const char *text, size_t start,
+                               size_t stop)
 {
     size_t used;
-    return stop > start ? split_level(job, level + 1, text + start, stop - start, stop - start, &used) : OA_OK;
+    return stop > start
+               ? split_level(job, level + 1, text + start, stop - start, stop - start, &used)
+               : OA_OK;
 }
 
 /* The next stretch of a level: a match, or what is before one. */
-static enum oa_error join_stretch(struct split *job, int level, struct joining *j, const char *text, size_t start,
-                                  size_t stop, bool match)
+static enum oa_error join_stretch(struct split *job, int level, struct joining *j, const char *text,
+                                  size_t start, size_t stop, bool match)
 {
     bool is = match != j->p->invert, joins = false;
     switch (j->p->behaviour) {
@@ -240,7 +260,8 @@ static enum oa_error join_stretch(struct split *job, int level, struct joining *
         joins = is == j->was_match;
         break;
     }
-    enum oa_error error = joins || !j->there ? OA_OK : hand_word(job, level, text, j->start, j->stop);
+    enum oa_error error =
+        joins || !j->there ? OA_OK : hand_word(job, level, text, j->start, j->stop);
     j->start = joins && j->there ? j->start : start;
     j->stop = stop;
     j->there = true;
@@ -248,13 +269,14 @@ static enum oa_error join_stretch(struct split *job, int level, struct joining *
     return error;
 }
 
-/* The matches of a level as the reference finds them: an empty one at the end of the last match is passed over. *done:
- * what is before it has been handed on. */
-static enum oa_error split_matches(struct split *job, int level, struct joining *j, const char *text, size_t n,
-                                   size_t settled, size_t *done)
+/* The matches of a level as the reference finds them: an empty one at the end of the last match is
+ * passed over. *done: what is before it has been handed on. */
+static enum oa_error split_matches(struct split *job, int level, struct joining *j,
+                                   const char *text, size_t n, size_t settled, size_t *done)
 {
     size_t from = 0, last = SIZE_MAX, start, stop;
-    while (from <= n && search_pattern(job, j->p, text, n, from, &start, &stop) && stop <= settled) {
+    while (from <= n && search_pattern(job, j->p, text, n, from, &start, &stop) &&
+           stop <= settled) {
         if (start == stop && stop == last) {
             from += from < n ? character_length(text + from, n - from) : 1;
             continue;
@@ -272,7 +294,8 @@ static enum oa_error split_matches(struct split *job, int level, struct joining 
     return j->there ? hand_word(job, level, text, j->start, j->stop) : OA_OK;
 }
 
-static enum oa_error split_prefixed(struct split *job, int level, struct joining *j, const char *text, size_t n)
+static enum oa_error split_prefixed(struct split *job, int level, struct joining *j,
+                                    const char *text, size_t n)
 {
     struct oa_text prefixed;
     size_t done = 0;
@@ -286,9 +309,10 @@ static enum oa_error split_prefixed(struct split *job, int level, struct joining
     return error;
 }
 
-/* Valid UTF-8 through the splits from `level` on; *used counts the bytes whose words end at or before `settled`, which
- * is below n only for splits that isolate. */
-static enum oa_error split_level(struct split *job, int level, const char *text, size_t n, size_t settled, size_t *used)
+/* Valid UTF-8 through the splits from `level` on; *used counts the bytes whose words end at or
+ * before `settled`, which is below n only for splits that isolate. */
+static enum oa_error split_level(struct split *job, int level, const char *text, size_t n,
+                                 size_t settled, size_t *used)
 {
     *used = 0;
     if (level == job->s->count) {
@@ -303,8 +327,9 @@ static enum oa_error split_level(struct split *job, int level, const char *text,
     return split_matches(job, level, &j, text, n, settled, used);
 }
 
-enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length, size_t settled,
-                                  oa_word_sink *sink, void *argument, size_t *consumed)
+enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length,
+                                  size_t settled, oa_word_sink *sink, void *argument,
+                                  size_t *consumed)
 {
     struct split job = { s, sink, argument, -1, 10 + 1e-5 * (double)length };
     size_t at = 0;
@@ -326,8 +351,8 @@ enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text,
     return OA_OK;
 }
 
-enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length, oa_word_sink *sink,
-                                void *argument)
+enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length,
+                                oa_word_sink *sink, void *argument)
 {
     size_t consumed;
     return oa_splitter_settled(s, text, length, length, sink, argument, &consumed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growable arrays and the two hash tables of tokenizers: byte strings → number, pair of ids → two values. Open
- * addressing with linear probing, at most half full; nothing is ever taken out.
+ * Growable arrays and the two hash tables of tokenizers: byte strings → number, pair of ids → two
+ * values. Open addressing with linear probing, at most half full; nothing is ever taken out.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -41,7 +41,9 @@ uint64_t oa_hash_bytes(const char *s, size_t n)
     return mix(mix(hash ^ word));
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 void oa_words_init(struct oa_words *w, oa_context *c)
 {
@@ -106,7 +108,8 @@ int32_t oa_words_add(struct oa_words *w, const char *s, size_t n)
     if (w->slot[at])
         return (int32_t)w->slot[at] - 1;
     if (!oa_reserve(w->context, &w->pool, &w->pool_capacity, w->pool_length + n + 1, 1) ||
-        !oa_reserve(w->context, &w->start, &w->start_capacity, (size_t)w->count + 2, sizeof *w->start))
+        !oa_reserve(w->context, &w->start, &w->start_capacity, (size_t)w->count + 2,
+                    sizeof *w->start))
         return -1;
     if (n)
         memcpy(w->pool + w->pool_length, s, n);
@@ -117,7 +120,9 @@ int32_t oa_words_add(struct oa_words *w, const char *s, size_t n)
     return w->count - 1;
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------------------- */
+/* ---- pairs
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 #define FREE_PAIR UINT64_MAX /* (-1, -1) */
 
@@ -148,7 +153,9 @@ const struct oa_pair *oa_pairs_find(const struct oa_pairs *p, uint64_t key)
 
 static bool pairs_rehash(struct oa_pairs *p)
 {
-    struct oa_pairs grown = { .context = p->context, .slots = p->slots ? p->slots * 2 : 64, .count = p->count };
+    struct oa_pairs grown = { .context = p->context,
+                              .slots = p->slots ? p->slots * 2 : 64,
+                              .count = p->count };
     grown.slot = oa_alloc(p->context, grown.slots * sizeof *grown.slot);
     if (!grown.slot)
         return false;

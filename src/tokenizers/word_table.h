@@ -24,7 +24,8 @@ struct oa_words {
 void oa_words_init(struct oa_words *w, oa_context *c);
 void oa_words_free(struct oa_words *w);
 int32_t oa_words_find(const struct oa_words *w, const char *s, size_t n); /* -1 when absent */
-int32_t oa_words_add(struct oa_words *w, const char *s, size_t n);        /* finds or adds; -1 after a failure */
+int32_t oa_words_add(struct oa_words *w, const char *s,
+                     size_t n); /* finds or adds; -1 after a failure */
 const char *oa_words_at(const struct oa_words *w, int32_t i, size_t *length);
 uint64_t oa_hash_bytes(const char *s, size_t n);
 

@@ -2,8 +2,8 @@
  *
  * The distinct words of a text with their counts, from which vocabularies are trained.
  *
- * The text streams through the GPT-2 pattern into a table. The table is bounded: when it is full, the rarest words are
- * dropped and the log says how many, so memory does not grow with the text.
+ * The text streams through the GPT-2 pattern into a table. The table is bounded: when it is full,
+ * the rarest words are dropped and the log says how many, so memory does not grow with the text.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -45,7 +45,8 @@ static enum oa_error drop_rare(struct oa_tally *t, int64_t rare)
 
 static bool over(const struct oa_tally *t, int32_t share)
 {
-    return t->words.count > t->most_words / share || t->words.pool_length > MOST_WORD_BYTES / (size_t)share;
+    return t->words.count > t->most_words / share ||
+           t->words.pool_length > MOST_WORD_BYTES / (size_t)share;
 }
 
 static enum oa_error bound_words(struct oa_tally *t)
@@ -57,7 +58,8 @@ static enum oa_error bound_words(struct oa_tally *t)
     return OA_OK;
 }
 
-static enum oa_error tally_piece(void *argument, const char *text, size_t n, bool last, size_t *consumed)
+static enum oa_error tally_piece(void *argument, const char *text, size_t n, bool last,
+                                 size_t *consumed)
 {
     struct oa_tally *t = argument;
     size_t settled = last ? n : n > OA_TRAINING_MARGIN ? n - OA_TRAINING_MARGIN : 0;
@@ -86,7 +88,8 @@ enum oa_error oa_tally_text(struct oa_tally *t, struct oa_reader *text)
     OA_TRY(oa_reader_feed(text, tally_piece, t));
     if (t->dropped)
         oa_log(t->context, 0,
-               "%s: more than %d distinct words: %ld words seen at most %lld times were dropped to bound the memory",
+               "%s: more than %d distinct words: %ld words seen at most %lld times were dropped to "
+               "bound the memory",
                t->kind, (int)t->most_words, t->dropped, (long long)t->dropped_at_most);
     if (t->words.count == 0)
         return oa_fail(t->context, OA_ARGUMENT, "there is no text to train a %s vocabulary on",

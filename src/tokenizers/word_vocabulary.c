@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * word:N, a vocabulary of whole words. Id 0 is <unk>, for every word that is not in it; behind it stand the words that
- * the text has most often, those with equal counts in order of their spelling: those of Hugging Face's WordLevelTrainer
- * (min_frequency 2) with the ByteLevel split. Words that come once are left out whatever N is: <unk> must be learnt
- * from something, and the text that is read later has unknown words too.
+ * word:N, a vocabulary of whole words. Id 0 is <unk>, for every word that is not in it; behind it
+ * stand the words that the text has most often, those with equal counts in order of their spelling:
+ * those of Hugging Face's WordLevelTrainer (min_frequency 2) with the ByteLevel split. Words that
+ * come once are left out whatever N is: <unk> must be learnt from something, and the text that is
+ * read later has unknown words too.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -47,13 +48,14 @@ static int32_t spell_words(const struct oa_tally *t, struct oa_words *spelt, str
     return count;
 }
 
-static enum oa_error add_words(struct oa_tokenizer *tok, const struct oa_tally *t, const struct candidate *list,
-                               int32_t count)
+static enum oa_error add_words(struct oa_tokenizer *tok, const struct oa_tally *t,
+                               const struct candidate *list, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         size_t n;
         const char *word = oa_words_at(&t->words, list[i].word, &n);
-        OA_TRY(oa_vocabulary_add(&tok->vocabulary, "word", list[i].spelling, strlen(list[i].spelling), i + 1, word, n));
+        OA_TRY(oa_vocabulary_add(&tok->vocabulary, "word", list[i].spelling,
+                                 strlen(list[i].spelling), i + 1, word, n));
     }
     return oa_splitter_add(&tok->splitter, "word", oa_gpt2_pattern);
 }
@@ -66,8 +68,8 @@ static enum oa_error add_unknown(struct oa_tokenizer *tok)
     return oa_vocabulary_add(&tok->vocabulary, "word", unknown, n, 0, unknown, n);
 }
 
-static enum oa_error fill(struct oa_tokenizer *tok, const struct oa_tally *t, const struct candidate *list,
-                          int32_t count)
+static enum oa_error fill(struct oa_tokenizer *tok, const struct oa_tally *t,
+                          const struct candidate *list, int32_t count)
 {
     int32_t id;
     OA_TRY(add_unknown(tok));
@@ -76,15 +78,16 @@ static enum oa_error fill(struct oa_tokenizer *tok, const struct oa_tally *t, co
     return oa_tokenizer_add_special(tok, "<unk>", &id);
 }
 
-static enum oa_error make(const struct oa_tally *t, long size, struct oa_words *spelt, struct candidate *list,
-                          struct oa_tokenizer **out)
+static enum oa_error make(const struct oa_tally *t, long size, struct oa_words *spelt,
+                          struct candidate *list, struct oa_tokenizer **out)
 {
     int32_t count = spell_words(t, spelt, list);
     if (count < 0)
         return OA_NO_MEMORY;
     qsort(list, (size_t)count, sizeof *list, by_count);
     if (count < size - 1)
-        oa_log(t->context, 0, "word: %d words come %d times or more: %d tokens of the %ld asked for", (int)count,
+        oa_log(t->context, 0,
+               "word: %d words come %d times or more: %d tokens of the %ld asked for", (int)count,
                FEWEST, (int)count + 1, size);
     enum oa_error error = oa_tokenizer_new(t->context, OA_TOKENIZER_WORD, out);
     if (error == OA_OK)
@@ -96,7 +99,8 @@ static enum oa_error make(const struct oa_tally *t, long size, struct oa_words *
     return error;
 }
 
-enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out)
+enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size,
+                                       struct oa_tokenizer **out)
 {
     struct oa_tally tally;
     struct oa_words spelt;

@@ -26,9 +26,13 @@ enum oa_error oa_average_check(oa_context *c, const struct oa_options *o, const 
     if (!oa_average_wanted(o))
         return OA_OK;
     if (o->train_eval_every == 0)
-        return refuse(c, o, "there are no validations before the end to average at: give train.eval_every > 0");
+        return refuse(
+            c, o,
+            "there are no validations before the end to average at: give train.eval_every > 0");
     if (o->train_keep_best)
-        return refuse(c, o, "train.keep_best, too, says which model the run ends with: leave one of them out");
+        return refuse(
+            c, o,
+            "train.keep_best, too, says which model the run ends with: leave one of them out");
     return folder ? OA_OK : refuse(c, o, "the run has no folder to keep weights in");
 }
 
@@ -44,7 +48,8 @@ static bool in_window(const struct oa_options *o, long step, long end)
 /* The first multiple in the mean of a run that ends at `end`, whose own weights are in it, too. */
 static long first_step(const struct oa_options *o, long end)
 {
-    long every = o->train_eval_every, last = (end - 1) / every; /* the newest multiple before the end */
+    long every = o->train_eval_every,
+         last = (end - 1) / every; /* the newest multiple before the end */
     return oa_max(1, last - (o->train_average - 1) + 1) * every;
 }
 
@@ -75,7 +80,8 @@ static struct oa_array weights_of(const struct oa_model *m, const struct oa_view
 
 static void view_weights(struct oa_view *v, const struct oa_model *m, unsigned use)
 {
-    oa_view_open(v, m->device, m->store.values, (size_t)m->store.updated * m->device->numbers.real_size, use);
+    oa_view_open(v, m->device, m->store.values,
+                 (size_t)m->store.updated * m->device->numbers.real_size, use);
 }
 
 static enum oa_error save(const struct oa_model *m, long step, const char *folder)
@@ -95,23 +101,28 @@ static enum oa_error save(const struct oa_model *m, long step, const char *folde
 }
 
 /* Weights of that step with an unbroken seal; close the file. */
-static enum oa_error open_weights(oa_context *c, const char *folder, long step, struct oa_tensors **out)
+static enum oa_error open_weights(oa_context *c, const char *folder, long step,
+                                  struct oa_tensors **out)
 {
     char path[OA_PATH];
     OA_TRY(path_of(c, path, folder, step));
     if (!oa_file_exists(path))
         return oa_fail(c, OA_ARGUMENT,
-                       "%s is missing, which holds weights of the mean that train.average asks for: put it back, or "
+                       "%s is missing, which holds weights of the mean that train.average asks "
+                       "for: put it back, or "
                        "train into a new folder",
                        path);
     OA_TRY(oa_tensors_open(c, path, out));
-    const char *version = oa_tensors_metadata(*out, "orthant.average"), *number = oa_tensors_metadata(*out, "step");
+    const char *version = oa_tensors_metadata(*out, "orthant.average"),
+               *number = oa_tensors_metadata(*out, "step");
     if (version && strcmp(version, VERSION) == 0 && number && strtol(number, NULL, 10) == step &&
         oa_tensors_metadata(*out, OA_SEAL) && oa_tensors_find(*out, "values"))
         return OA_OK;
     oa_tensors_close(*out);
-    return oa_fail(c, OA_FORMAT, "%s: these are not the weights of step %ld: the file was altered or is another run's",
-                   path, step);
+    return oa_fail(
+        c, OA_FORMAT,
+        "%s: these are not the weights of step %ld: the file was altered or is another run's", path,
+        step);
 }
 
 /* ends: steps that the run may go on from. */
@@ -123,7 +134,8 @@ static bool needed(const struct oa_options *o, long step, const long *ends, int 
     return is;
 }
 
-static void remove_unneeded(oa_context *c, const char *folder, const struct oa_options *o, const long *ends, int count)
+static void remove_unneeded(oa_context *c, const char *folder, const struct oa_options *o,
+                            const long *ends, int count)
 {
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
@@ -159,14 +171,15 @@ enum oa_error oa_average_note(const struct oa_model *m, long step, const char *f
     return OA_OK;
 }
 
-enum oa_error oa_average_accept(oa_context *c, const struct oa_options *o, const struct oa_options *before, long step,
-                                const char *folder)
+enum oa_error oa_average_accept(oa_context *c, const struct oa_options *o,
+                                const struct oa_options *before, long step, const char *folder)
 {
     if (!oa_average_wanted(o))
         return OA_OK;
     if (o->train_eval_every != before->train_eval_every)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s was begun with train.eval_every = %ld, and now it is %ld: train.average takes the mean of "
+                       "%s was begun with train.eval_every = %ld, and now it is %ld: train.average "
+                       "takes the mean of "
                        "the weights at these steps; leave the option out",
                        folder, before->train_eval_every, o->train_eval_every);
     for (long s = o->train_eval_every; s <= step; s += o->train_eval_every) {
@@ -191,7 +204,8 @@ static enum oa_error add_file(const struct oa_model *m, const char *folder, long
         sum[i] += oa_array_value(a, (size_t)i);
     oa_tensors_close(f);
     return fits ? OA_OK
-                : oa_fail(m->context, OA_FORMAT, "the weights of step %ld in %s are another model's", step, folder);
+                : oa_fail(m->context, OA_FORMAT,
+                          "the weights of step %ld in %s are another model's", step, folder);
 }
 
 /* Adds the weights as they are, and puts the mean in their place. */

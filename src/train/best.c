@@ -17,22 +17,27 @@ bool oa_best_wanted(const struct oa_options *o)
 
 static enum oa_error refuse(oa_context *c, const struct oa_options *o, const char *because)
 {
-    return oa_fail(c, OA_ARGUMENT, "train.%s: %s", o->train_keep_best ? "keep_best" : "patience", because);
+    return oa_fail(c, OA_ARGUMENT, "train.%s: %s", o->train_keep_best ? "keep_best" : "patience",
+                   because);
 }
 
-enum oa_error oa_best_check(oa_context *c, const struct oa_options *o, bool validated, const char *folder)
+enum oa_error oa_best_check(oa_context *c, const struct oa_options *o, bool validated,
+                            const char *folder)
 {
     if (!oa_best_wanted(o))
         return OA_OK;
     if (!validated)
-        return refuse(c, o, "there is no validation text to choose by: give data.valid or data.valid_fraction > 0");
+        return refuse(
+            c, o,
+            "there is no validation text to choose by: give data.valid or data.valid_fraction > 0");
     if (o->train_eval_every == 0)
         return refuse(c, o, "there are no validations to choose from: give train.eval_every > 0");
     if (o->train_keep_best && !folder)
         return refuse(c, o, "the run has no folder to keep a model in");
     if (o->train_patience > 0 && (o->train_seconds > 0 || *o->train_pace))
         return oa_fail(c, OA_ARGUMENT,
-                       "train.patience: a clock decides when the run ends (train.%s); give train.steps instead",
+                       "train.patience: a clock decides when the run ends (train.%s); give "
+                       "train.steps instead",
                        o->train_seconds > 0 ? "seconds" : "pace");
     return OA_OK;
 }
@@ -44,20 +49,23 @@ static enum oa_error path_of(oa_context *c, char out[OA_PATH], const char *folde
     return oa_path(c, out, folder, name);
 }
 
-enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o, const struct oa_options *before,
-                             const struct oa_best *best, const char *folder)
+enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o,
+                             const struct oa_options *before, const struct oa_best *best,
+                             const char *folder)
 {
     char path[OA_PATH];
     if (!oa_best_wanted(o))
         return OA_OK;
     if (o->train_eval_tokens != before->train_eval_tokens)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s was begun with train.eval_tokens = %ld, and now it is %ld: losses on other tokens cannot be "
+                       "%s was begun with train.eval_tokens = %ld, and now it is %ld: losses on "
+                       "other tokens cannot be "
                        "compared for the lowest; leave the option out",
                        folder, before->train_eval_tokens, o->train_eval_tokens);
     if (strcmp(o->compare_metric, before->compare_metric) != 0)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s was begun with compare.metric = \"%s\", and now it is \"%s\": the best of one measure "
+                       "%s was begun with compare.metric = \"%s\", and now it is \"%s\": the best "
+                       "of one measure "
                        "cannot be compared with that of another; leave the option as it was",
                        folder, before->compare_metric, o->compare_metric);
     if (!o->train_keep_best || best->step == 0)
@@ -65,8 +73,10 @@ enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o, const st
     OA_TRY(path_of(c, path, folder, best->step));
     if (oa_file_exists(path))
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT,
-                   "%s is missing, which held the best model so far: put it back, or train into a new folder", path);
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s is missing, which held the best model so far: put it back, or train into a new folder",
+        path);
 }
 
 /* ---- the best score ---- */
@@ -104,8 +114,8 @@ static void remove_step(oa_context *c, const char *folder, long step)
 }
 
 /* No checkpoint names a best model that was found and replaced since the newest one. */
-enum oa_error oa_best_save(const struct oa_best_files *f, const struct oa_model *m, const struct oa_tokenizer *tok,
-                           const struct oa_best *best, long before)
+enum oa_error oa_best_save(const struct oa_best_files *f, const struct oa_model *m,
+                           const struct oa_tokenizer *tok, const struct oa_best *best, long before)
 {
     char path[OA_PATH];
     OA_TRY(path_of(m->context, path, f->folder, best->step));
@@ -115,8 +125,9 @@ enum oa_error oa_best_save(const struct oa_best_files *f, const struct oa_model 
     return OA_OK;
 }
 
-enum oa_error oa_best_open(const struct oa_best_files *f, const struct oa_model *like, const struct oa_tokenizer *tok,
-                           const struct oa_best *best, struct oa_model **out)
+enum oa_error oa_best_open(const struct oa_best_files *f, const struct oa_model *like,
+                           const struct oa_tokenizer *tok, const struct oa_best *best,
+                           struct oa_model **out)
 {
     char path[OA_PATH];
     OA_TRY(path_of(like->context, path, f->folder, best->step));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where training went wrong. A step is a function of the weights, and these have not moved since: its micro-batches are
- * run again, operation by operation, until one makes a number that is not finite; first forward, then backward. */
+ * Where training went wrong. A step is a function of the weights, and these have not moved since:
+ * its micro-batches are run again, operation by operation, until one makes a number that is not
+ * finite; first forward, then backward. */
 #include "train/divergence.h"
 #include "train/train.h"
 
@@ -23,7 +24,8 @@ static enum oa_error look(const struct oa_step *s, long micro, struct finding *f
     f->found = oa_trace_forward(s->tape, &f->trace);
     if (!f->found && !isfinite(loss)) {
         f->found = true;
-        f->trace = (struct oa_trace){ "linear_loss", s->tape->stack, s->tape->place, s->tape->layer };
+        f->trace =
+            (struct oa_trace){ "linear_loss", s->tape->stack, s->tape->place, s->tape->layer };
     }
     if (f->found)
         return OA_OK;
@@ -50,14 +52,16 @@ static void describe(const struct finding *f, char *out, size_t size)
     size_t length = strlen(op);
     length -= length > 3 && strcmp(op + length - 3, "_op") == 0 ? 3 : 0;
     name_place(&f->trace, place, sizeof place);
-    snprintf(out, size, "%.*s in %s, %s", (int)length, op, place, f->backward ? "backward" : "forward");
+    snprintf(out, size, "%.*s in %s, %s", (int)length, op, place,
+             f->backward ? "backward" : "forward");
 }
 
 enum oa_error oa_diverged(const struct oa_step *s, bool loss_is_finite)
 {
     const struct oa_options *o = &s->model->options;
     struct finding f = { 0 };
-    char where[160] = "found nowhere when the step was run again: the sum of the squares of all gradients overflowed";
+    char where[160] = "found nowhere when the step was run again: the sum of the squares of all "
+                      "gradients overflowed";
     long micro = 0;
     oa_store_zero_gradients(&s->model->store);
     for (; micro < o->train_accumulate && !f.found; micro++)
@@ -65,7 +69,7 @@ enum oa_error oa_diverged(const struct oa_step *s, bool loss_is_finite)
     if (f.found)
         describe(&f, where, sizeof where);
     return oa_fail(s->model->context, OA_DIVERGED,
-                   "step %ld, micro-batch %ld of %ld: the %s is not finite (first: %s). %s", s->step, micro,
-                   o->train_accumulate, loss_is_finite ? "gradient" : "loss", where,
+                   "step %ld, micro-batch %ld of %ld: the %s is not finite (first: %s). %s",
+                   s->step, micro, o->train_accumulate, loss_is_finite ? "gradient" : "loss", where,
                    oa_divergence_advice(o, (char[OA_ADVICE]){ 0 }));
 }

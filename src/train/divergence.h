@@ -15,8 +15,9 @@ struct oa_step {
     long step, accumulate;
     double scale;
 };
-/* Records OA_DIVERGED with the step, the micro-batch, and the first operation whose result is not finite, in the order
- * of a step: forward, then backward. To be called before the weights move; gradients are spoilt afterwards. */
+/* Records OA_DIVERGED with the step, the micro-batch, and the first operation whose result is not
+ * finite, in the order of a step: forward, then backward. To be called before the weights move;
+ * gradients are spoilt afterwards. */
 enum oa_error oa_diverged(const struct oa_step *s, bool loss_is_finite);
 
 #endif

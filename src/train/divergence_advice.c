@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What to do about a training that diverged. Only what these options leave open is advised: clipping where there is
- * none, a warm-up where it is short, another update rule than plain gradient steps, more digits than bf16 has. */
+ * What to do about a training that diverged. Only what these options leave open is advised:
+ * clipping where there is none, a warm-up where it is short, another update rule than plain
+ * gradient steps, more digits than bf16 has. */
 #include "train/train.h"
 
 enum { MOST = 5 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Validation: the loss on every target of a side, of a text every token but the first, each predicted once from at most
- * `context` tokens before it; and the measures of the task. Ranks share out the batches of the loss. */
+ * Validation: the loss on every target of a side, of a text every token but the first, each
+ * predicted once from at most `context` tokens before it; and the measures of the task. Ranks share
+ * out the batches of the loss. */
 #include "train/train.h"
 
 #include "base/beside.h"
@@ -37,7 +38,8 @@ static enum oa_error exchange(const struct covering *k, struct share *mine)
 {
     oa_context *c = k->e->model->context;
     mine->signal = k->e->cluster ? oa_stop_held(c) : 0;
-    OA_TRY(oa_cluster_gather(k->e->cluster, "its part of a validation", mine, sizeof *mine, k->all));
+    OA_TRY(
+        oa_cluster_gather(k->e->cluster, "its part of a validation", mine, sizeof *mine, k->all));
     for (int r = 0; r < k->size; r++)
         if (k->all[r].signal)
             oa_stop(c, k->all[r].signal);
@@ -49,7 +51,8 @@ static enum oa_error cover_round(struct covering *k, long first)
 {
     const struct oa_evaluation *e = k->e;
     struct share mine = { 0 };
-    for (long i = 0, at; i < ROUND && (at = first + i * k->size + k->rank) < e->cover.batches; i++) {
+    for (long i = 0, at; i < ROUND && (at = first + i * k->size + k->rank) < e->cover.batches;
+         i++) {
         oa_bar_say(&k->bar, at, e->cover.batches);
         if (oa_stop_requested(e->model->context))
             break;
@@ -130,7 +133,9 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
     double sum;
     bool whole = false;
     oa_context *c = e->model->context;
-    struct covering k = { .e = e, .rank = oa_rank_of(e->cluster), .size = oa_rank_count(e->cluster) };
+    struct covering k = { .e = e,
+                          .rank = oa_rank_of(e->cluster),
+                          .size = oa_rank_count(e->cluster) };
     oa_bar_open(&k.bar, c, e->title);
     oa_scores_clear(out->scores);
     oa_details_free(&out->details);

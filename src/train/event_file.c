@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Scalars for TensorBoard: one event file a run. It is a list of records,
  *
- *     length (8 bytes) | masked CRC-32C of these (4) | data | masked CRC-32C of the data (4)         little-endian
+ *     length (8 bytes) | masked CRC-32C of these (4) | data | masked CRC-32C of the data (4)
+ * little-endian
  *
- * whose data are protocol buffers: Event { double wall_time = 1; int64 step = 2; string file_version = 3;
- * Summary summary = 5 }, Summary { repeated Value value = 1 }, Value { string tag = 1; float simple_value = 2 }. The
- * first holds the version. A run that goes on first cuts away what is newer than its checkpoint. */
+ * whose data are protocol buffers: Event { double wall_time = 1; int64 step = 2; string
+ * file_version = 3; Summary summary = 5 }, Summary { repeated Value value = 1 }, Value { string tag
+ * = 1; float simple_value = 2 }. The first holds the version. A run that goes on first cuts away
+ * what is newer than its checkpoint. */
 #include "train/train.h"
 
 #include <math.h>

@@ -3,12 +3,15 @@
 
 #include <string.h>
 
-/* Options that decide no number of a run; "*" at the end: all that begin so. What data.* names is compared by its
- * content; compare.* says which runs there are, and what it makes of their options is in these. */
+/* Options that decide no number of a run; "*" at the end: all that begin so. What data.* names is
+ * compared by its content; compare.* says which runs there are, and what it makes of their options
+ * is in these. */
 static const char *const free_options[] = {
-    "data.train",      "data.valid",        "data.valid_fraction", "data.test",         "data.columns", "data.long",
-    "data.split_seed", "data.stratify",     "data.unknown_labels", "data.tokenizer",    "generate.*",   "cluster.*",
-    "compare.*",       "train.checkpoint*", "train.save_frozen",   "train.tensorboard", "train.init"
+    "data.train",          "data.valid",        "data.valid_fraction", "data.test",
+    "data.columns",        "data.long",         "data.split_seed",     "data.stratify",
+    "data.unknown_labels", "data.tokenizer",    "generate.*",          "cluster.*",
+    "compare.*",           "train.checkpoint*", "train.save_frozen",   "train.tensorboard",
+    "train.init"
 };
 
 bool oa_fingerprint_has(const char *key)
@@ -22,7 +25,8 @@ bool oa_fingerprint_has(const char *key)
     return true;
 }
 
-static void add_option(oa_context *c, json_t *fingerprint, const struct oa_option_row *row, const struct oa_options *o)
+static void add_option(oa_context *c, json_t *fingerprint, const struct oa_option_row *row,
+                       const struct oa_options *o)
 {
     char key[64];
     struct oa_text value;
@@ -56,7 +60,8 @@ static enum oa_error add_data(oa_context *c, json_t *fingerprint, const struct o
     return OA_OK;
 }
 
-enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w, json_t **out)
+enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o,
+                                  const struct oa_workload *w, json_t **out)
 {
     const struct oa_option_row *row;
     struct oa_options settled = *o;
@@ -77,7 +82,8 @@ static const char *text_of(const json_t *fingerprint, const char *key)
     return text ? text : "not given";
 }
 
-/* A copy in which every option stands: what an older program did not have yet did what its default does. */
+/* A copy in which every option stands: what an older program did not have yet did what its default
+ * does. */
 static json_t *complete(oa_context *c, const json_t *fingerprint)
 {
     struct oa_options plain;
@@ -106,20 +112,20 @@ static const char *first_difference(const json_t *keys, const json_t *before, co
     return NULL;
 }
 
-static enum oa_error compare(oa_context *c, const char *path, const json_t *before, const json_t *now,
-                             const char *remedy)
+static enum oa_error compare(oa_context *c, const char *path, const json_t *before,
+                             const json_t *now, const char *remedy)
 {
     const char *key = first_difference(now, before, now);
     if (!key)
         key = first_difference(before, before, now);
     if (!key)
         return oa_status(c);
-    return oa_fail(c, OA_ARGUMENT, "%s: %s was %s, and now it is %s; %s", path, key, text_of(before, key),
-                   text_of(now, key), remedy);
+    return oa_fail(c, OA_ARGUMENT, "%s: %s was %s, and now it is %s; %s", path, key,
+                   text_of(before, key), text_of(now, key), remedy);
 }
 
-enum oa_error oa_fingerprint_check(oa_context *c, const char *path, const json_t *before, const json_t *now,
-                                   const char *remedy)
+enum oa_error oa_fingerprint_check(oa_context *c, const char *path, const json_t *before,
+                                   const json_t *now, const char *remedy)
 {
     json_t *was = complete(c, before), *is = complete(c, now);
     enum oa_error e = compare(c, path, was, is, remedy);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fingerprints: everything that decides the numbers of a run, as a flat JSON object of texts. What was written with one
- * fingerprint is never mixed with what was made with another: oa_fingerprint_check says what differs.
+ * Fingerprints: everything that decides the numbers of a run, as a flat JSON object of texts. What
+ * was written with one fingerprint is never mixed with what was made with another:
+ * oa_fingerprint_check says what differs.
  *
  *     "numbers version": "1"            the one below
  *     "training text": "sha256:…"       after unpacking and cutting, so its path may change
@@ -9,11 +10,12 @@
  *     "test data": "sha256:…"           if there are any: the runs say what they got on them
  *     "tokenizer": "sha256:…"           of its tokenizer.json
  *     "first values": "sha256:…"        of the model file that train.init names, if it does
- *     "model.layers": "4", …            every option of the table but those that decide no number of a run
+ *     "model.layers": "4", …            every option of the table but those that decide no number
+ * of a run
  *
- * What computes (processor, instruction set, threads) is not in it: results on another instruction set differ by
- * rounding and are as good. A run says where it was made (contest.h), and a contest says when that was in several
- * places.
+ * What computes (processor, instruction set, threads) is not in it: results on another instruction
+ * set differ by rounding and are as good. A run says where it was made (comparison.h), and a
+ * comparison says when that was in several places.
  */
 #ifndef ORTHANT_FINGERPRINT_H
 #define ORTHANT_FINGERPRINT_H
@@ -22,20 +24,25 @@
 
 #include <jansson.h>
 
-/* Raised by whoever makes the same options and texts give other numbers by more than rounding: other initial values,
- * streams, batches, formulas, update rules. The version of the package would refuse finished runs for nothing.
- * By rounding only, and so not a new version: gradients of several micro-batches are summed in a tree
- * (cluster/tree_sum.h), where they once were one after another.
- * tests/test_contest.c holds the loss of a training of this version and fails when it moves. */
-#define OA_NUMBERS_VERSION 2 /* 2: what models write (decode/writable.h), and with it BLEU, chrF and ROUGE */
+/* Raised by whoever makes the same options and texts give other numbers by more than rounding:
+ * other initial values, streams, batches, formulas, update rules. The version of the package would
+ * refuse finished runs for nothing. By rounding only, and so not a new version: gradients of
+ * several micro-batches are summed in a tree (cluster/tree_sum.h), where they once were one after
+ * another. tests/test_comparison.c holds the loss of a training of this version and fails when it
+ * moves. */
+#define OA_NUMBERS_VERSION                                                                         \
+    2 /* 2: what models write (decode/writable.h), and with it BLEU, chrF and ROUGE */
 
 #define OA_TEST_DATA "test data" /* the key of their digest */
 /* Of one run. json_decref it. */
-enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w, json_t **out);
-/* Whether the option ("train.lr") decides the numbers of a run by its value, and so is in its fingerprint. */
+enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o,
+                                  const struct oa_workload *w, json_t **out);
+/* Whether the option ("train.lr") decides the numbers of a run by its value, and so is in its
+ * fingerprint. */
 bool oa_fingerprint_has(const char *key);
-/* OA_ARGUMENT when they differ, with a sentence that names `path`, what differs with both values, and the remedy. */
-enum oa_error oa_fingerprint_check(oa_context *c, const char *path, const json_t *before, const json_t *now,
-                                   const char *remedy);
+/* OA_ARGUMENT when they differ, with a sentence that names `path`, what differs with both values,
+ * and the remedy. */
+enum oa_error oa_fingerprint_check(oa_context *c, const char *path, const json_t *before,
+                                   const json_t *now, const char *remedy);
 
 #endif

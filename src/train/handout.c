@@ -24,7 +24,8 @@ static void touch(struct oa_handout *o, int bucket)
     o->seen[bucket] = o->node;
     if (o->handing && o->last[bucket] < o->node)
         oa_fail(o->store->context, OA_INTERNAL,
-                "the gradients %d of a step changed after they had been sent to other ranks: please report this",
+                "the gradients %d of a step changed after they had been sent to other ranks: "
+                "please report this",
                 bucket);
 }
 
@@ -32,7 +33,8 @@ static void saw(void *argument, size_t offset)
 {
     struct oa_handout *o = argument;
     long element = (long)(offset / o->store->device->numbers.real_size);
-    const struct oa_stretch *s = bsearch(&element, o->parameter, (size_t)o->count, sizeof *s, compare_end);
+    const struct oa_stretch *s =
+        bsearch(&element, o->parameter, (size_t)o->count, sizeof *s, compare_end);
     for (int i = 0; s && i < s->buckets; i++)
         touch(o, s->bucket + i);
 }
@@ -87,7 +89,8 @@ static int by_place(const void *a, const void *b)
 static struct oa_stretch stretch_of(const struct oa_handout *o, const void *gradient, long count)
 {
     const struct oa_store *s = o->store;
-    long first = ((const char *)gradient - (const char *)s->gradients) / (long)s->device->numbers.real_size;
+    long first =
+        ((const char *)gradient - (const char *)s->gradients) / (long)s->device->numbers.real_size;
     struct oa_stretch out = { .first = first, .end = first + count };
     for (int i = 0; i < oa_tree_bucket_count(o->sum); i++) {
         long begin, end;
@@ -105,7 +108,8 @@ static void find_parameters(struct oa_handout *o)
     for (int i = 0; i < s->count; i++) {
         const struct oa_parameter *p = s->parameter[i];
         if (p->gradient || p->change)
-            o->parameter[o->count++] = stretch_of(o, p->gradient ? p->gradient : p->change, p->count);
+            o->parameter[o->count++] =
+                stretch_of(o, p->gradient ? p->gradient : p->change, p->count);
     }
     qsort(o->parameter, (size_t)o->count, sizeof *o->parameter, by_place);
 }
@@ -116,7 +120,8 @@ enum oa_error oa_handout_open(struct oa_store *s, struct oa_tree_sum *t, struct 
     *out = (struct oa_handout){ .sum = t, .store = s };
     if (!buckets)
         return OA_OK;
-    oa_witness_init(&out->witness, s->device, s->gradients, (size_t)s->live * s->device->numbers.real_size, saw, out);
+    oa_witness_init(&out->witness, s->device, s->gradients,
+                    (size_t)s->live * s->device->numbers.real_size, saw, out);
     out->parameter = oa_alloc(s->context, (size_t)s->count * sizeof *out->parameter);
     out->last = oa_alloc(s->context, buckets * sizeof *out->last);
     out->seen = oa_alloc(s->context, buckets * sizeof *out->seen);

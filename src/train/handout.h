@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients go to other ranks while the backward pass still makes others. A bucket of the flat array (tree_sum.h) is
- * handed out after the last node of the tape that touches one of its parameters. Which node that is nobody writes down:
- * a witness (device/observers/witness.h) looks at each pass, and what it saw holds for the next one if its tape has the
- * same nodes. The first pass, and one whose tape differs, hands out nothing. Which bits come out does not depend on any
+ * Gradients go to other ranks while the backward pass still makes others. A bucket of the flat
+ * array (tree_sum.h) is handed out after the last node of the tape that touches one of its
+ * parameters. Which node that is nobody writes down: a witness (device/observers/witness.h) looks
+ * at each pass, and what it saw holds for the next one if its tape has the same nodes. The first
+ * pass, and one whose tape differs, hands out nothing. Which bits come out does not depend on any
  * of it.
  */
 #ifndef ORTHANT_HANDOUT_H
@@ -19,9 +20,10 @@ struct oa_handout {
     struct oa_witness witness;
     struct oa_stretch *parameter; /* [count] in the order of the flat array */
     int count, node;              /* node of the pass, counted from its first, the newest */
-    int *last, *seen;             /* [buckets] the last node that touched each, -1: none: known, and of this pass */
-    uint64_t signature;           /* of the tape that `last` is of */
-    bool handing;                 /* buckets out, in this pass */
+    int *last,
+        *seen; /* [buckets] the last node that touched each, -1: none: known, and of this pass */
+    uint64_t signature; /* of the tape that `last` is of */
+    bool handing;       /* buckets out, in this pass */
 };
 
 /* Of the gradients of `s`, whose sum `t` is; both stay. */

@@ -17,13 +17,15 @@ static enum oa_error check_some(const struct oa_initial *i)
         return OA_OK;
     return oa_fail(
         i->transfer.to->context, OA_ARGUMENT,
-        "train.init = %s: none of its tensors fits this model: it has model.width = %ld, model.layers = %ld, "
+        "train.init = %s: none of its tensors fits this model: it has model.width = %ld, "
+        "model.layers = %ld, "
         "model.heads = %ld, and here they are %ld, %ld, %ld; give the options model.* of that run",
-        to->train_init, from->model_width, from->model_layers, from->model_heads, to->model_width, to->model_layers,
-        to->model_heads);
+        to->train_init, from->model_width, from->model_layers, from->model_heads, to->model_width,
+        to->model_layers, to->model_heads);
 }
 
-enum oa_error oa_initial_open(struct oa_model *to, const struct oa_workload *w, bool values, struct oa_initial *out)
+enum oa_error oa_initial_open(struct oa_model *to, const struct oa_workload *w, bool values,
+                              struct oa_initial *out)
 {
     struct oa_start start;
     *out = (struct oa_initial){ 0 };
@@ -47,14 +49,16 @@ void oa_initial_close(struct oa_initial *i)
 
 enum oa_error oa_initial_check(oa_context *c, const struct oa_options *o, const char *folder)
 {
-    char *from = o->train_init[0] ? realpath(o->train_init, NULL) : NULL, *to = realpath(folder, NULL);
+    char *from = o->train_init[0] ? realpath(o->train_init, NULL) : NULL,
+         *to = realpath(folder, NULL);
     size_t n = to ? strlen(to) : 0;
     bool inside = from && to && strncmp(from, to, n) == 0 && (from[n] == 0 || from[n] == '/');
     free(from);
     free(to);
     if (!inside)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "train.init = %s lies in %s, where the new run is to be: give another --out",
+    return oa_fail(c, OA_ARGUMENT,
+                   "train.init = %s lies in %s, where the new run is to be: give another --out",
                    o->train_init, folder);
 }
 
@@ -69,7 +73,8 @@ static int with_fit(const struct oa_transfer *t, enum oa_fit fit)
 }
 
 /* "a.weight, b.weight (not there)", or their number where they are many. */
-static void add_group(const struct oa_transfer *t, enum oa_fit fit, const char *before, struct oa_text *out)
+static void add_group(const struct oa_transfer *t, enum oa_fit fit, const char *before,
+                      struct oa_text *out)
 {
     enum { FEW = 4 };
     const char *comma = before;
@@ -88,7 +93,8 @@ static void add_parts(const struct oa_transfer *t, struct oa_text *out)
 {
     for (int i = 0; i < t->count; i++)
         if (t->item[i].fit == OA_FIT_ROWS)
-            oa_text_printf(out, ", of %s %ld of %ld rows", t->item[i].to->name, t->item[i].rows, t->item[i].to->dim[0]);
+            oa_text_printf(out, ", of %s %ld of %ld rows", t->item[i].to->name, t->item[i].rows,
+                           t->item[i].to->dim[0]);
 }
 
 static void say(const struct oa_transfer *t, const char *who)
@@ -96,8 +102,8 @@ static void say(const struct oa_transfer *t, const char *who)
     struct oa_text text;
     const char *before = "; not taken: ";
     oa_text_init(&text, t->to->context);
-    oa_text_printf(&text, "%s: %d of %d tensors begin with the values of %s", who, t->taken, t->count,
-                   t->to->options.train_init);
+    oa_text_printf(&text, "%s: %d of %d tensors begin with the values of %s", who, t->taken,
+                   t->count, t->to->options.train_init);
     add_parts(t, &text);
     for (enum oa_fit fit = OA_FIT_MISSING; fit < OA_FITS; fit++)
         if (with_fit(t, fit)) {
@@ -112,7 +118,8 @@ static void say(const struct oa_transfer *t, const char *who)
 /* Options that change what a tensor means and not its shape. */
 static void say_differences(const struct oa_initial *i)
 {
-    static const char *const keys[] = { "model.heads", "model.position", "model.norm", "model.scale_embedding" };
+    static const char *const keys[] = { "model.heads", "model.position", "model.norm",
+                                        "model.scale_embedding" };
     oa_context *c = i->transfer.to->context;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         struct oa_text there, here;
@@ -121,14 +128,17 @@ static void say_differences(const struct oa_initial *i)
         oa_options_get(c, &i->from->options, keys[k], &there);
         oa_options_get(c, &i->transfer.to->options, keys[k], &here);
         if (there.s && here.s && strcmp(there.s, here.s) != 0)
-            oa_log(c, 0, "%s was trained with %s = %s, and here it is %s: what is taken was learnt for another model",
+            oa_log(c, 0,
+                   "%s was trained with %s = %s, and here it is %s: what is taken was learnt for "
+                   "another model",
                    i->transfer.to->options.train_init, keys[k], there.s, here.s);
         oa_text_free(&there);
         oa_text_free(&here);
     }
 }
 
-static enum oa_error compare(struct oa_model *to, const struct oa_workload *w, const char *who, struct oa_started *out)
+static enum oa_error compare(struct oa_model *to, const struct oa_workload *w, const char *who,
+                             struct oa_started *out)
 {
     struct oa_initial i;
     enum oa_error e = oa_initial_open(to, w, false, &i);
@@ -141,8 +151,8 @@ static enum oa_error compare(struct oa_model *to, const struct oa_workload *w, c
     return e;
 }
 
-enum oa_error oa_initial_say(oa_context *c, const struct oa_options *o, const struct oa_workload *w, const char *who,
-                             struct oa_started *out)
+enum oa_error oa_initial_say(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                             const char *who, struct oa_started *out)
 {
     struct oa_device *d;
     struct oa_model *to = NULL;
@@ -180,22 +190,23 @@ static json_t *initial_json(const struct oa_initial *i, const struct oa_workload
         if (f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS)
             json_array_append_new(taken, taken_json(f));
         else
-            json_array_append_new(left,
-                                  json_pack("{s:s, s:s}", "tensor", f->to->name, "because", oa_fit_because(f->fit)));
+            json_array_append_new(left, json_pack("{s:s, s:s}", "tensor", f->to->name, "because",
+                                                  oa_fit_because(f->fit)));
     }
     return json_pack("{s:s, s:o, s:o, s:o}", "from", i->transfer.to->options.train_init, "model",
                      json_sprintf("sha256:%s", w->start.hex), "taken", taken, "not_taken", left);
 }
 
-enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_workload *w, const char *folder)
+enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_workload *w,
+                              const char *folder)
 {
     oa_context *c = i->transfer.to->context;
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, OA_INITIAL_FILE));
     json_t *root = initial_json(i, w);
     char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    enum oa_error e =
-        text ? oa_file_write(c, path, text, strlen(text)) : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
+    enum oa_error e = text ? oa_file_write(c, path, text, strlen(text))
+                           : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
     free(text);
     json_decref(root);
     return e;

@@ -5,8 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Of contests that say nothing of measures: those made before there were others than the loss. */
-static const struct oa_measure loss_alone[] = { { "loss", "valid loss", "nats a token", 4, false }, { .name = NULL } };
+/* Of comparisons that say nothing of measures: those made before there were others than the loss.
+ */
+static const struct oa_measure loss_alone[] = { { "loss", "valid loss", "nats a token", 4, false },
+                                                { .name = NULL } };
 
 const struct oa_measure *oa_measures_or_loss(const struct oa_measure *measures)
 {
@@ -50,13 +52,15 @@ static enum oa_error unknown(oa_context *c, const struct oa_task *task, const ch
     oa_text_init(&known, c);
     for (int i = 0; i < oa_measures_count(task->measures); i++)
         oa_text_printf(&known, "%s%s", i ? ", " : "", task->measures[i].name);
-    enum oa_error e = oa_fail(c, OA_ARGUMENT, "compare.metric: the task %s has no measure \"%s\"; it has: %s",
-                              task->name, name, known.s ? known.s : "");
+    enum oa_error e =
+        oa_fail(c, OA_ARGUMENT, "compare.metric: the task %s has no measure \"%s\"; it has: %s",
+                task->name, name, known.s ? known.s : "");
     oa_text_free(&known);
     return e;
 }
 
-enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name, int *out)
+enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
+                               int *out)
 {
     const char *wanted = *name ? name : task->metric ? task->metric : task->measures[0].name;
     for (*out = 0; *out < oa_measures_count(task->measures); ++*out)

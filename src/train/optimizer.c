@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Learning-rate schedules and update rules over the flat arrays of the store: parameters with weight decay come first.
+ * Learning-rate schedules and update rules over the flat arrays of the store: parameters with
+ * weight decay come first.
  */
 #include "train/train.h"
 
@@ -52,7 +53,8 @@ double oa_learning_rate_at(const struct oa_options *o, long step, double x)
 double oa_learning_rate(const struct oa_options *o, long step)
 {
     double rest = (double)(o->train_steps - o->train_warmup);
-    return oa_learning_rate_at(o, step, rest > 0 ? fmin(1, (double)(step - o->train_warmup) / rest) : 1);
+    return oa_learning_rate_at(o, step,
+                               rest > 0 ? fmin(1, (double)(step - o->train_warmup) / rest) : 1);
 }
 
 struct update {
@@ -64,7 +66,8 @@ struct update {
 };
 
 /* Parameters [first, end), whose moments lie from element `at` on. */
-typedef void stretch_rule(const struct update *u, double weight_decay, long first, long end, long at);
+typedef void stretch_rule(const struct update *u, double weight_decay, long first, long end,
+                          long at);
 
 /* While the values are at hand; of shards only when all ranks have them. */
 static bool makes_copies(const struct oa_store *s, const struct oa_tree_sum *sum)
@@ -72,7 +75,8 @@ static bool makes_copies(const struct oa_store *s, const struct oa_tree_sum *sum
     return s->acts != s->values && !(sum && sum->scattered);
 }
 
-static void adamw_stretch(const struct update *u, double weight_decay, long first, long end, long at)
+static void adamw_stretch(const struct update *u, double weight_decay, long first, long end,
+                          long at)
 {
     const struct oa_options *o = u->o;
     struct oa_store *s = u->s;
@@ -86,20 +90,23 @@ static void adamw_stretch(const struct update *u, double weight_decay, long firs
                           .correction2 = 1 - pow(o->train_beta2, (double)u->step),
                           .gradient_scale = u->scale };
     void *copy = makes_copies(s, u->sum) ? oa_act_at(d, s->acts, first) : NULL;
-    d->ops->adamw(d, end - first, &h, oa_real_at(d, s->values, first), oa_real_at(d, s->moment1, at),
-                  oa_real_at(d, s->moment2, at), oa_real_at(d, s->gradients, first), copy);
+    d->ops->adamw(d, end - first, &h, oa_real_at(d, s->values, first),
+                  oa_real_at(d, s->moment1, at), oa_real_at(d, s->moment2, at),
+                  oa_real_at(d, s->gradients, first), copy);
 }
 
 static void sgd_stretch(const struct update *u, double weight_decay, long first, long end, long at)
 {
     struct oa_store *s = u->s;
     struct oa_device *d = s->device;
-    d->ops->sgd(d, end - first, u->lr, u->o->train_beta1, weight_decay, u->scale, oa_real_at(d, s->values, first),
-                oa_real_at(d, s->moment1, at), oa_real_at(d, s->gradients, first));
+    d->ops->sgd(d, end - first, u->lr, u->o->train_beta1, weight_decay, u->scale,
+                oa_real_at(d, s->values, first), oa_real_at(d, s->moment1, at),
+                oa_real_at(d, s->gradients, first));
 }
 
 /* The part with weight decay and the part without. */
-static void update_shard(const struct update *u, stretch_rule *rule, const struct oa_tree_shard *shard)
+static void update_shard(const struct update *u, stretch_rule *rule,
+                         const struct oa_tree_shard *shard)
 {
     long cut = oa_max(shard->first, oa_min(shard->end, u->s->decayed));
     rule(u, u->o->train_weight_decay, shard->first, cut, shard->at);
@@ -155,20 +162,22 @@ static void (*const rules[])(const struct update *u) = {
     [OA_OPTIMIZER_ADAFACTOR] = adafactor,
 };
 
-long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
-                         double lr, double gradient_scale)
+long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum,
+                         const struct oa_options *o, long step, double lr, double gradient_scale)
 {
     struct update u = { s, sum, o, step, lr, gradient_scale };
     rules[o->train_optimizer](&u);
     return o->train_optimizer == OA_OPTIMIZER_ADAMW && makes_copies(s, sum) ? s->updated : 0;
 }
 
-void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale)
+void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr,
+                          double gradient_scale)
 {
     oa_store_refresh_from(s, oa_optimizer_update(s, NULL, o, step, lr, gradient_scale));
 }
 
-void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale)
+void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step,
+                       double gradient_scale)
 {
     oa_optimizer_step_at(s, o, step, oa_learning_rate(o, step), gradient_scale);
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what runs and contests are made of ---- */
+/* ---- what runs and comparisons are made of ---- */
 
 /* A name: # stands for digits, a * at the beginning for anything. below: it is a folder. */
 struct shape {
@@ -20,50 +20,50 @@ struct shape {
     const struct shape *below;
 };
 
-#define LEFT_BY_A_KILL                                                                                                 \
-    {                                                                                                                  \
-        "*.#-#.tmp", NULL                                                                                              \
+#define LEFT_BY_A_KILL                                                                             \
+    {                                                                                              \
+        "*.#-#.tmp", NULL                                                                          \
     }
-#define FILES_OF_A_RUN                                                                                                 \
-    { "config.json", NULL }, { "tokenizer.json", NULL }, { "model.safetensors", NULL }, { "log.jsonl", NULL },         \
-        { "log.jsonl.#", NULL }, { "pace.json", NULL }, { "events.out.tfevents.orthant", NULL },                       \
-        { "checkpoint-#.safetensors", NULL }, { "best-#.safetensors", NULL }, { "average-#.safetensors", NULL },       \
-        { "init.json", NULL }, LEFT_BY_A_KILL
+#define FILES_OF_A_RUN                                                                             \
+    { "config.json", NULL }, { "tokenizer.json", NULL }, { "model.safetensors", NULL },            \
+        { "log.jsonl", NULL }, { "log.jsonl.#", NULL }, { "pace.json", NULL },                     \
+        { "events.out.tfevents.orthant", NULL }, { "checkpoint-#.safetensors", NULL },             \
+        { "best-#.safetensors", NULL }, { "average-#.safetensors", NULL }, { "init.json", NULL },  \
+        LEFT_BY_A_KILL
 
 static const struct shape run[] = { FILES_OF_A_RUN, { ".lock", NULL }, { NULL, NULL } };
-static const struct shape run_of_contest[] = {
+static const struct shape run_of_comparison[] = {
     FILES_OF_A_RUN, { "run.json", NULL }, { "result.json", NULL }, { ".lock", NULL }, { NULL, NULL }
 };
-static const struct shape seeds[] = { { "seed-#", run_of_contest }, { NULL, NULL } };
+static const struct shape seeds[] = { { "seed-#", run_of_comparison }, { NULL, NULL } };
 static const struct shape attentions[] = { { "attention-#", seeds }, { NULL, NULL } };
-static const struct shape sources[] = { { "init-#", run_of_contest },
-                                        { "order-#", run_of_contest },
-                                        { "dropout-#", run_of_contest },
-                                        { "split-#", run_of_contest },
+static const struct shape sources[] = { { "init-#", run_of_comparison },
+                                        { "order-#", run_of_comparison },
+                                        { "dropout-#", run_of_comparison },
+                                        { "split-#", run_of_comparison },
                                         { NULL, NULL } };
 static const struct shape varied[] = { { "attention-#", sources }, { NULL, NULL } };
 static const struct shape cells[] = { { "*", seeds }, { NULL, NULL } };
 static const struct shape tuned[] = { { "attention-#", cells }, { NULL, NULL } };
-static const struct shape contest[] = { { "contest.json", NULL },
-                                        { "spending.json", NULL },
-                                        { "speed.json", NULL },
-                                        { "results.json", NULL },
-                                        { "report.html", NULL },
-                                        { "report.md", NULL },
-                                        { "report.svg", NULL },
-                                        { "runs", attentions },
-                                        { "vary", varied },
-                                        { "tune", tuned },
-                                        LEFT_BY_A_KILL,
-                                        { ".lock", NULL },
-                                        { NULL, NULL } };
+static const struct shape comparison[] = { { "contest.json", NULL },
+                                           { "spending.json", NULL },
+                                           { "speed.json", NULL },
+                                           { "results.json", NULL },
+                                           { "report.html", NULL },
+                                           { "report.md", NULL },
+                                           { "report.svg", NULL },
+                                           { "runs", attentions },
+                                           { "vary", varied },
+                                           { "tune", tuned },
+                                           LEFT_BY_A_KILL,
+                                           { ".lock", NULL },
+                                           { NULL, NULL } };
 
 static const struct {
     const struct shape *shape;
     const char *marker, *is;
-} made[] = {
-    [OA_MADE_RUN] = { run, "config.json", "run" }, [OA_MADE_CONTEST] = { contest, "contest.json", "contest" }
-};
+} made[] = { [OA_MADE_RUN] = { run, "config.json", "run" },
+             [OA_MADE_COMPARISON] = { comparison, "contest.json", "comparison" } };
 
 static bool fits(const char *pattern, const char *name)
 {
@@ -96,7 +96,8 @@ struct walk {
     bool remove; /* else everything is only looked at */
 };
 
-static enum oa_error visit(const struct walk *w, int folder, const char *path, const struct shape *shapes);
+static enum oa_error visit(const struct walk *w, int folder, const char *path,
+                           const struct shape *shapes);
 
 static enum oa_error fail_io(oa_context *c, const char *what, const char *path)
 {
@@ -106,13 +107,14 @@ static enum oa_error fail_io(oa_context *c, const char *what, const char *path)
 static enum oa_error refuse(const struct walk *w, const char *path, const char *name)
 {
     return oa_fail(w->c, OA_ARGUMENT,
-                   "--overwrite: %s/%s is nothing that a %s consists of, so nothing was removed: move it away, or give "
+                   "--overwrite: %s/%s is nothing that a %s consists of, so nothing was removed: "
+                   "move it away, or give "
                    "another --out",
                    path, name, made[w->what].is);
 }
 
-static enum oa_error visit_folder(const struct walk *w, int folder, const char *path, const char *name,
-                                  const struct shape *below)
+static enum oa_error visit_folder(const struct walk *w, int folder, const char *path,
+                                  const char *name, const struct shape *below)
 {
     char inner[OA_PATH];
     OA_TRY(oa_path(w->c, inner, path, name));
@@ -128,11 +130,12 @@ static enum oa_error visit_folder(const struct walk *w, int folder, const char *
 /* The marker and the lock stay until the end. */
 static bool stays(const struct walk *w, const struct shape *shapes, const char *name)
 {
-    return shapes == made[w->what].shape && (strcmp(name, made[w->what].marker) == 0 || strcmp(name, ".lock") == 0);
+    return shapes == made[w->what].shape &&
+           (strcmp(name, made[w->what].marker) == 0 || strcmp(name, ".lock") == 0);
 }
 
-static enum oa_error visit_entry(const struct walk *w, int folder, const char *path, const char *name,
-                                 const struct shape *shapes)
+static enum oa_error visit_entry(const struct walk *w, int folder, const char *path,
+                                 const char *name, const struct shape *shapes)
 {
     struct stat about;
     const struct shape *s = shape_of(shapes, name);
@@ -148,7 +151,8 @@ static enum oa_error visit_entry(const struct walk *w, int folder, const char *p
 }
 
 /* Takes the descriptor. */
-static enum oa_error visit(const struct walk *w, int folder, const char *path, const struct shape *shapes)
+static enum oa_error visit(const struct walk *w, int folder, const char *path,
+                           const struct shape *shapes)
 {
     enum oa_error e = OA_OK;
     DIR *d = fdopendir(folder);
@@ -176,11 +180,12 @@ static enum oa_error visit_all(const struct walk *w, const char *folder)
 static const char whose[] =
     "--overwrite: it is not known whose folder this is; remove it yourself, or give another --out";
 
-static enum oa_error check_contest(oa_context *c, const char *path)
+static enum oa_error check_comparison(oa_context *c, const char *path)
 {
     json_t *root;
     OA_TRY(oa_sealed_read(c, path, whose, &root));
-    bool ours = json_is_object(json_object_get(root, "fingerprint")) && json_is_array(json_object_get(root, "members"));
+    bool ours = json_is_object(json_object_get(root, "fingerprint")) &&
+                json_is_array(json_object_get(root, "members"));
     json_decref(root);
     return ours ? OA_OK : oa_fail(c, OA_ARGUMENT, "%s: %s", path, whose);
 }
@@ -205,8 +210,8 @@ static bool holds_something(oa_context *c, const char *folder)
         const struct dirent *e = readdir(d);
         if (!e)
             break;
-        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, ".lock") != 0 &&
-                !fits("*.#-#.tmp", e->d_name);
+        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+                strcmp(e->d_name, ".lock") != 0 && !fits("*.#-#.tmp", e->d_name);
     }
     if (!found && errno)
         found = oa_fail_folder(c, folder) != OA_OK;
@@ -221,9 +226,10 @@ static enum oa_error check_marker(oa_context *c, const char *folder, enum oa_mad
     OA_TRY(oa_path(c, path, folder, made[what].marker));
     if (!oa_file_exists(path))
         return oa_fail(c, OA_ARGUMENT,
-                       "--overwrite: %s holds no %s, there is no %s in it, so nothing was removed: give another --out",
+                       "--overwrite: %s holds no %s, there is no %s in it, so nothing was removed: "
+                       "give another --out",
                        folder, made[what].is, made[what].marker);
-    return what == OA_MADE_RUN ? check_run(c, path) : check_contest(c, path);
+    return what == OA_MADE_RUN ? check_run(c, path) : check_comparison(c, path);
 }
 
 static enum oa_error has_marker(oa_context *c, const char *folder, enum oa_made what, bool *has)
@@ -236,24 +242,26 @@ static enum oa_error has_marker(oa_context *c, const char *folder, enum oa_made 
 
 enum oa_error oa_folder_check_kind(oa_context *c, const char *folder, enum oa_made what)
 {
-    enum oa_made other = what == OA_MADE_RUN ? OA_MADE_CONTEST : OA_MADE_RUN;
+    enum oa_made other = what == OA_MADE_RUN ? OA_MADE_COMPARISON : OA_MADE_RUN;
     bool own, others;
     OA_TRY(has_marker(c, folder, what, &own));
     OA_TRY(has_marker(c, folder, other, &others));
     if (own || !others)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "%s holds a %s, and a %s needs a folder of its own: give another --out", folder,
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s holds a %s, and a %s needs a folder of its own: give another --out", folder,
                    made[other].is, made[what].is);
 }
 
-/* Cuts a path down to the comparison whose runs, trials or varied runs it is among; false: there is none. */
+/* Cuts a path down to the comparison whose runs, trials or varied runs it is among; false: there is
+ * none. */
 static bool cut_to_comparison(char path[PATH_MAX])
 {
     static const char *const parts[] = { "runs", "vary", "tune" };
     for (char *slash; (slash = strrchr(path, '/')) && slash > path;) {
         char marker[PATH_MAX + 16];
         *slash = 0;
-        snprintf(marker, sizeof marker, "%s/%s", path, made[OA_MADE_CONTEST].marker);
+        snprintf(marker, sizeof marker, "%s/%s", path, made[OA_MADE_COMPARISON].marker);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             if (strcmp(slash + 1, parts[i]) == 0 && oa_file_exists(marker))
                 return true;
@@ -270,8 +278,10 @@ enum oa_error oa_folder_check_outside(oa_context *c, const char *folder)
     if (!marked && !below)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
-                   "%s belongs to a comparison%s%s, which alone trains there: the same 'orthant compare' goes on with "
-                   "it; to train a model further start a run of its own from it, with --init and another --out",
+                   "%s belongs to a comparison%s%s, which alone trains there: the same 'orthant "
+                   "compare' goes on with "
+                   "it; to train a model further start a run of its own from it, with --init and "
+                   "another --out",
                    folder, below ? ", " : " (run.json)", below ? real : "");
 }
 

@@ -57,7 +57,8 @@ double oa_pace_total(const struct oa_pace *p, long step, double used)
 
 /* ---- the file ---- */
 
-enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *clock, const char *path)
+enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *clock,
+                           const char *path)
 {
     if (!p->timed)
         return OA_OK;
@@ -83,7 +84,8 @@ static bool read_levels(const json_t *began, struct oa_pace *p)
         return false;
     for (p->levels = 0; p->levels < (int)n; p->levels++) {
         const json_t *value = json_array_get(began, (size_t)p->levels);
-        long step = (long)json_integer_value(value), before = p->levels ? p->began[p->levels - 1] : 1;
+        long step = (long)json_integer_value(value),
+             before = p->levels ? p->began[p->levels - 1] : 1;
         if (!json_is_integer(value) || step < before || (p->levels == 0 && step != 1))
             return false;
         p->began[p->levels] = step;
@@ -95,7 +97,8 @@ static bool read_levels(const json_t *began, struct oa_pace *p)
 static enum oa_error read(oa_context *c, const char *path, struct oa_pace *p, double *budget)
 {
     json_t *root;
-    OA_TRY(oa_sealed_read(c, path, "a run is only repeated from its pace as it was written", &root));
+    OA_TRY(
+        oa_sealed_read(c, path, "a run is only repeated from its pace as it was written", &root));
     const json_t *steps = json_object_get(root, "steps");
     bool good = read_levels(json_object_get(root, "began"), p);
     p->steps = json_is_integer(steps) ? (long)json_integer_value(steps) : -1;
@@ -103,8 +106,9 @@ static enum oa_error read(oa_context *c, const char *path, struct oa_pace *p, do
     *budget = json_number_value(json_object_get(root, "seconds"));
     json_decref(root);
     if (!good || p->steps < -1)
-        return oa_fail(c, OA_FORMAT, "%s: not the pace of a run (\"began\": steps that rise from 1, at most %d)", path,
-                       OA_PACE_LEVELS);
+        return oa_fail(c, OA_FORMAT,
+                       "%s: not the pace of a run (\"began\": steps that rise from 1, at most %d)",
+                       path, OA_PACE_LEVELS);
     return OA_OK;
 }
 
@@ -112,11 +116,13 @@ static enum oa_error check_repeatable(oa_context *c, const char *path, const str
 {
     if (p->steps < 0)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: that run has not ended, so its number of steps is not known; let it end first (--resume)",
+                       "%s: that run has not ended, so its number of steps is not known; let it "
+                       "end first (--resume)",
                        path);
     if (p->changed)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: train.seconds of that run was changed after step %ld, and which learning rates the steps "
+                       "%s: train.seconds of that run was changed after step %ld, and which "
+                       "learning rates the steps "
                        "before had is not in the file: such a run cannot be repeated",
                        path, p->changed);
     return OA_OK;
@@ -125,10 +131,13 @@ static enum oa_error check_repeatable(oa_context *c, const char *path, const str
 enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_pace *out)
 {
     bool repeat = *o->train_pace != 0;
-    *out = (struct oa_pace){ .timed = repeat || o->train_seconds > 0, .began = { 1 }, .levels = 1, .steps = -1 };
+    *out = (struct oa_pace){
+        .timed = repeat || o->train_seconds > 0, .began = { 1 }, .levels = 1, .steps = -1
+    };
     if (repeat && o->train_seconds > 0)
         return oa_fail(c, OA_ARGUMENT,
-                       "train.pace repeats a run that ended, and train.seconds measures a new one: give one of them");
+                       "train.pace repeats a run that ended, and train.seconds measures a new one: "
+                       "give one of them");
     if (repeat) {
         double measured;
         OA_TRY(read(c, o->train_pace, out, &measured));
@@ -141,7 +150,8 @@ enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_
     return OA_OK;
 }
 
-/* Levels that are parts of `before` become parts of p->budget: each begins where the time of its beginning was over. */
+/* Levels that are parts of `before` become parts of p->budget: each begins where the time of its
+ * beginning was over. */
 static void change_budget(struct oa_pace *p, double before, long step)
 {
     int levels = 0, old;

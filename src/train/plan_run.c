@@ -28,8 +28,8 @@ static enum oa_error micro_batch(void *argument, long micro)
     return OA_OK;
 }
 
-void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
-                  oa_tape *t, struct oa_shards *shards)
+void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch,
+                  double scale, oa_tape *t, struct oa_shards *shards)
 {
     struct one_step step = { m, batch, scale, t };
     double squares;
@@ -41,8 +41,8 @@ void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct o
 
 /* ---- a plan ---- */
 
-static void count(struct oa_model *m, const struct oa_options *o, const struct oa_step_shape *shape, oa_tape *t,
-                  struct oa_shards *shards, struct oa_plan *out)
+static void count(struct oa_model *m, const struct oa_options *o, const struct oa_step_shape *shape,
+                  oa_tape *t, struct oa_shards *shards, struct oa_plan *out)
 {
     const struct oa_tree_sum *sum = shards->sum;
     struct oa_device *d = m->device;
@@ -65,8 +65,9 @@ static void count(struct oa_model *m, const struct oa_options *o, const struct o
 }
 
 /* What the first of so many ranks does; the others do as much. */
-static enum oa_error measure(struct oa_device *d, const struct oa_options *o, const struct oa_model_form *form,
-                             const struct oa_step_shape *shape, long ranks, struct oa_plan *out)
+static enum oa_error measure(struct oa_device *d, const struct oa_options *o,
+                             const struct oa_model_form *form, const struct oa_step_shape *shape,
+                             long ranks, struct oa_plan *out)
 {
     oa_tape tape;
     struct oa_model *m;
@@ -87,14 +88,16 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, co
     return e == OA_OK ? oa_status(d->context) : e;
 }
 
-enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                           const struct oa_step_shape *shape, struct oa_plan *out)
+enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o,
+                           const struct oa_model_form *form, const struct oa_step_shape *shape,
+                           struct oa_plan *out)
 {
     return oa_plan_rank(c, o, form, shape, 1, out);
 }
 
-enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                           const struct oa_step_shape *shape, long ranks, struct oa_plan *out)
+enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o,
+                           const struct oa_model_form *form, const struct oa_step_shape *shape,
+                           long ranks, struct oa_plan *out)
 {
     struct oa_device *d;
     enum oa_error e = oa_device_open(c, o->train_precision, true, &d);
@@ -104,8 +107,8 @@ enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const stru
     return e;
 }
 
-enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                               struct oa_plan *out)
+enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o,
+                               const struct oa_workload *w, struct oa_plan *out)
 {
     struct oa_step_shape shape;
     OA_TRY(w->task->shape(c, o, w, &shape));

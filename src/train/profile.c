@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps on the real device for their time, and the same steps on the plan device for what they have to do. */
+ * Steps on the real device for their time, and the same steps on the plan device for what they have
+ * to do. */
 #include "statistics/statistics.h"
 #include "train/step_side.h"
 
@@ -42,7 +43,8 @@ static enum oa_error one_step(struct profiling *p, long number, bool measured)
     struct oa_step_clocks taken;
     const struct oa_options *o = p->options;
     if (oa_stop_requested(p->context))
-        return oa_fail(p->context, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(p->context));
+        return oa_fail(p->context, OA_INTERRUPTED, "stopped by signal %d",
+                       oa_stop_requested(p->context));
     oa_batches_amount(p->batches, (uint64_t)number, o->train_accumulate, &amount);
     OA_TRY(oa_batches_random(p->batches, (uint64_t)number, o->train_accumulate, 0, &batch));
     oa_meter_clear(&p->real.meter);
@@ -84,7 +86,8 @@ static enum oa_error measure(struct profiling *p)
 
 static bool same_place(const struct oa_metered *a, const struct oa_metered *b)
 {
-    return a->op == b->op && a->stack == b->stack && a->place == b->place && a->backward == b->backward;
+    return a->op == b->op && a->stack == b->stack && a->place == b->place &&
+           a->backward == b->backward;
 }
 
 /* Of a row of the real device what the plan device counted there in all. */
@@ -127,8 +130,8 @@ static enum oa_error profile(struct profiling *p, struct oa_profile *out)
     OA_TRY(oa_step_side_open(p->context, o, &p->workload->form, false, p->clock, &p->real));
     OA_TRY(oa_task_check_model(p->real.model));
     OA_TRY(oa_step_side_open(p->context, o, &p->workload->form, true, no_clock, &p->plan));
-    OA_TRY(p->workload->task->batches(p->context, o, p->workload, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER),
-                                      &p->batches));
+    OA_TRY(p->workload->task->batches(p->context, o, p->workload, OA_TRAINING,
+                                      oa_chance_seed(o, OA_CHANCE_ORDER), &p->batches));
     enum oa_error e = measure(p);
     bool stopped = e == OA_INTERRUPTED && p->steps;
     if (e != OA_OK && !stopped)
@@ -139,8 +142,9 @@ static enum oa_error profile(struct profiling *p, struct oa_profile *out)
     return OA_OK;
 }
 
-enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                              double (*clock)(void), struct oa_profile *out)
+enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o,
+                              const struct oa_workload *w, double (*clock)(void),
+                              struct oa_profile *out)
 {
     *out = (struct oa_profile){ 0 };
     struct profiling *p = oa_alloc(c, sizeof *p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options that were changed from their defaults and do nothing beside the others are said, not ignored in silence. */
+ * Options that were changed from their defaults and do nothing beside the others are said, not
+ * ignored in silence. */
 #include "train/train.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static bool no_validation(const struct oa_options *o)
 
 static bool no_end_rate(const struct oa_options *o)
 {
-    return o->train_schedule == OA_SCHEDULE_CONSTANT || o->train_schedule == OA_SCHEDULE_INVERSE_SQRT;
+    return o->train_schedule == OA_SCHEDULE_CONSTANT ||
+           o->train_schedule == OA_SCHEDULE_INVERSE_SQRT;
 }
 
 static bool not_adamw(const struct oa_options *o)
@@ -57,7 +59,8 @@ static const struct {
     { "data.valid_fraction", valid_is_apart, "data.valid names the validation text" },
     { "train.eval_every", no_validation, "there is no validation text" },
     { "train.eval_tokens", no_validation, "there is no validation text" },
-    { "train.eval_tokens", no_validation_before_the_end, "train.eval_every is 0: the only validation is at the end" },
+    { "train.eval_tokens", no_validation_before_the_end,
+      "train.eval_every is 0: the only validation is at the end" },
     { "train.clock", nothing_timed, "no time is given to train for" },
     { "train.final_tokens", no_validation, "there is no validation text" },
     { "train.seed_dropout", no_dropout, "there is no dropout" },
@@ -89,7 +92,9 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
             oa_log(c, 0, "%s does nothing here: %s", rows[i].key, rows[i].because);
     if (!by_clock(o) && o->train_steps > 0 && o->train_warmup > o->train_steps)
         oa_log(c, 0,
-               "train.warmup is %ld and train.steps %ld: the learning rate ends at %s and never reaches train.lr, %s",
-               o->train_warmup, o->train_steps, oa_real_rounded(oa_learning_rate(o, o->train_steps), 3).s,
+               "train.warmup is %ld and train.steps %ld: the learning rate ends at %s and never "
+               "reaches train.lr, %s",
+               o->train_warmup, o->train_steps,
+               oa_real_rounded(oa_learning_rate(o, o->train_steps), 3).s,
                oa_real_text(o->train_lr).s);
 }

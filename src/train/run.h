@@ -2,8 +2,9 @@
  *
  * What a run measured: plain data.
  *
- * A task has measures (tasks/measure.h), of which the first is the validation loss. Arrays of OA_MEASURES numbers have
- * one of each, in the order of the task; place 0 is not used: the loss has its own field. NaN: not measured.
+ * A task has measures (tasks/measure.h), of which the first is the validation loss. Arrays of
+ * OA_MEASURES numbers have one of each, in the order of the task; place 0 is not used: the loss has
+ * its own field. NaN: not measured.
  */
 #ifndef ORTHANT_TRAIN_RUN_H
 #define ORTHANT_TRAIN_RUN_H
@@ -11,7 +12,8 @@
 #include "base/base.h"
 #include "tasks/measure.h"
 
-/* One point of a loss curve. valid_loss is NaN where no validation was made. Losses are nats a token. */
+/* One point of a loss curve. valid_loss is NaN where no validation was made. Losses are nats a
+ * token. */
 struct oa_curve_point {
     long step;
     double seconds, tokens; /* since the start of the run: training time, training tokens */
@@ -31,9 +33,11 @@ struct oa_tested {
 struct oa_run {
     uint64_t seed;
     long steps;
-    long best_step;    /* the model, and with it the loss, is that of this step (train.keep_best); 0: of the last */
-    int averaged;      /* the model is the mean of the weights at so many steps (train.average); 0: of one */
-    double tokens;     /* training tokens seen */
+    long best_step; /* the model, and with it the loss, is that of this step (train.keep_best); 0:
+                       of the last */
+    int averaged;   /* the model is the mean of the weights at so many steps (train.average); 0: of
+                       one */
+    double tokens;  /* training tokens seen */
     double valid_loss; /* in the unit of the task's loss, at the end, mean over valid_tokens */
     double scores[OA_MEASURES]; /* at the end */
     double valid_tokens;        /* so many tokens of the validation text were predicted for it */
@@ -47,10 +51,13 @@ struct oa_run {
     double flops;             /* of the whole training, forward + backward */
     double flops_per_step;
     double peak_memory; /* bytes of all arenas and parameters */
-    char weights[65];   /* SHA-256 of the final tensors' bytes, in the order of the file; "": not known */
-    char machine[256];  /* what trained it: "processor, instruction set, threads", and where it was begun; "": not known
+    char weights[65];   /* SHA-256 of the final tensors' bytes, in the order of the file; "": not
+                           known */
+    char machine[256];  /* what trained it: "processor, instruction set, threads", and where it was
+                         * begun; "": not known
                          */
-    bool absent;        /* not made: the contest spent its seeds elsewhere; all else but the seed says nothing then */
+    bool absent; /* not made: the comparison spent its seeds elsewhere; all else but the seed says
+                    nothing then */
     bool failed;
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;
@@ -67,8 +74,8 @@ const struct oa_measure *oa_measures_or_loss(const struct oa_measure *measures);
 int oa_measures_count(const struct oa_measure *measures); /* NULL: 1, the loss */
 double oa_run_measured(const struct oa_run *r, int measure);
 double oa_point_measured(const struct oa_curve_point *p, int measure);
-/* Statistics and choices know one direction only: of costs, lower is better. A score as a cost, and a cost as a score:
- * the number itself, or where more is better its negative. */
+/* Statistics and choices know one direction only: of costs, lower is better. A score as a cost, and
+ * a cost as a score: the number itself, or where more is better its negative. */
 double oa_cost(const struct oa_measure *m, double score);
 void oa_scores_clear(double scores[OA_MEASURES]); /* nothing was measured */
 

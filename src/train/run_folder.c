@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of a run: paths, and which checkpoints stay. The two newest are kept, so that one that turns out to be
- * damaged leaves another to go on from. */
+ * The folder of a run: paths, and which checkpoints stay. The two newest are kept, so that one that
+ * turns out to be damaged leaves another to go on from. */
 #include "train/train.h"
 
 #include <dirent.h>
@@ -19,7 +19,8 @@ enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, cons
 {
     int n = snprintf(out, OA_PATH, "%s/%s", folder, name);
     if (n < 0 || n >= OA_PATH)
-        return oa_fail(c, OA_IO, "%s/%s: the path is longer than %d bytes", folder, name, OA_PATH - 1);
+        return oa_fail(c, OA_IO, "%s/%s: the path is longer than %d bytes", folder, name,
+                       OA_PATH - 1);
     return OA_OK;
 }
 
@@ -55,7 +56,8 @@ int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECK
     return count;
 }
 
-static enum oa_error checkpoint_path(oa_context *c, char out[OA_PATH], const char *folder, long step)
+static enum oa_error checkpoint_path(oa_context *c, char out[OA_PATH], const char *folder,
+                                     long step)
 {
     char name[64];
     snprintf(name, sizeof name, PATTERN, step);
@@ -72,7 +74,8 @@ static void remove_from(oa_context *c, const char *folder, int first)
             unlink(path);
 }
 
-enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_progress *p, const char *folder)
+enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_progress *p,
+                                   const char *folder)
 {
     char path[OA_PATH];
     OA_TRY(checkpoint_path(m->context, path, folder, p->step));
@@ -81,8 +84,8 @@ enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_pro
     return oa_status(m->context);
 }
 
-enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progress *p, const char *folder, int moment,
-                               void *out)
+enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progress *p,
+                               const char *folder, int moment, void *out)
 {
     char path[OA_PATH];
     OA_TRY(checkpoint_path(m->context, path, folder, p->step));
@@ -124,9 +127,10 @@ static double age_of(const char *path)
     return stat(path, &about) == 0 ? fmax(0, difftime(time(NULL), about.st_mtime)) : 0;
 }
 
-/* Tries the newest, then the one before; every file that is passed over is named with the reason. */
-enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, oa_accept *accept,
-                               void *argument, double *age)
+/* Tries the newest, then the one before; every file that is passed over is named with the reason.
+ */
+enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder,
+                               oa_accept *accept, void *argument, double *age)
 {
     long steps[MOST];
     char path[OA_PATH];
@@ -139,11 +143,13 @@ enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const 
         enum oa_error e = oa_checkpoint_load(m, p, path, accept, argument);
         if (e == OA_OK)
             *age = age_of(path);
-        if (e == OA_OK || e == OA_ARGUMENT || e == OA_NO_MEMORY || e == OA_INTERRUPTED || i + 1 == count)
+        if (e == OA_OK || e == OA_ARGUMENT || e == OA_NO_MEMORY || e == OA_INTERRUPTED ||
+            i + 1 == count)
             return e;
         const char *why;
         oa_last_error(m->context, &why);
-        oa_log(m->context, 0, "%s; going on from the checkpoint of step %ld instead", why, steps[i + 1]);
+        oa_log(m->context, 0, "%s; going on from the checkpoint of step %ld instead", why,
+               steps[i + 1]);
         oa_clear_error(m->context);
     }
     return OA_OK;

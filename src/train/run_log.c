@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log.jsonl, one object a line, and the loss curve that is made from it. A run that goes on first cuts away the lines
- * that are newer than its checkpoint, so that the log reads as if nothing had happened. */
+ * log.jsonl, one object a line, and the loss curve that is made from it. A run that goes on first
+ * cuts away the lines that are newer than its checkpoint, so that the log reads as if nothing had
+ * happened. */
 #include "train/train.h"
 
 #include <errno.h>
@@ -47,15 +48,19 @@ static void print_validation(const struct oa_log_line *line, char out[VALID])
         n = snprintf(out, VALID, ", \"valid_loss\": %.17g", line->valid_loss);
     for (int i = 1; i < oa_measures_count(line->measures); i++)
         if (!isnan(line->scores[i]))
-            n += snprintf(out + n, (size_t)(VALID - n), ", \"%.24s\": %.17g", line->measures[i].name, line->scores[i]);
+            n += snprintf(out + n, (size_t)(VALID - n), ", \"%.24s\": %.17g",
+                          line->measures[i].name, line->scores[i]);
 }
 
-/* ", \"tokens_per_second\": 20000, \"communication\": 0.05, \"communication_hidden\": 0.1": of several ranks. */
+/* ", \"tokens_per_second\": 20000, \"communication\": 0.05, \"communication_hidden\": 0.1": of
+ * several ranks. */
 static void print_ranks(const struct oa_log_line *line, char out[RANKS])
 {
     out[0] = 0;
     if (line->rate > 0)
-        snprintf(out, RANKS, ", \"tokens_per_second\": %.6g, \"communication\": %.4f, \"communication_hidden\": %.4f",
+        snprintf(out, RANKS,
+                 ", \"tokens_per_second\": %.6g, \"communication\": %.4f, "
+                 "\"communication_hidden\": %.4f",
                  line->rate, line->waiting, line->hidden);
 }
 
@@ -65,13 +70,16 @@ static size_t print_line(const struct oa_log_line *line, char out[LINE])
     print_validation(line, valid);
     print_ranks(line, ranks);
     int n = snprintf(out, LINE,
-                     "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, \"seconds\": %.6f, "
+                     "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, "
+                     "\"seconds\": %.6f, "
                      "\"tokens\": %.0f%s}\n",
-                     line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds, line->tokens, ranks);
+                     line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds,
+                     line->tokens, ranks);
     return (size_t)n;
 }
 
-enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line, struct oa_run *run)
+enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line,
+                         struct oa_run *run)
 {
     OA_TRY(add_point(c, run, line));
     if (!folder)
@@ -89,7 +97,8 @@ static double number(json_t *o, const char *key)
 }
 
 /* False when the line is not whole. */
-static bool parse_line(const char *text, size_t length, const struct oa_measure *measures, struct oa_log_line *line)
+static bool parse_line(const char *text, size_t length, const struct oa_measure *measures,
+                       struct oa_log_line *line)
 {
     json_t *o = json_loadb(text, length, 0, NULL);
     bool whole = json_is_integer(json_object_get(o, "step"));
@@ -106,20 +115,23 @@ static bool parse_line(const char *text, size_t length, const struct oa_measure 
                                       .hidden = number(o, "communication_hidden"),
                                       .measures = measures };
     for (int i = 1; whole && i < OA_MEASURES; i++)
-        line->scores[i] = i < oa_measures_count(measures) ? number(o, measures[i].name) : (double)NAN;
+        line->scores[i] =
+            i < oa_measures_count(measures) ? number(o, measures[i].name) : (double)NAN;
     json_decref(o);
     return whole;
 }
 
 /* One line into the curve; false when it is newer than `step` or not whole. */
-static bool keep_line(oa_context *c, const char *text, size_t length, long step, const struct oa_measure *measures,
-                      struct oa_run *run)
+static bool keep_line(oa_context *c, const char *text, size_t length, long step,
+                      const struct oa_measure *measures, struct oa_run *run)
 {
     struct oa_log_line line;
-    return parse_line(text, length, measures, &line) && line.step <= step && add_point(c, run, &line) == OA_OK;
+    return parse_line(text, length, measures, &line) && line.step <= step &&
+           add_point(c, run, &line) == OA_OK;
 }
 
-static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_PATH], char **text, size_t *length)
+static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_PATH], char **text,
+                               size_t *length)
 {
     *text = NULL;
     *length = 0;
@@ -128,8 +140,8 @@ static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_P
 }
 
 /* Fills the curve from the lines up to `step`; returns the bytes of these. */
-static size_t keep_lines(oa_context *c, const char *text, size_t length, long step, const struct oa_measure *measures,
-                         struct oa_run *run)
+static size_t keep_lines(oa_context *c, const char *text, size_t length, long step,
+                         const struct oa_measure *measures, struct oa_run *run)
 {
     size_t kept = 0;
     for (const char *end; kept < length && (end = memchr(text + kept, '\n', length - kept));
@@ -139,7 +151,8 @@ static size_t keep_lines(oa_context *c, const char *text, size_t length, long st
     return kept;
 }
 
-enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_measure *measures, struct oa_run *run)
+enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_measure *measures,
+                          struct oa_run *run)
 {
     char path[OA_PATH], *text;
     size_t length;
@@ -172,14 +185,15 @@ enum oa_error oa_log_put_aside(oa_context *c, const char *folder)
     if (rename(path, aside) != 0)
         return oa_fail(c, OA_IO, "cannot rename %s to %s: %s", path, aside, strerror(errno));
     oa_log(c, 0,
-           "%s: no checkpoint was left to go on from, so the run begins again at step 1; the log of the steps that "
+           "%s: no checkpoint was left to go on from, so the run begins again at step 1; the log "
+           "of the steps that "
            "were lost is kept as %s",
            folder, aside);
     return OA_OK;
 }
 
-enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, const struct oa_measure *measures,
-                            struct oa_run *run)
+enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step,
+                            const struct oa_measure *measures, struct oa_run *run)
 {
     char path[OA_PATH], *text;
     size_t length;
@@ -197,8 +211,8 @@ static size_t last_line(const char *text, size_t length)
     return before ? (size_t)(before - text) + 1 : 0;
 }
 
-enum oa_error oa_log_complete(oa_context *c, const char *folder, const struct oa_log_line *validated,
-                              struct oa_run *run)
+enum oa_error oa_log_complete(oa_context *c, const char *folder,
+                              const struct oa_log_line *validated, struct oa_run *run)
 {
     char path[OA_PATH], *text, printed[LINE];
     size_t length;
@@ -217,7 +231,8 @@ enum oa_error oa_log_complete(oa_context *c, const char *folder, const struct oa
         memcpy(line.scores, validated->scores, sizeof line.scores);
         oa_text_add(&changed, text, start);
         oa_text_add(&changed, printed, print_line(&line, printed));
-        e = oa_status(c) == OA_OK ? oa_file_write(c, path, changed.s, changed.length) : oa_status(c);
+        e = oa_status(c) == OA_OK ? oa_file_write(c, path, changed.s, changed.length)
+                                  : oa_status(c);
     }
     oa_text_free(&changed);
     oa_free(text);

@@ -27,7 +27,8 @@ json_t *oa_run_scores_json(const struct oa_measure *measures, const double score
     return object;
 }
 
-void oa_run_scores_read(const struct oa_measure *measures, const json_t *object, double scores[OA_MEASURES])
+void oa_run_scores_read(const struct oa_measure *measures, const json_t *object,
+                        double scores[OA_MEASURES])
 {
     oa_scores_clear(scores);
     for (int i = 1; i < oa_measures_count(measures); i++)
@@ -40,21 +41,24 @@ json_t *oa_run_test_json(const struct oa_measure *measures, const struct oa_test
 {
     if (!test->made)
         return json_null();
-    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", number(test->targets), "loss", number(test->loss),
-                          "perplexity", number(test->perplexity), "bits_per_character",
-                          number(test->bits_per_character), "bits_per_byte", number(test->bits_per_byte));
+    json_t *o =
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", number(test->targets), "loss",
+                  number(test->loss), "perplexity", number(test->perplexity), "bits_per_character",
+                  number(test->bits_per_character), "bits_per_byte", number(test->bits_per_byte));
     if (oa_measures_count(measures) > 1)
         json_object_set_new(o, "scores", oa_run_scores_json(measures, test->scores));
     return o;
 }
 
-void oa_run_test_read(const struct oa_measure *measures, const json_t *object, struct oa_tested *out)
+void oa_run_test_read(const struct oa_measure *measures, const json_t *object,
+                      struct oa_tested *out)
 {
     *out = (struct oa_tested){ .made = json_is_object(object),
                                .targets = value(json_object_get(object, "tokens")),
                                .loss = value(json_object_get(object, "loss")),
                                .perplexity = value(json_object_get(object, "perplexity")),
-                               .bits_per_character = value(json_object_get(object, "bits_per_character")),
+                               .bits_per_character =
+                                   value(json_object_get(object, "bits_per_character")),
                                .bits_per_byte = value(json_object_get(object, "bits_per_byte")) };
     oa_run_scores_read(measures, json_object_get(object, "scores"), out->scores);
 }
@@ -63,14 +67,16 @@ void oa_run_test_read(const struct oa_measure *measures, const json_t *object, s
 
 static json_t *part_json(const struct oa_breakdown *p)
 {
-    return json_pack("{s:o, s:o, s:s, s:o, s:o}", "by", oa_json_string(p->by), "name", oa_json_string(p->name),
-                     "measure", p->measure, "value", number(p->value), "n", number(p->n));
+    return json_pack("{s:o, s:o, s:s, s:o, s:o}", "by", oa_json_string(p->by), "name",
+                     oa_json_string(p->name), "measure", p->measure, "value", number(p->value), "n",
+                     number(p->n));
 }
 
 static json_t *example_json(const struct oa_specimen *e)
 {
-    return json_pack("{s:I, s:o, s:o, s:o}", "row", (json_int_t)e->row, "source", oa_json_string(e->source),
-                     "reference", oa_json_string(e->reference), "output", oa_json_string(e->output));
+    return json_pack("{s:I, s:o, s:o, s:o}", "row", (json_int_t)e->row, "source",
+                     oa_json_string(e->source), "reference", oa_json_string(e->reference), "output",
+                     oa_json_string(e->output));
 }
 
 void oa_parts_write(const struct oa_run *run, json_t *object)
@@ -90,7 +96,8 @@ void oa_parts_write(const struct oa_run *run, json_t *object)
 
 static enum oa_error refuse(oa_context *c, const char *path, const char *key, size_t i)
 {
-    return oa_fail(c, OA_FORMAT, "%s: %s[%zu] is not what a run writes there; train that run again", path, key, i);
+    return oa_fail(c, OA_FORMAT, "%s: %s[%zu] is not what a run writes there; train that run again",
+                   path, key, i);
 }
 
 static bool read_text(const json_t *object, const char *key, char *out, size_t size)
@@ -105,9 +112,10 @@ static bool read_part(const json_t *object, struct oa_breakdown *p)
     const json_t *n = json_object_get(object, "n"), *x = json_object_get(object, "value");
     p->value = value(x);
     p->n = value(n);
-    return read_text(object, "by", p->by, sizeof p->by) && read_text(object, "name", p->name, sizeof p->name) &&
-           read_text(object, "measure", p->measure, sizeof p->measure) && (json_is_number(x) || json_is_null(x)) &&
-           p->n >= 0;
+    return read_text(object, "by", p->by, sizeof p->by) &&
+           read_text(object, "name", p->name, sizeof p->name) &&
+           read_text(object, "measure", p->measure, sizeof p->measure) &&
+           (json_is_number(x) || json_is_null(x)) && p->n >= 0;
 }
 
 static bool copy_text(oa_context *c, const json_t *object, const char *key, char **out)
@@ -127,7 +135,8 @@ static bool read_example(oa_context *c, const json_t *object, struct oa_specimen
     return texts && json_is_integer(row) && e->row >= 0;
 }
 
-static enum oa_error read_parts(oa_context *c, const char *path, const json_t *parts, struct oa_run *run)
+static enum oa_error read_parts(oa_context *c, const char *path, const json_t *parts,
+                                struct oa_run *run)
 {
     size_t n = json_array_size(parts);
     run->details.parts = n ? oa_alloc(c, n * sizeof *run->details.parts) : NULL;
@@ -138,7 +147,8 @@ static enum oa_error read_parts(oa_context *c, const char *path, const json_t *p
 }
 
 /* Rising rows: whoever looks for an example in several runs walks through them once. */
-static enum oa_error read_examples(oa_context *c, const char *path, const json_t *examples, struct oa_run *run)
+static enum oa_error read_examples(oa_context *c, const char *path, const json_t *examples,
+                                   struct oa_run *run)
 {
     size_t n = json_array_size(examples);
     run->details.examples = n ? oa_alloc(c, n * sizeof *run->details.examples) : NULL;
@@ -150,7 +160,8 @@ static enum oa_error read_examples(oa_context *c, const char *path, const json_t
     return oa_status(c);
 }
 
-enum oa_error oa_parts_read(oa_context *c, const char *path, const json_t *object, struct oa_run *run)
+enum oa_error oa_parts_read(oa_context *c, const char *path, const json_t *object,
+                            struct oa_run *run)
 {
     OA_TRY(read_parts(c, path, json_object_get(object, "breakdown"), run));
     return read_examples(c, path, json_object_get(object, "examples"), run);

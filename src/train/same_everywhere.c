@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Do the ranks of a cluster do the same work? What decides the bits of a run is compared with what the first rank has,
- * by its contents: paths may differ from host to host. */
+ * Do the ranks of a cluster do the same work? What decides the bits of a run is compared with what
+ * the first rank has, by its contents: paths may differ from host to host. */
 #include "kernels/kernels.h"
 #include "train/fingerprint.h"
 
@@ -17,8 +17,10 @@ static const struct line {
     { "the Orthant", "install the same program on every host" },
     { "the C library", "run on hosts of one distribution, or in one container" },
     { "the instruction set", "give every rank the lowest of them with --isa" },
-    { "what makes matrix products", "install the same libraries on every host, or run in one container" },
-    { "the processor", "it may round differently: choose hosts of one kind, or allow it with cluster.mixed on" },
+    { "what makes matrix products",
+      "install the same libraries on every host, or run in one container" },
+    { "the processor",
+      "it may round differently: choose hosts of one kind, or allow it with cluster.mixed on" },
     { "the SHA-256 of the training text", "copy the same file to every host" },
     { "the SHA-256 of the validation text", "copy the same file to every host" },
     { "the SHA-256 of the test data", "copy the same file to every host" },
@@ -32,7 +34,8 @@ struct papers {
     struct oa_options options;
 };
 
-static enum oa_error fill(oa_context *c, const struct oa_options *o, const struct oa_workload *w, struct papers *p)
+static enum oa_error fill(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                          struct papers *p)
 {
     struct oa_kernels k;
     struct oa_origin origin;
@@ -60,7 +63,8 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
 /* Paths, whose contents are compared; and how long a rank waits, which is its own. */
 static bool may_differ(const char *key)
 {
-    static const char *const paths[] = { "data.train", "data.valid", "data.test", "data.tokenizer", "train.init" };
+    static const char *const paths[] = { "data.train", "data.valid", "data.test", "data.tokenizer",
+                                         "train.init" };
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (strcmp(key, paths[i]) == 0)
             return true;
@@ -77,8 +81,10 @@ static enum oa_error compare_option(oa_context *c, const char *key, const struct
     oa_options_get(c, here, key, &b);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
-        e = oa_fail(c, OA_ARGUMENT, "%s is \"%s\" here, and on rank 0 it is \"%s\"; give every rank the same options",
-                    key, b.s ? b.s : "", a.s ? a.s : "");
+        e = oa_fail(
+            c, OA_ARGUMENT,
+            "%s is \"%s\" here, and on rank 0 it is \"%s\"; give every rank the same options", key,
+            b.s ? b.s : "", a.s ? a.s : "");
     oa_text_free(&a);
     oa_text_free(&b);
     return e;
@@ -89,7 +95,8 @@ static enum oa_error compare(oa_context *c, const struct papers *first, const st
     const struct oa_option_row *row;
     for (int i = 0; i < LINES; i++)
         if (strcmp(first->line[i], here->line[i]) != 0)
-            return oa_fail(c, OA_ARGUMENT, "%s is \"%.64s\" here, and on rank 0 it is \"%.64s\"; %s", lines[i].what,
+            return oa_fail(c, OA_ARGUMENT,
+                           "%s is \"%.64s\" here, and on rank 0 it is \"%.64s\"; %s", lines[i].what,
                            here->line[i], first->line[i], lines[i].remedy);
     for (int i = 0; (row = oa_option_at(i)); i++) {
         char key[64];
@@ -110,15 +117,18 @@ static enum oa_error same_word(oa_context *c, const char *what, const char *firs
 {
     if (strcmp(first, here) == 0)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "%s is \"%.400s\" here, and on rank 0 it is \"%.400s\"; give every rank the same",
-                   what, here, first);
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s is \"%.400s\" here, and on rank 0 it is \"%.400s\"; give every rank the same", what,
+        here, first);
 }
 
-static enum oa_error compare_programs(oa_context *c, const struct program *first, const struct program *here)
+static enum oa_error compare_programs(oa_context *c, const struct program *first,
+                                      const struct program *here)
 {
     if (memcmp(first, here, offsetof(struct program, command)) != 0)
-        return oa_fail(c, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s", here->version,
-                       first->version, lines[0].remedy);
+        return oa_fail(c, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s",
+                       here->version, first->version, lines[0].remedy);
     OA_TRY(same_word(c, "the command", first->command, here->command));
     OA_TRY(same_word(c, "--out", first->folder, here->folder));
     OA_TRY(same_word(c, "--resume", first->resume, here->resume));
@@ -147,7 +157,8 @@ static enum oa_error compare_attention(struct oa_cluster *cluster, const char *n
     return oa_cluster_agree(cluster, same_word(cluster->context, "--attention", first, here));
 }
 
-enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_work *work)
+enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o,
+                              const struct oa_work *work)
 {
     struct program mine = { 0 };
     if (!cluster)
@@ -162,8 +173,8 @@ enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_option
     return OA_OK;
 }
 
-enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
-                                 enum oa_error opened)
+enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o,
+                                 const struct oa_workload *w, enum oa_error opened)
 {
     if (!cluster)
         return opened;

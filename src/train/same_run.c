@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is a run that goes on the run that was begun? Its options, but for those that only say how long and how often, and by
- * their bytes its texts, its tokenizer and the model that it started from. */
+ * Is a run that goes on the run that was begun? Its options, but for those that only say how long
+ * and how often, and by their bytes its texts, its tokenizer and the model that it started from. */
 #include "train/fingerprint.h"
 
 #include <string.h>
 
 /* ---- options ---- */
 
-/* Texts, and the model that a run starts from, are told apart by what is in them, so their paths may change. */
+/* Texts, and the model that a run starts from, are told apart by what is in them, so their paths
+ * may change. */
 static bool may_change(const struct oa_option_row *row)
 {
     static const char *const free_to[] = { "data.train",
@@ -39,14 +40,16 @@ static bool may_change(const struct oa_option_row *row)
 }
 
 /* A run by the clock may get another time, as one by steps other steps. */
-static bool is_time(const struct oa_option_row *row, const struct oa_options *before, const struct oa_options *now)
+static bool is_time(const struct oa_option_row *row, const struct oa_options *before,
+                    const struct oa_options *now)
 {
     bool seconds = strcmp(row->section, "train") == 0 && strcmp(row->name, "seconds") == 0;
     return seconds && before->train_seconds > 0 && now->train_seconds > 0;
 }
 
 static enum oa_error check_row(oa_context *c, const char *folder, const struct oa_option_row *row,
-                               const struct oa_options *before, const struct oa_options *now, const char *remedy)
+                               const struct oa_options *before, const struct oa_options *now,
+                               const char *remedy)
 {
     struct oa_text a, b;
     char key[64];
@@ -58,7 +61,8 @@ static enum oa_error check_row(oa_context *c, const char *folder, const struct o
     enum oa_error e = oa_status(c);
     if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
         e = oa_fail(c, OA_ARGUMENT,
-                    "%s was begun with %s = %s, and now it is %s: a run goes on with the options it began with; %s",
+                    "%s was begun with %s = %s, and now it is %s: a run goes on with the options "
+                    "it began with; %s",
                     folder, key, a.s ? a.s : "", b.s ? b.s : "", remedy);
     oa_text_free(&a);
     oa_text_free(&b);
@@ -66,15 +70,17 @@ static enum oa_error check_row(oa_context *c, const char *folder, const struct o
 }
 
 /* With and without a model to start from: one of the two has no name, or no digest. */
-static enum oa_error check_started(oa_context *c, const char *folder, const char *before, const char *now)
+static enum oa_error check_started(oa_context *c, const char *folder, const char *before,
+                                   const char *now)
 {
     if (!*before == !*now)
         return OA_OK;
-    return oa_fail(
-        c, OA_ARGUMENT,
-        "%s was begun %s train.init, and now %s is given: a run goes on as it began; %s, or train into a new "
-        "folder",
-        folder, *before ? "with" : "without", *before ? "none" : "one", *before ? "give it again" : "leave it out");
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s was begun %s train.init, and now %s is given: a run goes on as it began; "
+                   "%s, or train into a new "
+                   "folder",
+                   folder, *before ? "with" : "without", *before ? "none" : "one",
+                   *before ? "give it again" : "leave it out");
 }
 
 enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
@@ -84,11 +90,13 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
     struct oa_options was = *before;
     if (now->data_bleu_tokenize == OA_BLEU_TOKENIZE_AUTO) /* the data decide, which come later */
         was.data_bleu_tokenize = OA_BLEU_TOKENIZE_AUTO;
-    else if (was.data_bleu_tokenize == OA_BLEU_TOKENIZE_AUTO) /* a program that had no such option */
+    else if (was.data_bleu_tokenize ==
+             OA_BLEU_TOKENIZE_AUTO) /* a program that had no such option */
         was.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (!may_change(row) && !is_time(row, before, now))
-            OA_TRY(check_row(c, folder, row, &was, now, "leave the option out, or train into a new folder"));
+            OA_TRY(check_row(c, folder, row, &was, now,
+                             "leave the option out, or train into a new folder"));
     return check_started(c, folder, before->train_init, now->train_init);
 }
 
@@ -101,7 +109,8 @@ enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct o
         snprintf(key, sizeof key, "%s.%s", row->section, row->name);
         if ((may_change(row) || is_time(row, before, now)) && oa_fingerprint_has(key))
             OA_TRY(check_row(c, folder, row, before, now,
-                             "its checkpoint is not of this comparison; remove that folder to train the run again"));
+                             "its checkpoint is not of this comparison; remove that folder to "
+                             "train the run again"));
     }
     return oa_same_options(c, folder, before, now);
 }
@@ -116,13 +125,14 @@ enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa
     return oa_tokenizer_digest(c, w->tokenizer, &out->tokenizer);
 }
 
-static enum oa_error check_digest(oa_context *c, const char *folder, const char *what, const struct oa_digest *before,
-                                  const struct oa_digest *now)
+static enum oa_error check_digest(oa_context *c, const char *folder, const char *what,
+                                  const struct oa_digest *before, const struct oa_digest *now)
 {
     if (strcmp(before->hex, now->hex) == 0)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
-                   "%s was begun with %s: SHA-256 %.12s… was %.12s…; nothing was changed. Put the old one back, or "
+                   "%s was begun with %s: SHA-256 %.12s… was %.12s…; nothing was changed. Put the "
+                   "old one back, or "
                    "train into a new folder",
                    folder, what, now->hex, before->hex);
 }
@@ -137,8 +147,10 @@ static enum oa_error check_start(oa_context *c, const char *folder, const struct
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now)
 {
-    OA_TRY(check_digest(c, folder, "other training text", &before->training_text, &now->training_text));
-    OA_TRY(check_digest(c, folder, "other validation text", &before->validation_text, &now->validation_text));
+    OA_TRY(check_digest(c, folder, "other training text", &before->training_text,
+                        &now->training_text));
+    OA_TRY(check_digest(c, folder, "other validation text", &before->validation_text,
+                        &now->validation_text));
     OA_TRY(check_start(c, folder, &before->start, &now->start));
     return check_digest(c, folder, "another tokenizer", &before->tokenizer, &now->tokenizer);
 }

@@ -5,22 +5,23 @@
 
 /* ---- opening ---- */
 
-enum oa_error oa_shards_model(struct oa_device *d, const struct oa_options *o, const struct oa_model_form *form,
-                              long ranks, struct oa_model **out)
+enum oa_error oa_shards_model(struct oa_device *d, const struct oa_options *o,
+                              const struct oa_model_form *form, long ranks, struct oa_model **out)
 {
     if (ranks == 1 || !o->cluster_shard)
         return oa_model_open(d, o, form, true, out);
     if (o->train_optimizer == OA_OPTIMIZER_ADAFACTOR)
         return oa_fail(d->context, OA_ARGUMENT,
-                       "cluster.shard cuts tensors apart, and train.optimizer adafactor looks at whole ones: give "
+                       "cluster.shard cuts tensors apart, and train.optimizer adafactor looks at "
+                       "whole ones: give "
                        "train.optimizer adamw or sgd, or cluster.shard off");
     return oa_model_open_apart(d, o, form, out);
 }
 
 static const void *whole(void *argument, int moment);
 
-enum oa_error oa_shards_open(struct oa_model *m, struct oa_cluster *cluster, struct oa_tree_sum *sum,
-                             struct oa_shards *out)
+enum oa_error oa_shards_open(struct oa_model *m, struct oa_cluster *cluster,
+                             struct oa_tree_sum *sum, struct oa_shards *out)
 {
     struct oa_store *s = &m->store;
     *out = (struct oa_shards){ .store = s, .sum = sum };
@@ -31,8 +32,10 @@ enum oa_error oa_shards_open(struct oa_model *m, struct oa_cluster *cluster, str
     s->whole = whole;
     s->whole_argument = out;
     OA_TRY(oa_store_take_moments(s, sum->held));
-    out->run = oa_alloc(s->context, ((size_t)oa_blocks(s->updated, OA_SQUARES_RUN) + 1) * sizeof *out->run);
-    oa_view_open(&out->view, s->device, s->gradients, (size_t)s->updated * s->device->numbers.real_size, 0);
+    out->run = oa_alloc(s->context,
+                        ((size_t)oa_blocks(s->updated, OA_SQUARES_RUN) + 1) * sizeof *out->run);
+    oa_view_open(&out->view, s->device, s->gradients,
+                 (size_t)s->updated * s->device->numbers.real_size, 0);
     return oa_status(s->context);
 }
 
@@ -49,8 +52,8 @@ static void square_shard(struct oa_shards *k, const struct oa_tree_shard *shard)
 {
     struct oa_device *d = k->store->device;
     for (long e = shard->first; e < shard->end; e += OA_SQUARES_RUN)
-        k->run[e / OA_SQUARES_RUN] =
-            d->ops->sum_squares(d, oa_min(OA_SQUARES_RUN, shard->end - e), oa_real_at(d, k->store->gradients, e));
+        k->run[e / OA_SQUARES_RUN] = d->ops->sum_squares(d, oa_min(OA_SQUARES_RUN, shard->end - e),
+                                                         oa_real_at(d, k->store->gradients, e));
 }
 
 enum oa_error oa_shards_squares(struct oa_shards *k, double *out)
@@ -67,7 +70,8 @@ enum oa_error oa_shards_squares(struct oa_shards *k, double *out)
     return OA_OK;
 }
 
-enum oa_error oa_shards_step(struct oa_shards *k, const struct oa_options *o, long step, double lr, double scale)
+enum oa_error oa_shards_step(struct oa_shards *k, const struct oa_options *o, long step, double lr,
+                             double scale)
 {
     long old = oa_optimizer_update(k->store, k->sum, o, step, lr, scale);
     enum oa_error e = oa_tree_spread(k->sum, k->store->values, "the values of parameters");
@@ -109,7 +113,8 @@ static const void *whole(void *argument, int moment)
     return k->view.host;
 }
 
-/* As often as the first rank asks, and in the same order: once for the checksum, once for the file. */
+/* As often as the first rank asks, and in the same order: once for the checksum, once for the file.
+ */
 enum oa_error oa_shards_help_saving(struct oa_shards *k)
 {
     for (int i = 0; k->run && i < 4; i++)

@@ -5,8 +5,9 @@
 
 #include <math.h>
 
-enum oa_error oa_step_side_open(oa_context *c, const struct oa_options *o, const struct oa_model_form *form, bool dry,
-                                double (*clock)(void), struct oa_step_side *s)
+enum oa_error oa_step_side_open(oa_context *c, const struct oa_options *o,
+                                const struct oa_model_form *form, bool dry, double (*clock)(void),
+                                struct oa_step_side *s)
 {
     OA_TRY(oa_device_open(c, o->train_precision, dry, &s->device));
     OA_TRY(oa_model_open(s->device, o, form, true, &s->model));
@@ -27,8 +28,8 @@ void oa_step_side_close(struct oa_step_side *s)
     oa_device_close(s->device);
 }
 
-void oa_step_side_run(struct oa_step_side *s, const struct oa_options *o, const struct oa_batch *batch, double scale,
-                      struct oa_step_clocks *out)
+void oa_step_side_run(struct oa_step_side *s, const struct oa_options *o,
+                      const struct oa_batch *batch, double scale, struct oa_step_clocks *out)
 {
     oa_context *c = s->device->context;
     struct oa_step_clocks start = { oa_clock(), oa_context_clock(c), oa_thread_clock() };

@@ -7,10 +7,14 @@
 #include <string.h>
 
 enum { WARM_UP = 2, LEAST_STEPS = 3, MOST_STEPS = 50 };
-static const double enough = 0.4, patience = 3; /* seconds of timed steps, and after which no further one is begun */
-static const double usual_share = 0.3;          /* of the rates that a step reaches, to choose what is made */
-static const double most_seconds = 0.5, most_seconds_least = 5; /* of a step that is made; of the smallest one */
-static const double worst_share = 0.25, scaling_error = 0.25;   /* for the intervals */
+static const double enough = 0.4,
+                    patience =
+                        3; /* seconds of timed steps, and after which no further one is begun */
+static const double usual_share =
+    0.3; /* of the rates that a step reaches, to choose what is made */
+static const double most_seconds = 0.5,
+                    most_seconds_least = 5; /* of a step that is made; of the smallest one */
+static const double worst_share = 0.25, scaling_error = 0.25; /* for the intervals */
 
 /* A step that may be made, and what one of it is. */
 struct sample {
@@ -89,10 +93,12 @@ static double memory_of_plan(const struct oa_plan *p)
 static bool affordable(const struct timing *t, double seconds)
 {
     double room = fmin(0.25 * (double)oa_context_cpu(t->c)->memory, 4e9);
-    return memory_of_plan(&t->sample.plan) <= room && oa_plan_floor(&t->sample.plan, t->rates) / usual_share <= seconds;
+    return memory_of_plan(&t->sample.plan) <= room &&
+           oa_plan_floor(&t->sample.plan, t->rates) / usual_share <= seconds;
 }
 
-/* The step itself, or one with fewer micro-batches and rows, or fewer layers, too. false: none can be made. */
+/* The step itself, or one with fewer micro-batches and rows, or fewer layers, too. false: none can
+ * be made. */
 static enum oa_error choose_sample(struct timing *t, bool *found)
 {
     struct sample *s = &t->sample;
@@ -204,7 +210,8 @@ static bool wanted(const struct timing *t)
 {
     if (t->steps == 0)
         return true;
-    return t->sum.wall < patience && (t->steps < LEAST_STEPS || (t->steps < MOST_STEPS && t->sum.wall < enough));
+    return t->sum.wall < patience &&
+           (t->steps < LEAST_STEPS || (t->steps < MOST_STEPS && t->sum.wall < enough));
 }
 
 static void take_time(struct timing *t, const struct oa_step_clocks *taken)
@@ -254,16 +261,18 @@ static const struct oa_metered *find_row(const struct oa_meter *m, const struct 
 {
     for (int i = 0; i < m->rows; i++) {
         const struct oa_metered *x = &m->row[i];
-        if (strcmp(x->op, r->op) == 0 && x->stack == r->stack && x->place == r->place && x->backward == r->backward)
+        if (strcmp(x->op, r->op) == 0 && x->stack == r->stack && x->place == r->place &&
+            x->backward == r->backward)
             return x;
     }
     return NULL;
 }
 
-/* How many times as long the whole step takes: each operation by what it has to do, what is between them by their
- * number. An operation that the small step has not is as far from its floor as the others are. */
-static double scale_rows(const struct timing *t, const struct oa_meter *real, const struct oa_meter *small,
-                         const struct oa_meter *whole)
+/* How many times as long the whole step takes: each operation by what it has to do, what is between
+ * them by their number. An operation that the small step has not is as far from its floor as the
+ * others are. */
+static double scale_rows(const struct timing *t, const struct oa_meter *real,
+                         const struct oa_meter *small, const struct oa_meter *whole)
 {
     double seconds = 0, floor = 0, other = 0, calls = 0, all = 0, more = 0;
     for (int i = 0; i < real->rows; i++) {
@@ -274,7 +283,8 @@ static double scale_rows(const struct timing *t, const struct oa_meter *real, co
         floor += floor_of(t, &small->row[i]);
     double step = t->sum.wall / t->steps;
     for (int i = 0; i < whole->rows; i++) {
-        const struct oa_metered *w = &whole->row[i], *r = find_row(real, w), *s = find_row(small, w);
+        const struct oa_metered *w = &whole->row[i], *r = find_row(real, w),
+                                *s = find_row(small, w);
         double known = s ? floor_of(t, s) : 0;
         more += (double)w->calls;
         if (r && known > 0)
@@ -287,8 +297,8 @@ static double scale_rows(const struct timing *t, const struct oa_meter *real, co
     return all / step;
 }
 
-static enum oa_error count_steps(const struct timing *t, const struct oa_options *o, const struct oa_batch *shape,
-                                 struct oa_step_side *s)
+static enum oa_error count_steps(const struct timing *t, const struct oa_options *o,
+                                 const struct oa_batch *shape, struct oa_step_side *s)
 {
     OA_TRY(oa_step_side_open(t->c, o, t->form, true, no_time, s));
     oa_step_once(s->model, o, shape, 1, &s->tape, &s->shards);
@@ -347,11 +357,14 @@ static enum oa_error make_steps(struct timing *t, struct oa_step_side *s, struct
     return e;
 }
 
-enum oa_error oa_step_time_find(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                                const struct oa_step_shape *shape, const struct oa_plan *plan,
-                                const struct oa_machine_rates *rates, struct oa_step_time *out)
+enum oa_error oa_step_time_find(oa_context *c, const struct oa_options *o,
+                                const struct oa_model_form *form, const struct oa_step_shape *shape,
+                                const struct oa_plan *plan, const struct oa_machine_rates *rates,
+                                struct oa_step_time *out)
 {
-    struct timing t = { .c = c, .options = o, .form = form, .shape = shape, .plan = plan, .rates = rates };
+    struct timing t = {
+        .c = c, .options = o, .form = form, .shape = shape, .plan = plan, .rates = rates
+    };
     bool found;
     OA_TRY(choose_sample(&t, &found));
     if (!found) {

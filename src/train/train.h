@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * train: from options and text to a trained model. Read trainer.c first: it is the life of a training step.
+ * train: from options and text to a trained model. Read trainer.c first: it is the life of a
+ * training step.
  *
  *     oa_workload (tokenizer + data)    ──>  oa_train_run (one run)  ──>  struct oa_run
  * *     oa_plan_make: the same step on the plan device, before anything runs
@@ -14,25 +15,30 @@
 #include "train/run.h"
 #include "train/shards.h"
 
-/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. */
+/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr.
+ */
 double oa_learning_rate(const struct oa_options *o, long step);
 
 /* The same where the schedule after the warm-up has come to x, from 0 to 1. */
 double oa_learning_rate_at(const struct oa_options *o, long step, double x);
 
-/* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. oa_optimizer_step_at
- * takes the learning rate from the caller, the other from the options. Where `sum` is scattered, oa_optimizer_update
- * updates this rank's shards alone; it returns from which element on the copies that products read are to be made. */
-void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale);
-long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
-                         double lr, double gradient_scale);
-void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
+/* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping.
+ * oa_optimizer_step_at takes the learning rate from the caller, the other from the options. Where
+ * `sum` is scattered, oa_optimizer_update updates this rank's shards alone; it returns from which
+ * element on the copies that products read are to be made. */
+void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr,
+                          double gradient_scale);
+long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum,
+                         const struct oa_options *o, long step, double lr, double gradient_scale);
+void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step,
+                       double gradient_scale);
 
 /* A model on a side of the data, in batches that cover it (data.h: oa_batches_cover). */
 struct oa_evaluation {
     oa_tape *tape; /* used up */
     struct oa_model *model;
-    struct oa_cluster *cluster; /* NULL, or all its ranks evaluate this together: the loss has the same bits */
+    struct oa_cluster
+        *cluster; /* NULL, or all its ranks evaluate this together: the loss has the same bits */
     const struct oa_workload *workload;
     enum oa_side side;
     struct oa_batches *batches;
@@ -41,8 +47,8 @@ struct oa_evaluation {
     bool judged;       /* all measures of the task, not the loss alone */
     bool detailed;     /* and parts and examples, which are the run's (oa_run_free) */
 };
-/* Mean loss (nats a token), perplexity, bits, and where they are wanted the measures of the task. When a stop is asked
- * for it ends after the batch at hand, and all scores are NaN. */
+/* Mean loss (nats a token), perplexity, bits, and where they are wanted the measures of the task.
+ * When a stop is asked for it ends after the batch at hand, and all scores are NaN. */
 enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out);
 
 /* bar.c: progress lines of work whose size is known, a few a second. The title is borrowed. */
@@ -54,9 +60,10 @@ struct oa_bar {
 void oa_bar_open(struct oa_bar *b, oa_context *c, const char *title);
 void oa_bar_say(struct oa_bar *b, long done, long all);
 
-/* measures.c: the number of the measure that contests are about: `name`, or "" for the task's own choice. A name that
- * does not exist is refused with those that do. */
-enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name, int *out);
+/* measures.c: the number of the measure that comparisons are about: `name`, or "" for the task's
+ * own choice. A name that does not exist is refused with those that do. */
+enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
+                               int *out);
 
 /* remarks.c: notices about options that do nothing beside the others. */
 void oa_remarks(oa_context *c, const struct oa_options *o);
@@ -64,47 +71,53 @@ void oa_remarks(oa_context *c, const struct oa_options *o);
 struct oa_train_request {
     const struct oa_options *options;
     const struct oa_workload *workload;
-    const char *folder; /* receives model.safetensors, config.json, tokenizer.json, log.jsonl; NULL = nothing is kept */
+    const char *folder; /* receives model.safetensors, config.json, tokenizer.json, log.jsonl; NULL
+                           = nothing is kept */
     struct oa_cluster *cluster; /* the ranks that train it together; NULL: this one alone */
-    bool resume;                /* go on from the newest good checkpoint in the folder, if there is one */
-    bool overwrite;             /* remove the run that the folder holds, before the first thing is written */
-    bool unjudged;              /* without validations, also at the end: only the steps are wanted */
-    bool exact;                 /* go on only with a checkpoint of the same schedule (oa_equal_options) */
-    bool keep;                  /* keep the last checkpoint after the end (to go on with more steps) */
-    const char *title;          /* for progress lines; NULL: there are none of steps */
-    long run, runs;             /* "run 3 of 18" in progress lines, of a command that goes on without --resume; 0 = a
-                                 * single run */
-    void (*share)(void *argument, double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
+    bool resume;       /* go on from the newest good checkpoint in the folder, if there is one */
+    bool overwrite;    /* remove the run that the folder holds, before the first thing is written */
+    bool unjudged;     /* without validations, also at the end: only the steps are wanted */
+    bool exact;        /* go on only with a checkpoint of the same schedule (oa_equal_options) */
+    bool keep;         /* keep the last checkpoint after the end (to go on with more steps) */
+    const char *title; /* for progress lines; NULL: there are none of steps */
+    long run, runs; /* "run 3 of 18" in progress lines, of a command that goes on without --resume;
+                     * 0 = a single run */
+    void (*share)(void *argument,
+                  double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
     void *share_argument;
-    const char *whole; /* what its progress lines begin with: of all runs, as `share` left it; NULL: nothing */
+    const char *whole; /* what its progress lines begin with: of all runs, as `share` left it; NULL:
+                          nothing */
 };
-/* Trains. Stops with OA_INTERRUPTED after saving when a signal asked for it, with OA_DIVERGED when a number is not
- * finite (step, tensor and batch are named). out->curve belongs to the caller (oa_run_free). */
+/* Trains. Stops with OA_INTERRUPTED after saving when a signal asked for it, with OA_DIVERGED when
+ * a number is not finite (step, tensor and batch are named). out->curve belongs to the caller
+ * (oa_run_free). */
 enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, struct oa_run *out);
 
-/* A training step by itself, with one batch for each micro-batch and the learning rate of step 1: what plans count and
- * profiles time. scale: of the loss. */
+/* A training step by itself, with one batch for each micro-batch and the learning rate of step 1:
+ * what plans count and profiles time. scale: of the loss. */
 #define OA_OPTIMISER "optimiser" /* where a meter finds what is done once a step */
-void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
-                  oa_tape *t, struct oa_shards *shards);
+void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch,
+                  double scale, oa_tape *t, struct oa_shards *shards);
 
-/* Where the time of training steps goes (profile.c). Steps of the first batches are made, some to warm up, then for
- * two seconds, but 5 to 50 of them. Seconds are medians over the steps; counts are means over the same steps on the
- * plan device. */
+/* Where the time of training steps goes (profile.c). Steps of the first batches are made, some to
+ * warm up, then for two seconds, but 5 to 50 of them. Seconds are medians over the steps; counts
+ * are means over the same steps on the plan device. */
 struct oa_metered;
 struct oa_profile {
     int steps;
     double seconds, tokens; /* of a step */
-    double wall;            /* of a step on average, by the clock on the wall, whatever clock the others are of */
-    double held_up;         /* the share of that in which something else had the processor (step_side.h) */
+    double
+        wall; /* of a step on average, by the clock on the wall, whatever clock the others are of */
+    double held_up; /* the share of that in which something else had the processor (step_side.h) */
     struct oa_metered *row; /* [rows] operations at places, in the order of their first call */
     int rows;
     bool stopped; /* before there were as many steps as wanted */
 };
-/* clock: seconds. A stop that is asked for ends it early; OA_INTERRUPTED where nothing was measured yet. To be
- * closed. */
-enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                              double (*clock)(void), struct oa_profile *out);
+/* clock: seconds. A stop that is asked for ends it early; OA_INTERRUPTED where nothing was measured
+ * yet. To be closed. */
+enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o,
+                              const struct oa_workload *w, double (*clock)(void),
+                              struct oa_profile *out);
 void oa_profile_close(struct oa_profile *p);
 
 /* What a run will cost, from one step on the plan device. */
@@ -114,52 +127,59 @@ struct oa_plan {
     double flops, bytes;      /* of one optimiser step */
     double computed;          /* FLOPs with the invisible pairs of tiles */
     double tokens;            /* of one step */
-    /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
+    /* Bytes: the store (values, gradients, moments), activations with their gradients, and the
+     * device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;
     struct oa_traffic traffic; /* of one of several ranks, a step */
 };
-/* Memory is that of the largest step, the rest that of a typical one. A model that cannot do what its task (data.task)
- * measures is refused (oa_task_check_model). */
-enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                           const struct oa_step_shape *shape, struct oa_plan *out);
-/* The same for one of so many ranks: its micro-batches, its memory, what it exchanges; tokens are still those of all.
+/* Memory is that of the largest step, the rest that of a typical one. A model that cannot do what
+ * its task (data.task) measures is refused (oa_task_check_model). */
+enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o,
+                           const struct oa_model_form *form, const struct oa_step_shape *shape,
+                           struct oa_plan *out);
+/* The same for one of so many ranks: its micro-batches, its memory, what it exchanges; tokens are
+ * still those of all.
  */
-enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                           const struct oa_step_shape *shape, long ranks, struct oa_plan *out);
-enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                               struct oa_plan *out);
+enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o,
+                           const struct oa_model_form *form, const struct oa_step_shape *shape,
+                           long ranks, struct oa_plan *out);
+enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o,
+                               const struct oa_workload *w, struct oa_plan *out);
 
-/* divergence_advice.c: what to change after numbers were not finite, from what these options are: a sentence without a
- * full stop, in `out`, which is returned. */
+/* divergence_advice.c: what to change after numbers were not finite, from what these options are: a
+ * sentence without a full stop, in `out`, which is returned. */
 enum { OA_ADVICE = 256 };
 const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE]);
 
-/* same_run.c: is a run that goes on the one that was begun? The first difference is refused by name. */
+/* same_run.c: is a run that goes on the one that was begun? The first difference is refused by
+ * name. */
 enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
                               const struct oa_options *now);
-/* The same, and nothing that decides numbers may differ, how long and how often neither: of a run of a comparison. */
+/* The same, and nothing that decides numbers may differ, how long and how often neither: of a run
+ * of a comparison. */
 enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct oa_options *before,
                                const struct oa_options *now);
 enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa_origin *out);
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now);
 
-/* same_everywhere.c: are these ranks of one program on processors that round alike, and do they have the options and
- * texts of the first? OA_ARGUMENT on every rank when not, with a sentence that names the rank, what differs, both
- * values and the remedy. */
+/* same_everywhere.c: are these ranks of one program on processors that round alike, and do they
+ * have the options and texts of the first? OA_ARGUMENT on every rank when not, with a sentence that
+ * names the rank, what differs, both values and the remedy. */
 /* What a rank was told to do, beside its options. */
 struct oa_work {
     const char *command, *folder; /* "train", --out */
     bool resume, overwrite;
-    const char *const *attentions; /* of a contest, as they were given */
+    const char *const *attentions; /* of a comparison, as they were given */
     int count;
 };
-/* Before anything else that ranks do together: is it one program, and were all told to do the same? Waits are from then
- * on as long as the options say. */
-enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_work *work);
+/* Before anything else that ranks do together: is it one program, and were all told to do the same?
+ * Waits are from then on as long as the options say. */
+enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o,
+                              const struct oa_work *work);
 /* opened: how opening the workload went here. */
-enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
-                                 enum oa_error opened);
+enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o,
+                                 const struct oa_workload *w, enum oa_error opened);
 
 /* run_folder.c: files of a run. */
 enum { OA_PATH = 4096 };
@@ -168,51 +188,62 @@ enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, cons
 enum { OA_CHECKPOINTS = 64 };
 int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECKPOINTS]);
 bool oa_folder_has_checkpoint(oa_context *c, const char *folder); /* or a failure was recorded */
-/* Has training left anything in it: a log, a checkpoint, a model? Options and tokenizer alone are no run. */
+/* Has training left anything in it: a log, a checkpoint, a model? Options and tokenizer alone are
+ * no run. */
 bool oa_folder_has_run(oa_context *c, const char *folder);
-/* The newest checkpoint that loads; notices about those that are damaged. *age: seconds since it was written, -1 when
- * there is none at all. Nothing is written. accept: as in oa_checkpoint_load; what it refuses is not passed over. */
-enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, oa_accept *accept,
-                               void *argument, double *age);
-/* Seconds from one checkpoint to the next by time: train.checkpoint_minutes, but at least a hundred times as long as
- * the newest one took, so that they cost less than a hundredth of the time. */
+/* The newest checkpoint that loads; notices about those that are damaged. *age: seconds since it
+ * was written, -1 when there is none at all. Nothing is written. accept: as in oa_checkpoint_load;
+ * what it refuses is not passed over. */
+enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder,
+                               oa_accept *accept, void *argument, double *age);
+/* Seconds from one checkpoint to the next by time: train.checkpoint_minutes, but at least a hundred
+ * times as long as the newest one took, so that they cost less than a hundredth of the time. */
 double oa_checkpoint_wait(double minutes, double cost);
 /* Saves checkpoint-STEP.safetensors and removes all but the two newest. */
-enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_progress *p, const char *folder);
+enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_progress *p,
+                                   const char *folder);
 /* A whole moment of the checkpoint of that step, to the host (model.h: oa_checkpoint_moment). */
-enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progress *p, const char *folder, int moment,
-                               void *out);
+enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progress *p,
+                               const char *folder, int moment, void *out);
 void oa_folder_forget(oa_context *c, const char *folder); /* removes every checkpoint */
 
 /* run_log.c: log.jsonl and the loss curve. */
 struct oa_log_line {
     long step;
     double loss, valid_loss, lr, gradient_norm, seconds, tokens; /* valid_loss NaN: none */
-    const struct oa_measure *measures;                           /* of the task; NULL: the loss alone */
-    /* Of several ranks since the line before: tokens a second, and shares of the time: waited for others, and computed
-     * while messages were under way. 0: one rank. */
+    const struct oa_measure *measures; /* of the task; NULL: the loss alone */
+    /* Of several ranks since the line before: tokens a second, and shares of the time: waited for
+     * others, and computed while messages were under way. 0: one rank. */
     double rate, waiting, hidden;
     double scores[OA_MEASURES]; /* as in struct oa_run; NaN: not measured */
 };
-enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity); /* room for so many points */
-enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line, struct oa_run *run);
-/* Adds the validation that the newest line lacks because a stop came in the middle of it: valid_loss, measures and
- * scores of `validated`. */
-enum oa_error oa_log_complete(oa_context *c, const char *folder, const struct oa_log_line *validated,
-                              struct oa_run *run);
-/* The whole log into the curve. measures: of the task, by whose names scores are found; NULL: the loss alone. */
-enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_measure *measures, struct oa_run *run);
-/* Puts a log of steps that no checkpoint holds aside, as log.jsonl.1, .2 … the first that is free, and says so. */
+enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run,
+                               int capacity); /* room for so many points */
+enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line,
+                         struct oa_run *run);
+/* Adds the validation that the newest line lacks because a stop came in the middle of it:
+ * valid_loss, measures and scores of `validated`. */
+enum oa_error oa_log_complete(oa_context *c, const char *folder,
+                              const struct oa_log_line *validated, struct oa_run *run);
+/* The whole log into the curve. measures: of the task, by whose names scores are found; NULL: the
+ * loss alone. */
+enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_measure *measures,
+                          struct oa_run *run);
+/* Puts a log of steps that no checkpoint holds aside, as log.jsonl.1, .2 … the first that is free,
+ * and says so. */
 enum oa_error oa_log_put_aside(oa_context *c, const char *folder);
 /* Reads the log back up to `step`, rewrites it without what came later, and fills the curve. */
-enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, const struct oa_measure *measures,
-                            struct oa_run *run);
+enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step,
+                            const struct oa_measure *measures, struct oa_run *run);
 
-/* event_file.c: the same lines for TensorBoard, in events.out.tfevents.orthant. Numbers that are NaN are left out. */
+/* event_file.c: the same lines for TensorBoard, in events.out.tfevents.orthant. Numbers that are
+ * NaN are left out. */
 enum oa_error oa_events_add(oa_context *c, const char *folder, const struct oa_log_line *line);
-enum oa_error oa_events_rewind(oa_context *c, const char *folder, long step); /* cuts away what came later */
-enum { OA_EVENT = 1024 };                                                     /* room for a record */
-size_t oa_event_print(double wall_time, const struct oa_log_line *line, uint8_t out[OA_EVENT]); /* its bytes */
+enum oa_error oa_events_rewind(oa_context *c, const char *folder,
+                               long step); /* cuts away what came later */
+enum { OA_EVENT = 1024 };                  /* room for a record */
+size_t oa_event_print(double wall_time, const struct oa_log_line *line,
+                      uint8_t out[OA_EVENT]);       /* its bytes */
 uint32_t oa_crc32c(const void *data, size_t count); /* Castagnoli (RFC 3720, appendix B.4) */
 
 #endif

@@ -2,11 +2,12 @@
  * One run. The life of a training step, in the order of the code:
  *
  *     batch (data/batches.c) → oa_model_loss (model/transformer.c) → oa_tape_backward (ops/tape.c)
- *     → the sum over micro-batches and ranks (cluster/tree_sum.c; beside the last: handout.c) → gradient norm and
- * clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
+ *     → the sum over micro-batches and ranks (cluster/tree_sum.c; beside the last: handout.c) →
+ * gradient norm and clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
  *
- * Nothing in the loop allocates after the first step. Everything random is a function of (seed, step), so a run that
- * goes on from a checkpoint makes the same bits as one that was never stopped. */
+ * Nothing in the loop allocates after the first step. Everything random is a function of (seed,
+ * step), so a run that goes on from a checkpoint makes the same bits as one that was never stopped.
+ */
 #include "train/trainer.h"
 
 #include "train/divergence.h"
@@ -31,7 +32,8 @@ static enum oa_error diverged(struct trainer *t, long step)
     return oa_diverged(&s, isfinite(t->loss));
 }
 
-/* Gradients of one micro-batch, alone. A loss that is not finite ends the step when all are known. */
+/* Gradients of one micro-batch, alone. A loss that is not finite ends the step when all are known.
+ */
 static enum oa_error micro_batch(void *argument, long micro)
 {
     struct trainer *t = argument;
@@ -39,8 +41,10 @@ static enum oa_error micro_batch(void *argument, long micro)
     struct oa_batch batch;
     oa_store_zero_gradients(&t->m->store);
     OA_TRY(oa_batches_random(t->train, (uint64_t)step, t->o->train_accumulate, micro, &batch));
-    oa_tape_reset(&t->tape, true, true, oa_stream_child(oa_stream_child(t->stream, (uint64_t)step), (uint64_t)micro));
-    double scale = 1 / t->amount.targets; /* sums over micro-batches are means over the step's targets */
+    oa_tape_reset(&t->tape, true, true,
+                  oa_stream_child(oa_stream_child(t->stream, (uint64_t)step), (uint64_t)micro));
+    double scale =
+        1 / t->amount.targets; /* sums over micro-batches are means over the step's targets */
     t->losses[micro] = scale * oa_model_loss(&t->tape, t->m, &batch, scale);
     OA_TRY(oa_status(t->c));
     if (isfinite(t->losses[micro]))
@@ -94,10 +98,12 @@ static void say_progress(struct trainer *t, long step)
     t->said = now;
     if (t->r->share)
         t->r->share(t->r->share_argument, total > 0 ? (double)step / total : 1);
-    double seconds = t->p.seconds - t->first_seconds, rate = (t->p.tokens - t->first_tokens) / fmax(seconds, 1e-9);
+    double seconds = t->p.seconds - t->first_seconds,
+           rate = (t->p.tokens - t->first_tokens) / fmax(seconds, 1e-9);
     double left = (now - t->started) / (double)(step - t->first) * (total - (double)step);
-    oa_log(t->c, 1, "%s%s: step %ld/%.0f, loss %.4f, %.0f tokens/s, %ld:%02ld left", t->r->whole ? t->r->whole : "",
-           t->title, step, total, t->loss, rate, (long)left / 60, (long)left % 60);
+    oa_log(t->c, 1, "%s%s: step %ld/%.0f, loss %.4f, %.0f tokens/s, %ld:%02ld left",
+           t->r->whole ? t->r->whole : "", t->title, step, total, t->loss, rate, (long)left / 60,
+           (long)left % 60);
 }
 
 static bool validation_due(const struct trainer *t, long step)
@@ -105,12 +111,14 @@ static bool validation_due(const struct trainer *t, long step)
     return t->valid && due(t, step, t->o->train_eval_every);
 }
 
-/* On train.eval_tokens, at the end on train.final_tokens. Where the lowest is looked for, all must be of the same
- * tokens, and a mean of weights is another model: then the result is another validation (finish). */
+/* On train.eval_tokens, at the end on train.final_tokens. Where the lowest is looked for, all must
+ * be of the same tokens, and a mean of weights is another model: then the result is another
+ * validation (finish). */
 static enum oa_error validate(struct trainer *t)
 {
     bool result = oa_pace_ended(&t->pace, t->p.step) && !oa_trainer_ends_otherwise(t);
-    return oa_trainer_evaluate(t, t->m, result ? t->o->train_final_tokens : t->o->train_eval_tokens, result);
+    return oa_trainer_evaluate(t, t->m, result ? t->o->train_final_tokens : t->o->train_eval_tokens,
+                               result);
 }
 
 /* What the newest validation says of the model as it is; one that was stopped says nothing. */
@@ -141,25 +149,28 @@ static void add_validation(const struct trainer *t, struct oa_log_line *line)
 static struct oa_log_line empty_line(const struct trainer *t, long step)
 {
     double none = (double)NAN;
-    struct oa_log_line line = {
-        step, none, none, none, none, none, none, t->r->workload->task->measures, 0, 0, 0, { 0 }
-    };
+    struct oa_log_line line = { step, none, none, none,
+                                none, none, none, t->r->workload->task->measures,
+                                0,    0,    0,    { 0 } };
     oa_scores_clear(line.scores);
     return line;
 }
 
-/* The run was stopped in the middle of the validation of its newest step: nothing else of that step is missing. */
+/* The run was stopped in the middle of the validation of its newest step: nothing else of that step
+ * is missing. */
 static bool lacks_validation(const struct trainer *t)
 {
     const struct oa_run *run = t->run;
     const struct oa_curve_point *newest = run->points ? &run->curve[run->points - 1] : NULL;
-    return newest && newest->step == t->p.step && isnan(newest->valid_loss) && validation_due(t, t->p.step);
+    return newest && newest->step == t->p.step && isnan(newest->valid_loss) &&
+           validation_due(t, t->p.step);
 }
 
 static enum oa_error make_up_for_validation(struct trainer *t)
 {
     bool lacks = lacks_validation(t);
-    OA_TRY(oa_cluster_broadcast(t->r->cluster, "the state of the run", &lacks, sizeof lacks)); /* the log is rank 0's */
+    OA_TRY(oa_cluster_broadcast(t->r->cluster, "the state of the run", &lacks,
+                                sizeof lacks)); /* the log is rank 0's */
     if (!lacks)
         return OA_OK;
     OA_TRY(validate(t));
@@ -233,14 +244,16 @@ static enum oa_error after_step(struct trainer *t, long step)
     return signal && !(last && oa_trainer_complete(t)) ? oa_trainer_stopped(t) : OA_OK;
 }
 
-/* The first step has shown what a step needs: arenas become one piece, workers get equal scratch. */
+/* The first step has shown what a step needs: arenas become one piece, workers get equal scratch.
+ */
 static void settle(struct trainer *t)
 {
     oa_tape_reset(&t->tape, false, false, t->stream);
     oa_device_settle(t->d);
 }
 
-/* Points that the log will have: its lines and the validations, as far as the number of steps is known. */
+/* Points that the log will have: its lines and the validations, as far as the number of steps is
+ * known. */
 static int curve_points(const struct trainer *t)
 {
     const struct oa_options *o = t->o;
@@ -259,7 +272,8 @@ static enum oa_error loop(struct trainer *t)
     t->first_seconds = t->p.seconds;
     t->started = t->saved = oa_clock();
     for (long step = t->p.step + 1; !ended(t, step - 1); step++) {
-        double start = oa_clock(), processor = oa_context_clock(t->c), waited = oa_cluster_waited(t->r->cluster);
+        double start = oa_clock(), processor = oa_context_clock(t->c),
+               waited = oa_cluster_waited(t->r->cluster);
         OA_TRY(one_step(t, step));
         if (step == t->first + 1)
             settle(t);
@@ -301,7 +315,8 @@ enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, stru
     if (e == OA_OK || e == OA_DIVERGED)
         oa_trainer_account(t);
     if (e == OA_OK) /* the others have no folder */
-        e = oa_rank_of(r->cluster) == 0 ? oa_trainer_finish(t) : oa_trainer_last_validation(t, t->m);
+        e = oa_rank_of(r->cluster) == 0 ? oa_trainer_finish(t)
+                                        : oa_trainer_last_validation(t, t->m);
     oa_trainer_close(t);
     oa_free(t);
     return e;

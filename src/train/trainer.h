@@ -24,8 +24,8 @@ struct oa_ranks {
     struct oa_report *mine, *all; /* NULL: alone */
     size_t bytes;                 /* of one */
     double in_steps;              /* seconds that were spent in waits within steps */
-    /* That, in messages that were under way meanwhile, in steps, and in these: when the newest line of the log was
-     * written. */
+    /* That, in messages that were under way meanwhile, in steps, and in these: when the newest line
+     * of the log was written. */
     double waited, hidden, seconds, tokens;
     bool save; /* the first rank's clock asks for a checkpoint after this step */
 };
@@ -34,7 +34,8 @@ struct trainer {
     oa_context *c;
     const struct oa_train_request *r;
     const struct oa_options *o;
-    const char *folder; /* that this rank writes to: the request's on the first, NULL on the others */
+    const char
+        *folder; /* that this rank writes to: the request's on the first, NULL on the others */
     struct oa_device *d;
     struct oa_model *m;
     oa_tape tape;
@@ -45,16 +46,18 @@ struct trainer {
     struct oa_best_files best;
     struct oa_origin origin;   /* of this sitting's texts, tokenizer and model to start from */
     struct oa_initial initial; /* that model, until the run has begun */
-    double age;                /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
+    double
+        age; /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
     struct oa_plan plan;
     double started, said; /* clock: of this sitting, of the last progress line */
-    double saved, cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */
-    long first;           /* step at which this sitting began, and what there was then: */
+    double saved,
+        cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */
+    long first; /* step at which this sitting began, and what there was then: */
     double first_tokens, first_seconds;
     char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
     double times[OA_TIMES];
-    double loss, norm;      /* of the newest step */
-    double *losses;         /* of its micro-batches [train.accumulate], each as a share of the step's */
+    double loss, norm; /* of the newest step */
+    double *losses;    /* of its micro-batches [train.accumulate], each as a share of the step's */
     struct oa_tree_sum sum; /* of gradients, over the micro-batches of all ranks */
     struct oa_handout handout;
     struct oa_shards shards;
@@ -69,12 +72,15 @@ enum oa_error oa_trainer_open(struct trainer *t);
 void oa_trainer_close(struct trainer *t);        /* also after a failed open */
 double oa_trainer_used(const struct trainer *t); /* seconds of the clock that measures the run */
 
-/* The loss of a model on so many tokens of the validation text, 0: all of it; measures that take long when it is the
- * last time. A stop that is asked for leaves NaN. */
+/* The loss of a model on so many tokens of the validation text, 0: all of it; measures that take
+ * long when it is the last time. A stop that is asked for leaves NaN. */
 enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens, bool last);
-bool oa_trainer_complete(const struct trainer *t); /* the newest validation was not stopped, or there is none to make */
-enum oa_error oa_trainer_stopped(struct trainer *t);     /* OA_INTERRUPTED, with what goes on from where */
-bool oa_trainer_ends_otherwise(const struct trainer *t); /* not with the weights of its last step, as they are */
+bool oa_trainer_complete(
+    const struct trainer *t); /* the newest validation was not stopped, or there is none to make */
+enum oa_error
+oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with what goes on from where */
+bool oa_trainer_ends_otherwise(
+    const struct trainer *t); /* not with the weights of its last step, as they are */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
 bool oa_trainer_time_to_save(const struct trainer *t); /* by the clock */
 enum oa_error oa_ranks_open(struct trainer *t);
@@ -83,13 +89,16 @@ enum oa_error oa_ranks_begin(struct trainer *t);
 enum oa_error oa_ranks_after_gradients(struct trainer *t); /* losses of all micro-batches; stops */
 /* One clock; waited: seconds that the cluster's waits had taken before the step. */
 enum oa_error oa_ranks_after_step(struct trainer *t, double waited);
-void oa_ranks_log(struct trainer *t, struct oa_log_line *line);           /* how fast all were since the line before */
-enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m); /* values of the first rank's */
+void oa_ranks_log(struct trainer *t,
+                  struct oa_log_line *line); /* how fast all were since the line before */
+enum oa_error oa_ranks_send_model(struct trainer *t,
+                                  struct oa_model *m); /* values of the first rank's */
 void oa_ranks_close(struct trainer *t);
-void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
+void oa_trainer_account(
+    struct trainer *t); /* what was done and spent so far: of a run that diverged, too */
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step, on the first rank */
-/* Of the model that the run ends with: on the first rank m, whose values the others get; then the test, if there are
- * data for it. */
+/* Of the model that the run ends with: on the first rank m, whose values the others get; then the
+ * test, if there are data for it. */
 enum oa_error oa_trainer_last_validation(struct trainer *t, struct oa_model *m);
 
 #endif

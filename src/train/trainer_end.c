@@ -36,16 +36,18 @@ bool oa_trainer_ends_otherwise(const struct trainer *t)
 
 enum oa_error oa_trainer_stopped(struct trainer *t)
 {
-    const char *advice = t->r->runs ? "; the same command goes on from here" : "; --resume goes on from here";
-    return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d after step %ld%s", oa_stop_requested(t->c), t->p.step,
-                   t->r->folder ? advice : "");
+    const char *advice =
+        t->r->runs ? "; the same command goes on from here" : "; --resume goes on from here";
+    return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d after step %ld%s",
+                   oa_stop_requested(t->c), t->p.step, t->r->folder ? advice : "");
 }
 
 enum oa_error oa_trainer_save_pace(struct trainer *t)
 {
     char path[OA_PATH];
     OA_TRY(oa_path(t->c, path, t->r->folder, OA_PACE_FILE));
-    return oa_pace_save(t->c, &t->pace, oa_option_word("train.clock", (int)t->o->train_clock).s, path);
+    return oa_pace_save(t->c, &t->pace, oa_option_word("train.clock", (int)t->o->train_clock).s,
+                        path);
 }
 
 /* ---- the end ---- */
@@ -56,8 +58,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of a sitting that made no step, or its first alone: the median over the lines of the log, in which earlier sittings
- * wrote when they were where. The first line has the first step in it. */
+/* Of a sitting that made no step, or its first alone: the median over the lines of the log, in
+ * which earlier sittings wrote when they were where. The first line has the first step in it. */
 static double median_time_logged(const struct oa_run *run)
 {
     double sorted[OA_TIMES];
@@ -72,7 +74,8 @@ static double median_time_logged(const struct oa_run *run)
     return n ? sorted[n / 2] : 0;
 }
 
-/* Median of the newest step times, the first step of a sitting left out (it sizes arenas and makes primitives). */
+/* Median of the newest step times, the first step of a sitting left out (it sizes arenas and makes
+ * primitives). */
 static double median_time(struct trainer *t)
 {
     long done = t->p.step - t->first, n = done < OA_TIMES ? done - 1 : OA_TIMES - 1;
@@ -99,7 +102,8 @@ void oa_trainer_account(struct trainer *t)
     run->tokens_per_second = run->seconds_per_step > 0 ? t->plan.tokens / run->seconds_per_step : 0;
     run->flops_per_step = t->plan.flops;
     run->flops = t->plan.flops * (double)t->p.step;
-    run->peak_memory = (double)(t->m->store.arena.peak + t->sum.arena.peak + t->tape.arena.peak + t->d->scratch.peak);
+    run->peak_memory = (double)(t->m->store.arena.peak + t->sum.arena.peak + t->tape.arena.peak +
+                                t->d->scratch.peak);
     run->best_step = t->o->train_keep_best ? t->p.best.step : 0;
 }
 
@@ -166,11 +170,14 @@ static void say_end(const struct trainer *t)
     const struct oa_measure *metric = &t->r->workload->task->measures[t->metric];
     const char *best = metric->higher ? "highest" : "lowest";
     if (!oa_pace_ended(&t->pace, t->p.step))
-        oa_log(t->c, 0, "%s: stopped after step %ld of %ld: %ld validations in a row brought no new %s %s", t->title,
-               t->p.step, t->o->train_steps, t->p.best.stale, best, t->metric ? metric->title : "loss");
+        oa_log(t->c, 0,
+               "%s: stopped after step %ld of %ld: %ld validations in a row brought no new %s %s",
+               t->title, t->p.step, t->o->train_steps, t->p.best.stale, best,
+               t->metric ? metric->title : "loss");
     if (t->run->best_step)
-        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the %s %s, %s", t->title, t->p.best.step, best,
-               t->metric ? metric->title : "validation loss", oa_real_rounded(t->p.best.score, 6).s);
+        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the %s %s, %s", t->title,
+               t->p.best.step, best, t->metric ? metric->title : "validation loss",
+               oa_real_rounded(t->p.best.score, 6).s);
 }
 
 /* The run is over: its weights make room for the mean. A checkpoint has them as they were. */
@@ -178,11 +185,12 @@ static enum oa_error average(struct trainer *t)
 {
     OA_TRY(oa_average_take(t->m, t->p.step, t->r->folder, &t->run->averaged));
     if (t->run->averaged == 1)
-        oa_log(t->c, 0, "%s: train.average has nothing to average: the run ended before step %ld", t->title,
-               t->o->train_eval_every + 1);
+        oa_log(t->c, 0, "%s: train.average has nothing to average: the run ended before step %ld",
+               t->title, t->o->train_eval_every + 1);
     else
         oa_log(t->c, 0,
-               "%s: the model kept is the mean of the weights at the last %d of the validations every %ld steps",
+               "%s: the model kept is the mean of the weights at the last %d of the validations "
+               "every %ld steps",
                t->title, t->run->averaged, t->o->train_eval_every);
     return OA_OK;
 }

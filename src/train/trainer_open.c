@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run is opened: data, model, device, the checkpoint that it goes on from. Nothing is written before all is compared.
+ * A run is opened: data, model, device, the checkpoint that it goes on from. Nothing is written
+ * before all is compared.
  */
 #include "train/trainer.h"
 
@@ -19,8 +20,10 @@ static enum oa_error open_data(struct trainer *t)
 {
     const struct oa_options *o = t->o;
     const struct oa_workload *w = t->r->workload;
-    struct oa_batch first; /* a text that is too short is refused here, before anything is written */
-    OA_TRY(w->task->batches(t->c, o, w, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
+    struct oa_batch
+        first; /* a text that is too short is refused here, before anything is written */
+    OA_TRY(
+        w->task->batches(t->c, o, w, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
     OA_TRY(oa_batches_random(t->train, 1, o->train_accumulate, 0, &first));
     if (!t->r->unjudged && oa_workload_side(w, OA_TEST).targets > 0)
         OA_TRY(w->task->batches(t->c, o, w, OA_TEST, 0, &t->test));
@@ -53,11 +56,14 @@ static enum oa_error check_amount(const struct trainer *t, const struct oa_progr
     double used = o->train_clock == OA_CLOCK_WALL ? p->seconds : p->processor;
     if (o->train_pace[0])
         return OA_OK;
-    if (o->train_seconds > 0 && o->train_seconds < p->options.train_seconds && used > o->train_seconds)
-        return oa_fail(t->c, OA_ARGUMENT, "%s has used %.6g seconds and train.seconds is %g; give at least as many",
+    if (o->train_seconds > 0 && o->train_seconds < p->options.train_seconds &&
+        used > o->train_seconds)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "%s has used %.6g seconds and train.seconds is %g; give at least as many",
                        t->r->folder, used, o->train_seconds);
     if (o->train_seconds <= 0 && p->step > o->train_steps)
-        return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "%s has done %ld steps and train.steps is %ld; give at least as many",
                        t->r->folder, p->step, o->train_steps);
     return OA_OK;
 }
@@ -86,7 +92,8 @@ static enum oa_error find_checkpoint(struct trainer *t)
     return resume_pace(t);
 }
 
-/* First values from another run. A checkpoint has what they became, but for the seeds of transforms. */
+/* First values from another run. A checkpoint has what they became, but for the seeds of
+ * transforms. */
 static enum oa_error take_initial(struct trainer *t)
 {
     if (!t->o->train_init[0] || oa_rank_of(t->r->cluster) != 0)
@@ -121,8 +128,8 @@ static enum oa_error take_up_log(struct trainer *t)
         snprintf(whole, sizeof whole, ", %.3g of %g seconds", oa_trainer_used(t), t->pace.budget);
     else
         snprintf(whole, sizeof whole, " of %ld", t->pace.steps);
-    oa_log(t->c, 0, "%s: going on from step %ld%s, after %.0f tokens; the checkpoint is %s old", t->r->folder,
-           t->p.step, whole, t->p.tokens, age);
+    oa_log(t->c, 0, "%s: going on from step %ld%s, after %.0f tokens; the checkpoint is %s old",
+           t->r->folder, t->p.step, whole, t->p.tokens, age);
     return oa_log_rewind(t->c, t->r->folder, t->p.step, t->r->workload->task->measures, t->run);
 }
 
@@ -157,7 +164,8 @@ static enum oa_error begin(struct trainer *t)
     return take_up_log(t);
 }
 
-/* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a test fails. */
+/* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a
+ * test fails. */
 static enum oa_error reserve(struct trainer *t)
 {
     OA_TRY(oa_plan_workload(t->c, t->o, t->r->workload, &t->plan));
@@ -175,7 +183,8 @@ static enum oa_error open_all(struct trainer *t)
 {
     OA_TRY(oa_ranks_open(t));
     OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
-    OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
+    OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0,
+                         t->r->folder));
     OA_TRY(oa_average_check(t->c, t->o, t->r->folder));
     OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
     OA_TRY(oa_shards_model(t->d, t->o, &t->r->workload->form, oa_rank_count(t->r->cluster), &t->m));

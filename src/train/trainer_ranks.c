@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ranks of a cluster tell each other beside gradients. All hold the same values, take the same steps and make
- * the same validations; the first alone reads and writes the run's folder. */
+ * What the ranks of a cluster tell each other beside gradients. All hold the same values, take the
+ * same steps and make the same validations; the first alone reads and writes the run's folder. */
 #include "train/trainer.h"
 
 #include "base/beside.h"
@@ -27,8 +27,10 @@ struct place {
 static enum oa_error send_array(struct trainer *t, void *memory, long count)
 {
     struct oa_view v;
-    oa_view_open(&v, t->d, memory, (size_t)count * t->d->numbers.real_size, OA_VIEW_READ | OA_VIEW_WRITE);
-    enum oa_error e = oa_cluster_broadcast(t->r->cluster, "the values of the model", v.host, v.bytes);
+    oa_view_open(&v, t->d, memory, (size_t)count * t->d->numbers.real_size,
+                 OA_VIEW_READ | OA_VIEW_WRITE);
+    enum oa_error e =
+        oa_cluster_broadcast(t->r->cluster, "the values of the model", v.host, v.bytes);
     oa_view_close(&v);
     return e;
 }
@@ -48,7 +50,8 @@ static enum oa_error send_shards(struct trainer *t, int moment)
     struct oa_store *s = &t->m->store;
     if (t->folder) {
         struct oa_view v;
-        oa_view_open(&v, t->d, s->gradients, (size_t)s->updated * t->d->numbers.real_size, OA_VIEW_WRITE);
+        oa_view_open(&v, t->d, s->gradients, (size_t)s->updated * t->d->numbers.real_size,
+                     OA_VIEW_WRITE);
         enum oa_error e = oa_folder_moment(t->m, &t->p, t->folder, moment, v.host);
         oa_view_close(&v);
         OA_TRY(e);
@@ -61,7 +64,8 @@ static enum oa_error send_shards(struct trainer *t, int moment)
 static enum oa_error send_moment(struct trainer *t, int moment)
 {
     struct oa_store *s = &t->m->store;
-    return s->apart ? send_shards(t, moment) : send_array(t, moment ? s->moment2 : s->moment1, s->updated);
+    return s->apart ? send_shards(t, moment)
+                    : send_array(t, moment ? s->moment2 : s->moment1, s->updated);
 }
 
 static enum oa_error send_place(struct trainer *t)
@@ -84,8 +88,9 @@ static enum oa_error check_clock(const struct trainer *t)
 {
     if (t->o->train_seconds <= 0 || t->o->train_clock == OA_CLOCK_WALL)
         return OA_OK;
-    return oa_fail(t->c, OA_ARGUMENT,
-                   "train.seconds of processor time is for one rank: give train.clock wall, or train.steps");
+    return oa_fail(
+        t->c, OA_ARGUMENT,
+        "train.seconds of processor time is for one rank: give train.clock wall, or train.steps");
 }
 
 enum oa_error oa_ranks_open(struct trainer *t)
@@ -145,7 +150,8 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t)
     k->mine->signal = oa_stop_held(t->c);
     k->mine->save = oa_trainer_time_to_save(t);
     memcpy(k->mine->losses, t->losses + t->sum.first, bytes);
-    OA_TRY(oa_cluster_gather(t->r->cluster, "the losses of micro-batches", k->mine, k->bytes, k->all));
+    OA_TRY(
+        oa_cluster_gather(t->r->cluster, "the losses of micro-batches", k->mine, k->bytes, k->all));
     for (int r = 0; r < oa_rank_count(t->r->cluster); r++) {
         const struct oa_report *report = report_of(t, r);
         memcpy(t->losses + r * micros, report->losses, bytes);
@@ -156,8 +162,8 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t)
     return OA_OK;
 }
 
-/* Where the clock decides when a run ends, it is that of the first rank. Waits in validations and for checkpoints are
- * no time of steps. */
+/* Where the clock decides when a run ends, it is that of the first rank. Waits in validations and
+ * for checkpoints are no time of steps. */
 enum oa_error oa_ranks_after_step(struct trainer *t, double waited)
 {
     t->ranks.in_steps += oa_cluster_waited(t->r->cluster) - waited;

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------
+/* ---- numbers
+ * ------------------------------------------------------------------------------------------------------
  */
 
 double *oa_case_room(struct oa_case *a, long count)
@@ -47,14 +48,16 @@ static double *rounded(struct oa_case *a, const char *name, long count)
     return out;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------
+/* ---- opening
+ * ------------------------------------------------------------------------------------------------------
  */
 
 static struct oa_layer_shape shape_of(const struct oa_case *a)
 {
     const struct oa_setup *s = &a->setup;
     struct oa_layer_shape shape = oa_even_shape(a->D, s->heads, a->N);
-    shape.head_width = shape.value_width = a->D / s->heads; /* what does not divide is for mechanisms to refuse */
+    shape.head_width = shape.value_width =
+        a->D / s->heads; /* what does not divide is for mechanisms to refuse */
     shape.causal = s->mode == OA_MODE_CAUSAL;
     shape.cross = s->mode == OA_MODE_CROSS;
     shape.bias = s->bias;
@@ -88,17 +91,20 @@ static void fill_inputs(struct oa_case *a)
     a->words = oa_arena_take(&a->arena, (size_t)rows * sizeof *a->words);
     for (long i = 0; a->words && i < rows; i++)
         a->words[i] = (int32_t)(i % a->T * 2 / 3);
-    a->lengths = a->setup.padding ? oa_arena_take(&a->arena, (size_t)a->B * sizeof *a->lengths) : NULL;
+    a->lengths =
+        a->setup.padding ? oa_arena_take(&a->arena, (size_t)a->B * sizeof *a->lengths) : NULL;
     for (long b = 0; a->lengths && b < a->B; b++)
         a->lengths[b] = (int32_t)(b == 0 ? a->S : b == 1 ? a->S - 2 : 0);
-    a->query_lengths = a->setup.query_padding ? oa_arena_take(&a->arena, (size_t)a->B * sizeof *a->lengths) : NULL;
+    a->query_lengths =
+        a->setup.query_padding ? oa_arena_take(&a->arena, (size_t)a->B * sizeof *a->lengths) : NULL;
     for (long b = 0; a->query_lengths && b < a->B; b++)
         a->query_lengths[b] = (int32_t)(b == 1 ? a->T - 2 : a->T);
     if (a->setup.rotary)
         fill_angles(a);
 }
 
-/* Initialised values are special (zeros, ones): trainable ones become random, as activations can hold them. */
+/* Initialised values are special (zeros, ones): trainable ones become random, as activations can
+ * hold them. */
 static void fill_parameters(struct oa_case *a)
 {
     for (int i = 0; i < a->rig.store.count; i++) {
@@ -141,10 +147,12 @@ static oa_tensor *forward(struct oa_case *a, struct oa_layer_input *in)
     long D = a->D, half = D / a->setup.heads / 2;
     in->x = oa_tensor_from(&a->rig.tape, acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
     if (a->memory)
-        in->memory = oa_tensor_from(&a->rig.tape, acts(a, a->memory, a->B * a->S * D), a->B * a->S, D, D, true);
+        in->memory = oa_tensor_from(&a->rig.tape, acts(a, a->memory, a->B * a->S * D), a->B * a->S,
+                                    D, D, true);
     in->cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
     in->sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
-    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->rig.tape, &a->rig.layer, in) : NULL;
+    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->rig.tape, &a->rig.layer, in)
+                                          : NULL;
 }
 
 static struct oa_layer_input input_of(const struct oa_case *a)
@@ -157,7 +165,8 @@ static struct oa_layer_input input_of(const struct oa_case *a)
                                     .words = a->words };
 }
 
-/* What training moves gets values as a step gives them: first values are special (no correlations, all heads alike). */
+/* What training moves gets values as a step gives them: first values are special (no correlations,
+ * all heads alike). */
 static enum oa_error move_parameters(struct oa_case *a)
 {
     if (a->rig.store.live == a->rig.store.updated)
@@ -192,7 +201,8 @@ void oa_case_close(struct oa_case *a)
     oa_arena_free(&a->arena);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------
+/* ---- running
+ * ------------------------------------------------------------------------------------------------------
  */
 
 /* The gradient of x or memory; nothing that reached it is zeros. */
@@ -224,7 +234,8 @@ enum oa_error oa_case_run(struct oa_case *a)
     return oa_status(a->context);
 }
 
-enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count, double *y)
+enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count,
+                           double *y)
 {
     oa_tape *t = &a->rig.tape;
     long D = a->D, half = D / a->setup.heads / 2;
@@ -232,7 +243,8 @@ enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long f
     oa_tape_reset(t, false, false, oa_stream_named(1, "step"));
     in.x = oa_tensor_from(t, acts(a, a->x + (b * a->T + first) * D, count * D), count, D, D, false);
     if (a->memory) {
-        in.memory = oa_tensor_from(t, acts(a, a->memory + b * a->S * D, a->S * D), a->S, D, D, false);
+        in.memory =
+            oa_tensor_from(t, acts(a, a->memory + b * a->S * D, a->S * D), a->S, D, D, false);
         in.lengths = a->lengths ? a->lengths + b : NULL;
     }
     in.cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
@@ -261,7 +273,8 @@ void oa_case_copy_values(const struct oa_case *from, struct oa_case *to)
 {
     struct oa_view v;
     size_t bytes = (size_t)from->rig.store.total * from->rig.device->numbers.real_size;
-    const void *values = oa_view_open(&v, from->rig.device, from->rig.store.values, bytes, OA_VIEW_READ);
+    const void *values =
+        oa_view_open(&v, from->rig.device, from->rig.store.values, bytes, OA_VIEW_READ);
     if (values)
         to->rig.device->ops->upload(to->rig.device, bytes, values, to->rig.store.values);
     oa_view_close(&v);

@@ -164,15 +164,17 @@ static void add_moments(long n, const double *x, long rows, double *mean, double
     }
 }
 
-enum oa_error oa_feature_moments(oa_context *c, const struct oa_feature_law *f, struct oa_moments *m,
-                                 struct oa_exponents *e)
+enum oa_error oa_feature_moments(oa_context *c, const struct oa_feature_law *f,
+                                 struct oa_moments *m, struct oa_exponents *e)
 {
     long n = f->width, nn = n * n;
     double *p = oa_alloc(c, (size_t)(2 * n + (7 + OA_FIT_WORK) * nn) * sizeof *p), *s = p + 2 * n;
     if (!p)
         return OA_NO_MEMORY;
     *m = (struct oa_moments){ n, { p, p + n }, { s, s + nn } };
-    *e = (struct oa_exponents){ s + 2 * nn, { s + 3 * nn, s + 4 * nn }, { s + 5 * nn, s + 6 * nn }, s + 7 * nn };
+    *e = (struct oa_exponents){
+        s + 2 * nn, { s + 3 * nn, s + 4 * nn }, { s + 5 * nn, s + 6 * nn }, s + 7 * nn
+    };
     add_moments(n, f->q, f->queries, m->mean[0], m->square[0]);
     add_moments(n, f->k, f->keys, m->mean[1], m->square[1]);
     if (f->fit != OA_NO_FIT)
@@ -196,7 +198,8 @@ static enum oa_error find_constant(oa_context *c, struct draw *w)
     return OA_OK;
 }
 
-enum oa_error oa_feature_products(oa_context *c, const struct oa_feature_law *f, long count, double *out)
+enum oa_error oa_feature_products(oa_context *c, const struct oa_feature_law *f, long count,
+                                  double *out)
 {
     for (long first = 0; first < count && !oa_stop_requested(c); first += OA_DRAW) {
         struct draw w = { .f = f };

@@ -7,22 +7,24 @@
 enum { N = 7 }; /* model.context, and the longest source: one more than the rows have */
 
 static const struct oa_case_form forms[] = {
-    { "encoder of classes, CLS", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_CLASSES, true, true,
-      "model.bias=true" },
-    { "encoder of hidden tokens", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_TOKENS, false, true,
-      "model.norm=post model.position=none" },
-    { "encoder beside a decoder", OA_STACK_ENCODER, OA_MODE_BOTH, true, true, OA_OUTPUT_TOKENS, false, true,
+    { "encoder of classes, CLS", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_CLASSES,
+      true, true, "model.bias=true" },
+    { "encoder of hidden tokens", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_TOKENS,
+      false, true, "model.norm=post model.position=none" },
+    { "encoder beside a decoder", OA_STACK_ENCODER, OA_MODE_BOTH, true, true, OA_OUTPUT_TOKENS,
+      false, true,
       "train.label_smoothing=0.1 model.share_embeddings=false model.encoder_layers=1" },
-    { "decoder beside an encoder", OA_STACK_DECODER, OA_MODE_CAUSAL, true, true, OA_OUTPUT_TOKENS, false, true,
+    { "decoder beside an encoder", OA_STACK_DECODER, OA_MODE_CAUSAL, true, true, OA_OUTPUT_TOKENS,
+      false, true,
       "train.label_smoothing=0.2 model.scale_embedding=true model.position=sinusoidal" },
     { "cross-attention", OA_STACK_CROSS, OA_MODE_CROSS, true, true, OA_OUTPUT_TOKENS, false, true,
       "model.norm=post model.bias=true" },
-    { "decoder of tokens", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_TOKENS, false, false,
-      "train.label_smoothing=0.1" },
-    { "decoder of classes, last", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_CLASSES, false, true,
-      "model.pool=last" },
-    { "encoder of a number, mean", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_NUMBER, false, true,
-      "model.pool=mean" },
+    { "decoder of tokens", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_TOKENS, false,
+      false, "train.label_smoothing=0.1" },
+    { "decoder of classes, last", OA_STACK_DECODER, OA_MODE_CAUSAL, false, true, OA_OUTPUT_CLASSES,
+      false, true, "model.pool=last" },
+    { "encoder of a number, mean", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_NUMBER,
+      false, true, "model.pool=mean" },
 };
 
 const struct oa_case_form *oa_case_form_at(int i)
@@ -68,7 +70,8 @@ static int32_t *row_lengths(struct oa_model_case *m, long length)
     return out;
 }
 
-/* Nothing behind the end of a row is a target, and a place within has none, as those that are not hidden. */
+/* Nothing behind the end of a row is a target, and a place within has none, as those that are not
+ * hidden. */
 static void leave_out_targets(const struct oa_model_case *m)
 {
     for (long r = 0; r < OA_CASE_ROWS; r++)
@@ -99,7 +102,8 @@ static void fill_batch(struct oa_model_case *m)
                                   .source_length = both ? OA_CASE_SOURCE : 0 };
     m->batch.lengths = f->padding ? row_lengths(m, OA_CASE_LENGTH) : NULL;
     m->batch.source_lengths = both ? row_lengths(m, OA_CASE_SOURCE) : NULL;
-    m->batch.label = f->output == OA_OUTPUT_CLASSES ? ids(m, "label", OA_CASE_ROWS, OA_CASE_CLASSES) : NULL;
+    m->batch.label =
+        f->output == OA_OUTPUT_CLASSES ? ids(m, "label", OA_CASE_ROWS, OA_CASE_CLASSES) : NULL;
     double *value = f->output == OA_OUTPUT_NUMBER ? oa_model_case_room(m, OA_CASE_ROWS) : NULL;
     for (long r = 0; value && r < OA_CASE_ROWS; r++)
         value[r] = 0.5 * (double)r - 0.3;
@@ -153,7 +157,8 @@ static void fill_parameters(struct oa_model_case *m)
         struct oa_parameter *p = store->parameter[i];
         struct oa_stream s = oa_stream_named(12, p->name);
         for (long j = 0; p->trainable && j < p->count; j++)
-            oa_real_write(m->device, p->value, j, (p->init == OA_INIT_ONE) + 0.4 * oa_random_normal(s, (uint64_t)j));
+            oa_real_write(m->device, p->value, j,
+                          (p->init == OA_INIT_ONE) + 0.4 * oa_random_normal(s, (uint64_t)j));
     }
     oa_store_refresh(store);
 }

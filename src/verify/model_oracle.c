@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Transformer as its papers have it, by loops in double: a sequence at a time, of its true length, so that there is
- * no padding that anything could be done wrong with. Of the model it takes the numbers of parameters, and the maps of
- * attentions from their oracles, which subjects of their own prove.
+ * A Transformer as its papers have it, by loops in double: a sequence at a time, of its true
+ * length, so that there is no padding that anything could be done wrong with. Of the model it takes
+ * the numbers of parameters, and the maps of attentions from their oracles, which subjects of their
+ * own prove.
  */
 #include "verify/model_case.h"
 #include "verify/verify.h"
@@ -37,19 +38,22 @@ static const double *values(const struct oracle *o, const struct oa_parameter *p
 /* ---- layers ---- */
 
 /* x + table[ids] · factor, row by row; table NULL: x stays. */
-static void add_rows(double *x, const double *table, const int32_t *index, long n, long D, double factor)
+static void add_rows(double *x, const double *table, const int32_t *index, long n, long D,
+                     double factor)
 {
     for (long i = 0; table && i < n * D; i++)
         x[i] += factor * table[(index ? index[i / D] : i / D) * D + i % D];
 }
 
-static double *embed(const struct oracle *o, const struct sequence *s, const struct oa_parameter *table,
-                     const struct oa_positions *positions)
+static double *embed(const struct oracle *o, const struct sequence *s,
+                     const struct oa_parameter *table, const struct oa_positions *positions)
 {
     const struct oa_model *model = o->m->model;
     long D = model->options.model_width;
-    double *x = room(o, s->n * D), factor = model->options.model_scale_embedding ? sqrt((double)D) : 1;
-    const double *e = values(o, table), *p = values(o, positions->table), *segment = values(o, model->segment);
+    double *x = room(o, s->n * D),
+           factor = model->options.model_scale_embedding ? sqrt((double)D) : 1;
+    const double *e = values(o, table), *p = values(o, positions->table),
+                 *segment = values(o, model->segment);
     if (!x || !e)
         return NULL;
     memset(x, 0, (size_t)(s->n * D) * sizeof *x);
@@ -61,8 +65,8 @@ static double *embed(const struct oracle *o, const struct sequence *s, const str
 }
 
 /* (x − mean)/√(variance + 10⁻⁵) · gain + bias, row by row. */
-static double *norm(const struct oracle *o, const double *x, long n, const struct oa_parameter *gain,
-                    const struct oa_parameter *bias)
+static double *norm(const struct oracle *o, const double *x, long n,
+                    const struct oa_parameter *gain, const struct oa_parameter *bias)
 {
     long D = gain->count;
     double *y = room(o, n * D);
@@ -80,8 +84,8 @@ static double *norm(const struct oracle *o, const double *x, long n, const struc
 }
 
 /* x Wᵀ + b */
-static double *linear(const struct oracle *o, const double *x, long n, const struct oa_parameter *weight,
-                      const struct oa_parameter *bias)
+static double *linear(const struct oracle *o, const double *x, long n,
+                      const struct oa_parameter *weight, const struct oa_parameter *bias)
 {
     long out = weight->dim[0], in = weight->dim[1];
     double *y = room(o, n * out);
@@ -107,13 +111,15 @@ struct memory {
     long n;
 };
 
-static void raise_condition(struct oracle *o, const struct oa_layer *l, const double *map, long queries, long keys)
+static void raise_condition(struct oracle *o, const struct oa_layer *l, const double *map,
+                            long queries, long keys)
 {
     double *row = room(o, queries), worst = 1;
     for (int i = 0; row && i < l->groups; i++) {
         memset(row, 0, (size_t)queries * sizeof *row);
         if (oa_atom_divides_signed(l->group[i].atom))
-            oa_raise_conditions(&l->group[i], map + l->group[i].first_head * queries * keys, queries, keys, row);
+            oa_raise_conditions(&l->group[i], map + l->group[i].first_head * queries * keys,
+                                queries, keys, row);
         for (long t = 0; t < queries; t++)
             worst = fmax(worst, row[t]);
     }
@@ -131,10 +137,13 @@ static oa_tensor *tensor(const struct oracle *o, const double *x, long rows, lon
 }
 
 /* A layer of which no map is known makes its output itself, of this one sequence. */
-static double *by_layer(struct oracle *o, const struct oa_layer *l, const struct oa_oracle *in, long D)
+static double *by_layer(struct oracle *o, const struct oa_layer *l, const struct oa_oracle *in,
+                        long D)
 {
     oa_tape *t = &o->m->tape;
-    struct oa_layer_input x = { .batch = 1, .queries = in->queries, .keys = in->keys, .words = in->words };
+    struct oa_layer_input x = {
+        .batch = 1, .queries = in->queries, .keys = in->keys, .words = in->words
+    };
     double *y = room(o, in->queries * D);
     oa_tape_reset(t, false, false, oa_stream_named(1, "oracle"));
     x.x = tensor(o, in->x, in->queries, D);
@@ -146,8 +155,9 @@ static double *by_layer(struct oracle *o, const struct oa_layer *l, const struct
     return y;
 }
 
-static double *attend(struct oracle *o, const struct oa_layer *l, const double *x, const struct sequence *s,
-                      const struct memory *memory, const struct oa_positions *positions)
+static double *attend(struct oracle *o, const struct oa_layer *l, const double *x,
+                      const struct sequence *s, const struct memory *memory,
+                      const struct oa_positions *positions)
 {
     long keys = memory ? memory->n : s->n, D = l->shape.width;
     struct oa_oracle in = { .x = x,
@@ -163,7 +173,8 @@ static double *attend(struct oracle *o, const struct oa_layer *l, const double *
     if (oa_layer_mapless(l))
         return by_layer(o, l, &in, D);
     double *map = room(o, l->shape.heads * s->n * keys), *y = room(o, s->n * D);
-    if (!map || !y || oa_layer_weights(l, &in, map) != OA_OK || oa_layer_mix(l, &in, map, y) != OA_OK)
+    if (!map || !y || oa_layer_weights(l, &in, map) != OA_OK ||
+        oa_layer_mix(l, &in, map, y) != OA_OK)
         return NULL;
     raise_condition(o, l, map, s->n, keys);
     return y;
@@ -177,8 +188,9 @@ struct branch {
     const struct memory *memory;
 };
 
-static double *branch_of(struct oracle *o, const struct oa_block *block, const struct branch *b, const double *x,
-                         const struct sequence *s, const struct oa_positions *positions)
+static double *branch_of(struct oracle *o, const struct oa_block *block, const struct branch *b,
+                         const double *x, const struct sequence *s,
+                         const struct oa_positions *positions)
 {
     if (b->attention)
         return attend(o, b->attention, x, s, b->memory, positions);
@@ -189,9 +201,9 @@ static double *branch_of(struct oracle *o, const struct oa_block *block, const s
 }
 
 /* x + f(norm x), or norm(x + f(x)). */
-static double *residual(struct oracle *o, const struct oa_stack *stack, const struct oa_block *block,
-                        const struct branch *b, double *x, const struct sequence *s,
-                        const struct oa_positions *positions)
+static double *residual(struct oracle *o, const struct oa_stack *stack,
+                        const struct oa_block *block, const struct branch *b, double *x,
+                        const struct sequence *s, const struct oa_positions *positions)
 {
     bool post = stack->shape.post_norm;
     const double *in = post ? x : norm(o, x, s->n, b->gain, b->bias);
@@ -201,8 +213,9 @@ static double *residual(struct oracle *o, const struct oa_stack *stack, const st
     return f && post ? norm(o, x, s->n, b->gain, b->bias) : f ? x : NULL;
 }
 
-static double *through(struct oracle *o, const struct oa_stack *stack, double *x, const struct sequence *s,
-                       const struct memory *memory, const struct oa_positions *positions)
+static double *through(struct oracle *o, const struct oa_stack *stack, double *x,
+                       const struct sequence *s, const struct memory *memory,
+                       const struct oa_positions *positions)
 {
     for (long i = 0; x && i < stack->shape.layers; i++) {
         const struct oa_block *k = &stack->block[i];
@@ -229,19 +242,21 @@ static double cross_entropy(const double *logits, long count, long target, doubl
     for (long i = 0; i < count; i++)
         sum += exp(logits[i] - top);
     for (long i = 0; i < count; i++)
-        loss -= ((i == target ? 1 - smoothing : 0) + smoothing / (double)count) * (logits[i] - top - log(sum));
+        loss -= ((i == target ? 1 - smoothing : 0) + smoothing / (double)count) *
+                (logits[i] - top - log(sum));
     return loss;
 }
 
-static double token_losses(const struct oracle *o, const double *hidden, const int32_t *target, long n,
-                           double smoothing)
+static double token_losses(const struct oracle *o, const double *hidden, const int32_t *target,
+                           long n, double smoothing)
 {
     const struct oa_model *model = o->m->model;
     const double *logits = linear(o, hidden, n, model->embedding, NULL);
     double sum = 0;
     for (long t = 0; logits && t < n; t++)
         if (target[t] != OA_IGNORED)
-            sum += cross_entropy(logits + t * model->vocabulary, model->vocabulary, target[t], smoothing);
+            sum += cross_entropy(logits + t * model->vocabulary, model->vocabulary, target[t],
+                                 smoothing);
     return sum;
 }
 
@@ -261,7 +276,8 @@ static double *pooled(const struct oracle *o, const double *hidden, long n)
     return out;
 }
 
-static double class_loss(const struct oracle *o, const double *hidden, long n, long row, double smoothing)
+static double class_loss(const struct oracle *o, const double *hidden, long n, long row,
+                         double smoothing)
 {
     const struct oa_model *model = o->m->model;
     const double *x = pooled(o, hidden, n);
@@ -278,23 +294,28 @@ static double row_loss(struct oracle *o, long row, double smoothing)
     const struct oa_model *model = o->m->model;
     const struct oa_batch *b = &o->m->batch;
     long at = row * b->length, from = row * b->source_length;
-    struct sequence s = { b->input + at, b->segments ? b->segments + at : NULL, b->words ? b->words + at : NULL,
+    struct sequence s = { b->input + at, b->segments ? b->segments + at : NULL,
+                          b->words ? b->words + at : NULL,
                           b->lengths ? b->lengths[row] : b->length };
     struct memory memory = { NULL, 0 };
     if (b->source) {
-        struct sequence source = { b->source + from, NULL, b->source_words ? b->source_words + from : NULL,
+        struct sequence source = { b->source + from, NULL,
+                                   b->source_words ? b->source_words + from : NULL,
                                    b->source_lengths ? b->source_lengths[row] : b->source_length };
         double *x = embed(o, &source, model->source_embedding, &model->source_positions);
-        memory.x = x ? through(o, &model->encoder, x, &source, NULL, &model->source_positions) : NULL;
+        memory.x =
+            x ? through(o, &model->encoder, x, &source, NULL, &model->source_positions) : NULL;
         memory.n = source.n;
         if (!memory.x)
             return NAN;
     }
     double *x = embed(o, &s, model->embedding, &model->positions);
-    x = x ? through(o, oa_model_stack(model), x, &s, memory.x ? &memory : NULL, &model->positions) : NULL;
+    x = x ? through(o, oa_model_stack(model), x, &s, memory.x ? &memory : NULL, &model->positions)
+          : NULL;
     if (!x)
         return NAN;
-    return b->target ? token_losses(o, x, b->target + at, s.n, smoothing) : class_loss(o, x, s.n, row, smoothing);
+    return b->target ? token_losses(o, x, b->target + at, s.n, smoothing)
+                     : class_loss(o, x, s.n, row, smoothing);
 }
 
 double oa_model_oracle(struct oa_model_case *m, double smoothing, double *condition)

@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* ---- what was found ------------------------------------------------------------------------------------------------
+/* ---- what was found
+ * ------------------------------------------------------------------------------------------------
  */
 
 /* Room for one more in an array that grows by doubling; NULL after a recorded failure. */
@@ -26,7 +27,8 @@ static void *add_room(struct oa_proof *p, void **array, int count, size_t size)
 static struct oa_proof_line *line_of(struct oa_proof *p, const char *mechanism)
 {
     for (int i = p->lines - 1; i >= 0; i--) {
-        if (strcmp(p->line[i].subject, p->subject) == 0 && strcmp(p->line[i].mechanism, mechanism) == 0)
+        if (strcmp(p->line[i].subject, p->subject) == 0 &&
+            strcmp(p->line[i].mechanism, mechanism) == 0)
             return &p->line[i];
     }
     void *array = p->line;
@@ -77,10 +79,12 @@ static void note(struct oa_proof *p, const char *mechanism, const struct oa_chec
 
 static const char *row_name(const struct oa_spec *s)
 {
-    return s->layers == 1 && s->layer[0].groups == 1 ? s->layer[0].group[0].atom.mechanism->name : "side by side";
+    return s->layers == 1 && s->layer[0].groups == 1 ? s->layer[0].group[0].atom.mechanism->name
+                                                     : "side by side";
 }
 
-static struct oa_check check_of(const struct oa_proof *p, const struct oa_case *a, double error, double bound)
+static struct oa_check check_of(const struct oa_proof *p, const struct oa_case *a, double error,
+                                double bound)
 {
     struct oa_check f = { .subject = p->subject,
                           .mode = oa_mode_name(a->setup.mode),
@@ -91,7 +95,8 @@ static struct oa_check check_of(const struct oa_proof *p, const struct oa_case *
     return f;
 }
 
-void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
+void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound,
+                      const char *what, ...)
 {
     struct oa_check f = check_of(p, a, error, bound);
     va_list arguments;
@@ -102,7 +107,8 @@ void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error,
     note(p, row_name(&a->rig.spec), &f);
 }
 
-void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double number, const char *why, ...)
+void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double number, const char *why,
+                       ...)
 {
     struct oa_check f = check_of(p, a, NAN, number);
     struct oa_proof_line *l = line_of(p, row_name(&a->rig.spec));
@@ -118,9 +124,12 @@ void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double numbe
     p->of_cases++;
 }
 
-void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound, const char *law, ...)
+void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound,
+                  const char *law, ...)
 {
-    struct oa_check f = { .subject = p->subject, .mode = "", .precision = "", .error = error, .bound = bound };
+    struct oa_check f = {
+        .subject = p->subject, .mode = "", .precision = "", .error = error, .bound = bound
+    };
     va_list arguments;
     va_start(arguments, law);
     oa_format(f.what, sizeof f.what, law, arguments);
@@ -139,7 +148,8 @@ double oa_proof_difference(const double *a, const double *b, long count)
     return worst;
 }
 
-/* ---- cases ---------------------------------------------------------------------------------------------------------
+/* ---- cases
+ * ---------------------------------------------------------------------------------------------------------
  */
 
 bool oa_proof_stopped(const struct oa_proof *p)
@@ -155,16 +165,16 @@ static bool reads_files(const struct oa_mechanism *m)
     return files;
 }
 
-/* A mechanism without options has every mode that its table claims, and sees both sides in any case. (A file may be
- * what a mode needs.) */
+/* A mechanism without options has every mode that its table claims, and sees both sides in any
+ * case. (A file may be what a mode needs.) */
 static bool claimed(const struct oa_case *a)
 {
     const struct oa_layer_spec *l = a->rig.spec.layer;
     if (a->rig.spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
         return false;
     const struct oa_mechanism *m = l->group[0].atom.mechanism;
-    bool has =
-        a->setup.mode == OA_MODE_BOTH || (m->can & (a->setup.mode == OA_MODE_CAUSAL ? OA_CAN_CAUSAL : OA_CAN_CROSS));
+    bool has = a->setup.mode == OA_MODE_BOTH ||
+               (m->can & (a->setup.mode == OA_MODE_CAUSAL ? OA_CAN_CAUSAL : OA_CAN_CROSS));
     return has && !reads_files(m) && strcmp(a->setup.spec, m->name) == 0;
 }
 
@@ -178,7 +188,8 @@ static void refuse(struct oa_proof *p, const struct oa_case *a, const char *sent
     if (l)
         l->refused++;
     for (int i = 0; i < p->refusals; i++) {
-        if (p->refusal[i].mode == oa_mode_name(a->setup.mode) && strcmp(p->refusal[i].spec, a->setup.spec) == 0)
+        if (p->refusal[i].mode == oa_mode_name(a->setup.mode) &&
+            strcmp(p->refusal[i].spec, a->setup.spec) == 0)
             return;
     }
     void *array = p->refusal;
@@ -208,8 +219,8 @@ void oa_proof_error(struct oa_proof *p, const struct oa_case *a)
         oa_proof_measure(p, a, INFINITY, 0, "error: %s", kept);
 }
 
-bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode, const struct oa_setup *setup,
-                   struct oa_case *a)
+bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode,
+                   const struct oa_setup *setup, struct oa_case *a)
 {
     struct oa_setup s = *setup;
     s.spec = spec;
@@ -228,8 +239,8 @@ bool oa_proof_run(struct oa_proof *p, struct oa_case *a)
     return done;
 }
 
-void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup, enum oa_mode first,
-                    enum oa_mode last, oa_property *check)
+void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup,
+                    enum oa_mode first, enum oa_mode last, oa_property *check)
 {
     for (int mode = first; mode <= (int)last && !oa_proof_stopped(p); mode++) {
         struct oa_case a;
@@ -269,7 +280,8 @@ bool oa_proof_wants(const struct oa_proof *p, const char *mechanism)
     return !p->only;
 }
 
-/* ---- the loop -------------------------------------------------------------------------------------------------------
+/* ---- the loop
+ * -------------------------------------------------------------------------------------------------------
  */
 
 static const struct oa_subject *const subjects[] = {
@@ -283,14 +295,15 @@ struct course {
     double start, done, all;
 };
 
-static void report(const struct oa_proof *p, const struct course *w, const struct oa_subject *s, int i, int count)
+static void report(const struct oa_proof *p, const struct course *w, const struct oa_subject *s,
+                   int i, int count)
 {
     double share = (w->done + s->work * i / count) / w->all, spent = oa_clock() - w->start;
     char rest[48] = "";
     if (share > 0.02)
         snprintf(rest, sizeof rest, ", %.0f s left", spent * (1 - share) / share);
-    oa_log(p->context, 1, "%s: %d of %d, %ld checks, %d failed, %.0f %%%s", s->name, i, count, p->checks, p->failures,
-           100 * share, rest);
+    oa_log(p->context, 1, "%s: %d of %d, %ld checks, %d failed, %.0f %%%s", s->name, i, count,
+           p->checks, p->failures, 100 * share, rest);
 }
 
 static void look(struct oa_proof *p, const struct oa_subject *s, const struct course *w)
@@ -322,15 +335,17 @@ static enum oa_error open_all(struct oa_proof *p)
     OA_TRY(oa_proof_collect(p));
     for (int i = 0; i < 2; i++) {
         int threads = i ? oa_thread_count(p->context) + 2 : 1;
-        p->other[i] =
-            oa_open(&(struct oa_settings){ .threads = threads, .isa = oa_isa_name(oa_context_isa(p->context)) });
+        p->other[i] = oa_open(&(struct oa_settings){
+            .threads = threads, .isa = oa_isa_name(oa_context_isa(p->context)) });
         if (!p->other[i] || oa_thread_count(p->other[i]) != threads)
-            return oa_fail(p->context, OA_NO_MEMORY, "out of memory for the %d threads to compare with", threads);
+            return oa_fail(p->context, OA_NO_MEMORY,
+                           "out of memory for the %d threads to compare with", threads);
     }
     return OA_OK;
 }
 
-enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject, struct oa_proof *out)
+enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject,
+                            struct oa_proof *out)
 {
     struct course course = { .start = oa_clock() };
     *out = (struct oa_proof){ .context = c, .only = spec, .quick = quick };
@@ -347,7 +362,8 @@ enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const c
     if (oa_stop_requested(c))
         return oa_fail(c, OA_INTERRUPTED, "the proof was stopped");
     if (out->only && !out->of_cases && out->refusals)
-        return oa_fail(c, OA_UNSUPPORTED, "there is no form of %s to verify: %s", spec, out->refusal[0].sentence);
+        return oa_fail(c, OA_UNSUPPORTED, "there is no form of %s to verify: %s", spec,
+                       out->refusal[0].sentence);
     return oa_status(c);
 }
 

@@ -2,20 +2,23 @@
  *
  * verify: the proof, on the machine where it counts, that every attention does what it claims.
  *
- *     subjects (gradients, causality, …) × attentions (verify_cases.c: every mechanism of the registry with every
- *     value of every option) × modes × precisions  →  measured error and its bound  →  a table, or JSON
+ *     subjects (gradients, causality, …) × attentions (verify_cases.c: every mechanism of the
+ * registry with every value of every option) × modes × precisions  →  measured error and its bound
+ * →  a table, or JSON
  *
- * A subject is a const table in its own file and one line of SUBJECTS below. It looks at each attention of the list
- * (`each`), or at relations between given ones and at laws of estimators (`once`). What it measures it hands to
- * oa_proof_measure, which keeps the worst of each mechanism, and every failure in full. That the checks can fail is
- * proved too: base/bugs.h.
+ * A subject is a const table in its own file and one line of SUBJECTS below. It looks at each
+ * attention of the list
+ * (`each`), or at relations between given ones and at laws of estimators (`once`). What it measures
+ * it hands to oa_proof_measure, which keeps the worst of each mechanism, and every failure in full.
+ * That the checks can fail is proved too: base/bugs.h.
  */
 #ifndef ORTHANT_VERIFY_H
 #define ORTHANT_VERIFY_H
 
 #include "verify/attention_case.h"
 
-/* ---- what was found -----------------------------------------------------------------------------------------------
+/* ---- what was found
+ * -----------------------------------------------------------------------------------------------
  */
 
 enum { OA_PROOF_TEXT = 200 };
@@ -32,9 +35,10 @@ struct oa_check {
 struct oa_proof_line {
     const char *subject;
     char mechanism[48];
-    long checks, failed, unjudged; /* the rest passed. unjudged: rounding alone can be as large as the result */
-    long refused;                  /* the mechanism says in a sentence that it has no such form */
-    struct oa_check worst;         /* the largest error ÷ bound */
+    long checks, failed,
+        unjudged; /* the rest passed. unjudged: rounding alone can be as large as the result */
+    long refused; /* the mechanism says in a sentence that it has no such form */
+    struct oa_check worst; /* the largest error ÷ bound */
 };
 struct oa_refusal {
     char spec[OA_PROOF_TEXT];
@@ -60,17 +64,22 @@ struct oa_proof {
     oa_context *other[2]; /* with other numbers of threads (verify_threads.c) */
 };
 
-/* ---- running ------------------------------------------------------------------------------------------------------
+/* ---- running
+ * ------------------------------------------------------------------------------------------------------
  */
 
-/* spec: one attention, or NULL for all. quick: fewer variants and draws. subject: only the one of that name, or NULL.
- * An error means that the proof could not be made, not that it failed: look at `failures`. Free in any case. */
-enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject, struct oa_proof *out);
+/* spec: one attention, or NULL for all. quick: fewer variants and draws. subject: only the one of
+ * that name, or NULL. An error means that the proof could not be made, not that it failed: look at
+ * `failures`. Free in any case. */
+enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject,
+                            struct oa_proof *out);
 void oa_proof_free(struct oa_proof *p);
-void oa_proof_text(const struct oa_proof *p, int width, struct oa_text *out); /* 0 = as wide as it needs */
+void oa_proof_text(const struct oa_proof *p, int width,
+                   struct oa_text *out); /* 0 = as wide as it needs */
 void oa_proof_json(const struct oa_proof *p, struct oa_text *out);
 
-/* ---- subjects -----------------------------------------------------------------------------------------------------
+/* ---- subjects
+ * -----------------------------------------------------------------------------------------------------
  */
 
 struct oa_subject {
@@ -81,31 +90,32 @@ struct oa_subject {
     void (*once)(struct oa_proof *p);
 };
 
-#define OA_SUBJECTS(X)                                                                                                 \
-    X(gradients)                                                                                                       \
-    X(causality)                                                                                                       \
-    X(padding)                                                                                                         \
-    X(batches)                                                                                                         \
-    X(oracles)                                                                                                         \
-    X(decoding)                                                                                                        \
-    X(lengths)                                                                                                         \
-    X(order)                                                                                                           \
-    X(threads)                                                                                                         \
-    X(models)                                                                                                          \
-    X(beams)                                                                                                           \
-    X(targets)                                                                                                         \
-    X(claims)                                                                                                          \
-    X(identities)                                                                                                      \
-    X(counts)                                                                                                          \
-    X(features)                                                                                                        \
-    X(fits)                                                                                                            \
-    X(projections)                                                                                                     \
+#define OA_SUBJECTS(X)                                                                             \
+    X(gradients)                                                                                   \
+    X(causality)                                                                                   \
+    X(padding)                                                                                     \
+    X(batches)                                                                                     \
+    X(oracles)                                                                                     \
+    X(decoding)                                                                                    \
+    X(lengths)                                                                                     \
+    X(order)                                                                                       \
+    X(threads)                                                                                     \
+    X(models)                                                                                      \
+    X(beams)                                                                                       \
+    X(targets)                                                                                     \
+    X(claims)                                                                                      \
+    X(identities)                                                                                  \
+    X(counts)                                                                                      \
+    X(features)                                                                                    \
+    X(fits)                                                                                        \
+    X(projections)                                                                                 \
     X(estimates)
 #define OA_SUBJECT_DECLARE(name) extern const struct oa_subject oa_subject_##name;
 OA_SUBJECTS(OA_SUBJECT_DECLARE)
 #undef OA_SUBJECT_DECLARE
 
-/* ---- for subjects -------------------------------------------------------------------------------------------------
+/* ---- for subjects
+ * -------------------------------------------------------------------------------------------------
  */
 
 /* Fills p->specs: all attentions that are looked at (verify_cases.c). */
@@ -115,58 +125,69 @@ bool oa_proof_wants(const struct oa_proof *p, const char *mechanism);
 
 /* The mechanism with its defaults as a text. */
 const char *oa_proof_plain(const struct oa_mechanism *m);
-/* The name of the line that this attention is counted in: that of its mechanism; "" after a recorded failure. */
+/* The name of the line that this attention is counted in: that of its mechanism; "" after a
+ * recorded failure. */
 const char *oa_proof_row(struct oa_proof *p, const char *spec);
 
 /* A measurement of a case; `what` names the quantity. */
-void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
-    OA_PRINTF(5, 6);
-/* A measurement that belongs to a mechanism but to no case. `law` says what was measured, with its parameters. */
-void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound, const char *law, ...)
-    OA_PRINTF(5, 6);
+void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound,
+                      const char *what, ...) OA_PRINTF(5, 6);
+/* A measurement that belongs to a mechanism but to no case. `law` says what was measured, with its
+ * parameters. */
+void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound,
+                  const char *law, ...) OA_PRINTF(5, 6);
 
-/* Part of a case that cannot be judged: `number`, at least 1, is the relative error that rounding alone can give. */
-void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double number, const char *why, ...)
-    OA_PRINTF(4, 5);
+/* Part of a case that cannot be judged: `number`, at least 1, is the relative error that rounding
+ * alone can give. */
+void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double number, const char *why,
+                       ...) OA_PRINTF(4, 5);
 
 /* verify_rounding.c: what rounding does on the way through an attention. */
 
-/* Conditions of the rows of a case, [B·T] that live as long as it; NULL after a recorded failure. */
+/* Conditions of the rows of a case, [B·T] that live as long as it; NULL after a recorded failure.
+ */
 double *oa_case_conditions(struct oa_case *a);
 /* Raises row[queries] to the conditions that the map [H][queries][keys] of a group has. */
-void oa_raise_conditions(const struct oa_group *g, const double *map, long queries, long keys, double *row);
+void oa_raise_conditions(const struct oa_group *g, const double *map, long queries, long keys,
+                         double *row);
 /* Is an error of `bound` times the condition still smaller than the value? */
 bool oa_row_is_judged(double condition, double bound);
-/* ‖want − got‖/‖want‖ over the rows that are judged at that bound, each divided by its condition. */
+/* ‖want − got‖/‖want‖ over the rows that are judged at that bound, each divided by its condition.
+ */
 struct oa_row_set {
     const double *want, *got, *condition; /* [rows, width] twice, [rows] */
     long rows, width;
 };
 double oa_row_set_difference(const struct oa_row_set *r, double bound);
 /* Says which rows of an item are not judged, if there are any. */
-void oa_proof_leave_out(struct oa_proof *p, const struct oa_case *a, const double *condition, double bound, long item);
+void oa_proof_leave_out(struct oa_proof *p, const struct oa_case *a, const double *condition,
+                        double bound, long item);
 
-/* Opens a case of the setup with this spec and mode. False: it was refused (which is counted), or failed (which is a
- * failure of the check); nothing is to be closed then. */
-bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode, const struct oa_setup *setup,
-                   struct oa_case *a);
+/* Opens a case of the setup with this spec and mode. False: it was refused (which is counted), or
+ * failed (which is a failure of the check); nothing is to be closed then. */
+bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode,
+                   const struct oa_setup *setup, struct oa_case *a);
 /* Runs it; false after an error, which is noted as a failure. */
 bool oa_proof_run(struct oa_proof *p, struct oa_case *a);
 /* Notes the error that the case left in the context, if there is one. */
 void oa_proof_error(struct oa_proof *p, const struct oa_case *a);
 /* Looks at the attention in every mode first … last that it has. */
 typedef void oa_property(struct oa_proof *p, struct oa_case *a);
-void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup, enum oa_mode first,
-                    enum oa_mode last, oa_property *check);
+void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup,
+                    enum oa_mode first, enum oa_mode last, oa_property *check);
 /* Is the run to end early: a stop was asked for, or memory is out? */
 bool oa_proof_stopped(const struct oa_proof *p);
-double oa_proof_difference(const double *a, const double *b, long count); /* max |a − b| / (1 + |a|) */
+double oa_proof_difference(const double *a, const double *b,
+                           long count); /* max |a − b| / (1 + |a|) */
 
-/* Outputs that a later token, and that a token of another item, changes (verify_causality.c); false after an error. */
+/* Outputs that a later token, and that a token of another item, changes (verify_causality.c); false
+ * after an error. */
 bool oa_count_leaks(struct oa_proof *p, struct oa_case *a, double *leaks, double *meets);
-/* The largest change of an output, moved with its token, when two tokens change places (verify_order.c). */
+/* The largest change of an output, moved with its token, when two tokens change places
+ * (verify_order.c). */
 double oa_order_difference(struct oa_proof *p, struct oa_case *a);
-/* Measures every claim of a mechanism's table, which may be a changed copy of one in the registry (verify_claims.c). */
+/* Measures every claim of a mechanism's table, which may be a changed copy of one in the registry
+ * (verify_claims.c). */
 void oa_claims_are_true(struct oa_proof *p, const struct oa_mechanism *m);
 
 /* The properties themselves, for cases that tests open. */
@@ -174,6 +195,7 @@ oa_property oa_gradients_are_differences;     /* verify_gradients.c */
 oa_property oa_later_tokens_change_nothing;   /* verify_causality.c */
 oa_property oa_outputs_are_the_map_of_values; /* verify_oracles.c */
 oa_property oa_attention_is_as_claimed;       /* verify_claims.c */
-oa_property oa_longer_is_refused_or_the_same; /* verify_lengths.c: of a case of more tokens than N */
+oa_property
+    oa_longer_is_refused_or_the_same; /* verify_lengths.c: of a case of more tokens than N */
 
 #endif

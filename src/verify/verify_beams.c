@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Beam search by incremental states: the log p that it says of a text is that of one pass over the text (teacher
- * forcing), and sources side by side have the bits that each has alone. Decoders without a source are read the same
- * way, several texts side by side. */
+ * Beam search by incremental states: the log p that it says of a text is that of one pass over the
+ * text (teacher forcing), and sources side by side have the bits that each has alone. Decoders
+ * without a source are read the same way, several texts side by side. */
 #include "tasks/writer.h"
 #include "verify/model_case.h"
 #include "verify/verify.h"
@@ -13,9 +13,9 @@ enum { WIDTH = 4, TEXTS = OA_CASE_ROWS * WIDTH };
 
 /* ---- how far two ways to a log p may be apart ---- */
 
-/* A beam adds log p of log-odds in f32: of log-odds up to `most` in size each of `tokens` terms is off by no more than
- * two roundings of 2⁻²⁴ most. The pass itself rounds too: by what a state may differ from the whole sequence in one
- * layer (verify_decoding.c), through eight of them. */
+/* A beam adds log p of log-odds in f32: of log-odds up to `most` in size each of `tokens` terms is
+ * off by no more than two roundings of 2⁻²⁴ most. The pass itself rounds too: by what a state may
+ * differ from the whole sequence in one layer (verify_decoding.c), through eight of them. */
 static double bound_of(const struct oa_model_case *m, double most, long tokens)
 {
     static const double each[] = { [OA_PRECISION_F32] = 8 * 2e-5, [OA_PRECISION_F64] = 8 * 1e-12 };
@@ -34,14 +34,16 @@ struct forced {
     struct oa_batch batch;
 };
 
-static void force(const struct oa_model_case *m, int row, const struct oa_hypothesis *h, struct forced *out)
+static void force(const struct oa_model_case *m, int row, const struct oa_hypothesis *h,
+                  struct forced *out)
 {
     int n = h->count + !h->cut;
     out->input[0] = OA_CASE_BEGIN;
     memcpy(out->input + 1, h->ids, (size_t)h->count * sizeof *h->ids);
     memcpy(out->target, h->ids, (size_t)h->count * sizeof *h->ids);
     out->target[h->count] = OA_CASE_END;
-    out->batch = (struct oa_batch){ .rows = 1, .length = n, .input = out->input, .target = out->target };
+    out->batch =
+        (struct oa_batch){ .rows = 1, .length = n, .input = out->input, .target = out->target };
     out->batch.source = m->source + row * OA_CASE_SOURCE;
     out->batch.source_words = m->source_words + row * OA_CASE_SOURCE;
     out->batch.source_length = m->batch.source_lengths[row];
@@ -55,7 +57,8 @@ static double forced_score(struct oa_model_case *m, const struct forced *f, doub
     double score = 0;
     oa_tape_reset(&m->tape, false, false, (struct oa_stream){ 0 });
     const oa_tensor *hidden = oa_model_targets(&m->tape, m->model, &f->batch, &targets);
-    const void *logits = hidden ? oa_model_logits(&m->tape, m->model, hidden, 0, hidden->rows) : NULL;
+    const void *logits =
+        hidden ? oa_model_logits(&m->tape, m->model, hidden, 0, hidden->rows) : NULL;
     double *x = logits ? oa_model_case_room(m, hidden->rows * V) : NULL;
     if (!x)
         return NAN;
@@ -106,8 +109,9 @@ static void scores_are_forced(struct oa_proof *p, struct search *s)
         oa_proof_measure(p, &m->label, worst / condition, bound,
                          "%s: log p of beam search, and of a pass over the text", m->form->name);
     else
-        oa_proof_unjudged(p, &m->label, bound * condition, "%s: log p of beam search: rounding alone can give %.3g",
-                          m->form->name, bound * condition);
+        oa_proof_unjudged(p, &m->label, bound * condition,
+                          "%s: log p of beam search: rounding alone can give %.3g", m->form->name,
+                          bound * condition);
 }
 
 static bool same(const struct oa_hypothesis *a, const struct oa_hypothesis *b)
@@ -127,7 +131,8 @@ static void sources_do_not_meet(struct oa_proof *p, struct search *s)
         oa_hypotheses_free(alone, WIDTH);
     }
     if (oa_status(p->context) == OA_OK)
-        oa_proof_measure(p, &s->m->label, different, 0, "%s: texts or scores with other bits, alone and side by side",
+        oa_proof_measure(p, &s->m->label, different, 0,
+                         "%s: texts or scores with other bits, alone and side by side",
                          s->m->form->name);
 }
 
@@ -146,7 +151,8 @@ static enum oa_error open_writer(struct search *s, struct oa_tokenizer **tok)
     OA_TRY(oa_tokenizer_add_special(*tok, "<s>", &begin));
     OA_TRY(oa_tokenizer_add_special(*tok, "</s>", &end));
     if (begin != OA_CASE_BEGIN || end != OA_CASE_END)
-        return oa_fail(c, OA_INTERNAL, "the tokens <s> and </s> have the numbers %d and %d", begin, end);
+        return oa_fail(c, OA_INTERNAL, "the tokens <s> and </s> have the numbers %d and %d", begin,
+                       end);
     oa_options_default(&decode);
     decode.decode_beam = WIDTH;
     decode.decode_length_penalty = 2; /* long texts have many steps in which a beam can go wrong */
@@ -160,11 +166,13 @@ static void search(struct oa_proof *p, struct oa_model_case *m)
     struct oa_tokenizer *tok = NULL;
     for (int r = 0; r < OA_CASE_ROWS; r++) {
         long first = r * OA_CASE_SOURCE;
-        s.source[r] =
-            (struct oa_source_ids){ m->source + first, m->source_words + first, (size_t)m->batch.source_lengths[r] };
+        s.source[r] = (struct oa_source_ids){ m->source + first, m->source_words + first,
+                                              (size_t)m->batch.source_lengths[r] };
     }
-    if (open_writer(&s, &tok) == OA_OK && oa_writer_write(&s.writer, s.source, OA_CASE_ROWS, s.found) == OA_OK) {
-        if (m->label.setup.precision != OA_PRECISION_BF16) /* whose roundings of a text add up to more than its log p */
+    if (open_writer(&s, &tok) == OA_OK &&
+        oa_writer_write(&s.writer, s.source, OA_CASE_ROWS, s.found) == OA_OK) {
+        if (m->label.setup.precision !=
+            OA_PRECISION_BF16) /* whose roundings of a text add up to more than its log p */
             scores_are_forced(p, &s);
         sources_do_not_meet(p, &s);
     }
@@ -175,8 +183,10 @@ static void search(struct oa_proof *p, struct oa_model_case *m)
 
 /* ---- decoders alone ---- */
 
-/* Reads the first `rows` texts of the batch from `first` on side by side, and writes all log-odds. */
-static void read_rows(struct oa_model_case *m, struct oa_decodings *d, int first, int rows, float *out)
+/* Reads the first `rows` texts of the batch from `first` on side by side, and writes all log-odds.
+ */
+static void read_rows(struct oa_model_case *m, struct oa_decodings *d, int first, int rows,
+                      float *out)
 {
     long V = m->model->vocabulary;
     if (oa_decodings_begin(d, rows, NULL) != OA_OK)
@@ -202,12 +212,13 @@ static void rows_do_not_meet(struct oa_proof *p, struct oa_model_case *m)
     for (int r = 0; r < OA_CASE_ROWS && oa_status(p->context) == OA_OK; r++) {
         read_rows(m, &d, r, 1, one);
         for (size_t t = 0; t < OA_CASE_LENGTH; t++)
-            different += memcmp(one + t * row, all + (t * OA_CASE_ROWS + (size_t)r) * row, row * sizeof *one) != 0;
+            different += memcmp(one + t * row, all + (t * OA_CASE_ROWS + (size_t)r) * row,
+                                row * sizeof *one) != 0;
     }
     oa_decodings_close(&d);
     if (oa_status(p->context) == OA_OK)
-        oa_proof_measure(p, &m->label, different, 0, "%s: log-odds with other bits, alone and side by side",
-                         m->form->name);
+        oa_proof_measure(p, &m->label, different, 0,
+                         "%s: log-odds with other bits, alone and side by side", m->form->name);
 }
 
 /* ---- the subject ---- */
@@ -238,7 +249,8 @@ static void look(struct oa_proof *p, struct oa_model_case *m)
 
 static void each(struct oa_proof *p, const char *spec)
 {
-    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32, OA_PRECISION_BF16 };
+    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32,
+                                                    OA_PRECISION_BF16 };
     const struct oa_case_form *f;
     for (int k = 0; k < (p->quick ? 1 : 3); k++)
         for (int i = 0; (f = oa_case_form_at(i)) && !oa_proof_stopped(p); i++) {
@@ -254,7 +266,8 @@ static void each(struct oa_proof *p, const char *spec)
 
 const struct oa_subject oa_subject_beams = {
     .name = "beams",
-    .claim = "beam search says the log p that a pass over its text has; sources side by side do not meet",
+    .claim = "beam search says the log p that a pass over its text has; sources side by side do "
+             "not meet",
     .work = 4,
     .each = each,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which attentions are looked at: every mechanism of the registry as it is, with every value of every choice, flag and
- * whole number, and combinations that single options do not show. A new mechanism is covered by being registered. */
+ * Which attentions are looked at: every mechanism of the registry as it is, with every value of
+ * every choice, flag and whole number, and combinations that single options do not show. A new
+ * mechanism is covered by being registered. */
 #include "attention/language/language.h"
 #include "verify/verify.h"
 
@@ -134,8 +135,10 @@ static void add_spec(struct oa_proof *p, const char *text)
     snprintf(p->specs[p->spec_count++], sizeof p->specs[0], "%s", text);
 }
 
-/* "key=number" of a whole number: small enough for the sequences of the checks, or what the mechanism says. */
-static void number_of(const struct oa_mechanism *m, const struct oa_argument *a, char *out, size_t size)
+/* "key=number" of a whole number: small enough for the sequences of the checks, or what the
+ * mechanism says. */
+static void number_of(const struct oa_mechanism *m, const struct oa_argument *a, char *out,
+                      size_t size)
 {
     size_t n = strlen(a->key);
     for (int i = 0; m->numbers && oa_choice_word(m->numbers, i, out, size); i++) {
@@ -145,7 +148,8 @@ static void number_of(const struct oa_mechanism *m, const struct oa_argument *a,
     snprintf(out, size, "%s=3", a->key);
 }
 
-static void add_values(struct oa_proof *p, const struct oa_mechanism *m, const struct oa_argument *a)
+static void add_values(struct oa_proof *p, const struct oa_mechanism *m,
+                       const struct oa_argument *a)
 {
     char text[OA_PROOF_TEXT], number[64];
     number_of(m, a, number, sizeof number);
@@ -157,8 +161,8 @@ static void add_values(struct oa_proof *p, const struct oa_mechanism *m, const s
         add_spec(p, text);
     for (const char *w = a->kind == OA_VALUE_CHOICE ? a->choices : ""; *w; w += *w == '|') {
         int n = (int)strcspn(w, "|");
-        snprintf(text, sizeof text, "%s(%s%s%s%s%.*s)", m->name, m->trial ? m->trial : "", m->trial ? ", " : "", a->key,
-                 a->key[0] ? "=" : "", n, w);
+        snprintf(text, sizeof text, "%s(%s%s%s%s%.*s)", m->name, m->trial ? m->trial : "",
+                 m->trial ? ", " : "", a->key, a->key[0] ? "=" : "", n, w);
         add_spec(p, text);
         w += n;
     }
@@ -176,7 +180,8 @@ static void add_only(struct oa_proof *p)
         if (whole && text.length < sizeof p->specs[0])
             add_spec(p, text.s);
         else if (whole)
-            oa_fail(p->context, OA_ARGUMENT, "the attention is longer than %d letters", OA_PROOF_TEXT - 1);
+            oa_fail(p->context, OA_ARGUMENT, "the attention is longer than %d letters",
+                    OA_PROOF_TEXT - 1);
         oa_text_free(&text);
     }
 }
@@ -193,7 +198,8 @@ enum oa_error oa_proof_collect(struct oa_proof *p)
         for (const struct oa_argument *a = m->arguments; a->key && !p->quick; a++)
             add_values(p, m, a);
         for (const struct oa_argument *a = m->arguments; a->key && p->quick; a++) {
-            if (a->kind != OA_VALUE_CHOICE || strcmp(a->key, "qk") != 0) /* projections are one code for all */
+            if (a->kind != OA_VALUE_CHOICE ||
+                strcmp(a->key, "qk") != 0) /* projections are one code for all */
                 add_values(p, m, a);
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Causal layers: a later token changes no output before it, bit for bit, and no other item of the batch. */
+ * Causal layers: a later token changes no output before it, bit for bit, and no other item of the
+ * batch. */
 #include "verify/verify.h"
 
 #include <string.h>
@@ -40,7 +41,8 @@ void oa_later_tokens_change_nothing(struct oa_proof *p, struct oa_case *a)
     if (!oa_count_leaks(p, a, &leaks, &meets))
         return;
     oa_proof_measure(p, a, leaks, 0, "numbers that a later token changes, %ld tokens", a->T);
-    oa_proof_measure(p, a, meets, 0, "numbers that a token of another item changes, %ld tokens", a->T);
+    oa_proof_measure(p, a, meets, 0, "numbers that a token of another item changes, %ld tokens",
+                     a->T);
 }
 
 static void each(struct oa_proof *p, const char *spec)

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Claims of the mechanisms' tables, measured both ways: what is claimed must hold, and what holds must be claimed. Each
- * property is measured without a look at its claim; where a layer refuses what is not claimed, it is opened with a copy
- * of the table that claims it.
+ * Claims of the mechanisms' tables, measured both ways: what is claimed must hold, and what holds
+ * must be claimed. Each property is measured without a look at its claim; where a layer refuses
+ * what is not claimed, it is opened with a copy of the table that claims it.
  *
  *     causal      no output depends on a later token
- *     order       swapped tokens do not just swap their outputs, with some value of some option but relative positions,
- *                 which every map has to depend on
- *     mixture     the mechanism is a part of the logits, over all keys
- *     queries     it takes the projection options
- *     bound       parameters grow with N, or the support ends
- *     linear      FLOPs beside the projections grow at most 9 times from n = 8,192 to eight times that
- *     weights     it has an oracle of its map
- *     own values  it has the option `value`, or a value projection that it is given changes nothing
- *     dropout     outputs in training depend on model.attention_dropout
- *     positive    no weight of the map is below 0
- *     averages    sums of rows of the map are 1, or 0 where a row has nothing
- *     cross       meaning cannot be measured: a mechanism has it, or its table says why not
+ *     order       swapped tokens do not just swap their outputs, with some value of some option but
+ * relative positions, which every map has to depend on mixture     the mechanism is a part of the
+ * logits, over all keys queries     it takes the projection options bound       parameters grow
+ * with N, or the support ends linear      FLOPs beside the projections grow at most 9 times from n
+ * = 8,192 to eight times that weights     it has an oracle of its map own values  it has the option
+ * `value`, or a value projection that it is given changes nothing dropout     outputs in training
+ * depend on model.attention_dropout positive    no weight of the map is below 0 averages    sums of
+ * rows of the map are 1, or 0 where a row has nothing cross       meaning cannot be measured: a
+ * mechanism has it, or its table says why not
  */
 #include "attention/language/language.h"
 #include "verify/verify.h"
@@ -24,7 +21,8 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- maps ----------------------------------------------------------------------------------------------------------
+/* ---- maps
+ * ----------------------------------------------------------------------------------------------------------
  */
 
 struct map {
@@ -51,8 +49,9 @@ static struct map measure_map(const double *w, long rows, long keys)
     return m;
 }
 
-/* POSITIVE and AVERAGES of a group of the case, or 0 when it has no map. Rows that all weigh nothing (a Gaussian far in
- * the future of a causal layer) decide nothing: what is claimed then holds. */
+/* POSITIVE and AVERAGES of a group of the case, or 0 when it has no map. Rows that all weigh
+ * nothing (a Gaussian far in the future of a causal layer) decide nothing: what is claimed then
+ * holds. */
 static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
 {
     unsigned holds = OA_POSITIVE | OA_AVERAGES, claims = oa_atom_claims(g->atom);
@@ -65,12 +64,15 @@ static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
             return 0;
         struct map m = measure_map(w, g->shape.heads * a->T, a->S);
         heaviest = fmax(heaviest, m.heaviest);
-        holds &= ~((m.least < 0 ? OA_POSITIVE : 0u) | (m.unrounded > sum_tolerance ? OA_AVERAGES : 0u));
+        holds &=
+            ~((m.least < 0 ? OA_POSITIVE : 0u) | (m.unrounded > sum_tolerance ? OA_AVERAGES : 0u));
     }
-    return heaviest > sum_tolerance ? holds : (holds & ~(unsigned)OA_AVERAGES) | (claims & OA_AVERAGES);
+    return heaviest > sum_tolerance ? holds
+                                    : (holds & ~(unsigned)OA_AVERAGES) | (claims & OA_AVERAGES);
 }
 
-/* ---- dropout -------------------------------------------------------------------------------------------------------
+/* ---- dropout
+ * -------------------------------------------------------------------------------------------------------
  */
 
 /* Numbers that differ between a dropout of 0.9 and none; NaN after an error. */
@@ -90,14 +92,15 @@ static double dropped(struct oa_proof *p, struct oa_case *a)
     return done ? different : NAN;
 }
 
-/* ---- one attention -------------------------------------------------------------------------------------------------
+/* ---- one attention
+ * -------------------------------------------------------------------------------------------------
  */
 
 /* Longer than a tile of the pattern's edges, so that most rows have the keys they look for. */
 static const struct oa_setup usual = { .precision = OA_PRECISION_F64, .queries = 9, .length = 9 };
 
-/* Parameters that grow with N, or a support that ends: then no sequence is longer than N. The options decide, so every
- * attention is asked. */
+/* Parameters that grow with N, or a support that ends: then no sequence is longer than N. The
+ * options decide, so every attention is asked. */
 static bool ends_with_n(struct oa_proof *p, const struct oa_case *a)
 {
     struct oa_layer_shape shape = a->rig.layer.shape;
@@ -106,7 +109,8 @@ static bool ends_with_n(struct oa_proof *p, const struct oa_case *a)
     shape.length *= 2;
     shape.memory_length *= 2;
     if (oa_rig_dry(p->context, a->setup.spec, &shape, &longer) == OA_OK)
-        ends = longer.store.trainable + longer.store.frozen != a->rig.store.trainable + a->rig.store.frozen;
+        ends = longer.store.trainable + longer.store.frozen !=
+               a->rig.store.trainable + a->rig.store.frozen;
     oa_rig_close(&longer);
     for (int i = 0; i < a->rig.layer.groups; i++)
         ends |= a->rig.layer.group[i].support.end > 0;
@@ -124,12 +128,13 @@ void oa_attention_is_as_claimed(struct oa_proof *p, struct oa_case *a)
         oa_proof_measure(p, a, (claims & map) != map_properties(a, g), 0,
                          "the map of group %d is positive and averages as claimed (0: it does)", i);
     }
-    oa_proof_measure(p, a, bound != ends, 0, "bound to N: %s, and %s (0: agrees)", bound ? "claimed" : "not claimed",
-                     ends ? "holds" : "does not hold");
+    oa_proof_measure(p, a, bound != ends, 0, "bound to N: %s, and %s (0: agrees)",
+                     bound ? "claimed" : "not claimed", ends ? "holds" : "does not hold");
     double different = dropped(p, a);
-    oa_proof_measure(p, a, (different > 0) == drops ? 0 : 1, 0,
-                     "attention dropout changes %.0f outputs, and is claimed to change %s (0: agrees)", different,
-                     drops ? "some" : "none");
+    oa_proof_measure(
+        p, a, (different > 0) == drops ? 0 : 1, 0,
+        "attention dropout changes %.0f outputs, and is claimed to change %s (0: agrees)",
+        different, drops ? "some" : "none");
 }
 
 static void each(struct oa_proof *p, const char *spec)
@@ -137,7 +142,8 @@ static void each(struct oa_proof *p, const char *spec)
     oa_proof_modes(p, spec, &usual, OA_MODE_BOTH, OA_MODE_CAUSAL, oa_attention_is_as_claimed);
 }
 
-/* ---- one mechanism -------------------------------------------------------------------------------------------------
+/* ---- one mechanism
+ * -------------------------------------------------------------------------------------------------
  */
 
 /* The proof, the registry's table of the mechanism, and a text of it with its defaults. */
@@ -185,11 +191,15 @@ static unsigned measure_map_and_dropout(const struct subject *s)
 
 static bool order_shows(const struct subject *s, const char *text)
 {
-    struct oa_setup setup = { .spec = text, .precision = OA_PRECISION_F64, .queries = 24, .length = 24 };
+    struct oa_setup setup = {
+        .spec = text, .precision = OA_PRECISION_F64, .queries = 24, .length = 24
+    };
     struct oa_case a;
-    bool shows = oa_case_open(s->p->context, &setup, &a) == OA_OK && oa_order_difference(s->p, &a) > 1e-8;
+    bool shows =
+        oa_case_open(s->p->context, &setup, &a) == OA_OK && oa_order_difference(s->p, &a) > 1e-8;
     if (oa_status(s->p->context) != OA_NO_MEMORY)
-        oa_clear_error(s->p->context); /* an option that is refused by itself, or at this shape, shows nothing */
+        oa_clear_error(s->p->context); /* an option that is refused by itself, or at this shape,
+                                          shows nothing */
     oa_case_close(&a);
     return shows;
 }
@@ -201,7 +211,8 @@ static bool order_shows_with(const struct subject *s, const char *key, const cha
     return order_shows(s, text);
 }
 
-/* With defaults, and with options that are small numbers, since the usual windows see all of a short text. */
+/* With defaults, and with options that are small numbers, since the usual windows see all of a
+ * short text. */
 static unsigned measure_order(const struct subject *s)
 {
     char word[64];
@@ -210,7 +221,9 @@ static unsigned measure_order(const struct subject *s)
         if (strcmp(a->key, "relative") == 0)
             continue;
         shows = a->kind == OA_VALUE_INT && order_shows_with(s, a->key, "2");
-        for (int i = 1; a->kind == OA_VALUE_CHOICE && !shows && oa_choice_word(a->choices, i, word, sizeof word); i++)
+        for (int i = 1; a->kind == OA_VALUE_CHOICE && !shows &&
+                        oa_choice_word(a->choices, i, word, sizeof word);
+             i++)
             shows = order_shows_with(s, a->key, word);
     }
     return shows ? OA_ORDER : 0u;
@@ -220,7 +233,9 @@ enum { SHORT = 128, LONG = 8192 };
 
 static struct oa_layer_shape shape_of(long length)
 {
-    return (struct oa_layer_shape){ 64, 4, 16, 16, .length = length, .memory_length = length, .causal = false };
+    return (struct oa_layer_shape){
+        64, 4, 16, 16, .length = length, .memory_length = length, .causal = false
+    };
 }
 
 static double flops_at(const struct subject *s, long n)
@@ -279,8 +294,8 @@ static bool ignores_values(const struct subject *s)
 
 static unsigned measure_all(const struct subject *s)
 {
-    unsigned holds = measure_causal(s) | measure_map_and_dropout(s) | measure_order(s) | measure_linear(s) |
-                     measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
+    unsigned holds = measure_causal(s) | measure_map_and_dropout(s) | measure_order(s) |
+                     measure_linear(s) | measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
     holds |= has_option(s->m, "qk") ? OA_HAS_QUERIES : 0u;
     holds |= has_option(s->m, "value") || ignores_values(s) ? OA_OWN_VALUES : 0u;
     return holds | (s->m->self_only ? 0u : OA_CAN_CROSS);
@@ -304,10 +319,12 @@ void oa_claims_are_true(struct oa_proof *p, const struct oa_mechanism *m)
     static const struct {
         unsigned claim;
         const char *name;
-    } rows[] = { { OA_CAN_CAUSAL, "causal" },   { OA_CAN_CROSS, "cross" },         { OA_CAN_MIX, "mixture" },
-                 { OA_HAS_QUERIES, "queries" }, { OA_BOUND_LENGTH, "bound to N" }, { OA_ORDER, "order" },
-                 { OA_LINEAR_TIME, "linear" },  { OA_HAS_WEIGHTS, "weights" },     { OA_OWN_VALUES, "own values" },
-                 { OA_DROPS, "dropout" },       { OA_POSITIVE, "positive" },       { OA_AVERAGES, "averages" } };
+    } rows[] = { { OA_CAN_CAUSAL, "causal" },       { OA_CAN_CROSS, "cross" },
+                 { OA_CAN_MIX, "mixture" },         { OA_HAS_QUERIES, "queries" },
+                 { OA_BOUND_LENGTH, "bound to N" }, { OA_ORDER, "order" },
+                 { OA_LINEAR_TIME, "linear" },      { OA_HAS_WEIGHTS, "weights" },
+                 { OA_OWN_VALUES, "own values" },   { OA_DROPS, "dropout" },
+                 { OA_POSITIVE, "positive" },       { OA_AVERAGES, "averages" } };
     const struct oa_mechanism *registered = oa_mechanism_find(m->name);
     struct subject s = { p, registered, oa_proof_plain(registered) };
     unsigned claims = default_claims(&s, m), holds = measure_all(&s);

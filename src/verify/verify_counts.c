@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parameters and FLOPs. Parameters of one layer against closed forms, and of whole models against published counts;
- * FLOPs by the formula of each mechanism against what the counting device saw, and visible pairs one by one. */
+ * Parameters and FLOPs. Parameters of one layer against closed forms, and of whole models against
+ * published counts; FLOPs by the formula of each mechanism against what the counting device saw,
+ * and visible pairs one by one. */
 #include "verify/verify.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- parameters ----------------------------------------------------------------------------------------------------
+/* ---- parameters
+ * ----------------------------------------------------------------------------------------------------
  */
 
 /* Beyond values and output, of one layer with 8 heads, width 512, N = 256. */
@@ -48,8 +50,9 @@ static void check_layers(struct oa_proof *p)
         if (!oa_proof_wants(p, name))
             continue;
         if (oa_rig_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
-            oa_proof_law(p, name, fabs((double)(l.store.trainable - 2 * 512 * 512 - layers[i].trainable)), 0,
-                         "%s: trainable parameters, expected %ld", layers[i].spec, layers[i].trainable);
+            oa_proof_law(
+                p, name, fabs((double)(l.store.trainable - 2 * 512 * 512 - layers[i].trainable)), 0,
+                "%s: trainable parameters, expected %ld", layers[i].spec, layers[i].trainable);
             oa_proof_law(p, name, fabs((double)(l.store.frozen - layers[i].frozen)), 0,
                          "%s: frozen parameters, expected %ld", layers[i].spec, layers[i].frozen);
         }
@@ -57,13 +60,15 @@ static void check_layers(struct oa_proof *p)
     }
 }
 
-/* ---- published counts ----------------------------------------------------------------------------------------------
+/* ---- published counts
+ * ----------------------------------------------------------------------------------------------
  */
 
-/* Narang et al. 2021 (arXiv 2102.11972), Table 1: T5-base in Mesh TensorFlow, 222.86 M parameters, 24 self-attention
- * layers of 4·768²; its synthesizer layers have 8 heads of width 128, tables of length 512, and, in "plus", one query
- * projection for both components. Tay et al. 2021 (arXiv 2005.00743), Table 2: 12 self-attention layers, 67 M with
- * softmax attention, tables of length 256; frozen tables were not counted. In millions, as published. */
+/* Narang et al. 2021 (arXiv 2102.11972), Table 1: T5-base in Mesh TensorFlow, 222.86 M parameters,
+ * 24 self-attention layers of 4·768²; its synthesizer layers have 8 heads of width 128, tables of
+ * length 512, and, in "plus", one query projection for both components. Tay et al. 2021 (arXiv
+ * 2005.00743), Table 2: 12 self-attention layers, 67 M with softmax attention, tables of length
+ * 256; frozen tables were not counted. In millions, as published. */
 static const struct published {
     const char *what, *spec;
     bool t5;
@@ -71,7 +76,8 @@ static const struct published {
     double millions;
 } models[] = {
     { "T5-base, dense", "dense(shared, input=full)", true, 0, 224 },
-    { "T5-base, dense_plus", "mix(dense(shared, input=full), softmax, alpha=sum)", true, 768 * 1024, 243 },
+    { "T5-base, dense_plus", "mix(dense(shared, input=full), softmax, alpha=sum)", true, 768 * 1024,
+      243 },
     { "T5-base, random", "random", true, 0, 254 },
     { "T5-base, random_plus", "mix(random, softmax, alpha=sum)", true, 0, 292 },
     { "T5-base, factorized", "factorized-random(rank=16)", true, 0, 207 },
@@ -84,7 +90,8 @@ static const struct published {
 static double model_size(const struct published *m, long layer)
 {
     double softmax = m->t5 ? 4.0 * 768 * 768 : 4.0 * 512 * 512;
-    return m->t5 ? 222.86e6 + 24 * ((double)layer - softmax) : 67.0e6 + 12 * ((double)layer - softmax);
+    return m->t5 ? 222.86e6 + 24 * ((double)layer - softmax)
+                 : 67.0e6 + 12 * ((double)layer - softmax);
 }
 
 static void check_models(struct oa_proof *p)
@@ -99,14 +106,15 @@ static void check_models(struct oa_proof *p)
             continue;
         if (oa_rig_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
             double size = model_size(m, l.store.trainable - m->shared) / 1e6;
-            oa_proof_law(p, name, fabs(size - m->millions), 0.5, "%s: %.2f million parameters, published %.0f", m->what,
-                         size, m->millions);
+            oa_proof_law(p, name, fabs(size - m->millions), 0.5,
+                         "%s: %.2f million parameters, published %.0f", m->what, size, m->millions);
         }
         oa_rig_close(&l);
     }
 }
 
-/* ---- FLOPs ---------------------------------------------------------------------------------------------------------
+/* ---- FLOPs
+ * ---------------------------------------------------------------------------------------------------------
  */
 
 enum { LENGTH = 256, WIDTH = 64 };
@@ -124,7 +132,8 @@ static void check_flops(struct oa_proof *p, const char *spec)
         in.x = oa_tensor_new(&l.tape, LENGTH, WIDTH);
         oa_tensor *y = oa_layer_forward(&l.tape, &l.layer, &in);
         double ratio = y ? l.device->flops / oa_layer_flops(&l.layer, LENGTH, LENGTH) : NAN;
-        oa_proof_law(p, name, fabs(log(ratio)), 0.14, "%s: FLOPs of the plan, %.3f times the formula", spec, ratio);
+        oa_proof_law(p, name, fabs(log(ratio)), 0.14,
+                     "%s: FLOPs of the plan, %.3f times the formula", spec, ratio);
     }
     if (oa_status(p->context) != OA_NO_MEMORY)
         oa_clear_error(p->context);
@@ -147,7 +156,8 @@ static void pairs_are_counted(struct oa_proof *p, struct oa_case *a)
                 pairs += oa_oracle_visible(g, &in, h, i, j);
         }
     }
-    oa_proof_measure(p, a, fabs(oa_visible_pairs(g, a->T, a->S) - pairs), 0, "visible pairs, %.0f one by one", pairs);
+    oa_proof_measure(p, a, fabs(oa_visible_pairs(g, a->T, a->S) - pairs), 0,
+                     "visible pairs, %.0f one by one", pairs);
 }
 
 static void each(struct oa_proof *p, const char *spec)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decoding: token by token, and in chunks of several sizes, a layer with a state gives the rows that it gives for the
- * whole sequence; a state that is copied half way goes on like the first; and a table that ends is not read beyond. */
+ * Decoding: token by token, and in chunks of several sizes, a layer with a state gives the rows
+ * that it gives for the whole sequence; a state that is copied half way goes on like the first; and
+ * a table that ends is not read beyond. */
 #include "verify/verify.h"
 
 #include <math.h>
@@ -16,7 +17,9 @@ static bool needs_all(const struct oa_layer *l)
 
 static double bound_of(const struct oa_case *a)
 {
-    static const double each[] = { [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-12 };
+    static const double each[] = {
+        [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-12
+    };
     double rounding = 1;
     for (int g = 0; g < a->rig.layer.groups; g++)
         rounding = fmax(rounding, a->rig.layer.group[g].mechanism->rounding);
@@ -30,7 +33,8 @@ struct decoding {
     double *condition; /* [B, T] */
 };
 
-static bool steps(const struct decoding *d, struct oa_state *s, long b, long from, long to, long chunk)
+static bool steps(const struct decoding *d, struct oa_state *s, long b, long from, long to,
+                  long chunk)
 {
     for (long t = from; t < to; t += chunk) {
         double *y = d->y + (b * d->a->T + t) * d->a->D;
@@ -47,8 +51,9 @@ static void compare(struct oa_proof *p, const struct decoding *d, const char *ho
     for (long b = 0; b < a->B; b++) {
         long at = b * a->T * a->D;
         struct oa_row_set rows = { d->whole + at, d->y + at, d->condition + b * a->T, a->T, a->D };
-        oa_proof_measure(p, a, oa_row_set_difference(&rows, bound), bound, "%s, and the whole sequence, item %ld%s",
-                         how, b, a->setup.rotary ? ", rotary" : "");
+        oa_proof_measure(p, a, oa_row_set_difference(&rows, bound), bound,
+                         "%s, and the whole sequence, item %ld%s", how, b,
+                         a->setup.rotary ? ", rotary" : "");
     }
 }
 
@@ -78,7 +83,8 @@ static void from_a_copy(struct oa_proof *p, const struct decoding *d)
     bool done = true;
     for (long b = 0; b < a->B && done; b++) {
         oa_layer_state_reset(&a->rig.layer, d->state);
-        done = steps(d, d->state, b, 0, half, 1) && oa_layer_state_copy(&a->rig.layer, d->state, copy) == OA_OK &&
+        done = steps(d, d->state, b, 0, half, 1) &&
+               oa_layer_state_copy(&a->rig.layer, d->state, copy) == OA_OK &&
                steps(d, d->state, b, half, half + 1, 1) && steps(d, copy, b, half, a->T, 1);
     }
     if (done)
@@ -89,7 +95,9 @@ static void from_a_copy(struct oa_proof *p, const struct decoding *d)
 static void decoding_is_the_whole(struct oa_proof *p, struct oa_case *a)
 {
     long count = a->B * a->T * a->D;
-    struct decoding d = { .a = a, .whole = oa_case_room(a, count), .y = oa_case_numbers(a, "", count) };
+    struct decoding d = { .a = a,
+                          .whole = oa_case_room(a, count),
+                          .y = oa_case_numbers(a, "", count) };
     a->no_gradients = true;
     if (needs_all(&a->rig.layer) || oa_status(p->context) != OA_OK || !oa_proof_run(p, a))
         return;
@@ -107,9 +115,11 @@ static void decoding_is_the_whole(struct oa_proof *p, struct oa_case *a)
 
 static void each(struct oa_proof *p, const char *spec)
 {
-    struct oa_setup exact = { .precision = OA_PRECISION_F64, .queries = 23, .keys = 7, .length = 25 }, padded = exact,
-                    rotary = exact, single = { .precision = OA_PRECISION_F32, .queries = 75, .keys = 70, .length = 80 },
-                    half = { .precision = OA_PRECISION_BF16, .queries = 20, .keys = 9, .length = 20 };
+    struct oa_setup
+        exact = { .precision = OA_PRECISION_F64, .queries = 23, .keys = 7, .length = 25 },
+        padded = exact, rotary = exact,
+        single = { .precision = OA_PRECISION_F32, .queries = 75, .keys = 70, .length = 80 },
+        half = { .precision = OA_PRECISION_BF16, .queries = 20, .keys = 9, .length = 20 };
     padded.padding = padded.bias = true;
     padded.batch = 3;
     rotary.rotary = true;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole layers against what they estimate, or start near: the error of performer's output against softmax attention
- * with the same weights falls with the number of features; a random synthesizer as Mesh TensorFlow initialises it is
- * within 1 % of the plain average (max |P_ij·n − 1| ≤ e^{2·limit} − 1, the limit being √(6/(H·N + N²))).
+ * Whole layers against what they estimate, or start near: the error of performer's output against
+ * softmax attention with the same weights falls with the number of features; a random synthesizer
+ * as Mesh TensorFlow initialises it is within 1 % of the plain average (max |P_ij·n − 1| ≤
+ * e^{2·limit} − 1, the limit being √(6/(H·N + N²))).
  */
 #include "verify/verify.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- performer and softmax -----------------------------------------------------------------------------------------
+/* ---- performer and softmax
+ * -----------------------------------------------------------------------------------------
  */
 
 enum { TOKENS = 128, HEAD = 32, SAMPLES = 4 };
@@ -17,9 +19,12 @@ enum { TOKENS = 128, HEAD = 32, SAMPLES = 4 };
 /* Inputs a fifth as large: |x + y|² of a few, where an estimate makes sense. */
 static double *output(struct oa_proof *p, const char *spec, struct oa_case *a)
 {
-    struct oa_setup setup = {
-        .precision = OA_PRECISION_F32, .width = HEAD, .heads = 1, .batch = SAMPLES, .queries = TOKENS, .length = TOKENS
-    };
+    struct oa_setup setup = { .precision = OA_PRECISION_F32,
+                              .width = HEAD,
+                              .heads = 1,
+                              .batch = SAMPLES,
+                              .queries = TOKENS,
+                              .length = TOKENS };
     if (!oa_proof_open(p, spec, OA_MODE_BOTH, &setup, a))
         return NULL;
     for (long i = 0; i < a->B * a->T * a->D; i++)
@@ -50,16 +55,19 @@ static void check_performer(struct oa_proof *p, const char *kernel)
         if (!got)
             continue;
         double error = relative_error(got, want, a.B * a.T * a.D);
-        oa_proof_measure(p, &a, error, before, "distance to softmax attention, less than with fewer features%s",
+        oa_proof_measure(p, &a, error, before,
+                         "distance to softmax attention, less than with fewer features%s",
                          i ? "" : ", or with none");
         before = error;
         oa_case_close(&a);
     }
-    oa_proof_measure(p, &exact, before, 0.35, "distance of performer(kernel=%s) with 2048 features", kernel);
+    oa_proof_measure(p, &exact, before, 0.35, "distance of performer(kernel=%s) with 2048 features",
+                     kernel);
     oa_case_close(&exact);
 }
 
-/* ---- random synthesizer --------------------------------------------------------------------------------------------
+/* ---- random synthesizer
+ * --------------------------------------------------------------------------------------------
  */
 
 /* Its parameters as they are first made: the case's are random ones. */
@@ -79,7 +87,8 @@ static void check_start(struct oa_proof *p)
     if (map && g->mechanism->weights(g, &in, map) == OA_OK) {
         for (long i = 0; i < 8L * N * N; i++)
             worst = fmax(worst, fabs(map[i] * N - 1));
-        oa_proof_measure(p, &a, worst, exp(2 * limit) - 1, "first map, from the plain average, limit %.7f", limit);
+        oa_proof_measure(p, &a, worst, exp(2 * limit) - 1,
+                         "first map, from the plain average, limit %.7f", limit);
     }
     oa_case_close(&a);
 }
@@ -97,7 +106,8 @@ static void once(struct oa_proof *p)
 
 const struct oa_subject oa_subject_estimates = {
     .name = "estimates",
-    .claim = "more features come nearer to softmax attention; a random synthesizer starts as the average",
+    .claim = "more features come nearer to softmax attention; a random synthesizer starts as the "
+             "average",
     .work = 1,
     .once = once,
 };

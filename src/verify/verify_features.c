@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Laws of random features, with theoretical variances (the variance of a sample underestimates a heavy tail). One
- * direction ω gives f = f(ω, x) f(ω, y); S = |x + y|², K = e^{x·y}, d the width:
+ * Laws of random features, with theoretical variances (the variance of a sample underestimates a
+ * heavy tail). One direction ω gives f = f(ω, x) f(ω, y); S = |x + y|², K = e^{x·y}, d the width:
  *
  *     mean     E f = K (favor+, hyperbolic, trig; independent or orthogonal rows), within 5σ
  *     decay    the squared error of r independent directions is Var f/r
- *     block    d orthogonal rows: Var f/d − (d − 1)/d · e^{−|x|²−|y|²}(e^S − C_d(S)), which is less than Var f/d
- *     smreg    rows of length √d: E f = e^{−(|x|²+|y|²)/2} ₀F₁(d/2; dS/4), and not K
- *     relu     E relu(ω·x) relu(ω·y) = |x||y|(sin θ + (π − θ) cos θ)/2π (Cho, Saul 2009)
+ *     block    d orthogonal rows: Var f/d − (d − 1)/d · e^{−|x|²−|y|²}(e^S − C_d(S)), which is less
+ * than Var f/d smreg    rows of length √d: E f = e^{−(|x|²+|y|²)/2} ₀F₁(d/2; dS/4), and not K relu
+ * E relu(ω·x) relu(ω·y) = |x||y|(sin θ + (π − θ) cos θ)/2π (Cho, Saul 2009)
  *
  *     C_d(S) = Σ_{p,q} (S/2)^{p+q}/(p! q!) · (d/2)_p (d/2)_q/(d/2)_{p+q}
  *
- * x + y has negative entries: directions of a QR without its signs prefer a half-space, and would be found out.
+ * x + y has negative entries: directions of a QR without its signs prefer a half-space, and would
+ * be found out.
  */
 #include "verify/feature_products.h"
 
@@ -23,7 +24,8 @@
 enum { WIDTH = 8, BLOCK = WIDTH };
 
 struct pair {
-    double x[WIDTH], y[WIDTH], xx, yy, xy, sum, difference, kernel; /* |x|², |y|², x·y, |x + y|², |x − y|², e^{x·y} */
+    double x[WIDTH], y[WIDTH], xx, yy, xy, sum, difference,
+        kernel; /* |x|², |y|², x·y, |x + y|², |x − y|², e^{x·y} */
 };
 
 /* x + y = −√(S/d)(1, …), x − y = ½(1, −1, …). */
@@ -44,7 +46,8 @@ static struct pair make_pair(double s)
     return p;
 }
 
-static struct oa_feature_law law_of(const struct pair *p, const char *draw, enum oa_random_feature kind)
+static struct oa_feature_law law_of(const struct pair *p, const char *draw,
+                                    enum oa_random_feature kind)
 {
     return (struct oa_feature_law){ .draw = draw,
                                     .kind = kind,
@@ -59,7 +62,8 @@ static struct oa_feature_law law_of(const struct pair *p, const char *draw, enum
                                     .keys = 1 };
 }
 
-/* ---- moments of one direction --------------------------------------------------------------------------------------
+/* ---- moments of one direction
+ * --------------------------------------------------------------------------------------
  */
 
 static double positive_variance(const struct pair *p)
@@ -78,7 +82,8 @@ static double trig_variance(const struct pair *p)
     return 0.5 * exp(p->xx + p->yy) * rest * rest;
 }
 
-/* favor++: E f² = exp(d ln(1 − 4a) − (d/2) ln(1 − 8a) + S/(1 − 8a) + 2x·y), a as the product code fits it. */
+/* favor++: E f² = exp(d ln(1 − 4a) − (d/2) ln(1 − 8a) + S/(1 − 8a) + 2x·y), a as the product code
+ * fits it. */
 static double fitted_variance(oa_context *c, const struct oa_feature_law *f, const struct pair *p)
 {
     struct oa_moments m;
@@ -116,7 +121,8 @@ static double bessel_series(double a, double z)
     return sum;
 }
 
-/* ---- statistics ----------------------------------------------------------------------------------------------------
+/* ---- statistics
+ * ----------------------------------------------------------------------------------------------------
  */
 
 static double mean_of(const double *x, long n)
@@ -127,7 +133,8 @@ static double mean_of(const double *x, long n)
     return sum / (double)n;
 }
 
-/* The mean squared error around `target` of means of `size` neighbours; *error: its standard error. */
+/* The mean squared error around `target` of means of `size` neighbours; *error: its standard error.
+ */
 static double block_error(const double *x, long n, long size, double target, double *error)
 {
     double second = 0, fourth = 0;
@@ -141,7 +148,8 @@ static double block_error(const double *x, long n, long size, double target, dou
     return second;
 }
 
-/* ---- the laws ------------------------------------------------------------------------------------------------------
+/* ---- the laws
+ * ------------------------------------------------------------------------------------------------------
  */
 
 struct laws {
@@ -152,14 +160,15 @@ struct laws {
 
 static bool draw(struct laws *l, const struct oa_feature_law *f)
 {
-    return !oa_proof_stopped(l->p) && oa_feature_products(l->p->context, f, l->count, l->f) == OA_OK;
+    return !oa_proof_stopped(l->p) &&
+           oa_feature_products(l->p->context, f, l->count, l->f) == OA_OK;
 }
 
 static void check_mean(struct laws *l, const char *what, double want, double variance)
 {
     double mean = mean_of(l->f, l->count), sigma = sqrt(variance / (double)l->count);
-    oa_proof_law(l->p, "performer", fabs(mean / want - 1), 5 * sigma / want, "%s: mean %.5f, law %.5f; the bound is 5σ",
-                 what, mean, want);
+    oa_proof_law(l->p, "performer", fabs(mean / want - 1), 5 * sigma / want,
+                 "%s: mean %.5f, law %.5f; the bound is 5σ", what, mean, want);
 }
 
 static void check_means(struct laws *l)
@@ -194,15 +203,17 @@ static void check_decay(struct laws *l)
         at[i] = block_error(l->f, l->count, sizes[i], pair.kernel, &error);
         double ratio = at[i] * (double)sizes[i] / positive_variance(&pair);
         oa_proof_law(l->p, "performer", fabs(ratio - 1), l->p->quick ? 0.2 : 0.1,
-                     "favor+, draw=iid: squared error of %ld features × %ld ÷ the law: %.3f", sizes[i], sizes[i],
-                     ratio);
+                     "favor+, draw=iid: squared error of %ld features × %ld ÷ the law: %.3f",
+                     sizes[i], sizes[i], ratio);
     }
     double slope = log(at[2] / at[0]) / log(128.0 / 8) / 2;
-    oa_proof_law(l->p, "performer", fabs(slope + 0.5), 0.05, "favor+, draw=iid: error ~ r^%.3f, law −0.5", slope);
+    oa_proof_law(l->p, "performer", fabs(slope + 0.5), 0.05,
+                 "favor+, draw=iid: error ~ r^%.3f, law −0.5", slope);
 }
 
 /* Blocks of orthogonal rows against the closed form and against independent rows. */
-static void check_blocks(struct laws *l, const char *name, enum oa_random_feature kind, int fit, double s)
+static void check_blocks(struct laws *l, const char *name, enum oa_random_feature kind, int fit,
+                         double s)
 {
     struct pair pair = make_pair(s);
     struct oa_feature_law f = law_of(&pair, "draw=orthogonal", kind);
@@ -211,16 +222,19 @@ static void check_blocks(struct laws *l, const char *name, enum oa_random_featur
     double one = trig               ? trig_variance(&pair)
                  : fit != OA_NO_FIT ? fitted_variance(l->p->context, &f, &pair)
                                     : positive_variance(&pair);
-    double z = trig ? -pair.difference : pair.sum, scale = exp(trig ? pair.xx + pair.yy : -pair.xx - pair.yy);
+    double z = trig ? -pair.difference : pair.sum,
+           scale = exp(trig ? pair.xx + pair.yy : -pair.xx - pair.yy);
     double gain = (BLOCK - 1.0) / BLOCK * scale * (exp(z) - orthogonal_series(WIDTH, z));
     double want = one / BLOCK - gain, error;
     if (!draw(l, &f))
         return;
     double got = block_error(l->f, l->count, BLOCK, pair.kernel, &error);
     oa_proof_law(l->p, "performer", fabs(got / want - 1), 5 * error / want,
-                 "%s: variance of a block of orthogonal rows %.5g, law %.5g; the bound is 5σ", name, got, want);
+                 "%s: variance of a block of orthogonal rows %.5g, law %.5g; the bound is 5σ", name,
+                 got, want);
     oa_proof_law(l->p, "performer", got < one / BLOCK ? 0 : 1, 0,
-                 "%s: orthogonal rows vary less than independent ones (%.5g; 0: yes)", name, one / BLOCK);
+                 "%s: orthogonal rows vary less than independent ones (%.5g; 0: yes)", name,
+                 one / BLOCK);
 }
 
 static void check_smreg(struct laws *l)
@@ -234,14 +248,16 @@ static void check_smreg(struct laws *l)
         return;
     check_mean(l, "smreg", mean, variance);
     double off = fabs(mean_of(l->f, l->count) - pair.kernel) / sqrt(variance / (double)l->count);
-    oa_proof_law(l->p, "performer", off > 5 ? 0 : 1, 0, "smreg: the mean is not e^{x·y} (%.1f σ from it; 0: not)", off);
+    oa_proof_law(l->p, "performer", off > 5 ? 0 : 1, 0,
+                 "smreg: the mean is not e^{x·y} (%.1f σ from it; 0: not)", off);
 }
 
 static void check_relu(struct laws *l)
 {
     struct pair pair = make_pair(1.5);
     struct oa_feature_law f = law_of(&pair, "draw=iid", OA_RANDOM_RELU);
-    double lengths = sqrt(pair.xx * pair.yy), angle = acos(pair.xy / lengths), s = sin(angle), c = cos(angle);
+    double lengths = sqrt(pair.xx * pair.yy), angle = acos(pair.xy / lengths), s = sin(angle),
+           c = cos(angle);
     double mean = lengths * (s + (PI - angle) * c) / (2 * PI);
     double second = lengths * lengths * (3 * s * c + (PI - angle) * (1 + 2 * c * c)) / (2 * PI);
     if (draw(l, &f))

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Laws of features fitted to the data (device/cpu/cpu_random_statistics.c), by exact second moments instead of draws:
+ * Laws of features fitted to the data (device/cpu/cpu_random_statistics.c), by exact second moments
+ * instead of draws:
  *
- *     log E f² = log det(I − 4A) − ½ log det(I − 8A) + 2uᵀ(I − 8A)^{-1}u − xᵀP_1x − yᵀP_2y,   u = B_1x + B_2y
+ *     log E f² = log det(I − 4A) − ½ log det(I − 8A) + 2uᵀ(I − 8A)^{-1}u − xᵀP_1x − yᵀP_2y,   u =
+ * B_1x + B_2y
  *
- *     order        the mean of log E f² over all pairs: sderf ≤ favor++ ≤ favor+, aderf ≤ saderf ≤ favor++; equal where
- *                  the larger family holds nothing better
- *     mean         E f = e^{x·y}, whatever was fitted, within 5σ of that moment
- *     stationary   d/da of favor++'s log E f² is 0 at the fitted a, and a ≈ −φ/2 for small φ = S/d
+ *     order        the mean of log E f² over all pairs: sderf ≤ favor++ ≤ favor+, aderf ≤ saderf ≤
+ * favor++; equal where the larger family holds nothing better mean         E f = e^{x·y}, whatever
+ * was fitted, within 5σ of that moment stationary   d/da of favor++'s log E f² is 0 at the fitted
+ * a, and a ≈ −φ/2 for small φ = S/d
  */
 #include "verify/feature_products.h"
 
@@ -18,7 +20,8 @@ enum { WIDTH = 6, POINTS = 16, CLOUDS = 20 };
 
 static const char *const names[] = { "favor++", "sderf", "aderf", "saderf" };
 
-/* Two clouds of points: Gaussian, with a width of its own for each coordinate and side, and a mean. */
+/* Two clouds of points: Gaussian, with a width of its own for each coordinate and side, and a mean.
+ */
 struct cloud {
     double q[POINTS * WIDTH], k[POINTS * WIDTH];
 };
@@ -30,7 +33,8 @@ static void fill_cloud(struct cloud *c, int number, double scale)
         int l = i % WIDTH;
         uint64_t at = (uint64_t)(2 * i), spread = (uint64_t)(1000000 + 2 * l);
         c->q[i] = scale * exp(0.5 * oa_random_normal(s, spread)) * (0.3 + oa_random_normal(s, at));
-        c->k[i] = scale * exp(0.5 * oa_random_normal(s, spread + 1)) * (0.2 + oa_random_normal(s, at + 1));
+        c->k[i] = scale * exp(0.5 * oa_random_normal(s, spread + 1)) *
+                  (0.2 + oa_random_normal(s, at + 1));
     }
 }
 
@@ -47,7 +51,8 @@ static struct oa_feature_law law_of(const struct cloud *c, int fit)
                                     .keys = POINTS };
 }
 
-/* ---- second moments ------------------------------------------------------------------------------------------------
+/* ---- second moments
+ * ------------------------------------------------------------------------------------------------
  */
 
 static double quadratic(const double *m, const double *x)
@@ -93,42 +98,51 @@ static double objective(oa_context *c, const struct cloud *cloud, int fit)
     if (oa_feature_moments(c, &f, &m, &e) != OA_OK)
         return NAN;
     for (int i = 0; i < WIDTH && fit == OA_NO_FIT; i++)
-        e.b[0][i * WIDTH + i] = e.b[1][i * WIDTH + i] = e.p[0][i * WIDTH + i] = e.p[1][i * WIDTH + i] = 1;
+        e.b[0][i * WIDTH + i] = e.b[1][i * WIDTH + i] = e.p[0][i * WIDTH + i] =
+            e.p[1][i * WIDTH + i] = 1;
     for (int i = 0; i < POINTS * POINTS; i++)
         sum += log_second_moment(&e, cloud->q + i / POINTS * WIDTH, cloud->k + i % POINTS * WIDTH);
     oa_free(m.mean[0]);
     return sum / (POINTS * POINTS);
 }
 
-/* ---- the laws ------------------------------------------------------------------------------------------------------
+/* ---- the laws
+ * ------------------------------------------------------------------------------------------------------
  */
 
 /* The ridge of aderf costs it a little. */
 static void check_order(struct oa_proof *p, const struct cloud *c, int number)
 {
-    double plain = objective(p->context, c, OA_NO_FIT), favor = objective(p->context, c, OA_FIT_FAVOR),
-           sderf = objective(p->context, c, OA_FIT_SDERF), aderf = objective(p->context, c, OA_FIT_ADERF),
+    double plain = objective(p->context, c, OA_NO_FIT),
+           favor = objective(p->context, c, OA_FIT_FAVOR),
+           sderf = objective(p->context, c, OA_FIT_SDERF),
+           aderf = objective(p->context, c, OA_FIT_ADERF),
            saderf = objective(p->context, c, OA_FIT_SADERF);
-    oa_proof_law(p, "performer", fmax(0, favor - plain), 1e-9, "cloud %d: favor++ %.4f ≤ favor+ %.4f", number, favor,
-                 plain);
-    oa_proof_law(p, "performer", fmax(0, sderf - favor), 1e-9, "cloud %d: sderf %.4f ≤ favor++ %.4f", number, sderf,
-                 favor);
-    oa_proof_law(p, "performer", fmax(0, saderf - favor), 1e-9, "cloud %d: saderf %.4f ≤ favor++ %.4f", number, saderf,
-                 favor);
-    oa_proof_law(p, "performer", fmax(0, aderf - saderf), 1e-4, "cloud %d: aderf %.4f ≤ saderf %.4f", number, aderf,
-                 saderf);
+    oa_proof_law(p, "performer", fmax(0, favor - plain), 1e-9,
+                 "cloud %d: favor++ %.4f ≤ favor+ %.4f", number, favor, plain);
+    oa_proof_law(p, "performer", fmax(0, sderf - favor), 1e-9,
+                 "cloud %d: sderf %.4f ≤ favor++ %.4f", number, sderf, favor);
+    oa_proof_law(p, "performer", fmax(0, saderf - favor), 1e-9,
+                 "cloud %d: saderf %.4f ≤ favor++ %.4f", number, saderf, favor);
+    oa_proof_law(p, "performer", fmax(0, aderf - saderf), 1e-4,
+                 "cloud %d: aderf %.4f ≤ saderf %.4f", number, aderf, saderf);
 }
 
 static void check_equalities(struct oa_proof *p, struct cloud *c)
 {
     memcpy(c->k, c->q, sizeof c->k); /* the same second moments on both sides */
-    oa_proof_law(p, "performer", fabs(objective(p->context, c, OA_FIT_SADERF) - objective(p->context, c, OA_FIT_FAVOR)),
-                 1e-12, "equal second moments: saderf is favor++");
+    oa_proof_law(
+        p, "performer",
+        fabs(objective(p->context, c, OA_FIT_SADERF) - objective(p->context, c, OA_FIT_FAVOR)),
+        1e-12, "equal second moments: saderf is favor++");
     memset(c, 0, sizeof *c);
-    for (int i = 0; i < 2 * WIDTH; i++) /* ± unit vectors: a multiple of I (the other points are 0) */
+    for (int i = 0; i < 2 * WIDTH;
+         i++) /* ± unit vectors: a multiple of I (the other points are 0) */
         c->q[i * WIDTH + i / 2] = c->k[i * WIDTH + i / 2] = i % 2 ? -1 : 1;
-    oa_proof_law(p, "performer", fabs(objective(p->context, c, OA_FIT_SDERF) - objective(p->context, c, OA_FIT_FAVOR)),
-                 1e-12, "round clouds: sderf is favor++");
+    oa_proof_law(
+        p, "performer",
+        fabs(objective(p->context, c, OA_FIT_SDERF) - objective(p->context, c, OA_FIT_FAVOR)),
+        1e-12, "round clouds: sderf is favor++");
 }
 
 static void check_mean(struct oa_proof *p, const struct cloud *c, int fit, long count, double *f)
@@ -145,8 +159,10 @@ static void check_mean(struct oa_proof *p, const struct cloud *c, int fit, long 
     for (int i = 0; i < WIDTH; i++)
         xy += c->q[i] * c->k[i];
     double variance = exp(log_second_moment(&e, c->q, c->k)) - exp(2 * xy);
-    oa_proof_law(p, "performer", fabs(sum / (double)count / exp(xy) - 1), 5 * sqrt(variance / (double)count) / exp(xy),
-                 "%s: mean %.5f, law %.5f; the bound is 5σ", names[fit], sum / (double)count, exp(xy));
+    oa_proof_law(p, "performer", fabs(sum / (double)count / exp(xy) - 1),
+                 5 * sqrt(variance / (double)count) / exp(xy),
+                 "%s: mean %.5f, law %.5f; the bound is 5σ", names[fit], sum / (double)count,
+                 exp(xy));
     oa_free(m.mean[0]);
 }
 
@@ -154,7 +170,9 @@ static void check_mean(struct oa_proof *p, const struct cloud *c, int fit, long 
 static double fitted(struct oa_proof *p, long d, double s)
 {
     double x[64] = { 0 };
-    struct oa_feature_law f = { .fit = OA_FIT_FAVOR, .width = d, .q = x, .k = x, .queries = 1, .keys = 1 };
+    struct oa_feature_law f = {
+        .fit = OA_FIT_FAVOR, .width = d, .q = x, .k = x, .queries = 1, .keys = 1
+    };
     struct oa_moments m;
     struct oa_exponents e;
     x[0] = sqrt(s) / 2;
@@ -174,18 +192,21 @@ static void check_minimum(struct oa_proof *p)
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
         double a = fitted(p, at[i].d, at[i].s), d = (double)at[i].d, rest = 1 - 8 * a;
         double slope = -4 * d / (1 - 4 * a) + 4 * d / rest + 8 * at[i].s / (rest * rest);
-        oa_proof_law(p, "performer", fabs(slope) / d, 1e-9, "favor++: slope of log E f² at a = %.10f, d = %ld, S = %g",
-                     a, at[i].d, at[i].s);
+        oa_proof_law(p, "performer", fabs(slope) / d, 1e-9,
+                     "favor++: slope of log E f² at a = %.10f, d = %ld, S = %g", a, at[i].d,
+                     at[i].s);
     }
     double a = fitted(p, 8, 8e-8);
-    oa_proof_law(p, "performer", fabs(a / -0.5e-8 - 1), 1e-6, "favor++: a = %.3g for φ = 10⁻⁸, law −φ/2", a);
+    oa_proof_law(p, "performer", fabs(a / -0.5e-8 - 1), 1e-6,
+                 "favor++: a = %.3g for φ = 10⁻⁸, law −φ/2", a);
 }
 
 static void once(struct oa_proof *p)
 {
     struct cloud c;
     long count = p->quick ? 1 << 15 : 1 << 18;
-    double *f = oa_proof_wants(p, "performer") ? oa_alloc(p->context, (size_t)count * sizeof *f) : NULL;
+    double *f =
+        oa_proof_wants(p, "performer") ? oa_alloc(p->context, (size_t)count * sizeof *f) : NULL;
     if (!f)
         return;
     for (int i = 0; i < CLOUDS && !oa_proof_stopped(p); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Derivatives against central differences in double, along a random direction of the input, of the memory, and of each
- * trainable parameter; frozen parameters have not even a place for a gradient. */
+ * Derivatives against central differences in double, along a random direction of the input, of the
+ * memory, and of each trainable parameter; frozen parameters have not even a place for a gradient.
+ */
 #include "verify/verify.h"
 
 #include <math.h>
@@ -28,8 +29,8 @@ static void changed(struct oa_case *a, const struct oa_view *view)
 }
 
 /* (loss(values + h·direction) − loss(values − h·direction))/2h */
-static double difference(struct oa_proof *p, struct oa_case *a, double *values, const struct oa_view *view,
-                         const double *direction, long count, double h)
+static double difference(struct oa_proof *p, struct oa_case *a, double *values,
+                         const struct oa_view *view, const double *direction, long count, double h)
 {
     double *kept = oa_case_room(a, count), side[2];
     if (!kept)
@@ -46,10 +47,10 @@ static double difference(struct oa_proof *p, struct oa_case *a, double *values, 
     return (side[0] - side[1]) / (2 * h);
 }
 
-/* The derivative of the loss along a random direction, both ways. `values` are doubles that the case
- * reads, of the store in a view of it. Where
- * features of both signs make a denominator near 0 the loss is so curved that the error of a difference, h²·f'''/6,
- * shows; a second step takes it out (Richardson). */
+/* The derivative of the loss along a random direction, both ways. `values` are doubles that the
+ * case reads, of the store in a view of it. Where features of both signs make a denominator near 0
+ * the loss is so curved that the error of a difference, h²·f'''/6, shows; a second step takes it
+ * out (Richardson). */
 static void check_direction(struct oa_proof *p, struct oa_case *a, const char *what, double *values,
                             const struct oa_view *view, const double *gradient, long count)
 {
@@ -64,7 +65,8 @@ static void check_direction(struct oa_proof *p, struct oa_case *a, const char *w
     double numeric = difference(p, a, values, view, direction, count, step);
     double scale = 1 + sqrt(size) + fabs(numeric);
     if (fabs(analytic - numeric) > tolerance * scale)
-        numeric = (100 * difference(p, a, values, view, direction, count, step / 10) - numeric) / 99;
+        numeric =
+            (100 * difference(p, a, values, view, direction, count, step / 10) - numeric) / 99;
     oa_proof_measure(p, a, fabs(analytic - numeric) / scale, tolerance,
                      "gradient of %s: %.9g, by differences %.9g%s%s%s", what, analytic, numeric,
                      a->setup.bias ? ", bias" : "", a->setup.padding ? ", padding" : "",
@@ -90,7 +92,8 @@ static double *copied(struct oa_case *a, const double *x, long count)
     return out;
 }
 
-static void check_parameter(struct oa_proof *p, struct oa_case *a, const struct oa_parameter *w, const double *gradient)
+static void check_parameter(struct oa_proof *p, struct oa_case *a, const struct oa_parameter *w,
+                            const double *gradient)
 {
     struct oa_view v;
     size_t bytes = (size_t)w->count * a->rig.device->numbers.real_size;
@@ -110,7 +113,8 @@ static void check_parameters(struct oa_proof *p, struct oa_case *a)
         if (w->trainable != (w->gradient != NULL))
             oa_proof_measure(p, a, INFINITY, 0, "%s is frozen and has a gradient", w->name);
         if (w->trainable)
-            check_parameter(p, a, w, all + ((double *)w->gradient - (double *)a->rig.store.gradients));
+            check_parameter(p, a, w,
+                            all + ((double *)w->gradient - (double *)a->rig.store.gradients));
     }
 }
 
@@ -131,7 +135,8 @@ void oa_gradients_are_differences(struct oa_proof *p, struct oa_case *a)
 
 static void each(struct oa_proof *p, const char *spec)
 {
-    struct oa_setup plain = { .precision = OA_PRECISION_F64 }, padded = plain, rotary = plain, token = plain;
+    struct oa_setup plain = { .precision = OA_PRECISION_F64 }, padded = plain, rotary = plain,
+                    token = plain;
     token.queries = token.keys = 1;
     padded.bias = padded.padding = true;
     padded.batch = 3;

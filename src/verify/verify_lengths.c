@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sequence shorter than N gives what a layer with tables cut to its length gives. A longer one is refused where
- * tables end, and gives what a layer of a larger N gives where none do. */
+ * A sequence shorter than N gives what a layer with tables cut to its length gives. A longer one is
+ * refused where tables end, and gives what a layer of a larger N gives where none do. */
 #include "verify/verify.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Copies the leading part of a larger parameter. */
-static void copy_leading(const struct oa_case *from, const struct oa_parameter *w, struct oa_case *to,
-                         struct oa_parameter *cut)
+static void copy_leading(const struct oa_case *from, const struct oa_parameter *w,
+                         struct oa_case *to, struct oa_parameter *cut)
 {
     for (long i = 0; w && i < cut->count; i++) {
         long rest = i, at = 0, stride = 1;
@@ -54,7 +54,8 @@ static void longer_is_refused(struct oa_proof *p, struct oa_case *a)
     enum oa_error e = oa_case_run(a);
     if (e != OA_NO_MEMORY)
         oa_clear_error(p->context);
-    oa_proof_measure(p, a, e != OA_SHAPE, 0, "a sequence longer than the tables is taken (0: refused)");
+    oa_proof_measure(p, a, e != OA_SHAPE, 0,
+                     "a sequence longer than the tables is taken (0: refused)");
 }
 
 /* The parameters of both have the same values, as their names decide. */
@@ -95,7 +96,8 @@ static void each(struct oa_proof *p, const char *spec)
 
 const struct oa_subject oa_subject_lengths = {
     .name = "lengths",
-    .claim = "a shorter sequence is that of tables cut to it; a longer one is refused, or that of a larger N",
+    .claim = "a shorter sequence is that of tables cut to it; a longer one is refused, or that of "
+             "a larger N",
     .work = 1,
     .each = each,
 };

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Models of every form, with the attention in each stack that has one: the loss of a batch with padding is that of an
- * oracle which never sees padding; its gradient is that of differences; and neither has another bit when other tokens,
- * words and segments stand in the padding of texts and sources. */
+ * Models of every form, with the attention in each stack that has one: the loss of a batch with
+ * padding is that of an oracle which never sees padding; its gradient is that of differences; and
+ * neither has another bit when other tokens, words and segments stand in the padding of texts and
+ * sources. */
 #include "verify/model_case.h"
 #include "verify/verify.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A fit is to sums over all queries and keys, whose rounding a layer behind it meets as another fit. */
+/* A fit is to sums over all queries and keys, whose rounding a layer behind it meets as another
+ * fit. */
 static const double loss_bound = 1e-10, fitted_loss_bound = 1e-6, slope_bound = 1e-5;
 
 static bool is_fitted(const struct oa_model_case *m)
@@ -34,7 +36,8 @@ static void loss_is_the_oracles(struct oa_proof *p, struct oa_model_case *m, dou
         return;
     if (!oa_row_is_judged(*condition, bound)) {
         oa_proof_unjudged(p, &m->label, bound * *condition,
-                          "%s: loss: weights of both signs, divided by a sum near 0: rounding alone can give %.3g "
+                          "%s: loss: weights of both signs, divided by a sum near 0: rounding "
+                          "alone can give %.3g "
                           "times the value",
                           m->form->name, bound * *condition);
         return;
@@ -55,7 +58,8 @@ static void move(const struct oa_model_case *m, double step)
         const struct oa_parameter *q = store->parameter[i];
         for (long j = 0; q->trainable && j < q->count; j++) {
             double along = oa_random_normal(s, (uint64_t)n++) / sqrt((double)store->updated);
-            oa_real_write(m->device, q->value, j, oa_real_read(m->device, q->value, j) + step * along);
+            oa_real_write(m->device, q->value, j,
+                          oa_real_read(m->device, q->value, j) + step * along);
         }
     }
     oa_store_refresh(store);
@@ -89,7 +93,8 @@ static void gradient_is_a_difference(struct oa_proof *p, struct oa_model_case *m
     move(m, step);
     if (oa_status(p->context) == OA_OK)
         oa_proof_measure(p, &m->label, fabs(got - want) / (1 + fabs(want)) / condition, slope_bound,
-                         "%s: gradient along a random direction, and the difference", m->form->name);
+                         "%s: gradient along a random direction, and the difference",
+                         m->form->name);
 }
 
 /* ---- padding ---- */
@@ -112,7 +117,8 @@ static void padding_says_nothing(struct oa_proof *p, struct oa_model_case *m)
 {
     const struct oa_batch *b = &m->batch;
     long count = 1 + m->model->store.updated;
-    double *before = oa_model_case_room(m, count), *after = oa_model_case_room(m, count), different = 0;
+    double *before = oa_model_case_room(m, count), *after = oa_model_case_room(m, count),
+           different = 0;
     if (!before || !after)
         return;
     results(m, before);
@@ -125,7 +131,8 @@ static void padding_says_nothing(struct oa_proof *p, struct oa_model_case *m)
     for (long i = 0; i < count; i++)
         different += memcmp(&before[i], &after[i], sizeof *before) != 0;
     if (oa_status(p->context) == OA_OK)
-        oa_proof_measure(p, &m->label, different, 0, "%s: loss and gradients that change with tokens in padding",
+        oa_proof_measure(p, &m->label, different, 0,
+                         "%s: loss and gradients that change with tokens in padding",
                          m->form->name);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * O = A V: the output of the engine against the map that the mechanism's oracle makes by the plainest code in double,
- * times the values, in every precision. Maps of softmax have rows that sum to 1, or to 0 where no key is visible. */
+ * O = A V: the output of the engine against the map that the mechanism's oracle makes by the
+ * plainest code in double, times the values, in every precision. Maps of softmax have rows that sum
+ * to 1, or to 0 where no key is visible. */
 #include "verify/verify.h"
 
 #include <math.h>
 #include <string.h>
 
-static double projected(const struct oa_case *a, const struct oa_parameter *w, const struct oa_parameter *b, long out,
-                        const double *row, long width)
+static double projected(const struct oa_case *a, const struct oa_parameter *w,
+                        const struct oa_parameter *b, long out, const double *row, long width)
 {
     double sum = b ? oa_real_read(a->rig.device, b->value, out) : 0;
     for (long i = 0; i < width; i++)
@@ -16,7 +17,8 @@ static double projected(const struct oa_case *a, const struct oa_parameter *w, c
 }
 
 /* How far rows are from the sum they must have. */
-static double check_rows(const struct oa_case *a, const struct oa_group *g, const double *map, long b)
+static double check_rows(const struct oa_case *a, const struct oa_group *g, const double *map,
+                         long b)
 {
     double worst = 0;
     for (long r = 0; g->mechanism->scores && r < g->shape.heads * a->T; r++) {
@@ -24,20 +26,23 @@ static double check_rows(const struct oa_case *a, const struct oa_group *g, cons
         for (long j = 0; j < a->S; j++)
             sum += map[r * a->S + j];
         bool empty = a->lengths && (a->memory ? a->lengths[b] == 0 : r % a->T >= a->lengths[b]);
-        empty |= sum == 0 && g->support.form != OA_SUPPORT_ALL; /* a sparse support may leave a row nothing */
+        empty |= sum == 0 &&
+                 g->support.form != OA_SUPPORT_ALL; /* a sparse support may leave a row nothing */
         worst = fmax(worst, fabs(sum - !empty));
     }
     return worst;
 }
 
 /* What row t mixes. */
-static void row_values(const struct oa_case *a, const struct oa_group *g, long t, const double *source, double *values)
+static void row_values(const struct oa_case *a, const struct oa_group *g, long t,
+                       const double *source, double *values)
 {
     for (long j = 0; j < a->S; j++) {
         for (long c = 0; c < g->shape.heads * (a->D / a->setup.heads); c++)
-            values[j * a->D + c] = g->mechanism->values
-                                       ? g->mechanism->values(g, source + j * a->D, t, c)
-                                       : oa_oracle_value(g, g->value, g->value_bias, source + j * a->D, c);
+            values[j * a->D + c] =
+                g->mechanism->values
+                    ? g->mechanism->values(g, source + j * a->D, t, c)
+                    : oa_oracle_value(g, g->value, g->value_bias, source + j * a->D, c);
     }
 }
 
@@ -73,7 +78,8 @@ static enum oa_error mix_values(struct oa_proof *p, struct item *m)
         const struct oa_group *g = &a->rig.layer.group[i];
         OA_TRY(g->mechanism->weights(g, &in, m->map));
         if (a->setup.precision == OA_PRECISION_F64)
-            oa_proof_measure(p, a, check_rows(a, g, m->map, m->b), 1e-12, "sums of rows of the map");
+            oa_proof_measure(p, a, check_rows(a, g, m->map, m->b), 1e-12,
+                             "sums of rows of the map");
         oa_raise_conditions(g, m->map, a->T, a->S, m->condition);
         for (long t = 0; t < a->T; t++) {
             if (t == 0 || g->mechanism->values)
@@ -92,7 +98,9 @@ static void project_out(const struct item *m)
         bool padded = a->lengths && !a->memory && t >= a->lengths[m->b];
         for (long c = 0; c < a->D; c++)
             m->want[t * a->D + c] =
-                padded ? 0 : projected(a, a->rig.layer.output, a->rig.layer.output_bias, c, m->o + t * a->D, a->D);
+                padded ? 0
+                       : projected(a, a->rig.layer.output, a->rig.layer.output_bias, c,
+                                   m->o + t * a->D, a->D);
     }
 }
 
@@ -109,14 +117,15 @@ static double worst_output(const struct item *m, const double *got, double bound
     return worst;
 }
 
-/* In other precisions than double that of all rows together: their rounding is relative to what is summed, not to the
- * sum. */
+/* In other precisions than double that of all rows together: their rounding is relative to what is
+ * summed, not to the sum. */
 static double compare(const struct item *m, double bound)
 {
     const struct oa_case *a = m->a;
     const double *got = a->y + m->b * a->T * a->D;
     struct oa_row_set rows = { m->want, got, m->condition, a->T, a->D };
-    return a->setup.precision == OA_PRECISION_F64 ? worst_output(m, got, bound) : oa_row_set_difference(&rows, bound);
+    return a->setup.precision == OA_PRECISION_F64 ? worst_output(m, got, bound)
+                                                  : oa_row_set_difference(&rows, bound);
 }
 
 static bool has_map(const struct oa_case *a)
@@ -147,7 +156,8 @@ void oa_outputs_are_the_map_of_values(struct oa_proof *p, struct oa_case *a)
         if (mix_values(p, &m) != OA_OK)
             return;
         project_out(&m);
-        oa_proof_measure(p, a, compare(&m, bound), bound, "outputs and the oracle's, item %ld of %ld%s", m.b, a->B,
+        oa_proof_measure(p, a, compare(&m, bound), bound,
+                         "outputs and the oracle's, item %ld of %ld%s", m.b, a->B,
                          a->setup.rotary ? ", rotary" : "");
         oa_proof_leave_out(p, a, m.condition, bound, m.b);
     }
@@ -155,16 +165,24 @@ void oa_outputs_are_the_map_of_values(struct oa_proof *p, struct oa_case *a)
 
 static void each(struct oa_proof *p, const char *spec)
 {
-    struct oa_setup exact = { .precision = OA_PRECISION_F64, .bias = true, .padding = true, .batch = 3 },
+    struct oa_setup exact = { .precision = OA_PRECISION_F64,
+                              .bias = true,
+                              .padding = true,
+                              .batch = 3 },
                     rotary = { .precision = OA_PRECISION_F64, .rotary = true },
                     single = { .precision = OA_PRECISION_F32,
                                .padding = true,
                                .queries = 40,
                                .keys = 37,
                                .length = 42 },
-                    half = { .precision = OA_PRECISION_BF16, .padding = true, .queries = 20, .keys = 18, .length = 21 };
+                    half = { .precision = OA_PRECISION_BF16,
+                             .padding = true,
+                             .queries = 20,
+                             .keys = 18,
+                             .length = 21 };
     oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
-    oa_proof_modes(p, spec, &rotary, OA_MODE_BOTH, OA_MODE_CAUSAL, oa_outputs_are_the_map_of_values);
+    oa_proof_modes(p, spec, &rotary, OA_MODE_BOTH, OA_MODE_CAUSAL,
+                   oa_outputs_are_the_map_of_values);
     oa_proof_modes(p, spec, &single, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
     oa_proof_modes(p, spec, &half, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Permutation laws: swapping two tokens swaps their outputs exactly when no part of the attention claims to look at
- * positions; one that claims to must make a difference. */
+ * Permutation laws: swapping two tokens swaps their outputs exactly when no part of the attention
+ * claims to look at positions; one that claims to must make a difference. */
 #include "verify/verify.h"
 
 #include <math.h>
@@ -49,8 +49,8 @@ static bool sees_all(const struct oa_case *a, const struct oa_group *g)
            oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
 }
 
-/* A token that sees itself only, or everything, has no order, though the mechanism has. Relative positions make one of
- * whatever is seen beside the token itself. */
+/* A token that sees itself only, or everything, has no order, though the mechanism has. Relative
+ * positions make one of whatever is seen beside the token itself. */
 static bool order_shows(struct oa_case *a)
 {
     bool shows = false;
@@ -61,7 +61,8 @@ static bool order_shows(struct oa_case *a)
     return shows;
 }
 
-/* The largest change of an output of the first item, moved with its token, when tokens i and j change places. */
+/* The largest change of an output of the first item, moved with its token, when tokens i and j
+ * change places. */
 static double swapped(struct oa_proof *p, struct oa_case *a, const double *before, long i, long j)
 {
     swap_rows(a->x, i, j, a->D);
@@ -96,7 +97,8 @@ static void swapped_tokens(struct oa_proof *p, struct oa_case *a)
     if (!matters)
         oa_proof_measure(p, a, difference, 1e-8, "outputs after swapping two tokens");
     else if (order_shows(a)) /* after a run: a layout of blocks is read */
-        oa_proof_measure(p, a, difference <= 1e-8, 0, "tokens are told from each other only by content (0: no)");
+        oa_proof_measure(p, a, difference <= 1e-8, 0,
+                         "tokens are told from each other only by content (0: no)");
 }
 
 static void each(struct oa_proof *p, const char *spec)
@@ -107,7 +109,8 @@ static void each(struct oa_proof *p, const char *spec)
 
 const struct oa_subject oa_subject_order = {
     .name = "order",
-    .claim = "swapped tokens swap their outputs, unless the mechanism looks at positions, and then they do not",
+    .claim = "swapped tokens swap their outputs, unless the mechanism looks at positions, and then "
+             "they do not",
     .work = 1,
     .each = each,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What stands in padding (NaN, infinity, words that are none) changes no output and no gradient, bit for bit; rows of
- * padding and of empty items give exactly 0; and the items of a batch do not meet. */
+ * What stands in padding (NaN, infinity, words that are none) changes no output and no gradient,
+ * bit for bit; rows of padding and of empty items give exactly 0; and the items of a batch do not
+ * meet. */
 #include "verify/verify.h"
 
 #include <math.h>
@@ -58,7 +59,8 @@ static void copy_item(const struct oa_case *from, long b, struct oa_case *to)
     memcpy(to->x, from->x + b * from->T * from->D, (size_t)(to->T * to->D) * sizeof *to->x);
     memcpy(to->words, from->words + b * from->T, (size_t)to->T * sizeof *to->words);
     if (to->memory)
-        memcpy(to->memory, from->memory + b * from->S * from->D, (size_t)(to->S * to->D) * sizeof *to->memory);
+        memcpy(to->memory, from->memory + b * from->S * from->D,
+               (size_t)(to->S * to->D) * sizeof *to->memory);
 }
 
 /* The second item, whose last two keys are padding, and the same without them. */
@@ -79,8 +81,8 @@ static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
     oa_case_copy_values(a, &alone);
     alone.no_gradients = true;
     if (oa_proof_run(p, &alone))
-        oa_proof_measure(p, a, oa_proof_difference(alone.y, a->y + a->T * a->D, alone.T * a->D), 1e-11,
-                         "an item with padding and without");
+        oa_proof_measure(p, a, oa_proof_difference(alone.y, a->y + a->T * a->D, alone.T * a->D),
+                         1e-11, "an item with padding and without");
     oa_case_close(&alone);
 }
 
@@ -88,7 +90,8 @@ static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
  * -------------------------------------------------------------------------------------------
  */
 
-/* What the padded queries of the second item give is set apart: it means nothing, and so no gradient comes from it. */
+/* What the padded queries of the second item give is set apart: it means nothing, and so no
+ * gradient comes from it. */
 static void set_queries(struct oa_case *a, double *of, double value)
 {
     for (long i = a->query_lengths[1] * a->D; i < a->T * a->D; i++)
@@ -116,7 +119,10 @@ static void padded_queries_change_nothing(struct oa_proof *p, struct oa_case *a)
 
 static void each(struct oa_proof *p, const char *spec)
 {
-    struct oa_setup exact = { .precision = OA_PRECISION_F64, .padding = true, .bias = true, .batch = 3 },
+    struct oa_setup exact = { .precision = OA_PRECISION_F64,
+                              .padding = true,
+                              .bias = true,
+                              .batch = 3 },
                     single = { .precision = OA_PRECISION_F32, .padding = true, .batch = 3 },
                     half = { .precision = OA_PRECISION_BF16, .padding = true, .batch = 3 };
     oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, garbage_changes_nothing);
@@ -134,7 +140,8 @@ const struct oa_subject oa_subject_padding = {
     .each = each,
 };
 
-/* ---- items of a batch ----------------------------------------------------------------------------------------------
+/* ---- items of a batch
+ * ----------------------------------------------------------------------------------------------
  */
 
 /* The first item alone gives what it gave among others. */

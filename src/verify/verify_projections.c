@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Laws of frozen projections U [d, k], from draws of the product's generator (theory/closed_forms.h has the laws):
+ * Laws of frozen projections U [d, k], from draws of the product's generator (theory/closed_forms.h
+ * has the laws):
  *
  *     orthonormal   UᵀU = I, for every kind but gaussian; slice: |x|² = Σ_h |xU_h|²
  *     sign          E U_11 = 0: a QR without the signs of R has E Q_11 = −Γ(d/2)/(√π Γ((d+1)/2))
- *     length        |xU|²/|x|² has mean k/d; haar: the variance of Beta(k/2, (d−k)/2); gaussian: 2k/d²
- *     product       tied logits: ⟨xU, yU⟩ has mean k/d⟨x, y⟩ and the variance of the closed form; untied: mean 0,
- *                   variance k/d²
- *     distortion    P(||xU|²d/(k|x|²) − 1| > ½) ≤ 2 exp(−k(ε²/4 − ε³/6))
+ *     length        |xU|²/|x|² has mean k/d; haar: the variance of Beta(k/2, (d−k)/2); gaussian:
+ * 2k/d² product       tied logits: ⟨xU, yU⟩ has mean k/d⟨x, y⟩ and the variance of the closed form;
+ * untied: mean 0, variance k/d² distortion    P(||xU|²d/(k|x|²) − 1| > ½) ≤ 2 exp(−k(ε²/4 − ε³/6))
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -18,9 +18,10 @@
 enum { D = 32, K = 8, HEADS = 4, STATISTICS = 7 };
 enum { FIRST, LENGTH, LENGTH_SQUARE, TIED, UNTIED, UNTIED_SQUARE, DEFECT };
 
-static const enum oa_projection kinds[] = { OA_PROJECTION_HAAR,  OA_PROJECTION_GRAM_SCHMIDT, OA_PROJECTION_GAUSSIAN,
-                                            OA_PROJECTION_SLICE, OA_PROJECTION_SRHT,         OA_PROJECTION_HD3,
-                                            OA_PROJECTION_BLOCK, OA_PROJECTION_PERMUTATION };
+static const enum oa_projection kinds[] = { OA_PROJECTION_HAAR,     OA_PROJECTION_GRAM_SCHMIDT,
+                                            OA_PROJECTION_GAUSSIAN, OA_PROJECTION_SLICE,
+                                            OA_PROJECTION_SRHT,     OA_PROJECTION_HD3,
+                                            OA_PROJECTION_BLOCK,    OA_PROJECTION_PERMUTATION };
 
 /* Fixed unit vectors with ⟨x, y⟩ = ½. */
 static void vectors(double *x, double *y)
@@ -51,7 +52,8 @@ static double defect(const struct oa_draw *draw, int head)
     double worst = 0;
     for (long a = 0; a < draw->k; a++) {
         for (long b = 0; b <= a; b++) {
-            const double *u = draw->u + (head * draw->k + a) * draw->d, *v = draw->u + (head * draw->k + b) * draw->d;
+            const double *u = draw->u + (head * draw->k + a) * draw->d,
+                         *v = draw->u + (head * draw->k + b) * draw->d;
             worst = fmax(worst, fabs(oa_dot(draw->d, u, v) - (a == b)));
         }
     }
@@ -88,15 +90,17 @@ static void check(const struct law *l, int statistic, double want, const char *w
 {
     struct oa_measured m = oa_measured_of(l->values + statistic * l->count, l->count);
     double error = fmax(m.error, 1e-15);
-    oa_proof_law(l->p, "orthogonal", fabs(m.mean - want), 5 * error, "%s: %s %.6f, law %.6f; the bound is 5σ",
-                 oa_projection_name(l->kind), what, m.mean, want);
+    oa_proof_law(l->p, "orthogonal", fabs(m.mean - want), 5 * error,
+                 "%s: %s %.6f, law %.6f; the bound is 5σ", oa_projection_name(l->kind), what,
+                 m.mean, want);
 }
 
 static void check_moments(const struct law *l, bool haar, bool gaussian)
 {
     check(l, LENGTH, (double)K / D, "mean of |xU|²/|x|²");
     if (haar || gaussian)
-        check(l, LENGTH_SQUARE, haar ? oa_law_norm_variance(D, K) : oa_law_gaussian_norm_variance(D, K),
+        check(l, LENGTH_SQUARE,
+              haar ? oa_law_norm_variance(D, K) : oa_law_gaussian_norm_variance(D, K),
               "variance of |xU|²/|x|²");
     check(l, TIED, 0.5 * K / D, "mean of ⟨xU, yU⟩");
     if (!haar)
@@ -110,8 +114,10 @@ static void check_moments(const struct law *l, bool haar, bool gaussian)
         sum += off * off / (double)l->count;
         fourth += off * off * off * off / (double)l->count;
     }
-    oa_proof_law(l->p, "orthogonal", fabs(sum - want), 5 * sqrt((fourth - sum * sum) / (double)l->count),
-                 "%s: variance of ⟨xU, yU⟩ %.6f, law %.6f; the bound is 5σ", oa_projection_name(l->kind), sum, want);
+    oa_proof_law(l->p, "orthogonal", fabs(sum - want),
+                 5 * sqrt((fourth - sum * sum) / (double)l->count),
+                 "%s: variance of ⟨xU, yU⟩ %.6f, law %.6f; the bound is 5σ",
+                 oa_projection_name(l->kind), sum, want);
 }
 
 static void check_kind(struct oa_proof *p, enum oa_projection kind, long count, double *values)
@@ -132,11 +138,13 @@ static void check_kind(struct oa_proof *p, enum oa_projection kind, long count, 
     for (long i = 0; i < count; i++)
         worst = fmax(worst, values[DEFECT * count + i]);
     if (!gaussian)
-        oa_proof_law(p, "orthogonal", worst, 1e-13, "%s: largest entry of UᵀU − I", oa_projection_name(kind));
+        oa_proof_law(p, "orthogonal", worst, 1e-13, "%s: largest entry of UᵀU − I",
+                     oa_projection_name(kind));
     check_moments(&l, gram || kind == OA_PROJECTION_HAAR, gaussian);
 }
 
-/* ---- slice: heads of one matrix ------------------------------------------------------------------------------------
+/* ---- slice: heads of one matrix
+ * ------------------------------------------------------------------------------------
  */
 
 static void measure_parts(const struct oa_draw *draw, double *numbers)
@@ -168,7 +176,8 @@ static void check_parts(struct oa_proof *p, double *values)
     oa_proof_law(p, "orthogonal", worst, 1e-13, "slice: Σ_h |xU_h|² − |x|²");
 }
 
-/* ---- distortion ----------------------------------------------------------------------------------------------------
+/* ---- distortion
+ * ----------------------------------------------------------------------------------------------------
  */
 
 enum { WIDE = 256, NARROW = 64, PAIRS = 250 };
@@ -203,10 +212,12 @@ static void check_distortion(struct oa_proof *p, double *values)
         return;
     double share = oa_measured_of(values, count).mean;
     oa_proof_law(p, "orthogonal", share, oa_law_jl_bound(NARROW, 0.5),
-                 "haar %d → %d: lengths off by more than half, of %ld pairs", WIDE, NARROW, count * PAIRS);
+                 "haar %d → %d: lengths off by more than half, of %ld pairs", WIDE, NARROW,
+                 count * PAIRS);
 }
 
-/* With one attention, the kinds that it draws: a law of others says nothing of it, and the draws take long. */
+/* With one attention, the kinds that it draws: a law of others says nothing of it, and the draws
+ * take long. */
 static bool draws(const struct oa_atom *a, enum oa_projection kind)
 {
     bool any = oa_atom_is(a, "qk", oa_projection_name(kind));

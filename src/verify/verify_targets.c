@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What batches ask of a model, in every row: the next token of a text, or what stood in a hidden place; of examples
- * their own source, target, segments and answer; and nothing behind the end. Rows are told apart by the numbers of
- * their tokens. */
+ * What batches ask of a model, in every row: the next token of a text, or what stood in a hidden
+ * place; of examples their own source, target, segments and answer; and nothing behind the end.
+ * Rows are told apart by the numbers of their tokens. */
 #include "data/examples.h"
 #include "data/masking.h"
 #include "verify/verify.h"
@@ -15,8 +15,8 @@ enum { TEXT = 40, ROWS = 3, STEPS = 8 };
 typedef double oa_batch_check(const struct oa_batch *b, const void *argument);
 
 /* Some batches of training, and all of a validation. */
-static double wrong_in(oa_context *c, const struct oa_batches_kind *kind, void *self, const struct oa_tokenizer *tok,
-                       oa_batch_check *check, const void *argument)
+static double wrong_in(oa_context *c, const struct oa_batches_kind *kind, void *self,
+                       const struct oa_tokenizer *tok, oa_batch_check *check, const void *argument)
 {
     struct oa_batch b;
     struct oa_cover cover;
@@ -47,11 +47,13 @@ static double not_the_next(const struct oa_batch *b, const void *argument)
         wrong += b->target[i] == OA_IGNORED ? b->input[i] != 0 : b->target[i] != b->input[i] + 1;
     for (int r = 0; r < b->rows; r++) /* a row ends early only where the text does */
         for (int t = 1, i = r * b->length + 1; t < b->length; t++, i++)
-            wrong += b->target[i] == OA_IGNORED && b->target[i - 1] != OA_IGNORED && b->target[i - 1] != last;
+            wrong += b->target[i] == OA_IGNORED && b->target[i - 1] != OA_IGNORED &&
+                     b->target[i - 1] != last;
     return wrong;
 }
 
-static void look_at_texts(struct oa_proof *p, const struct oa_tokenizer *tok, const struct oa_tokens *text)
+static void look_at_texts(struct oa_proof *p, const struct oa_tokenizer *tok,
+                          const struct oa_tokens *text)
 {
     struct oa_batches *b;
     if (oa_batches_open(p->context, text, ROWS, 7, 1, &b) != OA_OK)
@@ -90,11 +92,14 @@ static double not_what_stood_there(const struct oa_batch *b, const void *argumen
     return wrong;
 }
 
-static void look_at_masks(struct oa_proof *p, struct oa_tokenizer *tok, const struct oa_tokens *text)
+static void look_at_masks(struct oa_proof *p, struct oa_tokenizer *tok,
+                          const struct oa_tokens *text)
 {
     struct masked k;
     struct oa_batches *b;
-    struct oa_masking how = { .rows = ROWS, .length = 9, .share = 0.4, .seed = 1, .tokenizer = tok };
+    struct oa_masking how = {
+        .rows = ROWS, .length = 9, .share = 0.4, .seed = 1, .tokenizer = tok
+    };
     if (oa_tokenizer_add_special(tok, "[CLS]", &k.cls) != OA_OK ||
         oa_tokenizer_add_special(tok, "[SEP]", &k.sep) != OA_OK ||
         oa_tokenizer_add_special(tok, "[MASK]", &k.mask) != OA_OK ||
@@ -122,21 +127,26 @@ static size_t lengthen(int32_t *ids, size_t at, int example, int n)
     return at;
 }
 
-/* Sources of 2 to 7 tokens, the second text of each beginning behind the first one to three; targets of 2 to 8. */
+/* Sources of 2 to 7 tokens, the second text of each beginning behind the first one to three;
+ * targets of 2 to 8. */
 static void make_examples(struct made *m, bool decoder)
 {
-    *m = (struct made){ .rows = { .name = "made", .answer = decoder ? OA_ANSWER_TEXT : OA_ANSWER_CLASS } };
+    *m = (struct made){ .rows = { .name = "made",
+                                  .answer = decoder ? OA_ANSWER_TEXT : OA_ANSWER_CLASS } };
     for (int e = 0; e < EXAMPLES; e++) {
         m->from_source[e + 1] = lengthen(m->source, m->from_source[e], e, 2 + e * 5 % 6);
         m->from_target[e + 1] = lengthen(m->target, m->from_target[e], e, 2 + e * 4 % 7);
         m->split[e] = 1 + e % 3 % (1 + e * 5 % 6);
         m->label[e] = e % 4;
     }
-    m->examples = (struct oa_examples){ .rows = &m->rows,
-                                        .count = EXAMPLES,
-                                        .source = { .ids = m->source, .start = m->from_source, .longest = 7 } };
+    m->examples = (struct oa_examples){
+        .rows = &m->rows,
+        .count = EXAMPLES,
+        .source = { .ids = m->source, .start = m->from_source, .longest = 7 }
+    };
     if (decoder)
-        m->examples.target = (struct oa_id_lists){ .ids = m->target, .start = m->from_target, .longest = 8 };
+        m->examples.target =
+            (struct oa_id_lists){ .ids = m->target, .start = m->from_target, .longest = 8 };
     else
         m->examples.split = m->split, m->examples.label = m->label;
 }
@@ -164,9 +174,10 @@ static double wrong_row(const struct made *m, const struct oa_batch *b, int r)
         return wrong + (b->label[r] != m->label[e]);
     }
     long n = (long)(m->from_target[e + 1] - m->from_target[e]) - 1;
-    return differs(input, b->length, e, 0, n, 0) + differs(b->target + r * b->length, b->length, e, 1, n, OA_IGNORED) +
-           differs(b->source + r * b->source_length, b->source_length, e, 0, sources, 0) + (b->lengths[r] != n) +
-           (b->source_lengths[r] != sources);
+    return differs(input, b->length, e, 0, n, 0) +
+           differs(b->target + r * b->length, b->length, e, 1, n, OA_IGNORED) +
+           differs(b->source + r * b->source_length, b->source_length, e, 0, sources, 0) +
+           (b->lengths[r] != n) + (b->source_lengths[r] != sources);
 }
 
 static double not_of_the_example(const struct oa_batch *b, const void *argument)
@@ -178,13 +189,15 @@ static double not_of_the_example(const struct oa_batch *b, const void *argument)
 }
 
 /* Text of a target is counted by its tokenizer; it has to know the tokens. */
-static void look_at_examples(struct oa_proof *p, const struct oa_tokenizer *tok, bool decoder, const char *law)
+static void look_at_examples(struct oa_proof *p, const struct oa_tokenizer *tok, bool decoder,
+                             const char *law)
 {
     struct made m;
     struct oa_example_batches *b;
     const struct oa_batches_kind *kind = &oa_example_batches_kind;
     make_examples(&m, decoder);
-    if (oa_example_batches_open(p->context, &m.examples, &(struct oa_example_batching){ .rows = ROWS, .seed = 1 },
+    if (oa_example_batches_open(p->context, &m.examples,
+                                &(struct oa_example_batching){ .rows = ROWS, .seed = 1 },
                                 &b) != OA_OK)
         return;
     measure(p, wrong_in(p->context, kind, b, tok, not_of_the_example, &m), law);
@@ -205,7 +218,8 @@ static void look_at_tokens(struct oa_proof *p)
         ids[i] = i;
     }
     struct oa_tokens text = { .ids = ids, .count = TEXT, .name = "made" };
-    if (oa_status(p->context) == OA_OK && oa_tokenizer_open_texts(p->context, "char", &letters, NULL, &tok) == OA_OK) {
+    if (oa_status(p->context) == OA_OK &&
+        oa_tokenizer_open_texts(p->context, "char", &letters, NULL, &tok) == OA_OK) {
         look_at_texts(p, tok, &text);
         look_at_masks(p, tok, &text);
     }
@@ -217,8 +231,10 @@ static void look_at_pairs(struct oa_proof *p)
 {
     struct oa_tokenizer *tok = NULL;
     if (oa_tokenizer_open(p->context, "ids:1100", NULL, NULL, &tok) == OA_OK) {
-        look_at_examples(p, tok, true, "sources and targets: ids, targets or lengths that are not the example's");
-        look_at_examples(p, tok, false, "pairs with a class: ids, segments or classes that are not the example's");
+        look_at_examples(p, tok, true,
+                         "sources and targets: ids, targets or lengths that are not the example's");
+        look_at_examples(p, tok, false,
+                         "pairs with a class: ids, segments or classes that are not the example's");
     }
     oa_tokenizer_close(tok);
 }
@@ -239,7 +255,8 @@ static void once(struct oa_proof *p)
 
 const struct oa_subject oa_subject_targets = {
     .name = "targets",
-    .claim = "batches ask for the next token, for what is hidden, for the example's own answer, and nothing behind it",
+    .claim = "batches ask for the next token, for what is hidden, for the example's own answer, "
+             "and nothing behind it",
     .work = 0.1,
     .once = once,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A proof as a table for people: a line for each subject and mechanism with its worst error, then failures in full. */
+ * A proof as a table for people: a line for each subject and mechanism with its worst error, then
+ * failures in full. */
 #include "print/print.h"
 #include "verify/verify.h"
 
@@ -61,16 +62,16 @@ static void add_unjudged(const struct oa_proof *p, struct oa_text *out)
 {
     for (int i = 0; i < p->unjudgeds; i++) {
         const struct oa_check *f = &p->unjudged[i];
-        oa_text_printf(out, "%s%s, %s, %s, %s: not judged: %s\n", i ? "" : "\nNot judged\n", f->subject, f->mode,
-                       f->precision, f->spec, f->what);
+        oa_text_printf(out, "%s%s, %s, %s, %s: not judged: %s\n", i ? "" : "\nNot judged\n",
+                       f->subject, f->mode, f->precision, f->spec, f->what);
     }
 }
 
 static void add_refusals(const struct oa_proof *p, struct oa_text *out)
 {
     for (int i = 0; i < p->refusals; i++)
-        oa_text_printf(out, "%s%s, %s: %s\n", i ? "" : "\nRefused\n", p->refusal[i].spec, p->refusal[i].mode,
-                       p->refusal[i].sentence);
+        oa_text_printf(out, "%s%s, %s: %s\n", i ? "" : "\nRefused\n", p->refusal[i].spec,
+                       p->refusal[i].mode, p->refusal[i].sentence);
 }
 
 void oa_proof_text(const struct oa_proof *p, int width, struct oa_text *out)
@@ -88,7 +89,9 @@ void oa_proof_text(const struct oa_proof *p, int width, struct oa_text *out)
     add_refusals(p, out);
     add_unjudged(p, out);
     add_failures(p, out);
-    oa_text_printf(out, "\n%d attentions, %ld checks: %ld passed, %d failed, %d not judged; %ld refused forms, %s\n",
-                   p->spec_count, p->checks, p->checks - p->failures - p->unjudgeds, p->failures, p->unjudgeds, refused,
-                   oa_number_seconds(seconds, p->seconds));
+    oa_text_printf(out,
+                   "\n%d attentions, %ld checks: %ld passed, %d failed, %d not judged; %ld refused "
+                   "forms, %s\n",
+                   p->spec_count, p->checks, p->checks - p->failures - p->unjudgeds, p->failures,
+                   p->unjudgeds, refused, oa_number_seconds(seconds, p->seconds));
 }

@@ -23,8 +23,8 @@ static void threads_change_nothing(struct oa_proof *p, struct oa_case *a)
         if (oa_status(p->other[i]) == OA_NO_MEMORY)
             oa_fail_as(p->context, p->other[i]); /* not run, and so not disproved */
         else
-            oa_proof_measure(p, a, results ? different : INFINITY, 0, "numbers that differ with %d threads",
-                             oa_thread_count(p->other[i]));
+            oa_proof_measure(p, a, results ? different : INFINITY, 0,
+                             "numbers that differ with %d threads", oa_thread_count(p->other[i]));
         oa_case_close(&there);
         oa_clear_error(p->other[i]);
     }

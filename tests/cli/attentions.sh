@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# A configuration names the attentions of a contest: as a list or a text of lines; those of the command line take their
+# A configuration names the attentions of a comparison: as a list or a text of lines; those of the command line take their
 # place.
 . "$2/tests/cli/common"
 text 20000
 options="--train.steps 3 --seeds 1 --compare.floor off --quiet --json"
-members() { # ATTENTION...: who took part in the contest that was printed last
+members() { # ATTENTION...: who took part in the comparison that was printed last
     grep -o '"attention": "[^"]*"' out | grep -v '"attention": ""' | sed 1d | sed 's/"attention": //' >found || true
     for one in "$@"; do printf '"%s"\n' "$one"; done >wanted
     same found wanted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A contest: its files, equal budgets, and going on after it was interrupted.
+# A comparison: its files, equal budgets, and going on after it was interrupted.
 . "$2/tests/cli/common"
 text 30000
 options="--config tiny.yaml --seeds 2 --train.steps 12 --quiet"
@@ -30,8 +30,8 @@ for signal in INT KILL; do
     kill -$signal $pid
     code=137
     [ $signal = KILL ] || code=130
-    ended $code $pid "a contest after SIG$signal"
-    [ ! -f $signal/results.json ] || fail "SIG$signal came too late: the contest had its results"
+    ended $code $pid "a comparison after SIG$signal"
+    [ ! -f $signal/results.json ] || fail "SIG$signal came too late: the comparison had its results"
     cp $first first
     expect 0 compare $longer --attention 'random + softmax' --out $signal
     same $first first
@@ -47,9 +47,9 @@ says out 'local(window=32) is identical with softmax'
 says twins/report.md '– | identical'
 says twins/results.json '"identical_with": 0'
 
-# Another contest in the same folder is refused.
+# Another comparison in the same folder is refused.
 expect 2 compare $options --attention softmax --attention linear --train.lr 0.5 --out whole
-says err 'another contest'
+says err 'another comparison'
 expect 2 compare $options --attention softmax --attention 'softmax(qk=learned)' --out twice
 says err 'twice'
 
@@ -87,5 +87,5 @@ says whole/report.html 'uniform baseline'
 says whole/results.json '"floor": true'
 says whole/report.md 'Losses are on all 2999 tokens of the validation text but its first'
 expect 0 compare $options --compare.floor off --train.final_tokens 64 --attention softmax --out bare
-grep -q 'floor' bare/report.md && fail "a contest without a floor speaks of one"
+grep -q 'floor' bare/report.md && fail "a comparison without a floor speaks of one"
 says out 'Losses are on 64 of the 3000 tokens'

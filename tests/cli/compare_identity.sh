@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What defines a contest is held to what lies in its folder: another text, tokenizer or option is refused by name, files
+# What defines a comparison is held to what lies in its folder: another text, tokenizer or option is refused by name, files
 # that were changed are noticed, and more seeds or attentions use the runs that are there.
 . "$2/tests/cli/common"
 text 30000
@@ -7,18 +7,18 @@ cp text.txt first.txt
 options="--config tiny.yaml --train.steps 6 --train.log_every 3 --compare.floor off --quiet"
 pair="--attention softmax --attention random"
 
-compare() { # CODE WORD...: a contest of softmax and random in the folder a
+compare() { # CODE WORD...: a comparison of softmax and random in the folder a
     wanted=$1
     shift
     expect "$wanted" compare $options $pair --seeds 2 --out a "$@"
 }
 
-# The texts, by content: the same name with another text is another contest, another name with the same text is none.
+# The texts, by content: the same name with another text is another comparison, another name with the same text is none.
 compare 0
 head -c 60000 "$source/data/tinyshakespeare.txt" | tail -c 30000 >text.txt
 compare 2
 says err 'training text was sha256:[0-9a-f]*, and now it is sha256:'
-says err 'another contest'
+says err 'another comparison'
 cp first.txt text.txt
 compare 0
 head -c 29000 first.txt >text.txt
@@ -120,7 +120,7 @@ says err 'train.lr was 0.001, and now it is 0.002'
 [ ! -e a/contest.json ] || fail "a refused start wrote contest.json"
 compare 0
 
-# Models and run.json are those of their results, and a finished model is not trained over by another contest.
+# Models and run.json are those of their results, and a finished model is not trained over by another comparison.
 restore
 cp a/runs/attention-01/seed-2/model.safetensors a/runs/attention-01/seed-1/model.safetensors
 compare 1

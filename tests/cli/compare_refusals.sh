@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A contest that cannot be judged does not end with 0, a start that fails does not block the next, and nothing that is
+# A comparison that cannot be judged does not end with 0, a start that fails does not block the next, and nothing that is
 # asked for is passed over in silence.
 . "$2/tests/cli/common"
 text 20000
@@ -37,12 +37,12 @@ expect 0 compare $options --attention softmax --out start
 
 # Asked for and not there.
 expect 2 compare $options --attention softmax --resume --out nowhere
-says err 'nowhere holds no contest'
+says err 'nowhere holds no comparison'
 [ ! -e nowhere ] || fail "--resume of nothing made a folder"
 expect 0 compare $options --attention softmax --resume --out start
 ! grep -q 'takes no options' err || fail "options that were given are said not to have been"
 expect 2 compare --resume --out start
-says err '^orthant: --resume takes no options from the contest.s folder'
+says err '^orthant: --resume takes no options from the comparison.s folder'
 expect 2 compare $options --attention softmax --model.attention linear --out other
 says err 'model.attention'
 [ ! -e other ] || fail "a refused option left a folder"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a reader who trusts nothing tries: contests whose numbers would say less than they seem to.
+# What a reader who trusts nothing tries: comparisons whose numbers would say less than they seem to.
 . "$2/tests/cli/common"
 text 30000
 options="--config tiny.yaml --seeds 2 --train.steps 6 --quiet"
@@ -59,11 +59,11 @@ says err 'The best train.lr of linear, 0.01, is the largest that was tried'
 # A folder holds one thing.
 expect 0 train --config tiny.yaml --quiet --out run
 expect 2 compare $options $pair --out run
-says err 'run holds a run, and a contest needs a folder of its own: give another --out'
-[ ! -e run/contest.json ] || fail "a contest was begun in the folder of a run"
+says err 'run holds a run, and a comparison needs a folder of its own: give another --out'
+[ ! -e run/contest.json ] || fail "a comparison was begun in the folder of a run"
 expect 2 train --config tiny.yaml --quiet --out held
-says err 'held holds a contest, and a run needs a folder of its own: give another --out'
-[ ! -e held/config.json ] || fail "a run was begun in the folder of a contest"
+says err 'held holds a comparison, and a run needs a folder of its own: give another --out'
+[ ! -e held/config.json ] || fail "a run was begun in the folder of a comparison"
 
 # Options that do nothing beside the others.
 expect 0 train --config tiny.yaml --train.eval_tokens 9 --quiet --out remark

@@ -37,7 +37,7 @@ says err 'data/elsewhere.txt does not exist. It needs A text: head -c 20000 of a
 expect 2 evidence tinny
 says err 'did you mean "tiny"'
 
-# Stopped in the middle of the second contest; what was declared stays, and the next call goes on to the same numbers.
+# Stopped in the middle of the second comparison; what was declared stays, and the next call goes on to the same numbers.
 cp -r experiments longer
 [ -n "$slow" ] || sed -i 's/steps: 40/steps: 400/' longer/tiny.yaml
 "$orthant" evidence tiny --experiments longer --out stopped --page docs/stopped.md --threads 1 >out 2>err &
@@ -74,7 +74,7 @@ says docs/evidence/tiny-over.svg '^<svg'
 [ ! -e docs/evidence/without.svg ] || fail "a chart of nothing"
 [ "$(grep -c '"prediction": ' docs/evidence.json)" = 4 ] || fail "evidence.json does not have four predictions"
 
-# The page again from the records alone, without data and without contests.
+# The page again from the records alone, without data and without comparisons.
 cp docs/evidence.md page
 rm -r evidence/tiny/one evidence/tiny/four data
 expect 0 evidence --no-run
@@ -91,7 +91,7 @@ says err 'prediction 1 was declared as "fixed-random better than softmax" before
 same docs/evidence.md page
 sed 's/steps: 40/steps: 41/' kept >experiments/tiny.yaml
 expect 2 evidence --list
-says err 'train.steps of the contest one was declared as 40 before the runs, and now it is 41'
+says err 'train.steps of the comparison one was declared as 40 before the runs, and now it is 41'
 cp kept experiments/tiny.yaml
 sed -i 's/"baseline":0/"baseline":1/' evidence/tiny/one.json
 expect 1 evidence --no-run
@@ -100,7 +100,7 @@ says err 'one.json was changed after it was written'
 # compare reads the same file where the data are, and passes over the claim.
 mkdir data
 head -c 20000 "$source/data/tinyshakespeare.txt" >text.txt
-expect 0 compare --config experiments/tiny.yaml --train.steps 5 --seeds 2 --out contest --quiet
+expect 0 compare --config experiments/tiny.yaml --train.steps 5 --seeds 2 --out comparison --quiet
 says out 'random(frozen)'
 
 expect 2 evidence --list --page x.md
@@ -108,7 +108,7 @@ expect 2 evidence --no-run tiny
 expect 1 evidence --experiments data
 says err 'holds no experiments'
 
-# Speeds come out of the contest's own rounds, whatever they are here; and the order of two contests out of their pairs.
+# Speeds come out of the comparison's own rounds, whatever they are here; and the order of two comparisons out of their pairs.
 mkdir timed
 sed 's/text.txt/data\/text.txt/; s/fixed-random better than softmax/softmax @ one faster than fixed-random @ one/
     s/softmax @ one as good as softmax @ four/ranking @ one same as ranking @ four/' kept >timed/tiny.yaml
@@ -134,12 +134,12 @@ expect 0 evidence --experiments starts --out start-runs --page docs/starts.md
 ! grep -q 'not given' err || fail "options are said to be the task's, and an experiment has the plain defaults"
 says err 'of the same attention in start-runs/tiny/pre, and of the same seed where it is there, else of the first one (of 14 from that of 11)'
 says start-runs/tiny/fine.json '"started_from":{"model":"sha256:[0-9a-f]*","run":"start-runs/tiny/pre/runs/attention-02/seed-13","seed":13}'
-says docs/starts.md 'Contests: `pre`: data.task = mlm; `fine`: runs start from those of `pre`, data.task = classify'
+says docs/starts.md 'Comparisons: `pre`: data.task = mlm; `fine`: runs start from those of `pre`, data.task = classify'
 says docs/starts.md '^Scores: `pre`: loss, differences in nats a masked token, less is better; `fine`: accuracy, '
 says docs/starts.json '"from": "pre"'
 expect 0 evidence --experiments starts --out start-runs --page docs/starts.md
 rm -r start-runs/tiny/fine* start-runs/tiny/pre
 expect 1 evidence --experiments starts --out start-runs --page docs/starts.md
-says err 'tiny: the contest fine starts from the runs of pre, and these are not there: .*; remove pre.json'
+says err 'tiny: the comparison fine starts from the runs of pre, and these are not there: .*; remove pre.json'
 rm start-runs/tiny/pre.json
 expect 0 evidence --experiments starts --out start-runs --page docs/starts.md

@@ -30,20 +30,20 @@ evidence() { # CODE WORD...: the experiment, with everything where it usually is
     expect "$code" evidence --page page.md --threads 1 "$@"
 }
 
-# A file that is refused declares nothing and leaves nothing behind, whichever contest it is about; mended it is run.
+# A file that is refused declares nothing and leaves nothing behind, whichever comparison it is about; mended it is run.
 sed '/softmax @ one/d; /variants:/d; /name: one/d; /name: two/d; s/baseline: softmax, //' kept >experiments/tiny.yaml
 evidence 2
 says err 'give compare.baseline'
-[ ! -e evidence ] || fail "a contest without its baseline left something behind"
+[ ! -e evidence ] || fail "a comparison without its baseline left something behind"
 sed 's/model.heads: 2/model.heads: 3/' kept >experiments/tiny.yaml
 evidence 1
 says err 'tiny.yaml: variant two: model.heads = 3 does not divide model.width'
-[ ! -e evidence ] || fail "a second contest that cannot be held left something behind"
+[ ! -e evidence ] || fail "a second comparison that cannot be held left something behind"
 cp kept experiments/tiny.yaml
 evidence 0
 says page.md 'Declared on '
 
-# A text is what it was when it was declared: for a contest that is still to be run, and where all have ended.
+# A text is what it was when it was declared: for a comparison that is still to be run, and where all have ended.
 digest=$(sha256sum <data/text.txt | cut -d ' ' -f 1)
 says evidence/tiny/declared.json '"data":{"text.txt":"sha256:'"$digest"'"}'
 mkdir other
@@ -53,11 +53,11 @@ evidence 2 --data other
 says err "text.txt holds was declared as sha256:$digest before the runs, and now it is sha256:"
 rm -r evidence/tiny/two evidence/tiny/two.json
 evidence 2 --data other
-[ ! -e evidence/tiny/two ] || fail "a contest was begun on another text"
+[ ! -e evidence/tiny/two ] || fail "a comparison was begun on another text"
 same page.md saved
 evidence 0
 evidence 0 --no-run # reads no data
-# Changed while the first contest runs, it is not the second one's.
+# Changed while the first comparison runs, it is not the second one's.
 sed 's/steps: 10/steps: 600/' kept >experiments/tiny.yaml
 cp -r data moving
 "$orthant" evidence --data moving --out moved --page moved.md --threads 1 >out 2>err &
@@ -65,8 +65,8 @@ pid=$!
 await $pid test -e moved/tiny/one/contest.json
 cp other/text.txt moving/text.txt
 ended 2 $pid "the call whose text was changed"
-[ -e moved/tiny/one.json ] || fail "the first contest did not come to its end"
-[ ! -e moved/tiny/two ] || fail "the second contest was begun on another text"
+[ -e moved/tiny/one.json ] || fail "the first comparison did not come to its end"
+[ ! -e moved/tiny/two ] || fail "the second comparison was begun on another text"
 cp kept experiments/tiny.yaml
 
 # A record is of the variant, the options and the declaration that it is shown under.
@@ -85,13 +85,13 @@ refused() { # PATTERN: by every form of the command
     says err "$1"
 }
 cp evidence/tiny/one.json evidence/tiny/two.json
-refused 'two.json is of the contest one; '
+refused 'two.json is of the comparison one; '
 again
 mkdir tasks
 sed 's/steps: 10/steps: 11/' kept >tasks/tiny.yaml
 expect 0 evidence --experiments tasks --out elsewhere --page elsewhere.md
 cp elsewhere/tiny/one.json evidence/tiny/one.json
-refused 'one.json is of a contest with another train.steps than was declared; '
+refused 'one.json is of a comparison with another train.steps than was declared; '
 again
 # Predictions that are declared when the results are there.
 sed 's/fixed-random worse/fixed-random better/' kept >experiments/tiny.yaml
@@ -101,7 +101,7 @@ mkdir aside
 mv evidence/tiny/one.json evidence/tiny/two.json aside
 evidence 1
 says err 'one/contest.json is there, and no evidence/tiny/declared.json'
-[ ! -e evidence/tiny/declared.json ] || fail "it was declared over a contest that had been begun"
+[ ! -e evidence/tiny/declared.json ] || fail "it was declared over a comparison that had been begun"
 mv evidence/tiny/one evidence/tiny/two aside
 evidence 0
 cp aside/*.json evidence/tiny

@@ -13,7 +13,7 @@ done_well() { # WORD...
     expect 0 "$1" --help
 }
 done_well train $small --out run
-done_well compare $small --seeds 2 --attention softmax --attention random --out contest
+done_well compare $small --seeds 2 --attention softmax --attention random --out comparison
 done_well plan $small
 done_well eval run
 done_well generate run --tokens 3
@@ -82,7 +82,7 @@ stopped() { # FILE WORD...: when something is in FILE
     [ "$(grep -c '^orthant: .*stopped' err)" = 1 ] || fail "orthant $* does not say once that it was stopped: $(cat err)"
 }
 stopped err train --config tiny.yaml --train.steps 100000 --out stopped
-stopped err compare --config tiny.yaml --train.steps 100000 --out stopped-contest
+stopped err compare --config tiny.yaml --train.steps 100000 --out stopped-comparison
 stopped err verify
 stopped err theory
 stopped err bench

@@ -158,9 +158,9 @@ waiting 143 TERM train $options --train.pace silent --out waited
 waiting 143 TERM train $options --data.tokenizer "$PWD/silent" --out waited
 waiting 143 TERM tokenizer encode run/tokenizer.json --data silent
 waiting 143 TERM tokenizer decode run/tokenizer.json --data silent
-mkdir contest
-mkfifo contest/contest.json
-waiting 143 TERM compare $options --attention softmax --attention linear --out contest
+mkdir comparison
+mkfifo comparison/contest.json
+waiting 143 TERM compare $options --attention softmax --attention linear --out comparison
 exec 3<>silent
 waiting 143 TERM eval run --data silent
 exec 3>&-

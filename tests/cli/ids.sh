@@ -37,13 +37,13 @@ expect 1 generate bare --prompt "17 300"
 says err '0 … 299'
 for time in first second; do # the second reads the results of the first
     expect 0 compare $options --data.train train.bin --data.tokenizer ids --train.steps 3 --seeds 2 \
-        --attention softmax --attention random --out contest
+        --attention softmax --attention random --out comparison
 done
-# Other ids are other data, to a run and to a contest.
+# Other ids are other data, to a run and to a comparison.
 expect 2 train $options --data.train valid.bin --data.tokenizer ids:300 --resume --out bare
 says err 'other training text'
 expect 2 compare $options --data.train valid.bin --data.tokenizer ids --train.steps 3 --seeds 2 \
-    --attention softmax --attention random --out contest
+    --attention softmax --attention random --out comparison
 says err 'training text was sha256'
 expect 2 train --config tiny.yaml --data.train train.bin --out x
 says err 'data.tokenizer'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fine-tuning (--init): what is said and written, runs that go on, contests, refusals; and means of weights on the
+# Fine-tuning (--init): what is said and written, runs that go on, comparisons, refusals; and means of weights on the
 # command line (train.average).
 . "$2/tests/cli/common"
 text 30000
@@ -67,25 +67,25 @@ mv kept m
 expect 0 train $classify --init m --out whole --train.steps $steps
 same g/model.safetensors whole/model.safetensors
 
-# A contest: every attention starts from the run, which is said once for each; it goes on with no other.
-contest="--config tiny.yaml --task classify --data.train plain.tsv --seeds 2 --compare.floor off --out contest"
+# A comparison: every attention starts from the run, which is said once for each; it goes on with no other.
+comparison="--config tiny.yaml --task classify --data.train plain.tsv --seeds 2 --compare.floor off --out comparison"
 pair="--attention softmax --attention softmax(qk=haar)"
-expect 0 compare $contest --init m $pair
+expect 0 compare $comparison --init m $pair
 [ "$(grep -c 'tensors begin with the values of m' err)" -eq 2 ] || fail "what fits is not said once for each"
 says err 'softmax(qk=haar): 15 of 21 tensors .*attention.key.weight (frozen here and learnt there)'
-[ "$(find contest -name init.json | wc -l)" -eq 4 ] || fail "not every run has an init.json"
-says contest/contest.json '"first values":"sha256:'
+[ "$(find comparison -name init.json | wc -l)" -eq 4 ] || fail "not every run has an init.json"
+says comparison/contest.json '"first values":"sha256:'
 touch mark
-expect 0 compare $contest --init m $pair
-[ -z "$(find contest -newer mark -name result.json)" ] || fail "runs were made again"
-expect 2 compare $contest --data.tokenizer m/tokenizer.json $pair
+expect 0 compare $comparison --init m $pair
+[ -z "$(find comparison -newer mark -name result.json)" ] || fail "runs were made again"
+expect 2 compare $comparison --data.tokenizer m/tokenizer.json $pair
 says err 'first values was sha256:.*, and now it is not given'
-expect 2 compare $contest --init c $pair
+expect 2 compare $comparison --init c $pair
 says err 'first values was sha256:'
-expect 2 compare $contest --init contest/runs/attention-01/seed-1 $pair --overwrite
-says err 'lies in contest, where the new run is to be'
-expect 0 compare $contest --init m --attention softmax --compare.tune train.lr=1e-3,1e-2 --overwrite
-[ "$(find contest/tune -name init.json | wc -l)" -eq 2 ] || fail "trials do not start from the run"
+expect 2 compare $comparison --init comparison/runs/attention-01/seed-1 $pair --overwrite
+says err 'lies in comparison, where the new run is to be'
+expect 0 compare $comparison --init m --attention softmax --compare.tune train.lr=1e-3,1e-2 --overwrite
+[ "$(find comparison/tune -name init.json | wc -l)" -eq 2 ] || fail "trials do not start from the run"
 
 # Options of the model that nobody gives are those of the run, which is said; those that are given hold. An option that
 # means nothing in models of the task is left out.
@@ -102,11 +102,11 @@ says language/config.json '"attention": "local(window=8)"'
 says language/config.json '"pool": "cls"'
 expect 0 train $bare --init near --out again
 says again/config.json '"pool": "mean"'
-expect 0 compare $bare --init m --attention linear --seeds 2 --compare.floor off --out bare-contest
+expect 0 compare $bare --init m --attention linear --seeds 2 --compare.floor off --out bare-comparison
 says err 'not given, so as in m: model.layers 2, model.width 32'
 says err 'linear: 19 of 21 tensors'
-expect 0 compare $bare --init bare-contest --attention linear --seeds 2 --compare.floor off --out bare-further
-says err 'not given, so as in bare-contest: .*model.width 32'
+expect 0 compare $bare --init bare-comparison --attention linear --seeds 2 --compare.floor off --out bare-further
+says err 'not given, so as in bare-comparison: .*model.width 32'
 expect 0 plan --data.train text.txt --init m --json
 grep -o '"trainable": [0-9.]*' out >one
 expect 0 plan --config tiny.yaml --init m --json

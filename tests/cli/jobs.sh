@@ -55,7 +55,7 @@ expect 0 compare $longer --compare.jobs 1 --out whole
 pid=$!
 await $pid [ -f parts/runs/attention-01/seed-1/result.json ]
 kill -INT $pid
-ended 130 $pid "a contest side by side after SIGINT"
+ended 130 $pid "a comparison side by side after SIGINT"
 [ "$(ls parts/runs/*/seed-*/result.json | wc -l)" -lt "$(ls whole/runs/*/seed-*/result.json | wc -l)" ] || fail "the stop waited for all runs"
 ls parts/runs/*/seed-*/checkpoint-*.safetensors >/dev/null || { find parts | head -40; fail "nothing was saved"; }
 expect 0 compare $longer --compare.jobs 2 --out parts

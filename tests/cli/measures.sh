@@ -51,12 +51,12 @@ expect 0 train --task summarize --data.train japanese.tsv $model --train.steps 1
 says err 'ROUGE reads letters from a to z and digits only'
 
 # A comparison: one tokenizer for all runs; another one is another comparison.
-contest="--task translate --data.train japanese.tsv $model --train.steps 3 --attention softmax --compare.floor off"
-expect 0 compare $contest --seeds 1 --out c
+comparison="--task translate --data.train japanese.tsv $model --train.steps 3 --attention softmax --compare.floor off"
+expect 0 compare $comparison --seeds 1 --out c
 says c/runs/attention-01/seed-1/config.json '"bleu_tokenize": "char"'
 says c/results.json '"bleu_tokenize": "char"'
-expect 0 compare $contest --seeds 1 --out c
-expect 2 compare $contest --seeds 1 --out c --data.bleu_tokenize 13a
+expect 0 compare $comparison --seeds 1 --out c
+expect 2 compare $comparison --seeds 1 --out c --data.bleu_tokenize 13a
 says err 'data.bleu_tokenize was char, and now it is 13a'
 
 # The measure that the best model is chosen by.

@@ -13,11 +13,11 @@ says err "$signs"
 expect 0 train $options --model.attention softmax --out other
 ! grep -q 'to drop\|both signs' err || fail "softmax has weights to drop, and none of both signs"
 
-expect 0 compare $options --seeds 1 --attention softmax --attention 'linear(map=cos)' --out contest
+expect 0 compare $options --seeds 1 --attention softmax --attention 'linear(map=cos)' --out comparison
 says err "$idle"
 says err "$signs"
 says out "^$idle"
-says contest/report.html "$idle"
+says comparison/report.html "$idle"
 [ "$(grep -c 'to drop' out)" -eq 1 ] || fail "softmax is in the footnote"
 
 expect 0 plan $options --attention 'linear(map=cos)'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# --overwrite begins anew where a run or a contest lies, and removes nothing else: what it does not know, what lies
+# --overwrite begins anew where a run or a comparison lies, and removes nothing else: what it does not know, what lies
 # behind links, what another process is in, and what a refused start was to replace stay.
 . "$2/tests/cli/common"
 text 20000
@@ -58,39 +58,39 @@ status=0
 listing precious >after
 same before after
 
-# 2. A contest.
+# 2. A comparison.
 options="--config tiny.yaml --train.steps 4 --seeds 2 --quiet --attention softmax --attention random"
 expect 0 compare $options --out fair
-expect 0 compare $options --compare.vary each --compare.vary_seeds 2 --train.seed 5 --out contest
-expect 2 compare $options --out contest
-untouched contest 1 'heads' compare $options --model.heads 3
-untouched contest 2 'contest holds no run, there is no config.json in it' train $short
-expect 2 compare $options --resume --overwrite --out contest
-expect 0 compare $options --overwrite --out contest
-[ ! -e contest/vary ] || fail "runs of the old contest are left"
-same contest/runs/attention-01/seed-1/model.safetensors fair/runs/attention-01/seed-1/model.safetensors
-[ "$(cd contest && find . | sort)" = "$(cd fair && find . | sort)" ] || fail "the contest has other files"
+expect 0 compare $options --compare.vary each --compare.vary_seeds 2 --train.seed 5 --out comparison
+expect 2 compare $options --out comparison
+untouched comparison 1 'heads' compare $options --model.heads 3
+untouched comparison 2 'comparison holds no run, there is no config.json in it' train $short
+expect 2 compare $options --resume --overwrite --out comparison
+expect 0 compare $options --overwrite --out comparison
+[ ! -e comparison/vary ] || fail "runs of the old comparison are left"
+same comparison/runs/attention-01/seed-1/model.safetensors fair/runs/attention-01/seed-1/model.safetensors
+[ "$(cd comparison && find . | sort)" = "$(cd fair && find . | sort)" ] || fail "the comparison has other files"
 
-touch contest/runs/attention-01/seed-2/mine
-untouched contest 2 'contest/runs/attention-01/seed-2/mine is nothing that a contest' compare $options
-rm contest/runs/attention-01/seed-2/mine
-mv contest/runs/attention-02 elsewhere
-ln -s ../../elsewhere contest/runs/attention-02
-untouched contest 2 'contest/runs/attention-02 is nothing' compare $options
+touch comparison/runs/attention-01/seed-2/mine
+untouched comparison 2 'comparison/runs/attention-01/seed-2/mine is nothing that a comparison' compare $options
+rm comparison/runs/attention-01/seed-2/mine
+mv comparison/runs/attention-02 elsewhere
+ln -s ../../elsewhere comparison/runs/attention-02
+untouched comparison 2 'comparison/runs/attention-02 is nothing' compare $options
 [ -e elsewhere/seed-1/model.safetensors ] || fail "a link was followed out of the folder"
-rm contest/runs/attention-02
+rm comparison/runs/attention-02
 
 # Half of it removed, as a kill leaves it: it is known by contest.json, which goes last.
-rm -r contest/runs/attention-01/seed-1 contest/report.html contest/results.json
-expect 0 compare $options --overwrite --out contest
-[ "$(cd contest && find . | sort)" = "$(cd fair && find . | sort)" ] || fail "the contest has other files"
-sed -i 's/"steps":4/"steps":5/' contest/contest.json
-listing contest >before
+rm -r comparison/runs/attention-01/seed-1 comparison/report.html comparison/results.json
+expect 0 compare $options --overwrite --out comparison
+[ "$(cd comparison && find . | sort)" = "$(cd fair && find . | sort)" ] || fail "the comparison has other files"
+sed -i 's/"steps":4/"steps":5/' comparison/contest.json
+listing comparison >before
 status=0
-"$orthant" compare $options --overwrite --out contest >out 2>err || status=$?
+"$orthant" compare $options --overwrite --out comparison >out 2>err || status=$?
 [ $status -ne 0 ] || fail "a contest.json that was changed is no proof"
 says err 'it is not known whose folder this is'
-listing contest >after
+listing comparison >after
 same before after
 
 # 3. In use.

@@ -43,15 +43,15 @@ says out '^7 ranks do not: give train.accumulate a multiple of 7'
 expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 14
 ! grep -q 'ranks do not' out || fail "7 ranks do not divide 14 micro-batches"
 
-# Runs of a contest are trained by compare.ranks ranks, however many there are.
+# Runs of a comparison are trained by compare.ranks ranks, however many there are.
 plan="plan --config tiny.yaml --train.accumulate 4 --json"
 of_ranks() {
     expect 0 $plan "$@"
     tr -d ' \n' <out | tr '{}' '\n\n' | sed -n 's/^"ranks":\([0-9]*\),.*/\1/p' | tr '\n' ' '
 }
-printf '\ncompare: {ranks: 2}\ncluster: {ranks: 4}\n' | cat tiny.yaml - >contest.yaml
+printf '\ncompare: {ranks: 2}\ncluster: {ranks: 4}\n' | cat tiny.yaml - >comparison.yaml
 [ "$(of_ranks --compare.ranks 4)" = "1 2 4 " ] || fail "a plan for compare.ranks"
-[ "$(of_ranks --config contest.yaml)" = "1 2 " ] || fail "a plan for the runs of a contest"
+[ "$(of_ranks --config comparison.yaml)" = "1 2 " ] || fail "a plan for the runs of a comparison"
 
 # With shards the first of four ranks has the moments, 8 bytes a number, of one run of 65,536 numbers; how many all have is
 # in a checkpoint. Of the second bucket, which is shorter than four runs, it has no shard, and so three shards less come in.

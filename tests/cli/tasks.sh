@@ -64,11 +64,11 @@ says err 'line 3 is not UTF-8'
 expect 2 translate c
 says err 'takes runs of'
 
-# A contest on examples: where scores come from, and all of it again from the folder.
+# A comparison on examples: where scores come from, and all of it again from the folder.
 head -n 300 class.tsv >train.tsv
 tail -n 100 class.tsv >valid.tsv
-contest="compare --task classify --data.train train.tsv --data.valid valid.tsv $model --train.steps 20 --seeds 2 --attention softmax --attention random --out k --quiet"
-expect 0 $contest
+comparison="compare --task classify --data.train train.tsv --data.valid valid.tsv $model --train.steps 20 --seeds 2 --attention softmax --attention random --out k --quiet"
+expect 0 $comparison
 says k/report.md '^accuracy by class, %, mean over the seeds:$'
 says k/report.md '^| neg | [0-9]* | [0-9.]* ±'
 says k/report.md '^macro F1 by class, %'
@@ -76,5 +76,5 @@ says k/report.md '^accuracy by length, %'
 says k/report.html '<section id="examples">'
 says k/results.json '"breakdown"'
 cp k/report.md before.md
-expect 0 $contest
+expect 0 $comparison
 same before.md k/report.md

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tuning before a contest: stopped and gone on with, extended, refused when it would be another one, and told about.
+# Tuning before a comparison: stopped and gone on with, extended, refused when it would be another one, and told about.
 . "$2/tests/cli/common"
 text 30000
 options="--config tiny.yaml --seeds 2 --train.steps 20 --compare.floor off"
@@ -21,8 +21,8 @@ says err 'The best train.lr of softmax, 0.01, is the largest that was tried: try
 for file in out whole/report.md whole/report.html; do
     says $file 'lr=0.01'
     says $file 'Each attention had its own train.lr, the best of 3 tried on a part of the training text'
-    says $file '6 runs with [0-9.]*[MG] FLOPs, beside the [0-9.]*[MG] of the contest'
-    says $file 'none of the contest.*s, on the last 10 % of the training text (2700 tokens)'
+    says $file '6 runs with [0-9.]*[MG] FLOPs, beside the [0-9.]*[MG] of the comparison'
+    says $file 'none of the comparison.*s, on the last 10 % of the training text (2700 tokens)'
     says $file 'It took 6 runs: 120 steps, '
     says $file 'is the largest that was tried'
 done
@@ -67,7 +67,7 @@ for signal in INT KILL; do
     code=137
     [ $signal = KILL ] || code=130
     ended $code $pid "a tuning after SIG$signal"
-    [ ! -e $signal/runs ] || fail "SIG$signal came too late: the contest had begun"
+    [ ! -e $signal/runs ] || fail "SIG$signal came too late: the comparison had begun"
     cp $first first
     expect 2 compare $longer --compare.tune "train.lr=0.1,0.2" --out $signal
     expect 0 compare $longer --compare.tune "$rates" --out $signal
@@ -78,7 +78,7 @@ done
 
 [ "$quick" != threads ] || exit 0 # what follows shares nothing else
 
-# Another tuning is another contest; the same one written in another way is not.
+# Another tuning is another comparison; the same one written in another way is not.
 pair="--attention softmax --attention random --out whole --quiet"
 expect 0 compare $options $pair --compare.tune " train.lr = 1e-3, 1e-2 ,3e-3"
 for other in "train.lr=0.001,0.01" "train.lr=0.01,0.001,0.003"; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A contest that stops by itself: seeds where a question is open, to the end, the most seeds or the budget; killed and
+# A comparison that stops by itself: seeds where a question is open, to the end, the most seeds or the budget; killed and
 # stopped at any moment it comes to the same decisions.
 . "$2/tests/cli/common"
 text 30000
@@ -85,7 +85,7 @@ go_on() { # until it is done; in $round sittings
 }
 killed_again_and_again() {
     tries=0 round=0
-    while [ $round -le 2 ]; do # one of each, at least; a busy machine lets a contest come far between two looks
+    while [ $round -le 2 ]; do # one of each, at least; a busy machine lets a comparison come far between two looks
         tries=$((tries + 1))
         [ $tries -lt 10 ] || fail "killed only $((round - 1)) times"
         rm -rf killed
@@ -132,8 +132,8 @@ refused() { # PATTERN OPTION...
     says err "$pattern"
     [ ! -e refused ] || fail "$* left a folder"
 }
-refused 'compare.budget is for a contest that stops by itself' --budget 2h
-refused 'compare.most_seeds is for a contest that stops by itself' --compare.most_seeds 20
+refused 'compare.budget is for a comparison that stops by itself' --budget 2h
+refused 'compare.most_seeds is for a comparison that stops by itself' --compare.most_seeds 20
 refused 'compare.budget = "2" is no time' --until-resolved --budget 2
 for budget in soon 0s -1s 1d 2hours nans infs 's' '3 s s'; do
     refused "compare.budget = \"$budget\" is no time" --until-resolved "--budget=$budget"

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program, of which a call fails: an allocation, or a read of a file or folder. malloc and its relatives, read,
- * pread and readdir are defined here, so that the calls of the library, of jansson, PCRE2, zlib and the others, and
- * those inside libc are counted alike, and the program that people get has no hook for it.
+ * The program, of which a call fails: an allocation, or a read of a file or folder. malloc and its
+ * relatives, read, pread and readdir are defined here, so that the calls of the library, of
+ * jansson, PCRE2, zlib and the others, and those inside libc are counted alike, and the program
+ * that people get has no hook for it.
  *
  *     failing_program memory|reads [OUT] -- COMMAND...
  *
- * Runs the command once as it is and once for every place of it that makes such a call (a stack of calls), with the
- * call that fails there; then the same with all calls after it. Each run is a process, without what OUT (a file or a
- * folder) held. It has to end with 1 and a sentence that names memory, or that something cannot be read; or with 0 and
- * the same result. The command, given again without failures, has to give that result too, with what the failed run
- * left in OUT.
+ * Runs the command once as it is and once for every place of it that makes such a call (a stack of
+ * calls), with the call that fails there; then the same with all calls after it. Each run is a
+ * process, without what OUT (a file or a folder) held. It has to end with 1 and a sentence that
+ * names memory, or that something cannot be read; or with 0 and the same result. The command, given
+ * again without failures, has to give that result too, with what the failed run left in OUT.
  *
- * In the environment: ORTHANT_FAILURES=all tries every call, =NUMBER this one alone, with its stack; PLACES how many
- * places are tried at most; RESULT=FILE what is compared instead of the standard output; INPUT=FILE the standard input;
- * FROM=FOLDER what OUT is a copy of to begin with; AGAIN=WORD what is added to the command that is given again (where
- * that is refused as wrong use, it is left out).
+ * In the environment: ORTHANT_FAILURES=all tries every call, =NUMBER this one alone, with its
+ * stack; PLACES how many places are tried at most; RESULT=FILE what is compared instead of the
+ * standard output; INPUT=FILE the standard input; FROM=FOLDER what OUT is a copy of to begin with;
+ * AGAIN=WORD what is added to the command that is given again (where that is refused as wrong use,
+ * it is left out).
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -41,7 +43,9 @@ int __wrap_main(int argc, char **argv); /* is called in its place (ld --wrap) */
 
 enum { MOST_STACKS = 2000, DEPTH = 48, MOST_PLACES = 1 << 20, MOST_BYTES = 1 << 20 };
 
-/* ---- the allocator ----------------------------------------------------------------------------------------------- */
+/* ---- the allocator
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* Of the sanitizer, so that it sees leaks, or of libc. */
 #ifndef REAL_ALLOCATOR
@@ -122,7 +126,8 @@ static bool fails(void *caller, bool read)
 #define UNREADABLE fails(__builtin_return_address(0), true)
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The leak sanitizer tells the dynamic linker's memory by who calls malloc, which is this file now. */
+/* The leak sanitizer tells the dynamic linker's memory by who calls malloc, which is this file now.
+ */
 const char *__lsan_default_suppressions(void);
 EXPORTED const char *__lsan_default_suppressions(void)
 {
@@ -163,7 +168,8 @@ EXPORTED int posix_memalign(void **out, size_t unit, size_t bytes)
     return 0;
 }
 
-/* ---- reads: of files and folders, but not of the standard input ---------------------------------------------------
+/* ---- reads: of files and folders, but not of the standard input
+ * ---------------------------------------------------
  */
 
 EXPORTED ssize_t read(int fd, void *out, size_t bytes)
@@ -186,7 +192,9 @@ EXPORTED struct dirent *readdir(DIR *d)
     return UNREADABLE ? NULL : next(d);
 }
 
-/* ---- one run ----------------------------------------------------------------------------------------------------- */
+/* ---- one run
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 struct command {
     const char *out, *result;
@@ -211,8 +219,8 @@ static void clear(const struct command *c)
     if (!c->out || !from)
         return;
     char *words[] = { "cp", "-r", (char *)(uintptr_t)from, (char *)(uintptr_t)c->out, NULL };
-    if (posix_spawnp(&child, words[0], NULL, NULL, words, environ) != 0 || waitpid(child, &status, 0) != child ||
-        status)
+    if (posix_spawnp(&child, words[0], NULL, NULL, words, environ) != 0 ||
+        waitpid(child, &status, 0) != child || status)
         perror("failing_program: cp");
 }
 
@@ -276,7 +284,9 @@ static bool gives(const char *path, const struct content *expected)
     return same;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
+/* ---- all of them
+ * -------------------------------------------------------------------------------------------------
+ */
 
 struct result {
     long tried, sentences, unharmed, wrong;
@@ -285,8 +295,8 @@ struct result {
 static void complain(struct result *r, long first, long last, int status, const char *what)
 {
     struct content err = content_of("failing.err");
-    printf("call %ld%s: %s (status %d)\n%.3000s\n", first, last > first ? " and all after it" : "", what, status,
-           err.bytes);
+    printf("call %ld%s: %s (status %d)\n%.3000s\n", first, last > first ? " and all after it" : "",
+           what, status, err.bytes);
     fflush(stdout);
     if (r->wrong++ < MOST_STACKS)
         backtrace_symbols_fd(turn->stack, turn->frames, 1);
@@ -294,7 +304,8 @@ static void complain(struct result *r, long first, long last, int status, const 
 }
 
 /* What is wrong with a run that had one failure or more; NULL: nothing. */
-static const char *judged(const struct command *c, int status, const struct content *expected, struct result *r)
+static const char *judged(const struct command *c, int status, const struct content *expected,
+                          struct result *r)
 {
     if (!WIFEXITED(status))
         return "the program crashed";
@@ -310,8 +321,8 @@ static const char *judged(const struct command *c, int status, const struct cont
     return code != 1 ? "another exit code than 1" : said ? NULL : "no sentence that says so";
 }
 
-static void try_failure(const struct command *c, const struct command *again, const struct content *expected,
-                        long first, long last, struct result *r)
+static void try_failure(const struct command *c, const struct command *again,
+                        const struct content *expected, long first, long last, struct result *r)
 {
     clear(c);
     int status = run(c, first, last);
@@ -349,12 +360,14 @@ static struct content reference(const struct command *c)
     turn->noting = false;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return content_of(c->result);
-    printf("the command failed by itself (status %d):\n%s", status, content_of("failing.err").bytes);
+    printf("the command failed by itself (status %d):\n%s", status,
+           content_of("failing.err").bytes);
     exit(1);
 }
 
 /* Every place, or every call, first alone and then with all that follow. */
-static void try_all(const struct command *c, const struct content *expected, long first, struct result *r)
+static void try_all(const struct command *c, const struct content *expected, long first,
+                    struct result *r)
 {
     const char *limit = getenv("PLACES");
     struct command again = with_word(c, getenv("AGAIN"));
@@ -371,9 +384,10 @@ static void try_all(const struct command *c, const struct content *expected, lon
         try_failure(c, &again, expected, first, LONG_MAX, r);
         backtrace_symbols_fd(turn->stack, turn->frames, 1);
     }
-    printf("%s: %ld %s at %ld places; %ld failures tried, %ld ended with a sentence, %ld did no harm, %ld wrong\n",
-           c->words[1], total, turn->reads ? "reads" : "allocations", places, r->tried, r->sentences, r->unharmed,
-           r->wrong);
+    printf("%s: %ld %s at %ld places; %ld failures tried, %ld ended with a sentence, %ld did no "
+           "harm, %ld wrong\n",
+           c->words[1], total, turn->reads ? "reads" : "allocations", places, r->tried,
+           r->sentences, r->unharmed, r->wrong);
 }
 
 int __wrap_main(int argc, char **argv)
@@ -385,7 +399,8 @@ int __wrap_main(int argc, char **argv)
     turn = mmap(NULL, sizeof *turn, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     turn->reads = strcmp(argv[1], "reads") == 0;
     argv[dashes] = argv[0];
-    struct command c = { dashes == 3 ? argv[2] : NULL, result ? result : "failing.out", argv + dashes, argc - dashes };
+    struct command c = { dashes == 3 ? argv[2] : NULL, result ? result : "failing.out",
+                         argv + dashes, argc - dashes };
     void *warm[1];
     (void)backtrace(warm, 1); /* loads what it needs */
     struct content expected = reference(&c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention layers: any options of any mechanisms of the registry, at sizes from one token and one channel on, are
- * refused with a sentence or run forward, backward and by steps; numbers stay finite, and padding does not matter. */
+ * Attention layers: any options of any mechanisms of the registry, at sizes from one token and one
+ * channel on, are refused with a sentence or run forward, backward and by steps; numbers stay
+ * finite, and padding does not matter. */
 #include "attention/attention.h"
 #include "fuzz.h"
 
@@ -9,7 +10,8 @@
 enum { MOST_TOKENS = 20, MOST_HEADS = 4, MOST_HEAD_WIDTH = 8, BATCH = 2 };
 enum { NUMBERS = BATCH * MOST_TOKENS * MOST_HEADS * MOST_HEAD_WIDTH };
 
-/* ---- bytes as choices ------------------------------------------------------------------------------------------- */
+/* ---- bytes as choices
+ * ------------------------------------------------------------------------------------------- */
 
 struct choices {
     const uint8_t *next, *end;
@@ -80,7 +82,9 @@ static void add_spec(struct choices *b, struct oa_text *out)
     }
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 struct layer {
     oa_attention *a;
@@ -110,7 +114,9 @@ static void run_whole(struct layer *l)
     for (long b = 0; b < BATCH; b++)
         for (long i = l->lengths[b] * width; i < l->tokens * width; i++)
             l->x[b * l->tokens * width + i] = NAN;
-    struct oa_attention_input in = { .batch = BATCH, .tokens = l->tokens, .lengths = l->lengths, .x = l->x };
+    struct oa_attention_input in = {
+        .batch = BATCH, .tokens = l->tokens, .lengths = l->lengths, .x = l->x
+    };
     if (oa_attention_forward(l->a, &in, l->y) != OA_OK)
         return;
     expect_finite(l->y, count);
@@ -139,7 +145,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct oa_text spec;
     oa_text_init(&spec, c);
     add_spec(&b, &spec);
-    l.form = (struct oa_attention_form){ .heads = 1 + pick(&b, MOST_HEADS), .causal = (int)pick(&b, 2) };
+    l.form =
+        (struct oa_attention_form){ .heads = 1 + pick(&b, MOST_HEADS), .causal = (int)pick(&b, 2) };
     l.form.width = l.form.heads * (1 + pick(&b, MOST_HEAD_WIDTH));
     l.tokens = 1 + pick(&b, MOST_TOKENS);
     l.form.length = l.tokens + pick(&b, 5);

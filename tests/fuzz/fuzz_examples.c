@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Examples: any bytes as TSV, CSV, JSONL, pictures or parallel files, with several data.columns, are rows or a
- * sentence; rows are encoded and come in batches, each row once an epoch. */
+ * Examples: any bytes as TSV, CSV, JSONL, pictures or parallel files, with several data.columns,
+ * are rows or a sentence; rows are encoded and come in batches, each row once an epoch. */
 #include "data/examples.h"
 #include "fuzz.h"
 
@@ -9,10 +9,12 @@ static void read_batches(oa_context *c, const struct oa_examples *e)
     struct oa_example_batches *b;
     struct oa_batch x;
     size_t rows = 0;
-    if (oa_example_batches_open(c, e, &(struct oa_example_batching){ .tokens = 64, .seed = 1 }, &b) != OA_OK)
+    if (oa_example_batches_open(c, e, &(struct oa_example_batching){ .tokens = 64, .seed = 1 },
+                                &b) != OA_OK)
         abort();
     for (long i = 0; rows < e->count; i++, rows += (size_t)x.rows)
-        if (oa_example_batches_kind.random(b, 1, 1 << 30, i, &x) != OA_OK || x.rows < 1 || x.rows * x.length > 64)
+        if (oa_example_batches_kind.random(b, 1, 1 << 30, i, &x) != OA_OK || x.rows < 1 ||
+            x.rows * x.length > 64)
             abort();
     if (rows != e->count || !(oa_example_batches_padding(b, 0) >= 0))
         abort();
@@ -22,7 +24,8 @@ static void read_batches(oa_context *c, const struct oa_examples *e)
 static void encode(oa_context *c, const struct oa_example_texts *t)
 {
     const struct oa_example_layout layout = {
-        "[CLS]", "[SEP]", "<s>", "</s>", 32, 16, .keep_end = t->train.answer == OA_ANSWER_TEXT, .words = true
+        "[CLS]",      "[SEP]", "<s>", "</s>", 32, 16, .keep_end = t->train.answer == OA_ANSWER_TEXT,
+        .words = true
     };
     struct oa_tokenizer *tok;
     struct oa_examples e;

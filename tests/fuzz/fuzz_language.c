@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The attention language: any bytes give a spec or a sentence, of a layer and of each set of stacks; a spec prints to a
- * form that parses to itself. */
+ * The attention language: any bytes give a spec or a sentence, of a layer and of each set of
+ * stacks; a spec prints to a form that parses to itself. */
 #include "attention/attention.h"
 #include "fuzz.h"
 

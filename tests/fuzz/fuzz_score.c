@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Metrics of segments: any bytes as a hypothesis and two references, by every metric in many settings. No score is
- * negative or no number, and TER against a text itself is 0. */
+ * Metrics of segments: any bytes as a hypothesis and two references, by every metric in many
+ * settings. No score is negative or no number, and TER against a text itself is 0. */
 #include "fuzz.h"
 #include "metrics/metrics.h"
 
@@ -20,7 +20,8 @@ static struct oa_metric_options options_of(uint8_t bits)
 }
 
 static double score(oa_context *c, const struct oa_metric *m, const struct oa_metric_options *o,
-                    const struct oa_line *hypothesis, const struct oa_line *const *reference, int references)
+                    const struct oa_line *hypothesis, const struct oa_line *const *reference,
+                    int references)
 {
     struct oa_statistics s;
     if (oa_statistics_take(c, m, o, hypothesis, reference, references, 1, &s) != OA_OK)
@@ -32,8 +33,9 @@ static double score(oa_context *c, const struct oa_metric *m, const struct oa_me
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct oa_metric *const metrics[] = { &oa_bleu,   &oa_chrf,    &oa_ter,       &oa_rouge1,
-                                                       &oa_rouge2, &oa_rouge_l, &oa_rouge_lsum };
+    static const struct oa_metric *const metrics[] = { &oa_bleu,      &oa_chrf,   &oa_ter,
+                                                       &oa_rouge1,    &oa_rouge2, &oa_rouge_l,
+                                                       &oa_rouge_lsum };
     oa_context *c = fuzz_context();
     if (size < 3)
         return 0;
@@ -43,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct oa_line a = { text, size - 2 - rest }, b = { text + a.length, rest };
     const struct oa_line *reference[2] = { &b, &a };
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        if (!(score(c, metrics[i], &o, &a, reference, 1) >= 0) || !(score(c, metrics[i], &o, &a, reference, 2) >= 0))
+        if (!(score(c, metrics[i], &o, &a, reference, 1) >= 0) ||
+            !(score(c, metrics[i], &o, &a, reference, 2) >= 0))
             abort();
     if (!o.ter_normalized && score(c, &oa_ter, &o, &a, reference + 1, 1) != 0)
         abort();

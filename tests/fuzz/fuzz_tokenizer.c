@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tokenizer.json: any bytes give a tokenizer or a sentence; a tokenizer takes any text without falling over. */
+ * tokenizer.json: any bytes give a tokenizer or a sentence; a tokenizer takes any text without
+ * falling over. */
 #include "data/data.h"
 #include "fuzz.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Configuration files: any bytes give options or a sentence; options that were read are in range. */
+ * Configuration files: any bytes give options or a sentence; options that were read are in range.
+ */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -43,12 +43,12 @@ def paired(a, b):
     return LOSSES[a, both] - LOSSES[b, both]
 
 
-contestants = [i for i in range(3)]          # without failures
-reference = min(contestants, key=lambda i: np.mean(LOSSES[i]))
-to_reference = {i: f for i, f in zip([i for i in contestants if i != reference],
-                                     family([paired(i, reference) for i in contestants if i != reference]))}
+contenders = [i for i in range(3)]          # without failures
+reference = min(contenders, key=lambda i: np.mean(LOSSES[i]))
+to_reference = {i: f for i, f in zip([i for i in contenders if i != reference],
+                                     family([paired(i, reference) for i in contenders if i != reference]))}
 to_baseline = {i: f for i, f in zip([1, 2], family([paired(i, 0) for i in (1, 2)], MARGIN))}
-to_uniform = {i: f for i, f in zip(contestants, family([paired(i, 4) for i in contestants]))}
+to_uniform = {i: f for i, f in zip(contenders, family([paired(i, 4) for i in contenders]))}
 pairs = {p: f for p, f in zip([(0, 1), (0, 2), (1, 2)], family([paired(a, b) for a, b in [(0, 1), (0, 2), (1, 2)]],
                                                               MARGIN))}
 
@@ -62,8 +62,8 @@ def seeds_needed(f):
     return next((n for n in range(2, 1001) if power(n, abs(f['mean']) / f['sd'], f['level']) >= 0.8), 1001)
 
 
-# the uniform baseline, adjusted for the seeds that it lacks: seeds by the contestants that have all of them
-luck = LOSSES[contestants].mean(axis=0)
+# the uniform baseline, adjusted for the seeds that it lacks: seeds by the contenders that have all of them
+luck = LOSSES[contenders].mean(axis=0)
 adjusted_uniform = np.mean(over(4, LOSSES) - (luck - luck.mean())[there[4]])
 
 

@@ -2,12 +2,15 @@
  *
  * What the light and the dynamic convolution share:
  *
- *     u = x W_inᵀ, or with glu [a | b] = x W_inᵀ, u = a σ(b),      O_i = Σ_k w_ik u_{i+k−P},  w_i = softmax of logits
+ *     u = x W_inᵀ, or with glu [a | b] = x W_inᵀ, u = a σ(b),      O_i = Σ_k w_ik u_{i+k−P},  w_i =
+ * softmax of logits
  *
- * P = width − 1 (causal) or ⌊width/2⌋. All channels of a head share its taps; heads are contiguous channels. Taps on
- * padding are as those off the sequence: their u is 0, and with `renormalise` they are left out of the softmax.
+ * P = width − 1 (causal) or ⌊width/2⌋. All channels of a head share its taps; heads are contiguous
+ * channels. Taps on padding are as those off the sequence: their u is 0, and with `renormalise`
+ * they are left out of the softmax.
  *
- * Shapes: W_in (conv.input.weight) [H·V, D], with glu [2H·V, D], the second half the gate; u [B·T, H·V].
+ * Shapes: W_in (conv.input.weight) [H·V, D], with glu [2H·V, D], the second half the gate; u [B·T,
+ * H·V].
  */
 #include "attention/common/convolution.h"
 #include "base/bugs.h"
@@ -24,14 +27,16 @@ long oa_convolution_width(const struct oa_group *g)
     return oa_atom_int(g->atom, "width", 7);
 }
 
-bool oa_convolution_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
+bool oa_convolution_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                               size_t size)
 {
     long width = oa_atom_int(a, "width", 7);
     (void)cross;
     if (causal || width % 2)
         return false;
     snprintf(sentence, size,
-             "%s(width=%ld): a convolution that is not causal has its token in the middle of the taps, so "
+             "%s(width=%ld): a convolution that is not causal has its token in the middle of the "
+             "taps, so "
              "their number must be odd; take %ld or %ld",
              a->mechanism->name, width, width - 1, width + 1);
     return true;
@@ -41,7 +46,8 @@ void oa_convolution_input_parameter(struct oa_group *g)
 {
     long out = g->shape.heads * g->shape.value_width;
     struct oa_parameter p = { .dims = 2,
-                              .dim = { oa_atom_flag(g->atom, "glu") ? 2 * out : out, g->shape.width },
+                              .dim = { oa_atom_flag(g->atom, "glu") ? 2 * out : out,
+                                       g->shape.width },
                               .trainable = true,
                               .decay = true,
                               .matrix = true,
@@ -50,7 +56,8 @@ void oa_convolution_input_parameter(struct oa_group *g)
     g->parameter[OA_CONVOLUTION_INPUT] = oa_group_parameter(g, "conv.input.weight", &p);
 }
 
-oa_tensor *oa_convolution_input(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in)
+oa_tensor *oa_convolution_input(oa_tape *t, const struct oa_group *g,
+                                const struct oa_layer_input *in)
 {
     oa_tensor *u = oa_linear(t, in->x, g->parameter[OA_CONVOLUTION_INPUT], NULL);
     return oa_atom_flag(g->atom, "glu") ? oa_gate(t, u) : u;
@@ -66,14 +73,17 @@ struct oa_band oa_convolution_band(const struct oa_group *g, const struct oa_lay
 {
     return (struct oa_band){ .shape = oa_group_shape(g, in),
                              .taps = oa_convolution_width(g),
-                             .before = OA_BUG(CONVOLUTION_CENTRED) ? oa_convolution_width(g) / 2 : taps_before(g),
+                             .before = OA_BUG(CONVOLUTION_CENTRED) ? oa_convolution_width(g) / 2
+                                                                   : taps_before(g),
                              .renormalise = oa_atom_flag(g->atom, "renormalise") };
 }
 
 double oa_convolution_flops(const struct oa_group *g, long queries)
 {
-    double out = (double)(g->shape.heads * g->shape.value_width), gate = oa_atom_flag(g->atom, "glu") ? 2 : 1;
-    return 2 * (double)queries * out * (gate * (double)g->shape.width + (double)oa_convolution_width(g));
+    double out = (double)(g->shape.heads * g->shape.value_width),
+           gate = oa_atom_flag(g->atom, "glu") ? 2 : 1;
+    return 2 * (double)queries * out *
+           (gate * (double)g->shape.width + (double)oa_convolution_width(g));
 }
 
 double oa_convolution_state(const struct oa_group *g, long t)
@@ -82,13 +92,16 @@ double oa_convolution_state(const struct oa_group *g, long t)
     return (double)(g->shape.heads * g->shape.value_width * oa_rows_alive(&h, t));
 }
 
-/* ---- oracle -------------------------------------------------------------------------------------------------- */
+/* ---- oracle
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static double product(const struct oa_group *g, const double *x, long out)
 {
     double sum = 0;
     for (long c = 0; c < g->shape.width; c++)
-        sum += x[c] * oa_parameter_at(g, g->parameter[OA_CONVOLUTION_INPUT], out * g->shape.width + c);
+        sum +=
+            x[c] * oa_parameter_at(g, g->parameter[OA_CONVOLUTION_INPUT], out * g->shape.width + c);
     return sum;
 }
 
@@ -101,8 +114,8 @@ double oa_convolution_value(const struct oa_group *g, const double *x, long i, l
     return u;
 }
 
-void oa_convolution_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i, double *logits,
-                        double *map)
+void oa_convolution_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
+                        double *logits, double *map)
 {
     bool renormalise = oa_atom_flag(g->atom, "renormalise");
     long first = i - taps_before(g), width = oa_convolution_width(g);

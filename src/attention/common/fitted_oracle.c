@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The map of performer with features fitted to the data, in double: A_ij = Σ_r f_r(q_i) f_r(k_j) over its sum along j,
- * with log f_r(x) = ω_rᵀAω_r + ω_rᵀB x − ½ xᵀP x. The exponents come from the same fit as in the device; the reference
- * vectors are what checks that.
+ * The map of performer with features fitted to the data, in double: A_ij = Σ_r f_r(q_i) f_r(k_j)
+ * over its sum along j, with log f_r(x) = ω_rᵀAω_r + ω_rᵀB x − ½ xᵀP x. The exponents come from the
+ * same fit as in the device; the reference vectors are what checks that.
  */
 #include "attention/projections/omega.h"
 
@@ -35,8 +35,8 @@ static double log_feature(const struct fitted *f, int side, const double *row, l
     return sum;
 }
 
-static void weigh_row(const struct fitted *f, const struct oa_oracle *in, long head, long i, const double *q,
-                      const double *k, double *w)
+static void weigh_row(const struct fitted *f, const struct oa_oracle *in, long head, long i,
+                      const double *q, const double *k, double *w)
 {
     long stride = f->K * f->g->shape.heads;
     double top = -INFINITY, sum = 0;
@@ -57,14 +57,16 @@ static void weigh_row(const struct fitted *f, const struct oa_oracle *in, long h
         w[j] /= sum;
 }
 
-static void add_moments(const struct fitted *f, const double *x, long rows, double *mean, double *square)
+static void add_moments(const struct fitted *f, const double *x, long rows, double *mean,
+                        double *square)
 {
     long stride = f->K * f->g->shape.heads;
     for (long t = 0; t < rows; t++) {
         for (long i = 0; i < f->K; i++) {
             mean[i] += f->scale * x[t * stride + i] / (double)rows;
             for (long j = 0; j < f->K; j++)
-                square[i * f->K + j] += f->scale * f->scale * x[t * stride + i] * x[t * stride + j] / (double)rows;
+                square[i * f->K + j] +=
+                    f->scale * f->scale * x[t * stride + i] * x[t * stride + j] / (double)rows;
         }
     }
 }
@@ -81,8 +83,9 @@ static void copy_moments(const struct fitted *f, long head, struct oa_moments *m
     }
 }
 
-static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in, enum oa_random_fit kind, long head,
-                                const double *q, const double *k, double *w)
+static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in,
+                                enum oa_random_fit kind, long head, const double *q,
+                                const double *k, double *w)
 {
     long K = f->K, KK = K * K, stride = K * f->g->shape.heads;
     double *room = oa_alloc(f->g->context, (size_t)(2 * K + (7 + OA_FIT_WORK) * KK) * sizeof *room);
@@ -90,11 +93,14 @@ static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in, en
         return OA_NO_MEMORY;
     double *m = room + 2 * K;
     struct oa_moments moments = { K, { room, room + K }, { m, m + KK } };
-    f->e = (struct oa_exponents){ m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK };
+    f->e = (struct oa_exponents){
+        m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK
+    };
     if (f->kept)
         copy_moments(f, head, &moments);
     else {
-        add_moments(f, q + head * K, in->memory ? in->queries : in->length, moments.mean[0], moments.square[0]);
+        add_moments(f, q + head * K, in->memory ? in->queries : in->length, moments.mean[0],
+                    moments.square[0]);
         add_moments(f, k + head * K, in->length, moments.mean[1], moments.square[1]);
     }
     oa_fit_exponents(kind, &moments, &f->e);
@@ -104,10 +110,12 @@ static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in, en
     return OA_OK;
 }
 
-enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in, enum oa_random_fit kind,
-                                bool kept, double *weights)
+enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                enum oa_random_fit kind, bool kept, double *weights)
 {
-    struct fitted f = { .g = g, .K = g->shape.head_width, .count = g->parameter[0]->dim[0], .kept = kept };
+    struct fitted f = {
+        .g = g, .K = g->shape.head_width, .count = g->parameter[0]->dim[0], .kept = kept
+    };
     long width = f.K * g->shape.heads;
     double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);
     if (!q)
@@ -115,7 +123,8 @@ enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle
     f.scale = pow((double)f.K, -0.25);
     enum oa_error e = oa_oracle_project(g, in, q, q + width * in->queries);
     for (long h = 0; e == OA_OK && h < g->shape.heads; h++)
-        e = weigh_head(&f, in, kind, h, q, q + width * in->queries, weights + h * in->queries * in->keys);
+        e = weigh_head(&f, in, kind, h, q, q + width * in->queries,
+                       weights + h * in->queries * in->keys);
     oa_free(q);
     return e;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What mechanisms scored by a softmax share: one part of the logits runs through the logits engine by itself, and the
- * part that most of them have, the scaled dot product of projected rows.
+ * What mechanisms scored by a softmax share: one part of the logits runs through the logits engine
+ * by itself, and the part that most of them have, the scaled dot product of projected rows.
  */
 #include "attention/attention.h"
 
 #include <math.h>
 
-void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                     oa_tensor *v, oa_tensor *o)
 {
     struct oa_part_tensors part = { .kind = OA_PART_DOT };
     struct oa_attention_shape shape = oa_group_shape(g, in);
@@ -16,7 +17,8 @@ void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer
     oa_logits_op(t, &shape, &g->support, 1, &part, NULL, &relative, v, in->dropout, o);
 }
 
-void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out)
+void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                 struct oa_part_tensors *out)
 {
     *out = (struct oa_part_tensors){ .kind = OA_PART_DOT,
                                      .scale = 1 / sqrt((double)g->shape.head_width),
@@ -24,7 +26,8 @@ void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
     oa_project(t, g, in, &out->q, &out->k);
 }
 
-/* ---- what decoding keeps ---------------------------------------------------------------------------------------- */
+/* ---- what decoding keeps
+ * ---------------------------------------------------------------------------------------- */
 
 static double rows_kept(const struct oa_group *g, long t)
 {
@@ -46,13 +49,17 @@ double oa_sums_state(const struct oa_group *g, double features)
     return (double)g->shape.heads * (features * (double)g->shape.value_width + features + 1);
 }
 
-/* ---- cost ---------------------------------------------------------------------------------------------------- */
+/* ---- cost
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 double oa_visible_pairs(const struct oa_group *g, long queries, long keys)
 {
-    struct oa_attention_shape a = {
-        .batch = 1, .queries = queries, .keys = keys, .heads = g->shape.heads, .causal = g->shape.causal
-    };
+    struct oa_attention_shape a = { .batch = 1,
+                                    .queries = queries,
+                                    .keys = keys,
+                                    .heads = g->shape.heads,
+                                    .causal = g->shape.causal };
     double pairs = 0;
     for (long h = 0; h < a.heads; h++)
         pairs += oa_support_pairs(&g->support, &a, h);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Oracles: attention maps by the plainest code, in double, for tests and for `attend --weights`. Nothing here shares
- * code with the engines.
+ * Oracles: attention maps by the plainest code, in double, for tests and for `attend --weights`.
+ * Nothing here shares code with the engines.
  */
 #include "attention/attention.h"
 
@@ -12,8 +12,8 @@ double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, l
     return oa_real_read(g->store->device, p->value, i);
 }
 
-double oa_oracle_value(const struct oa_group *g, const struct oa_parameter *w, const struct oa_parameter *b,
-                       const double *x, long column)
+double oa_oracle_value(const struct oa_group *g, const struct oa_parameter *w,
+                       const struct oa_parameter *b, const double *x, long column)
 {
     double sum = b ? oa_parameter_at(g, b, column) : 0;
     for (long c = 0; c < g->shape.width; c++)
@@ -21,22 +21,27 @@ double oa_oracle_value(const struct oa_group *g, const struct oa_parameter *w, c
     return sum;
 }
 
-bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, long head, long i, long j)
+bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
+                       long j)
 {
-    struct oa_attention_shape a = {
-        .batch = 1, .queries = in->queries, .keys = in->keys, .heads = g->shape.heads, .causal = g->shape.causal
-    };
+    struct oa_attention_shape a = { .batch = 1,
+                                    .queries = in->queries,
+                                    .keys = in->keys,
+                                    .heads = g->shape.heads,
+                                    .causal = g->shape.causal };
     bool real = j < in->length && (g->shape.cross || i < in->length);
     if (!real || (a.causal && j > i))
         return false;
     return oa_support_visible(&g->support, &a, head, i, j);
 }
 
-/* ---- projections --------------------------------------------------------------------------------------------- */
+/* ---- projections
+ * --------------------------------------------------------------------------------------------- */
 
 /* rows [n, H·K] of x [n, D] times a projection. */
-static enum oa_error project_rows(const struct oa_group *g, const double *x, long n, const struct oa_parameter *w,
-                                  const struct oa_parameter *b, double *rows)
+static enum oa_error project_rows(const struct oa_group *g, const double *x, long n,
+                                  const struct oa_parameter *w, const struct oa_parameter *b,
+                                  double *rows)
 {
     long D = g->shape.width, HK = g->shape.heads * g->shape.head_width;
     double *matrix = oa_alloc(g->context, (size_t)(HK * D) * sizeof *matrix);
@@ -77,7 +82,8 @@ static double query_factor(const struct oa_group *g, long column)
     return f;
 }
 
-enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q, double *k)
+enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q,
+                                double *k)
 {
     long D = g->shape.width, K = g->shape.head_width, HK = g->shape.heads * K;
     bool tie = oa_atom_flag(g->atom, "tie");
@@ -98,7 +104,8 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
     return oa_status(g->context);
 }
 
-static void dots(const struct oa_group *g, const struct oa_oracle *in, const double *q, const double *k, double *s)
+static void dots(const struct oa_group *g, const struct oa_oracle *in, const double *q,
+                 const double *k, double *s)
 {
     long K = g->shape.head_width, HK = g->shape.heads * K;
     for (long h = 0; h < g->shape.heads; h++) {
@@ -127,9 +134,11 @@ enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in
     return e;
 }
 
-/* ---- softmax over the visible keys ---------------------------------------------------------------------------- */
+/* ---- softmax over the visible keys
+ * ---------------------------------------------------------------------------- */
 
-static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i, double *w)
+static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
+                        double *w)
 {
     double top = -INFINITY, sum = 0;
     for (long j = 0; j < in->keys; j++) {
@@ -145,7 +154,8 @@ static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, lo
         w[j] /= sum;
 }
 
-enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in, double *weights)
+enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                 double *weights)
 {
     OA_TRY(g->mechanism->scores(g, in, weights));
     for (long h = 0; h < g->shape.heads; h++) {
@@ -155,7 +165,8 @@ enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracl
     return OA_OK;
 }
 
-/* ---- kernels: weights that a sum divides ------------------------------------------------------------------------ */
+/* ---- kernels: weights that a sum divides
+ * ------------------------------------------------------------------------ */
 
 struct weighing {
     oa_kernel *kernel;
@@ -164,8 +175,8 @@ struct weighing {
     const double *q, *k;
 };
 
-static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, const struct weighing *r, long head, long i,
-                      double *w)
+static void weigh_row(const struct oa_group *g, const struct oa_oracle *in,
+                      const struct weighing *r, long head, long i, double *w)
 {
     long K = g->shape.head_width, stride = K * g->shape.heads;
     const double *q = r->q + i * stride + head * K, *k = r->k + head * K;
@@ -186,9 +197,11 @@ static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, cons
         w[j] = den == 0 ? 0 : w[j] / den;
 }
 
-enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle *in, oa_kernel *kernel,
+enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                oa_kernel *kernel,
                                 double (*log_scale)(const struct oa_group *g, const double *k),
-                                double (*guard)(const struct oa_group *g, double den), double *weights)
+                                double (*guard)(const struct oa_group *g, double den),
+                                double *weights)
 {
     long width = g->shape.head_width * g->shape.heads;
     double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);

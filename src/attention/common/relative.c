@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relative positions: what the distance of a key adds to its logit, whatever the mechanism and its support.
+ * Relative positions: what the distance of a key adds to its logit, whatever the mechanism and its
+ * support.
  *
  *     alibi   S_ij − m_h |i − j|                   Press, Smith, Lewis, ICLR 2022, arXiv 2108.12409
  *     t5      S_ij + b_h[bucket(j − i)], trained   Raffel et al., JMLR 2020, arXiv 1910.10683
  *
- * Slopes and buckets: device/cpu/cpu_relative.c, which makes a table by distance of them. H is the number of heads of
- * the group: the slopes are made to spread over the heads that have them, from a reach of a few tokens to one of
- * hundreds, and other heads of the layer, which look elsewhere, take no part in that.
+ * Slopes and buckets: device/cpu/cpu_relative.c, which makes a table by distance of them. H is the
+ * number of heads of the group: the slopes are made to spread over the heads that have them, from a
+ * reach of a few tokens to one of hundreds, and other heads of the layer, which look elsewhere,
+ * take no part in that.
  *
- * Shapes: relative.bias [H, buckets], one a layer (and group); with share=layers, as in T5, layer 0 has it for all.
+ * Shapes: relative.bias [H, buckets], one a layer (and group); with share=layers, as in T5, layer 0
+ * has it for all.
  */
 #include "attention/attention.h"
 
@@ -35,50 +38,59 @@ bool oa_relative_clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
+bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                            size_t size)
 {
     long buckets = oa_atom_int(a, "buckets", 0), distance = oa_atom_int(a, "distance", 0);
     long exact = (causal ? buckets : buckets / 2) / 2;
     if (cross && is_relative(a))
-        snprintf(
-            sentence, size,
-            "%s: relative positions are for self-attention only: in cross-attention queries and keys are places in "
-            "two sequences, which have no distance; leave relative out",
-            a->mechanism->name);
+        snprintf(sentence, size,
+                 "%s: relative positions are for self-attention only: in cross-attention queries "
+                 "and keys are places in "
+                 "two sequences, which have no distance; leave relative out",
+                 a->mechanism->name);
     else if (is_t5(a) && !causal && buckets % 2)
-        snprintf(
-            sentence, size,
-            "%s: buckets=%ld: half of the buckets are for the keys behind a token where it sees both sides, so their "
-            "number must be even; take %ld or %ld",
-            a->mechanism->name, buckets, buckets - 1, buckets + 1);
+        snprintf(sentence, size,
+                 "%s: buckets=%ld: half of the buckets are for the keys behind a token where it "
+                 "sees both sides, so their "
+                 "number must be even; take %ld or %ld",
+                 a->mechanism->name, buckets, buckets - 1, buckets + 1);
     else if (is_t5(a) && distance <= exact)
-        snprintf(
-            sentence, size,
-            "%s: distance=%ld: the first %ld of %ld buckets hold one distance each, 0 to %ld, and the others what is "
-            "beyond; take a distance of at least %ld, or fewer buckets",
-            a->mechanism->name, distance, exact, buckets, exact - 1, exact + 1);
+        snprintf(sentence, size,
+                 "%s: distance=%ld: the first %ld of %ld buckets hold one distance each, 0 to %ld, "
+                 "and the others what is "
+                 "beyond; take a distance of at least %ld, or fewer buckets",
+                 a->mechanism->name, distance, exact, buckets, exact - 1, exact + 1);
     else
         return false;
     return true;
 }
 
 /* ---- in words
- * -------------------------------------------------------------------------------------------------------- */
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static const struct oa_relative_words words[] = {
     [OA_RELATIVE_ALIBI] = { "alibi",
-                            "− m_h |i − j| is added to the logits;  m_h = 2^(−8h/H) for h = 1 … H where H, the heads "
+                            "− m_h |i − j| is added to the logits;  m_h = 2^(−8h/H) for h = 1 … H "
+                            "where H, the heads "
                             "of "
-                            "the group, is a power of two; else those of the power of two below, P, then every second "
+                            "the group, is a power of two; else those of the power of two below, "
+                            "P, then every second "
                             "one of 2P",
-                            "one addition a pair, no parameters", "Press, Smith, Lewis 2022 (ICLR), arXiv 2108.12409" },
+                            "one addition a pair, no parameters",
+                            "Press, Smith, Lewis 2022 (ICLR), arXiv 2108.12409" },
     [OA_RELATIVE_T5] = { "t5",
-                         "b_h[bucket(j − i)] is added to the logits, relative.bias [H, buckets] trained;  half of the "
-                         "buckets are for j > i, but in a causal stack all for j ≤ i;  of the B on a side the first "
+                         "b_h[bucket(j − i)] is added to the logits, relative.bias [H, buckets] "
+                         "trained;  half of the "
+                         "buckets are for j > i, but in a causal stack all for j ≤ i;  of the B on "
+                         "a side the first "
                          "B/2 "
-                         "hold one distance each, the others ever more, in equal steps of its logarithm up to "
+                         "hold one distance each, the others ever more, in equal steps of its "
+                         "logarithm up to "
                          "`distance`",
-                         "one addition a pair, H·buckets parameters", "Raffel et al. 2020 (JMLR), arXiv 1910.10683" },
+                         "one addition a pair, H·buckets parameters",
+                         "Raffel et al. 2020 (JMLR), arXiv 1910.10683" },
 };
 
 const struct oa_relative_words *oa_relative_words(const struct oa_atom *a)
@@ -87,7 +99,8 @@ const struct oa_relative_words *oa_relative_words(const struct oa_atom *a)
     return kind > OA_RELATIVE_NONE ? &words[kind] : NULL;
 }
 
-/* ---- the bias ------------------------------------------------------------------------------------------------------
+/* ---- the bias
+ * ------------------------------------------------------------------------------------------------------
  */
 
 /* "decoder.layers.3.attention.", as layer 0 has it: where layers share. */
@@ -99,21 +112,23 @@ static void name_first_layer(const char *prefix, char *out, size_t size)
         return;
     }
     size_t before = (size_t)(at - prefix) + strlen(word);
-    snprintf(out, size, "%.*s0%s", (int)before, prefix, prefix + before + strspn(prefix + before, "0123456789"));
+    snprintf(out, size, "%.*s0%s", (int)before, prefix,
+             prefix + before + strspn(prefix + before, "0123456789"));
 }
 
-static enum oa_error check_shared(const struct oa_group *g, const char *prefix, const struct oa_parameter *p)
+static enum oa_error check_shared(const struct oa_group *g, const char *prefix,
+                                  const struct oa_parameter *p)
 {
     char name[sizeof p->name];
     snprintf(name, sizeof name, "%srelative.bias", prefix);
     const struct oa_parameter *first = oa_store_find(g->store, name);
     if (!first || (first->dim[0] == p->dim[0] && first->dim[1] == p->dim[1]))
         return OA_OK;
-    return oa_fail(
-        g->context, OA_SHAPE,
-        "share=layers: relative.bias of layer %d would be [%ld, %ld], and the layers share one of [%ld, %ld]; "
-        "give all of them the same heads and buckets, or leave share out",
-        g->layer, p->dim[0], p->dim[1], first->dim[0], first->dim[1]);
+    return oa_fail(g->context, OA_SHAPE,
+                   "share=layers: relative.bias of layer %d would be [%ld, %ld], and the layers "
+                   "share one of [%ld, %ld]; "
+                   "give all of them the same heads and buckets, or leave share out",
+                   g->layer, p->dim[0], p->dim[1], first->dim[0], first->dim[1]);
 }
 
 /* Begins as in T5's code, with the deviation of an embedding of the width: 1/√D. */
@@ -144,8 +159,10 @@ struct oa_relative_bias oa_group_relative(const struct oa_group *g)
     return r;
 }
 
-/* ---- oracle ---------------------------------------------------------------------------------------------------------
- * By the definitions and none of the device's code: slopes from a list, buckets by counting where they begin.
+/* ---- oracle
+ * ---------------------------------------------------------------------------------------------------------
+ * By the definitions and none of the device's code: slopes from a list, buckets by counting where
+ * they begin.
  */
 
 /* The slopes of a power of two are a geometric sequence that starts at its own ratio. */
@@ -171,7 +188,8 @@ static long bucket(long t, long count, long far)
         return t;
     while (b + 1 < count &&
            (double)t >= (double)exact *
-                            pow((double)far / (double)exact, (double)(b + 1 - exact) / (double)(count - exact)) *
+                            pow((double)far / (double)exact,
+                                (double)(b + 1 - exact) / (double)(count - exact)) *
                             (1 - 1e-12))
         b++;
     return b;
@@ -190,5 +208,6 @@ double oa_relative_score(const struct oa_group *g, long head, long i, long j)
 {
     if (!is_relative(g->atom))
         return 0;
-    return is_t5(g->atom) ? t5_score(g, head, i, j) : -slope(head, g->shape.heads) * (double)(i > j ? i - j : j - i);
+    return is_t5(g->atom) ? t5_score(g, head, i, j)
+                          : -slope(head, g->shape.heads) * (double)(i > j ? i - j : j - i);
 }

@@ -16,7 +16,8 @@ unsigned oa_atom_claims(const struct oa_atom *a)
     return claims;
 }
 
-bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
+bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                        size_t size)
 {
     const struct oa_mechanism *m = a->mechanism;
     if (causal && !(m->can & OA_CAN_CAUSAL))
@@ -26,7 +27,8 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
                  m->name);
     else if (cross && !(m->can & OA_CAN_CROSS))
         snprintf(sentence, size,
-                 "%s is for self-attention only: queries and keys must be %s; as cross-attention take softmax, "
+                 "%s is for self-attention only: queries and keys must be %s; as cross-attention "
+                 "take softmax, "
                  "linear or another that has it",
                  m->name, m->self_only ? m->self_only : "positions of one sequence");
     else
@@ -40,7 +42,8 @@ bool oa_atom_divides_signed(const struct oa_atom *a)
     return (oa_atom_claims(a) & (OA_AVERAGES | OA_POSITIVE)) == OA_AVERAGES;
 }
 
-/* ---- sentences ----------------------------------------------------------------------------------------------------
+/* ---- sentences
+ * ----------------------------------------------------------------------------------------------------
  */
 
 typedef bool has_note(const struct oa_atom *a);
@@ -50,8 +53,10 @@ static bool without_weights(const struct oa_atom *a)
     return !(oa_atom_claims(a) & OA_DROPS);
 }
 
-/* One sentence for each part of the attention that has the note, however often the part occurs, in whichever stack. */
-static void add_notes(const struct oa_spec *s, has_note *has, const char *sentence, struct oa_text *out)
+/* One sentence for each part of the attention that has the note, however often the part occurs, in
+ * whichever stack. */
+static void add_notes(const struct oa_spec *s, has_note *has, const char *sentence,
+                      struct oa_text *out)
 {
     for (int l = 0; l < s->layers; l++) {
         for (int g = 0; g < s->layer[l].groups; g++) {
@@ -77,17 +82,20 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
         add_notes(s, without_weights, sentence, out);
 }
 
-static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision, struct oa_text *out)
+static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision,
+                                 struct oa_text *out)
 {
     if (precision == OA_PRECISION_BF16)
-        add_notes(s, oa_atom_divides_signed,
-                  " divides weights of both signs by their sum, which can come near 0: in bf16 rounding alone can then "
-                  "give an error as large as the result; train.precision = f32 is 65,536 times as fine.",
-                  out);
+        add_notes(
+            s, oa_atom_divides_signed,
+            " divides weights of both signs by their sum, which can come near 0: in bf16 rounding "
+            "alone can then "
+            "give an error as large as the result; train.precision = f32 is 65,536 times as fine.",
+            out);
 }
 
-enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, const struct oa_options *o,
-                                 struct oa_text *out)
+enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has,
+                                 const struct oa_options *o, struct oa_text *out)
 {
     struct oa_stack_specs parsed;
     enum oa_error e = oa_stacks_parse(c, text, has, &parsed);
@@ -99,7 +107,8 @@ enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, 
     return e;
 }
 
-enum oa_error oa_attention_warn(oa_context *c, const char *text, unsigned has, const struct oa_options *o)
+enum oa_error oa_attention_warn(oa_context *c, const char *text, unsigned has,
+                                const struct oa_options *o)
 {
     struct oa_text notes;
     oa_text_init(&notes, c);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language inside the parentheses: which mechanism a name means, which option a key or a bare word sets,
- * and whether its value is one. What does not exist is refused with the nearest spelling and all that would be valid.
+ * The attention language inside the parentheses: which mechanism a name means, which option a key
+ * or a bare word sets, and whether its value is one. What does not exist is refused with the
+ * nearest spelling and all that would be valid.
  */
 #include "attention/language/language.h"
 
@@ -15,12 +16,14 @@ static const struct {
 } aliases[] = { { "fixed-random", "random", "frozen" } };
 #define ALIASES ((int)(sizeof aliases / sizeof aliases[0]))
 
-const char oa_raganato[] = "pattern(current):1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
-                           "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax";
+const char oa_raganato[] =
+    "pattern(current):1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
+    "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax";
 
 #define MOST_NAMES 128 /* candidates for "did you mean" */
 
-/* ---- mechanisms ---------------------------------------------------------------------------------------------- */
+/* ---- mechanisms
+ * ---------------------------------------------------------------------------------------------- */
 
 const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset)
 {
@@ -81,7 +84,8 @@ void oa_suggest(const char *word, const char *const *names, int count, char *out
     snprintf(out, size, nearest ? "; did you mean %s?" : ".", nearest);
 }
 
-enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_word *w, bool component)
+enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_word *w,
+                                  bool component)
 {
     const char *names[MOST_NAMES];
     int count = mechanism_names(component, names);
@@ -95,13 +99,15 @@ enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_wor
     struct oa_text list;
     oa_text_init(&list, r->context);
     join(names, count, &list);
-    enum oa_error e =
-        oa_refuse(r, w->at, "%s where %s is expected%s Valid here: %s", here, wanted, hint, list.s ? list.s : "");
+    enum oa_error e = oa_refuse(r, w->at, "%s where %s is expected%s Valid here: %s", here, wanted,
+                                hint, list.s ? list.s : "");
     oa_text_free(&list);
     return e;
 }
 
-/* ---- choices ------------------------------------------------------------------------------------------------- */
+/* ---- choices
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* Where word i begins, NULL past the end. */
 static const char *choice_at(const char *choices, int i)
@@ -132,7 +138,8 @@ bool oa_choice_is(const char *choices, int i, const char *word)
 static int choice_index(const char *choices, const char *wanted)
 {
     char word[64];
-    if (strcmp(wanted, "favor#") == 0) /* the name of the paper's method, with its symmetric features */
+    if (strcmp(wanted, "favor#") ==
+        0) /* the name of the paper's method, with its symmetric features */
         wanted = "sderf";
     for (int i = 0; oa_choice_word(choices, i, word, sizeof word); i++) {
         if (strcmp(word, wanted) == 0)
@@ -141,9 +148,11 @@ static int choice_index(const char *choices, const char *wanted)
     return -1;
 }
 
-/* ---- what would be valid ------------------------------------------------------------------------------------- */
+/* ---- what would be valid
+ * ------------------------------------------------------------------------------------- */
 
-/* One option as it is written: tie · scale=none|jl · window=<integer> · current|previous (only bare words). */
+/* One option as it is written: tie · scale=none|jl · window=<integer> · current|previous (only bare
+ * words). */
 static void describe_option(const struct oa_argument *a, struct oa_text *out)
 {
     static const char *const shapes[] = { [OA_VALUE_INT] = "<integer>",
@@ -169,7 +178,8 @@ static void describe_options(const struct oa_mechanism *m, struct oa_text *out)
 }
 
 /* Every key and choice word of a mechanism, for the nearest spelling; the words lie in `room`. */
-static int option_names(const struct oa_mechanism *m, char room[][64], const char **names, bool keys_only)
+static int option_names(const struct oa_mechanism *m, char room[][64], const char **names,
+                        bool keys_only)
 {
     int count = 0;
     for (const struct oa_argument *a = m->arguments; a->key && count < MOST_NAMES; a++) {
@@ -177,14 +187,15 @@ static int option_names(const struct oa_mechanism *m, char room[][64], const cha
             names[count++] = a->key;
         if (a->kind != OA_VALUE_CHOICE || keys_only)
             continue;
-        for (int i = 0; count < MOST_NAMES && oa_choice_word(a->choices, i, room[count], 64); i++, count++)
+        for (int i = 0; count < MOST_NAMES && oa_choice_word(a->choices, i, room[count], 64);
+             i++, count++)
             names[count] = room[count];
     }
     return count;
 }
 
-static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_mechanism *m, const struct oa_word *w,
-                                   bool key)
+static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_mechanism *m,
+                                   const struct oa_word *w, bool key)
 {
     char room[MOST_NAMES][64], hint[96];
     const char *names[2 * MOST_NAMES];
@@ -195,13 +206,15 @@ static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_me
     struct oa_text list;
     oa_text_init(&list, r->context);
     describe_options(m, &list);
-    enum oa_error e =
-        oa_refuse(r, w->at, "%s has no option \"%s\"%s Valid here: %s", m->name, w->text, hint, list.s ? list.s : "");
+    enum oa_error e = oa_refuse(r, w->at, "%s has no option \"%s\"%s Valid here: %s", m->name,
+                                w->text, hint, list.s ? list.s : "");
     oa_text_free(&list);
     return e;
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static bool parse_integer(const char *text, double *out)
 {
@@ -213,22 +226,24 @@ static bool parse_integer(const char *text, double *out)
     return true;
 }
 
-static enum oa_error set_number(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
-                                const char *text)
+static enum oa_error set_number(const struct oa_reader *r, const struct oa_argument *a,
+                                struct oa_value *v, size_t at, const char *text)
 {
     bool whole = a->kind == OA_VALUE_INT,
-         good = whole ? parse_integer(text, &v->number) : oa_parse_real(text, &v->number) && isfinite(v->number);
+         good = whole ? parse_integer(text, &v->number)
+                      : oa_parse_real(text, &v->number) && isfinite(v->number);
     if (!good)
         return oa_refuse(r, at, "%s is \"%s\"; %s from %s to %s is expected.", a->key, text,
-                         whole ? "an integer" : "a number", oa_real_text(a->low).s, oa_real_text(a->high).s);
-    if (v->number < a->low || v->number > a->high)
-        return oa_refuse(r, at, "%s is %s; it must lie between %s and %s.", a->key, text, oa_real_text(a->low).s,
+                         whole ? "an integer" : "a number", oa_real_text(a->low).s,
                          oa_real_text(a->high).s);
+    if (v->number < a->low || v->number > a->high)
+        return oa_refuse(r, at, "%s is %s; it must lie between %s and %s.", a->key, text,
+                         oa_real_text(a->low).s, oa_real_text(a->high).s);
     return OA_OK;
 }
 
-static enum oa_error set_choice(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
-                                const char *text)
+static enum oa_error set_choice(const struct oa_reader *r, const struct oa_argument *a,
+                                struct oa_value *v, size_t at, const char *text)
 {
     int i = choice_index(a->choices, text);
     v->number = i;
@@ -242,12 +257,13 @@ static enum oa_error set_choice(const struct oa_reader *r, const struct oa_argum
         count++;
     }
     oa_suggest(text, names, count, hint, sizeof hint);
-    return oa_refuse(r, at, "%s has no value \"%s\"%s Valid here: %s", a->key, text, hint, a->choices);
+    return oa_refuse(r, at, "%s has no value \"%s\"%s Valid here: %s", a->key, text, hint,
+                     a->choices);
 }
 
 /* Numbers with / between them, kept in canonical form: 0.30 / 0.7 becomes 0.3/0.7. */
-static enum oa_error set_reals(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
-                               const char *text)
+static enum oa_error set_reals(const struct oa_reader *r, const struct oa_argument *a,
+                               struct oa_value *v, size_t at, const char *text)
 {
     struct oa_text canonical;
     oa_text_init(&canonical, r->context);
@@ -273,11 +289,13 @@ static enum oa_error set_reals(const struct oa_reader *r, const struct oa_argume
     good = good && *text == 0 && canonical.s && canonical.length < sizeof v->text;
     snprintf(v->text, sizeof v->text, "%s", good ? canonical.s : "");
     oa_text_free(&canonical);
-    return good ? OA_OK : oa_refuse(r, at, "%s takes numbers with / between them, like %s=0.3/0.7.", a->key, a->key);
+    return good ? OA_OK
+                : oa_refuse(r, at, "%s takes numbers with / between them, like %s=0.3/0.7.", a->key,
+                            a->key);
 }
 
-static enum oa_error set_value(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
-                               const char *text)
+static enum oa_error set_value(const struct oa_reader *r, const struct oa_argument *a,
+                               struct oa_value *v, size_t at, const char *text)
 {
     switch (a->kind) {
     case OA_VALUE_INT:
@@ -295,7 +313,8 @@ static enum oa_error set_value(const struct oa_reader *r, const struct oa_argume
     }
 }
 
-/* ---- options of an atom -------------------------------------------------------------------------------------- */
+/* ---- options of an atom
+ * -------------------------------------------------------------------------------------- */
 
 void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset)
 {
@@ -327,13 +346,14 @@ enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct
     char value[256];
     struct oa_word w = oa_read_value(r, value, sizeof value);
     if (!value[0])
-        return oa_refuse(r, w.at, "%s= needs a value of 1 to %zu bytes.", key->text, sizeof value - 1);
+        return oa_refuse(r, w.at, "%s= needs a value of 1 to %zu bytes.", key->text,
+                         sizeof value - 1);
     a->value[i].given = true;
     return set_value(r, &row[i], &a->value[i], w.at, value);
 }
 
-/* The option that a bare word sets: a flag of that name, or the choice that has it among its words. A word of two
- * choices needs its key. */
+/* The option that a bare word sets: a flag of that name, or the choice that has it among its words.
+ * A word of two choices needs its key. */
 enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const struct oa_word *w)
 {
     const struct oa_argument *row = a->mechanism->arguments;
@@ -347,8 +367,9 @@ enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const st
             continue;
         }
         if (found >= 0)
-            return oa_refuse(r, w->at, "\"%s\" is a value of several options; say which: %s=%s or %s=%s.", w->text,
-                             row[found].key, w->text, row[i].key, w->text);
+            return oa_refuse(r, w->at,
+                             "\"%s\" is a value of several options; say which: %s=%s or %s=%s.",
+                             w->text, row[found].key, w->text, row[i].key, w->text);
         found = i;
         number = flag ? 1 : choice;
     }

@@ -2,7 +2,8 @@
  *
  * The attention language, the grammar (below).
  *
- * Recursive descent; the only recursion is a component of mix(…) and the one alias for groups, each one level deep.
+ * Recursive descent; the only recursion is a component of mix(…) and the one alias for groups, each
+ * one level deep.
  */
 #include "attention/language/language.h"
 
@@ -18,9 +19,12 @@ const char oa_grammar[] = "model  := stack (\"&\" stack)* | layers\n"
                           "atom   := name [\"(\" arg (\",\" arg)* \")\"]\n"
                           "arg    := key \"=\" value | word | atom\n";
 
-static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out, const struct oa_word *name);
+static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out,
+                                     const struct oa_word *name);
 
-/* ---- atoms --------------------------------------------------------------------------------------------------- */
+/* ---- atoms
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* The list at *list grows by one zeroed element; NULL after a failure. */
 static void *add_element(oa_context *c, void *list, int *count, size_t size)
@@ -39,11 +43,13 @@ static void *add_element(oa_context *c, void *list, int *count, size_t size)
     return element;
 }
 
-static enum oa_error add_component(struct oa_reader *r, struct oa_atom *mixture, const struct oa_word *name)
+static enum oa_error add_component(struct oa_reader *r, struct oa_atom *mixture,
+                                   const struct oa_word *name)
 {
     if (mixture->children == OA_MAX_PARTS)
         return oa_refuse(r, name->at, "a mixture has at most %d components.", OA_MAX_PARTS);
-    struct oa_atom *child = add_element(r->context, &mixture->child, &mixture->children, sizeof *child);
+    struct oa_atom *child =
+        add_element(r->context, &mixture->child, &mixture->children, sizeof *child);
     return child ? parse_component(r, child, name) : OA_NO_MEMORY;
 }
 
@@ -53,7 +59,8 @@ static enum oa_error parse_argument(struct oa_reader *r, struct oa_atom *a)
     char here[96];
     oa_found_here(r, here, sizeof here);
     if (!w.text[0])
-        return oa_refuse(r, w.at, "%s where an option of %s is expected.", here, a->mechanism->name);
+        return oa_refuse(r, w.at, "%s where an option of %s is expected.", here,
+                         a->mechanism->name);
     if (oa_accept(r, '='))
         return oa_set_option(r, a, &w);
     const char *preset;
@@ -72,13 +79,15 @@ static enum oa_error parse_arguments(struct oa_reader *r, struct oa_atom *a)
     char here[96];
     oa_found_here(r, here, sizeof here);
     if (!oa_accept(r, ')'))
-        return oa_refuse(r, r->at, "%s where \",\" or \")\" is expected: the options of %s are not closed.", here,
-                         a->mechanism->name);
+        return oa_refuse(r, r->at,
+                         "%s where \",\" or \")\" is expected: the options of %s are not closed.",
+                         here, a->mechanism->name);
     r->inside--;
     return OA_OK;
 }
 
-/* Options that contradict each other are the mechanism's own business, and so are those that a stack cannot have. */
+/* Options that contradict each other are the mechanism's own business, and so are those that a
+ * stack cannot have. */
 static enum oa_error check_atom(const struct oa_reader *r, const struct oa_atom *a, size_t at)
 {
     const struct oa_mechanism *m = a->mechanism;
@@ -86,14 +95,15 @@ static enum oa_error check_atom(const struct oa_reader *r, const struct oa_atom 
     char sentence[512];
     if (r->stacks && oa_atom_mode_clash(a, causal, cross, sentence, sizeof sentence))
         return oa_refuse_mode(r, at, sentence);
-    bool wrong =
-        (m->clash && m->clash(a, sentence, sizeof sentence)) || oa_relative_clash(a, sentence, sizeof sentence);
+    bool wrong = (m->clash && m->clash(a, sentence, sizeof sentence)) ||
+                 oa_relative_clash(a, sentence, sizeof sentence);
     if (!wrong && m->can & OA_HAS_QUERIES)
         wrong = oa_project_clash(a, sentence, sizeof sentence);
     return wrong ? oa_refuse(r, at, "%s: %s", m->name, sentence) : OA_OK;
 }
 
-static enum oa_error parse_atom(struct oa_reader *r, struct oa_atom *out, const struct oa_word *name)
+static enum oa_error parse_atom(struct oa_reader *r, struct oa_atom *out,
+                                const struct oa_word *name)
 {
     const char *preset;
     const struct oa_mechanism *m = oa_name_mechanism(name->text, &preset);
@@ -105,7 +115,8 @@ static enum oa_error parse_atom(struct oa_reader *r, struct oa_atom *out, const 
     return check_atom(r, out, name->at);
 }
 
-static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out, const struct oa_word *name)
+static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out,
+                                     const struct oa_word *name)
 {
     const char *preset;
     const struct oa_mechanism *m = oa_name_mechanism(name->text, &preset);
@@ -117,7 +128,8 @@ static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out, c
     return e;
 }
 
-/* ---- mixtures, groups, layers -------------------------------------------------------------------------------- */
+/* ---- mixtures, groups, layers
+ * -------------------------------------------------------------------------------- */
 
 /* A + B: what was parsed as one atom becomes the first component of a mixture. */
 static enum oa_error make_mixture(struct oa_reader *r, struct oa_atom *a, size_t at)
@@ -136,7 +148,8 @@ static enum oa_error make_mixture(struct oa_reader *r, struct oa_atom *a, size_t
     return OA_OK;
 }
 
-static enum oa_error parse_term(struct oa_reader *r, struct oa_atom *out, const struct oa_word *name)
+static enum oa_error parse_term(struct oa_reader *r, struct oa_atom *out,
+                                const struct oa_word *name)
 {
     OA_TRY(parse_atom(r, out, name));
     if (oa_peek(r) != '+')
@@ -155,19 +168,22 @@ static enum oa_error parse_count(struct oa_reader *r, int *heads)
     size_t digits = strspn(w.text, "0123456789");
     long n = digits > 0 && digits < 6 && !w.text[digits] ? strtol(w.text, NULL, 10) : 0;
     if (n < 1 || n > MOST_HEADS)
-        return oa_refuse(r, w.at, "after \":\" a number of heads from 1 to %d is expected.", MOST_HEADS);
+        return oa_refuse(r, w.at, "after \":\" a number of heads from 1 to %d is expected.",
+                         MOST_HEADS);
     *heads = (int)n;
     return OA_OK;
 }
 
 static enum oa_error parse_heads(struct oa_reader *r, struct oa_layer_spec *layer);
 
-static enum oa_error expand_alias(struct oa_reader *r, struct oa_layer_spec *layer, const struct oa_word *name)
+static enum oa_error expand_alias(struct oa_reader *r, struct oa_layer_spec *layer,
+                                  const struct oa_word *name)
 {
     char mark = oa_peek(r);
     if (mark == '(' || mark == ':' || mark == '+')
         return oa_refuse(r, r->at,
-                         "%s stands for eight groups of heads; it takes no options, no count and is no part of a "
+                         "%s stands for eight groups of heads; it takes no options, no count and "
+                         "is no part of a "
                          "mixture.",
                          name->text);
     struct oa_reader expansion = { .context = r->context,
@@ -206,7 +222,8 @@ enum oa_error oa_parse_layers(struct oa_reader *r, struct oa_spec *out)
     do {
         if (out->layers == MOST_LAYERS)
             return oa_refuse(r, r->at, "there are more than %d layers.", MOST_LAYERS);
-        struct oa_layer_spec *layer = add_element(r->context, &out->layer, &out->layers, sizeof *layer);
+        struct oa_layer_spec *layer =
+            add_element(r->context, &out->layer, &out->layers, sizeof *layer);
         if (!layer)
             return OA_NO_MEMORY;
         OA_TRY(parse_heads(r, layer));
@@ -227,7 +244,8 @@ enum oa_error oa_check_length(oa_context *c, const char *text)
 {
     size_t length = strlen(text);
     if (length > LONGEST_TEXT)
-        return oa_fail(c, OA_ARGUMENT, "the attention is %zu bytes long; at most %d are allowed", length, LONGEST_TEXT);
+        return oa_fail(c, OA_ARGUMENT, "the attention is %zu bytes long; at most %d are allowed",
+                       length, LONGEST_TEXT);
     return OA_OK;
 }
 
@@ -238,13 +256,16 @@ enum oa_error oa_spec_parse(oa_context *c, const char *text, struct oa_spec *out
     struct oa_reader r = { .context = c, .text = text };
     if (oa_begins_with_label(&r))
         return oa_refuse(&r, 0,
-                         "encoder:, decoder: and cross: name the stacks of a model, and this is the attention of "
+                         "encoder:, decoder: and cross: name the stacks of a model, and this is "
+                         "the attention of "
                          "one layer, which has none: leave the label out.");
     OA_TRY(oa_parse_layers(&r, out));
     return oa_expect_end(&r, "( : + | or ;");
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------- */
+/* ---- the end
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void free_layer(struct oa_layer_spec *layer)
 {

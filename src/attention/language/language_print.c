@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language, printed in canonical form: options in the order of their table, defaults dropped, one way of
- * spacing. Parsing what was printed gives the same thing back.
+ * The attention language, printed in canonical form: options in the order of their table, defaults
+ * dropped, one way of spacing. Parsing what was printed gives the same thing back.
  */
 #include "attention/language/language.h"
 
 #include <string.h>
 
-/* A default that is a constant is dropped; where it depends on the model, what was given is printed. */
+/* A default that is a constant is dropped; where it depends on the model, what was given is
+ * printed. */
 static bool is_printed(const struct oa_argument *a, const struct oa_value *v)
 {
     double fallback = 0;
@@ -17,7 +18,8 @@ static bool is_printed(const struct oa_argument *a, const struct oa_value *v)
         return v->number > 0;
     case OA_VALUE_INT:
     case OA_VALUE_REAL:
-        return v->given && !(a->fallback && oa_parse_real(a->fallback, &fallback) && fallback == v->number);
+        return v->given &&
+               !(a->fallback && oa_parse_real(a->fallback, &fallback) && fallback == v->number);
     default:
         return v->given;
     }
@@ -34,7 +36,8 @@ static void print_value(const struct oa_argument *a, const struct oa_value *v, s
         oa_text_printf(out, "%.0f", v->number);
     else if (a->kind == OA_VALUE_REAL)
         oa_text_real(out, v->number);
-    else if (a->kind == OA_VALUE_CHOICE && oa_choice_word(a->choices, (int)v->number, word, sizeof word))
+    else if (a->kind == OA_VALUE_CHOICE &&
+             oa_choice_word(a->choices, (int)v->number, word, sizeof word))
         oa_text_printf(out, "%s", word);
     else
         oa_text_printf(out, "%s", v->text);

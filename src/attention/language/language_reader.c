@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language, lowest floor: words and marks of a text, and errors that point at a character.
+ * The attention language, lowest floor: words and marks of a text, and errors that point at a
+ * character.
  */
 #include "attention/language/language.h"
 
@@ -77,7 +78,9 @@ void oa_found_here(struct oa_reader *r, char *out, size_t size)
         snprintf(out, size, "found byte 0x%02x", (unsigned char)c);
 }
 
-/* ---- errors -------------------------------------------------------------------------------------------------- */
+/* ---- errors
+ * --------------------------------------------------------------------------------------------------
+ */
 
 #define LINE 100 /* bytes of the text that are shown around the place */
 
@@ -93,7 +96,8 @@ static char showable(char c)
     return u == '\t' || u == '\n' || u == '\r' ? ' ' : u < 0x20 || u == 0x7f ? '?' : c;
 }
 
-/* The text and a caret under byte `at`; of a long text only the neighbourhood. Columns count UTF-8 characters. */
+/* The text and a caret under byte `at`; of a long text only the neighbourhood. Columns count UTF-8
+ * characters. */
 static void draw(const char *text, size_t at, char *out, size_t size)
 {
     size_t first = at > LINE / 2 ? at - LINE / 2 : 0, length = strlen(text);
@@ -108,17 +112,19 @@ static void draw(const char *text, size_t at, char *out, size_t size)
             caret[column++] = ' ';
     }
     line[n] = caret[column] = 0;
-    snprintf(out, size, "\n  %s%s%s\n  %s%s^", first ? "… " : "", line, last < length ? " …" : "", first ? "  " : "",
-             caret);
+    snprintf(out, size, "\n  %s%s%s\n  %s%s^", first ? "… " : "", line, last < length ? " …" : "",
+             first ? "  " : "", caret);
 }
 
-static enum oa_error point_at(const struct oa_reader *r, size_t at, enum oa_error code, const char *problem)
+static enum oa_error point_at(const struct oa_reader *r, size_t at, enum oa_error code,
+                              const char *problem)
 {
     char picture[2 * LINE + 64];
     for (; r->alias; r = r->alias)
         at = r->alias_at;
     draw(r->text, at, picture, sizeof picture);
-    return oa_fail_with_picture(r->context, code, picture, "attention, character %zu: %s", at + 1, problem);
+    return oa_fail_with_picture(r->context, code, picture, "attention, character %zu: %s", at + 1,
+                                problem);
 }
 
 enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format, ...)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language, the stacks of a model: labels, which stacks there are, and the canonical form of them all.
+ * The attention language, the stacks of a model: labels, which stacks there are, and the canonical
+ * form of them all.
  */
 #include "attention/language/language.h"
 
@@ -28,11 +29,14 @@ static void join_names(unsigned stacks, char *out, size_t size)
     out[0] = 0;
     for (int role = 0; role < OA_STACK_ROLES; role++) {
         if (stacks & OA_STACK(role))
-            snprintf(out + strlen(out), size - strlen(out), "%s%s", out[0] ? ", " : "", names[role]);
+            snprintf(out + strlen(out), size - strlen(out), "%s%s", out[0] ? ", " : "",
+                     names[role]);
     }
 }
 
-/* ---- labels ---------------------------------------------------------------------------------------------------- */
+/* ---- labels
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* softmax:7 is a count of heads: behind a label stands no number, and it is no mechanism. */
 bool oa_begins_with_label(const struct oa_reader *r)
@@ -63,8 +67,9 @@ static enum oa_error refuse_label(struct oa_reader *r, const struct oa_word *w)
     }
     if (w->text[0] && role_named(w->text) < 0)
         oa_suggest(w->text, known, count, hint, sizeof hint);
-    return oa_refuse(r, w->at, "%s where the label of a stack and \":\" are expected%s Valid here: %s", here, hint,
-                     valid);
+    return oa_refuse(r, w->at,
+                     "%s where the label of a stack and \":\" are expected%s Valid here: %s", here,
+                     hint, valid);
 }
 
 static enum oa_error read_label(struct oa_reader *r, unsigned named)
@@ -84,17 +89,21 @@ static enum oa_error read_label(struct oa_reader *r, unsigned named)
     return OA_OK;
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------------- */
+/* ---- stacks
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* A text, or what is left of it, as the layers of one stack. */
-static enum oa_error parse_as(oa_context *c, const char *text, enum oa_stack_role role, struct oa_stack_specs *out)
+static enum oa_error parse_as(oa_context *c, const char *text, enum oa_stack_role role,
+                              struct oa_stack_specs *out)
 {
     struct oa_reader r = { .context = c, .text = text, .stacks = out->has, .role = role };
     OA_TRY(oa_parse_layers(&r, &out->spec[role]));
     if (oa_peek(&r) == '&')
-        return oa_refuse(&r, r.at,
-                         "\"&\" stands between stacks, and the first has no label: write encoder:, decoder: or "
-                         "cross: before it.");
+        return oa_refuse(
+            &r, r.at,
+            "\"&\" stands between stacks, and the first has no label: write encoder:, decoder: or "
+            "cross: before it.");
     return oa_expect_end(&r, "( : + | or ;");
 }
 
@@ -112,14 +121,16 @@ static enum oa_error parse_labelled(struct oa_reader *r, struct oa_stack_specs *
 static enum oa_error parse_rest(oa_context *c, const char *text, struct oa_stack_specs *out)
 {
     for (int role = 0; role < OA_STACK_ROLES; role++) {
-        bool given = !out->named && (role != OA_STACK_CROSS || out->has == OA_STACK(OA_STACK_CROSS));
+        bool given =
+            !out->named && (role != OA_STACK_CROSS || out->has == OA_STACK(OA_STACK_CROSS));
         if (out->has & ~out->named & OA_STACK(role))
             OA_TRY(parse_as(c, given ? text : "softmax", (enum oa_stack_role)role, out));
     }
     return OA_OK;
 }
 
-enum oa_error oa_stacks_parse(oa_context *c, const char *text, unsigned has, struct oa_stack_specs *out)
+enum oa_error oa_stacks_parse(oa_context *c, const char *text, unsigned has,
+                              struct oa_stack_specs *out)
 {
     *out = (struct oa_stack_specs){ .has = has };
     OA_TRY(oa_check_length(c, text));
@@ -136,7 +147,8 @@ void oa_stacks_free(struct oa_stack_specs *s)
     *s = (struct oa_stack_specs){ 0 };
 }
 
-enum oa_error oa_stack_parse(oa_context *c, const char *text, enum oa_stack_role only, struct oa_spec *out)
+enum oa_error oa_stack_parse(oa_context *c, const char *text, enum oa_stack_role only,
+                             struct oa_spec *out)
 {
     struct oa_stack_specs all;
     enum oa_error e = oa_stacks_parse(c, text, OA_STACK(only), &all);
@@ -144,7 +156,8 @@ enum oa_error oa_stack_parse(oa_context *c, const char *text, enum oa_stack_role
     return e;
 }
 
-/* ---- canonical form -------------------------------------------------------------------------------------------- */
+/* ---- canonical form
+ * -------------------------------------------------------------------------------------------- */
 
 /* Adds the stack, and its label if it gets one; plain softmax goes without saying. */
 static void print_stack(const struct oa_spec *spec, const char *label, struct oa_text *out)

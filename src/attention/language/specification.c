@@ -6,14 +6,17 @@
 
 #include <string.h>
 
-/* ---- heads of groups ----------------------------------------------------------------------------------------- */
+/* ---- heads of groups
+ * ----------------------------------------------------------------------------------------- */
 
-static enum oa_error refuse_heads(oa_context *c, const struct oa_layer_spec *s, int heads, const char *why)
+static enum oa_error refuse_heads(oa_context *c, const struct oa_layer_spec *s, int heads,
+                                  const char *why)
 {
     struct oa_text text;
     oa_text_init(&text, c);
     oa_spec_print(&(struct oa_spec){ .layer = (struct oa_layer_spec *)s, .layers = 1 }, &text);
-    enum oa_error e = oa_fail(c, OA_ARGUMENT, "%d heads do not fit \"%s\": %s", heads, text.s ? text.s : "", why);
+    enum oa_error e =
+        oa_fail(c, OA_ARGUMENT, "%d heads do not fit \"%s\": %s", heads, text.s ? text.s : "", why);
     oa_text_free(&text);
     return e;
 }
@@ -29,12 +32,17 @@ enum oa_error oa_spec_heads(oa_context *c, const struct oa_layer_spec *s, int he
     long left = heads - counted, share = open ? left / open : 0;
     char why[200] = "";
     if (open == 0 && left != 0)
-        snprintf(why, sizeof why, "the counts of its groups make %ld; change a count or the number of heads", counted);
+        snprintf(why, sizeof why,
+                 "the counts of its groups make %ld; change a count or the number of heads",
+                 counted);
     else if (open > 0 && left < open)
-        snprintf(why, sizeof why, "%ld are counted out and %d more groups need at least one each; at least %ld needed",
-                 counted, open, counted + open);
+        snprintf(
+            why, sizeof why,
+            "%ld are counted out and %d more groups need at least one each; at least %ld needed",
+            counted, open, counted + open);
     else if (open > 0 && left % open != 0)
-        snprintf(why, sizeof why, "the %ld that are left do not divide among %d groups without a count; add counts",
+        snprintf(why, sizeof why,
+                 "the %ld that are left do not divide among %d groups without a count; add counts",
                  left, open);
     if (why[0])
         return refuse_heads(c, s, heads, why);
@@ -43,7 +51,8 @@ enum oa_error oa_spec_heads(oa_context *c, const struct oa_layer_spec *s, int he
     return OA_OK;
 }
 
-/* ---- values of options --------------------------------------------------------------------------------------- */
+/* ---- values of options
+ * --------------------------------------------------------------------------------------- */
 
 static int argument_index(const struct oa_atom *a, const char *key)
 {
@@ -84,7 +93,8 @@ bool oa_atom_flag(const struct oa_atom *a, const char *key)
 bool oa_atom_is(const struct oa_atom *a, const char *key, const char *word)
 {
     int i = argument_index(a, key);
-    return i >= 0 && oa_choice_is(a->mechanism->arguments[i].choices, (int)a->value[i].number, word);
+    return i >= 0 &&
+           oa_choice_is(a->mechanism->arguments[i].choices, (int)a->value[i].number, word);
 }
 
 int oa_atom_reals(const struct oa_atom *a, const char *key, double *out, int room)

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention layer: groups of heads, each with its mechanism, between a value projection and an output projection.
+ * The attention layer: groups of heads, each with its mechanism, between a value projection and an
+ * output projection.
  *
  *     v_g = x_kv W_V⁽ᵍ⁾ᵀ,   o = [mechanism_0(x, v_0) | mechanism_1(x, v_1) | …],   y = o W_Oᵀ + b
  *
- * Shapes: x [B·T, D], memory [B·S, D], value.weight [H_g·V, D], o [B·T, ΣH·V], output.weight [D, ΣH·V], y [B·T, D].
- * Rows of padding are replaced by zeros by selection on the way in and on the way out, so that whatever they hold, NaN
- * included, reaches no result and no gradient. In cross-attention every query is real.
+ * Shapes: x [B·T, D], memory [B·S, D], value.weight [H_g·V, D], o [B·T, ΣH·V], output.weight [D,
+ * ΣH·V], y [B·T, D]. Rows of padding are replaced by zeros by selection on the way in and on the
+ * way out, so that whatever they hold, NaN included, reaches no result and no gradient. In
+ * cross-attention every query is real.
  */
 #include "attention/attention.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- helpers for mechanisms ----------------------------------------------------------------------------------- */
+/* ---- helpers for mechanisms
+ * ----------------------------------------------------------------------------------- */
 
 bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in)
 {
@@ -34,7 +37,8 @@ struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct 
                                         .value_width = g->shape.value_width,
                                         .causal = g->shape.causal,
                                         .key_lengths = in->lengths,
-                                        .query_lengths = g->shape.cross ? in->query_lengths : in->lengths };
+                                        .query_lengths =
+                                            g->shape.cross ? in->query_lengths : in->lengths };
 }
 
 long oa_group_length(const struct oa_group *g)
@@ -42,7 +46,8 @@ long oa_group_length(const struct oa_group *g)
     return g->shape.memory_length > g->shape.length ? g->shape.memory_length : g->shape.length;
 }
 
-struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name, const struct oa_parameter *p)
+struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name,
+                                        const struct oa_parameter *p)
 {
     struct oa_parameter named = *p;
     snprintf(named.name, sizeof named.name, "%s%s", g->prefix, name);
@@ -60,7 +65,8 @@ struct oa_layer_shape oa_even_shape(long width, long heads, long length)
                                     .memory_length = length };
 }
 
-/* ---- what cannot be right is refused --------------------------------------------------------------------------- */
+/* ---- what cannot be right is refused
+ * --------------------------------------------------------------------------- */
 
 static enum oa_error check_modes(oa_context *c, const struct oa_group *g)
 {
@@ -73,11 +79,13 @@ static enum oa_error check_modes(oa_context *c, const struct oa_group *g)
 static enum oa_error check_shape(oa_context *c, const struct oa_layer_shape *s)
 {
     if (s->causal && s->cross)
-        return oa_fail(c, OA_ARGUMENT,
-                       "cross-attention is never causal: the memory is complete before the first query");
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "cross-attention is never causal: the memory is complete before the first query");
     if (s->width < 1 || s->heads < 1)
-        return oa_fail(c, OA_SHAPE, "an attention layer of width %ld with %ld heads: both must be at least 1", s->width,
-                       s->heads);
+        return oa_fail(c, OA_SHAPE,
+                       "an attention layer of width %ld with %ld heads: both must be at least 1",
+                       s->width, s->heads);
     return OA_OK;
 }
 
@@ -86,13 +94,17 @@ static enum oa_error check_widths(oa_context *c, const struct oa_group *g)
     bool queries = g->mechanism->can & OA_HAS_QUERIES;
     if (g->shape.value_width < 1 || (queries && g->shape.head_width < 1))
         return oa_fail(c, OA_SHAPE,
-                       "%s: heads of width %ld with values of width %ld; both must be at least 1: the model width %ld "
+                       "%s: heads of width %ld with values of width %ld; both must be at least 1: "
+                       "the model width %ld "
                        "must divide by its %d heads",
-                       g->mechanism->name, g->shape.head_width, g->shape.value_width, g->shape.width, g->layer_heads);
+                       g->mechanism->name, g->shape.head_width, g->shape.value_width,
+                       g->shape.width, g->layer_heads);
     return OA_OK;
 }
 
-/* ---- opening -------------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * --------------------------------------------------------------------------------------------------
+ */
 
 struct opening {
     void (*refine)(void *argument, struct oa_group *g);
@@ -142,7 +154,8 @@ static enum oa_error open_components(struct oa_group *g, const struct opening *h
     return OA_OK;
 }
 
-/* The order of registration is the order of the parameters in the flat arrays and in saved files. */
+/* The order of registration is the order of the parameters in the flat arrays and in saved files.
+ */
 static enum oa_error open_group(struct oa_group *g, const struct opening *how)
 {
     if (how->refine)
@@ -162,8 +175,8 @@ static enum oa_error open_group(struct oa_group *g, const struct opening *how)
     return oa_status(g->context);
 }
 
-static void start_group(struct oa_layer *l, int index, int number, int first_head, int heads, struct oa_store *store,
-                        const char *prefix)
+static void start_group(struct oa_layer *l, int index, int number, int first_head, int heads,
+                        struct oa_store *store, const char *prefix)
 {
     const struct oa_layer_spec *spec = &l->spec->layer[number % l->spec->layers];
     struct oa_group *g = &l->group[index];
@@ -183,8 +196,8 @@ static void start_group(struct oa_layer *l, int index, int number, int first_hea
         snprintf(g->prefix, sizeof g->prefix, "%.90s", prefix);
 }
 
-static enum oa_error open_groups(struct oa_layer *l, int number, struct oa_store *store, const char *prefix,
-                                 const struct opening *how, int *count)
+static enum oa_error open_groups(struct oa_layer *l, int number, struct oa_store *store,
+                                 const char *prefix, const struct opening *how, int *count)
 {
     const struct oa_layer_spec *spec = &l->spec->layer[number % l->spec->layers];
     OA_TRY(oa_spec_heads(l->context, spec, (int)l->shape.heads, count));
@@ -229,9 +242,10 @@ static enum oa_error open_output(struct oa_layer *l, struct oa_store *store, con
 }
 
 enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, int number,
-                                    const struct oa_layer_shape *shape, struct oa_store *store, const char *prefix,
-                                    void (*refine)(void *argument, struct oa_group *g), void *argument,
-                                    struct oa_layer *out)
+                                    const struct oa_layer_shape *shape, struct oa_store *store,
+                                    const char *prefix,
+                                    void (*refine)(void *argument, struct oa_group *g),
+                                    void *argument, struct oa_layer *out)
 {
     struct opening how = { refine, argument };
     *out = (struct oa_layer){ .shape = *shape, .spec = spec, .context = c };
@@ -244,8 +258,9 @@ enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, i
     return e == OA_OK ? open_output(out, store, prefix) : e;
 }
 
-enum oa_error oa_layer_open(oa_context *c, const struct oa_spec *spec, int number, const struct oa_layer_shape *shape,
-                            struct oa_store *store, const char *prefix, struct oa_layer *out)
+enum oa_error oa_layer_open(oa_context *c, const struct oa_spec *spec, int number,
+                            const struct oa_layer_shape *shape, struct oa_store *store,
+                            const char *prefix, struct oa_layer *out)
 {
     return oa_layer_open_refined(c, spec, number, shape, store, prefix, NULL, NULL, out);
 }
@@ -260,7 +275,9 @@ void oa_layer_close(struct oa_layer *l)
     *l = (struct oa_layer){ 0 };
 }
 
-/* ---- forward -------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* The states of the first sequence, or NULL. */
 static struct oa_state *first_state(const struct oa_layer_input *in)
@@ -279,11 +296,13 @@ static enum oa_error check_group_input(const struct oa_group *g, const struct oa
         if (in->rows[b].memory)
             longest = oa_max(longest, in->rows[b].keys);
     if (g->mechanism->can & OA_BOUND_LENGTH && longest > N)
-        return oa_fail(g->context, OA_SHAPE,
-                       "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld", longest,
-                       g->mechanism->name, N);
+        return oa_fail(
+            g->context, OA_SHAPE,
+            "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld",
+            longest, g->mechanism->name, N);
     if (g->needs_words && !in->words && !g->store->device->dry) /* a plan is of shapes alone */
-        return oa_fail(g->context, OA_ARGUMENT, "%s(unit=word) needs the word numbers of the tokens (word_ids)",
+        return oa_fail(g->context, OA_ARGUMENT,
+                       "%s(unit=word) needs the word numbers of the tokens (word_ids)",
                        g->mechanism->name);
     for (int c = 0; c < g->components; c++)
         OA_TRY(check_group_input(&g->component[c], in));
@@ -295,7 +314,8 @@ static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer
     bool read = first_state(in) && first_state(in)->tokens > 0; /* the memory, before */
     bool given = in->rows ? in->rows[0].memory != NULL : in->memory != NULL;
     if (l->shape.cross != given && !(read && l->shape.cross))
-        return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s", given ? "given" : "missing");
+        return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s",
+                       given ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
         OA_TRY(check_group_input(&l->group[g], in));
     return first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
@@ -303,13 +323,14 @@ static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer
 
 oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count)
 {
-    return x ? oa_tensor_from(t, oa_act_at(t->device, x->data, sequence * count * x->ld), count, x->cols, x->ld, false)
+    return x ? oa_tensor_from(t, oa_act_at(t->device, x->data, sequence * count * x->ld), count,
+                              x->cols, x->ld, false)
              : NULL;
 }
 
 /* Of sequence b of those side by side. What is made of a memory is made as it would be alone. */
-static struct oa_layer_input one_of_rows(const struct oa_group *g, const struct oa_layer_input *in, long b,
-                                         struct oa_shared_rows *shared)
+static struct oa_layer_input one_of_rows(const struct oa_group *g, const struct oa_layer_input *in,
+                                         long b, struct oa_shared_rows *shared)
 {
     struct oa_layer_input one = *in;
     one.batch = 1;
@@ -322,10 +343,10 @@ static struct oa_layer_input one_of_rows(const struct oa_group *g, const struct 
     return one;
 }
 
-/* Sequences side by side: each with its states, one after the other. What they share counts a step once, and is
- * projected at once. */
-static void run_rows(oa_tape *t, const struct oa_group *g, int index, const struct oa_layer_input *in, oa_tensor *v,
-                     oa_tensor *o)
+/* Sequences side by side: each with its states, one after the other. What they share counts a step
+ * once, and is projected at once. */
+static void run_rows(oa_tape *t, const struct oa_group *g, int index,
+                     const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     long before = in->rows[0].state[index].tokens;
     struct oa_shared_rows shared = { .x = in->x, .apart = t->apart };
@@ -333,8 +354,9 @@ static void run_rows(oa_tape *t, const struct oa_group *g, int index, const stru
         struct oa_layer_input one = one_of_rows(g, in, b, &shared);
         one.x = oa_sequence_rows(t, in->x, b, in->queries);
         t->apart = one.memory ? 0 : shared.apart;
-        oa_tensor *values = one.memory && g->value ? oa_linear(t, one.memory, g->value, g->value_bias)
-                                                   : oa_sequence_rows(t, v, b, in->queries);
+        oa_tensor *values = one.memory && g->value
+                                ? oa_linear(t, one.memory, g->value, g->value_bias)
+                                : oa_sequence_rows(t, v, b, in->queries);
         oa_state_begin(t, &one.state[index]);
         g->mechanism->forward(t, g, &one, values, oa_sequence_rows(t, o, b, in->queries));
     }
@@ -344,12 +366,13 @@ static void run_rows(oa_tape *t, const struct oa_group *g, int index, const stru
     oa_state_begin(t, NULL);
 }
 
-static void run_group(oa_tape *t, const struct oa_layer *l, int index, const struct oa_layer_input *in, oa_tensor *o,
-                      long column)
+static void run_group(oa_tape *t, const struct oa_layer *l, int index,
+                      const struct oa_layer_input *in, oa_tensor *o, long column)
 {
     const struct oa_group *g = &l->group[index];
     oa_tensor *v = g->value ? oa_linear(t, oa_key_input(g, in), g->value, g->value_bias) : NULL;
-    oa_tensor *view = l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
+    oa_tensor *view =
+        l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
     if (in->rows) {
         run_rows(t, g, index, in, v, view);
         return;
@@ -363,13 +386,14 @@ static void run_group(oa_tape *t, const struct oa_layer *l, int index, const str
         in->state[index].tokens += in->queries;
 }
 
-/* Lengths and words where the device reads them. Padding leaves the input that the lengths are about: the memory, or x
- * itself. Decoding reads the memory once. */
+/* Lengths and words where the device reads them. Padding leaves the input that the lengths are
+ * about: the memory, or x itself. Decoding reads the memory once. */
 static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_input *in)
 {
     struct oa_layer_input real = *in;
     real.lengths = oa_tape_lend(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
-    real.query_lengths = oa_tape_lend(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
+    real.query_lengths =
+        oa_tape_lend(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
     real.words = oa_tape_lend(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
     if (first_state(in) && first_state(in)->tokens > 0)
         real.memory = NULL;
@@ -398,7 +422,9 @@ oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct o
     return padded ? oa_select_rows(t, y, in->queries, real.lengths) : y;
 }
 
-/* ---- training -------------------------------------------------------------------------------------------------- */
+/* ---- training
+ * --------------------------------------------------------------------------------------------------
+ */
 
 enum oa_error oa_layer_after_step(const struct oa_layer *l, long step)
 {
@@ -409,7 +435,9 @@ enum oa_error oa_layer_after_step(const struct oa_layer *l, long step)
     return OA_OK;
 }
 
-/* ---- cost ----------------------------------------------------------------------------------------------------- */
+/* ---- cost
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static double projection_flops(const struct oa_group *g, long queries, long keys)
 {

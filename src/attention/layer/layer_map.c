@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The map of a layer, by the oracles of its mechanisms, and what the layer makes of its values by it: A V through the
- * output projection. The second is how a map is proved to be the one that the layer used.
+ * The map of a layer, by the oracles of its mechanisms, and what the layer makes of its values by
+ * it: A V through the output projection. The second is how a map is proved to be the one that the
+ * layer used.
  */
 #include "attention/attention.h"
 
@@ -28,7 +29,9 @@ const struct oa_group *oa_layer_mapless(const struct oa_layer *l)
     return NULL;
 }
 
-/* ---- A V ------------------------------------------------------------------------------------------------------ */
+/* ---- A V
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static double *parameter_values(const struct oa_layer *l, const struct oa_parameter *p)
 {
@@ -39,8 +42,8 @@ static double *parameter_values(const struct oa_layer *l, const struct oa_parame
 }
 
 /* y [n, out] = x [n, in] Wᵀ + b; b may be NULL. */
-static enum oa_error project(const struct oa_layer *l, const struct oa_parameter *w, const struct oa_parameter *b,
-                             const double *x, long n, double *y)
+static enum oa_error project(const struct oa_layer *l, const struct oa_parameter *w,
+                             const struct oa_parameter *b, const double *x, long n, double *y)
 {
     long out = w->dim[0], in = w->dim[1];
     double *matrix = parameter_values(l, w), *bias = matrix && b ? parameter_values(l, b) : NULL;
@@ -59,8 +62,8 @@ static enum oa_error project(const struct oa_layer *l, const struct oa_parameter
 }
 
 /* Row i of a group: o = Σ_j A_ij v_j, values [S, H·V]. */
-static void mix_row(const struct oa_group *g, const struct oa_oracle *in, const double *map, const double *values,
-                    long i, double *o)
+static void mix_row(const struct oa_group *g, const struct oa_oracle *in, const double *map,
+                    const double *values, long i, double *o)
 {
     long V = g->shape.value_width, columns = g->shape.heads * V;
     for (long c = 0; c < columns; c++) {
@@ -73,8 +76,8 @@ static void mix_row(const struct oa_group *g, const struct oa_oracle *in, const 
 }
 
 /* The values that row i mixes, where the mechanism makes them itself. */
-static void own_values(const struct oa_group *g, const double *source, const struct oa_oracle *in, long i,
-                       double *values)
+static void own_values(const struct oa_group *g, const double *source, const struct oa_oracle *in,
+                       long i, double *values)
 {
     long columns = g->shape.heads * g->shape.value_width;
     for (long j = 0; j < in->keys; j++)
@@ -82,11 +85,13 @@ static void own_values(const struct oa_group *g, const double *source, const str
             values[j * columns + c] = g->mechanism->values(g, source + j * g->shape.width, i, c);
 }
 
-static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *g, const struct oa_oracle *in,
-                               const double *map, double *o, long stride)
+static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *g,
+                               const struct oa_oracle *in, const double *map, double *o,
+                               long stride)
 {
     const double *source = in->memory ? in->memory : in->x;
-    double *values = oa_alloc(l->context, (size_t)(in->keys * g->shape.heads * g->shape.value_width) * sizeof *values);
+    double *values = oa_alloc(
+        l->context, (size_t)(in->keys * g->shape.heads * g->shape.value_width) * sizeof *values);
     enum oa_error e = values ? OA_OK : OA_NO_MEMORY;
     if (e == OA_OK && !g->mechanism->values)
         e = project(l, g->value, g->value_bias, source, in->keys, values);
@@ -99,7 +104,8 @@ static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *
     return e;
 }
 
-enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map, double *y)
+enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map,
+                           double *y)
 {
     long columns = l->output->dim[1], first = 0;
     double *o = oa_alloc(l->context, (size_t)(in->queries * columns) * sizeof *o);

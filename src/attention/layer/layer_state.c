@@ -9,9 +9,10 @@ static enum oa_error refuse_all(const struct oa_layer *l, const struct oa_group 
     struct oa_text name;
     oa_text_init(&name, l->context);
     oa_atom_print(g->atom, &name);
-    enum oa_error e =
-        oa_fail(l->context, OA_UNSUPPORTED, "%s%s cannot go token by token, as what writes must: %s",
-                name.s ? name.s : g->mechanism->name, l->shape.cross ? " as cross-attention" : "", g->needs_all);
+    enum oa_error e = oa_fail(l->context, OA_UNSUPPORTED,
+                              "%s%s cannot go token by token, as what writes must: %s",
+                              name.s ? name.s : g->mechanism->name,
+                              l->shape.cross ? " as cross-attention" : "", g->needs_all);
     oa_text_free(&name);
     return e;
 }
@@ -20,7 +21,8 @@ static enum oa_error check_group(const struct oa_layer *l, const struct oa_group
 {
     if (!l->shape.causal && !l->shape.cross)
         return oa_fail(l->context, OA_UNSUPPORTED,
-                       "token by token, a token cannot see those that come later: self-attention must be causal");
+                       "token by token, a token cannot see those that come later: self-attention "
+                       "must be causal");
     return g->needs_all ? refuse_all(l, g) : OA_OK;
 }
 
@@ -57,7 +59,8 @@ void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s)
         oa_state_reset(&s[g]);
 }
 
-enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from, struct oa_state *to)
+enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from,
+                                  struct oa_state *to)
 {
     for (int g = 0; g < l->groups; g++)
         OA_TRY(oa_state_copy(&from[g], &to[g]));
@@ -77,15 +80,17 @@ enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_lay
     const struct oa_state *s = in->rows ? in->rows[0].state : in->state;
     bool alone = in->batch == 1;
     if ((!alone && (!in->rows || in->memory)) || (in->lengths && !l->shape.cross))
-        return oa_fail(l->context, OA_INTERNAL, "decoding takes one sequence a state, without padding; it got %ld%s",
+        return oa_fail(l->context, OA_INTERNAL,
+                       "decoding takes one sequence a state, without padding; it got %ld%s",
                        in->batch, in->lengths ? " with lengths" : "");
     for (long b = 0; in->rows && b < in->batch; b++)
         if (in->rows[b].state->tokens != s->tokens)
             return oa_fail(l->context, OA_INTERNAL,
-                           "sequences side by side are equally long; here are %ld and %ld tokens", s->tokens,
-                           in->rows[b].state->tokens);
+                           "sequences side by side are equally long; here are %ld and %ld tokens",
+                           s->tokens, in->rows[b].state->tokens);
     if (s->tokens + in->queries > s->length)
-        return oa_fail(l->context, OA_SHAPE, "the decoding state was opened for %ld tokens, and number %ld comes",
+        return oa_fail(l->context, OA_SHAPE,
+                       "the decoding state was opened for %ld tokens, and number %ld comes",
                        s->length, s->tokens + in->queries);
     return OA_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attention/layer/rig.h"
 
-enum oa_error oa_rig_open(oa_context *c, const char *attention, enum oa_precision p, bool dry, struct oa_rig *r)
+enum oa_error oa_rig_open(oa_context *c, const char *attention, enum oa_precision p, bool dry,
+                          struct oa_rig *r)
 {
     *r = (struct oa_rig){ .context = c };
     OA_TRY(oa_spec_parse(c, attention, &r->spec));
@@ -21,7 +22,8 @@ enum oa_error oa_rig_layer(struct oa_rig *r, int number, const struct oa_layer_s
     return oa_layer_open(r->context, &r->spec, number, shape, &r->store, "", &r->layer);
 }
 
-enum oa_error oa_rig_dry(oa_context *c, const char *attention, const struct oa_layer_shape *shape, struct oa_rig *r)
+enum oa_error oa_rig_dry(oa_context *c, const char *attention, const struct oa_layer_shape *shape,
+                         struct oa_rig *r)
 {
     OA_TRY(oa_rig_open(c, attention, OA_PRECISION_F32, true, r));
     OA_TRY(oa_rig_layer(r, 0, shape));

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BigBird (ITC). Zaheer et al., Big Bird: Transformers for longer sequences, NeurIPS 2020, arXiv 2007.14062. Softmax
- * attention over blocks of b×b pairs, P = ⌈N/b⌉ a side; a block (p, q) is on when it is
+ * BigBird (ITC). Zaheer et al., Big Bird: Transformers for longer sequences, NeurIPS 2020, arXiv
+ * 2007.14062. Softmax attention over blocks of b×b pairs, P = ⌈N/b⌉ a side; a block (p, q) is on
+ * when it is
  *
- *     global   p or q is one of the first ⌈g/2⌉ or last ⌊g/2⌋ blocks: these see all and are seen by all
- *     window   |p − q| ≤ ⌊w/2⌋
- *     random   q is one of r further blocks of row p, drawn without replacement for each head and row
+ *     global   p or q is one of the first ⌈g/2⌉ or last ⌊g/2⌋ blocks: these see all and are seen by
+ * all window   |p − q| ≤ ⌊w/2⌋ random   q is one of r further blocks of row p, drawn without
+ * replacement for each head and row
  *
- * The whole support is the frozen parameter block.layout [H, P, P], drawn once from the stream of its name. In a causal
- * stack it is cut to j ≤ i. Global tokens use the same projections as all others.
+ * The whole support is the frozen parameter block.layout [H, P, P], drawn once from the stream of
+ * its name. In a causal stack it is cut to j ≤ i. Global tokens use the same projections as all
+ * others.
  *
  * Cost: O(n·b·(w + r + g)·(K + V)).
  */
@@ -34,12 +36,14 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     long window = oa_atom_int(a, "window", 3);
     if (window % 2 == 1)
         return false;
-    snprintf(sentence, size, "window=%ld blocks cannot lie evenly around a block; give %ld or %ld.", window, window - 1,
-             window + 1);
+    snprintf(sentence, size, "window=%ld blocks cannot lie evenly around a block; give %ld or %ld.",
+             window, window - 1, window + 1);
     return true;
 }
 
-/* ---- the layout ------------------------------------------------------------------------------------------------ */
+/* ---- the layout
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool is_global(const struct oa_parameter *p, long block)
 {
@@ -52,8 +56,10 @@ static bool is_near(const struct oa_parameter *p, long row, long column)
     return labs(row - column) <= p->fill_argument[WINDOW] / 2;
 }
 
-/* The first r of a random permutation of the other blocks (Fisher–Yates); `others` has room for a row. */
-static void draw_row(const struct oa_parameter *p, struct oa_stream s, long row, double *on, long *others)
+/* The first r of a random permutation of the other blocks (Fisher–Yates); `others` has room for a
+ * row. */
+static void draw_row(const struct oa_parameter *p, struct oa_stream s, long row, double *on,
+                     long *others)
 {
     long count = 0;
     for (long q = 0; q < p->dim[2]; q++) {
@@ -62,7 +68,8 @@ static void draw_row(const struct oa_parameter *p, struct oa_stream s, long row,
             others[count++] = q;
     }
     for (long k = 0; k < p->fill_argument[RANDOM] && k < count; k++) {
-        long at = k + (long)oa_random_below(s, (uint64_t)k, (uint64_t)(count - k)), kept = others[k];
+        long at = k + (long)oa_random_below(s, (uint64_t)k, (uint64_t)(count - k)),
+             kept = others[k];
         on[others[at]] = 1;
         others[at] = kept;
     }
@@ -75,7 +82,8 @@ static enum oa_error draw(oa_context *c, const struct oa_parameter *p, uint64_t 
     for (long h = 0; others && h < p->dim[0]; h++) {
         struct oa_stream head = oa_stream_child(stream, (uint64_t)h);
         for (long row = 0; row < p->dim[1] && !oa_stop_requested(c); row++)
-            draw_row(p, oa_stream_child(head, (uint64_t)row), row, out + (h * p->dim[1] + row) * p->dim[2], others);
+            draw_row(p, oa_stream_child(head, (uint64_t)row), row,
+                     out + (h * p->dim[1] + row) * p->dim[2], others);
     }
     oa_free(others);
     return oa_status(c);
@@ -84,29 +92,33 @@ static enum oa_error draw(oa_context *c, const struct oa_parameter *p, uint64_t 
 static enum oa_error parameters(struct oa_group *g)
 {
     return oa_layout_parameters(
-        g, &(struct oa_parameter){ .fill = draw,
-                                   .fill_argument = { [RANDOM] = oa_atom_int(g->atom, "random", 3),
-                                                      [WINDOW] = oa_atom_int(g->atom, "window", 3),
-                                                      [GLOBAL] = oa_atom_int(g->atom, "global", 2) } });
+        g, &(struct oa_parameter){
+               .fill = draw,
+               .fill_argument = { [RANDOM] = oa_atom_int(g->atom, "random", 3),
+                                  [WINDOW] = oa_atom_int(g->atom, "window", 3),
+                                  [GLOBAL] = oa_atom_int(g->atom, "global", 2) } });
 }
 
 const struct oa_mechanism oa_mechanism_bigbird = {
     .name = "bigbird",
     .title = "BigBird: random, window and global blocks",
     .citation = "Zaheer et al. 2020 (NeurIPS), arXiv 2007.14062",
-    .formula =
-        "softmax attention over blocks: |p − q| ≤ ⌊w/2⌋, r random q for each p, and g global p and q, the first ⌈g/2⌉ "
-        "and the last ⌊g/2⌋",
-    .caveats =
-        "The random blocks are drawn once from the seed and stay. In a causal stack random blocks and the last "
-        "global block may lie in the future, where they are of no use. Up to (⌊w/2⌋ + 1 + r + g)·b tokens all is "
-        "on.",
-    .mistakes = "The authors' code: the table of random blocks has slices that are off by one, as its own "
-                "comments say. Here each row of blocks gets exactly r others (fewer when there are no more).",
+    .formula = "softmax attention over blocks: |p − q| ≤ ⌊w/2⌋, r random q for each p, and g "
+               "global p and q, the first ⌈g/2⌉ "
+               "and the last ⌊g/2⌋",
+    .caveats = "The random blocks are drawn once from the seed and stay. In a causal stack random "
+               "blocks and the last "
+               "global block may lie in the future, where they are of no use. Up to (⌊w/2⌋ + 1 + r "
+               "+ g)·b tokens all is "
+               "on.",
+    .mistakes =
+        "The authors' code: the table of random blocks has slices that are off by one, as its own "
+        "comments say. Here each row of blocks gets exactly r others (fewer when there are no "
+        "more).",
     .cost = "O(n·b·(w + r + g)·(K + V)) time, O(n) memory, (N/b)² frozen 0 or 1 a head",
     .state = "t(K + V): any token may be in a random block",
-    .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_DROPS |
-           OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME |
+           OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, since its window is around the query",
     .arguments = arguments,
     .clash = clash,

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Block-sparse attention. Gray, Radford, Kingma, GPU kernels for block-sparse weights, 2017; Child et al. 2019, arXiv
- * 1904.10509. Softmax attention over blocks of b×b pairs that are on or off as a whole:
+ * Block-sparse attention. Gray, Radford, Kingma, GPU kernels for block-sparse weights, 2017; Child
+ * et al. 2019, arXiv 1904.10509. Softmax attention over blocks of b×b pairs that are on or off as a
+ * whole:
  *
  *     query i sees key j  ⇔  L[h][⌊i/b⌋][⌊j/b⌋] = 1
  *
- * layout=FILE gives L as text (block_layout.h) and keeps it as block.layout [H, P, Q]; from=strided, fixed or local
- * pools the key sets of `sparse` (with its defaults) or of `local` (window = b) over N tokens: a block is on if any
- * pair in it is, so that the support holds at least theirs. A sequence shorter than N uses the leading blocks; the last
- * may be smaller. All blocks on is softmax.c.
+ * layout=FILE gives L as text (block_layout.h) and keeps it as block.layout [H, P, Q];
+ * from=strided, fixed or local pools the key sets of `sparse` (with its defaults) or of `local`
+ * (window = b) over N tokens: a block is on if any pair in it is, so that the support holds at
+ * least theirs. A sequence shorter than N uses the leading blocks; the last may be smaller. All
+ * blocks on is softmax.c.
  *
  * Cost: b² pairs for each block that is on. The engine skips tiles whose blocks are all off.
  */
@@ -17,8 +19,10 @@
 
 static const struct oa_argument arguments[] = {
     { "block", OA_VALUE_INT, "64", NULL, 1, 1 << 20, "tokens of a block" },
-    { "layout", OA_VALUE_TEXT, NULL, NULL, 0, 0, "a text file of 0 and 1: which blocks each head sees" },
-    { "from", OA_VALUE_CHOICE, NULL, "strided|fixed|local", 0, 0, "pooled from the key sets of sparse, or of local" },
+    { "layout", OA_VALUE_TEXT, NULL, NULL, 0, 0,
+      "a text file of 0 and 1: which blocks each head sees" },
+    { "from", OA_VALUE_CHOICE, NULL, "strided|fixed|local", 0, 0,
+      "pooled from the key sets of sparse, or of local" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
@@ -37,13 +41,15 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
+static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                       size_t size)
 {
     (void)causal;
     if (!cross || has_layout(a))
         return false;
     snprintf(sentence, size,
-             "block-sparse(from=…) is for self-attention only: strided, fixed and local are about the distance of "
+             "block-sparse(from=…) is for self-attention only: strided, fixed and local are about "
+             "the distance of "
              "positions of one sequence; as cross-attention give a layout=FILE");
     return true;
 }
@@ -52,9 +58,10 @@ static enum oa_error parameters(struct oa_group *g)
 {
     long block = oa_atom_int(g->atom, "block", 64), N = oa_group_length(g);
     if (has_layout(g->atom))
-        return oa_layout_parameters(g, &(struct oa_parameter){ .fill = oa_layout_from_file,
-                                                               .source = oa_atom_value(g->atom, "layout")->text,
-                                                               .kept = true });
+        return oa_layout_parameters(
+            g, &(struct oa_parameter){ .fill = oa_layout_from_file,
+                                       .source = oa_atom_value(g->atom, "layout")->text,
+                                       .kept = true });
     if (oa_atom_is(g->atom, "from", "local"))
         g->support = oa_support_pooled_local(block, N, block, g->shape.causal);
     else
@@ -72,7 +79,8 @@ static long memory_length(const struct oa_atom *a, oa_stored_axis *axis, const v
     return has_layout(a) ? oa_layout_memory_length(a, axis, argument) : 0;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     (g->layout ? oa_layout_forward : oa_part_forward)(t, g, in, v, o);
 }
@@ -92,13 +100,14 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
     .title = "Block-sparse attention",
     .citation = "Gray et al. 2017; Child et al. 2019, arXiv 1904.10509",
     .formula = "softmax attention over the keys with L[h][⌊i/b⌋][⌊j/b⌋] = 1",
-    .caveats =
-        "from=strided has every block on while √N, rounded up, is at most 2b − 1 and b divides N: softmax by another "
-        "name. Rows of blocks that are off everywhere give 0. A layout file is kept in the saved model.",
+    .caveats = "from=strided has every block on while √N, rounded up, is at most 2b − 1 and b "
+               "divides N: softmax by another "
+               "name. Rows of blocks that are off everywhere give 0. A layout file is kept in the "
+               "saved model.",
     .cost = "O(b²·(K + V)) time for each block that is on, O(n) memory",
     .state = "keys and values: t(K + V), any block may be on",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS | OA_DROPS |
-           OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER |
+           OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .clash = clash,
     .mode_clash = mode_clash,

@@ -4,11 +4,12 @@
  *
  *     w_ij = relu(q_i)·relu(k_j) cos(π(i − j)/(2M)),   O_i = Σ_j w_ij v_j / max(Σ_j w_ij, 10⁻⁶)
  *
- * The cosine of a difference is a product of features, φ_t(x) = [relu(x) sin θ_t, relu(x) cos θ_t] with θ_t = π t/(2M),
- * t from 0, so it runs on the kernel engine with r = 2K. M is a fixed option (default N): taken from the batch at hand,
- * as in the authors' code, it would make outputs depend on padding. Longer sequences than M would have negative weights
- * and are refused. A query without positive channels is dead: its output is 0 and it sends no gradient.
- * Cost: per head (T + S)·2K·(2V + 2).
+ * The cosine of a difference is a product of features, φ_t(x) = [relu(x) sin θ_t, relu(x) cos θ_t]
+ * with θ_t = π t/(2M), t from 0, so it runs on the kernel engine with r = 2K. M is a fixed option
+ * (default N): taken from the batch at hand, as in the authors' code, it would make outputs depend
+ * on padding. Longer sequences than M would have negative weights and are refused. A query without
+ * positive channels is dead: its output is 0 and it sends no gradient. Cost: per head (T +
+ * S)·2K·(2V + 2).
  */
 #include "attention/attention.h"
 
@@ -17,10 +18,12 @@
 #define EPSILON 1e-6
 #define PI 3.14159265358979323846
 
-static const struct oa_argument arguments[] = { { "length", OA_VALUE_INT, NULL, NULL, 1, 1 << 30,
-                                                  "M: positions that a quarter turn is spread over (default N)" },
-                                                OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
-                                                { .key = NULL } };
+static const struct oa_argument arguments[] = {
+    { "length", OA_VALUE_INT, NULL, NULL, 1, 1 << 30,
+      "M: positions that a quarter turn is spread over (default N)" },
+    OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    { .key = NULL }
+};
 
 static long limit(const struct oa_group *g)
 {
@@ -32,7 +35,8 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
     if (limit(g) >= oa_group_length(g))
         return OA_OK;
     return oa_fail(c, OA_SHAPE,
-                   "cosformer(length=%ld) with sequences of up to %ld tokens: keys %ld tokens away and more would get "
+                   "cosformer(length=%ld) with sequences of up to %ld tokens: keys %ld tokens away "
+                   "and more would get "
                    "negative weights; give a length of at least %ld, or none",
                    limit(g), oa_group_length(g), limit(g), oa_group_length(g));
 }
@@ -43,7 +47,8 @@ static bool length_counts(const struct oa_group *g)
     return !oa_atom_value(g->atom, "length")->given;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
@@ -55,7 +60,8 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    double features = 2 * (double)g->shape.head_width, rows = (double)(g->shape.heads * (queries + keys));
+    double features = 2 * (double)g->shape.head_width,
+           rows = (double)(g->shape.heads * (queries + keys));
     return rows * features * (2 * (double)g->shape.value_width + 2 + 1);
 }
 
@@ -88,20 +94,24 @@ const struct oa_mechanism oa_mechanism_cosformer = {
     .name = "cosformer",
     .title = "cosFormer",
     .citation = "Qin et al. 2022, arXiv 2202.08791",
-    .formula = "w_ij = relu(q_i)·relu(k_j) cos(π(i − j)/(2M)), O_i = Σ_j w_ij v_j / max(Σ_j w_ij, 10⁻⁶)",
-    .caveats =
-        "A query whose channels are all negative attends to nothing. As cross-attention it prefers keys at the "
-        "same position, which has a meaning for monotone alignments only. "
-        "Sequences longer than M are refused: keys further away would get negative weights. By default M is N, so a "
-        "model of another N is another function.",
-    .mistakes = "The authors' code: M is the longest sequence of the batch at hand, so the output of a text "
-                "depends on the padding of its neighbours and decoding is impossible; padded keys are not masked; "
+    .formula =
+        "w_ij = relu(q_i)·relu(k_j) cos(π(i − j)/(2M)), O_i = Σ_j w_ij v_j / max(Σ_j w_ij, 10⁻⁶)",
+    .caveats = "A query whose channels are all negative attends to nothing. As cross-attention it "
+               "prefers keys at the "
+               "same position, which has a meaning for monotone alignments only. "
+               "Sequences longer than M are refused: keys further away would get negative weights. "
+               "By default M is N, so a "
+               "model of another N is another function.",
+    .mistakes = "The authors' code: M is the longest sequence of the batch at hand, so the output "
+                "of a text "
+                "depends on the padding of its neighbours and decoding is impossible; padded keys "
+                "are not masked; "
                 "the option elu is a broken expression.\n"
                 "Write-ups: φ(x) = cos x. That is another function (linear(map=cos)).",
     .cost = "O(n·K·V) time, O(K·V) memory a head",
     .state = "2K(V + 1) + 1, constant in t",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE |
-           OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME |
+           OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .check = check,
     .forward = forward,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dynamic convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and dynamic convolutions,
- * ICLR 2019, arXiv 1901.10430.
+ * Dynamic convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and
+ * dynamic convolutions, ICLR 2019, arXiv 1901.10430.
  *
- *     O_i = Σ_k softmax(f_i[h])_k u_{i+k−P},   f_i = u_i W_fᵀ,   u the input after its gate (convolution.c)
+ *     O_i = Σ_k softmax(f_i[h])_k u_{i+k−P},   f_i = u_i W_fᵀ,   u the input after its gate
+ * (convolution.c)
  *
- * Every token makes the filter of each head from its own input; taps off the sequence keep their share unless
- * renormalised.
+ * Every token makes the filter of each head from its own input; taps off the sequence keep their
+ * share unless renormalised.
  *
  * Shapes: W_f (conv.filter.weight) [H·width, H·V], f [B·T, H·width].
  * Cost: O(n·width·V) and the products that make u and f; memory O(n·width).
@@ -32,7 +33,8 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     (void)v;
     struct oa_band band = oa_convolution_band(g, in);
@@ -43,7 +45,8 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 static double flops(const struct oa_group *g, long queries, long keys)
 {
     (void)keys;
-    return oa_convolution_flops(g, queries) + 2 * (double)queries * (double)g->parameter[OA_CONVOLUTION_FILTER]->count;
+    return oa_convolution_flops(g, queries) +
+           2 * (double)queries * (double)g->parameter[OA_CONVOLUTION_FILTER]->count;
 }
 
 static double filter_tap(const struct oa_group *g, const double *x, long row)
@@ -51,7 +54,8 @@ static double filter_tap(const struct oa_group *g, const double *x, long row)
     long in = g->shape.heads * g->shape.value_width;
     double sum = 0;
     for (long c = 0; c < in; c++)
-        sum += oa_convolution_value(g, x, 0, c) * oa_parameter_at(g, g->parameter[OA_CONVOLUTION_FILTER], row * in + c);
+        sum += oa_convolution_value(g, x, 0, c) *
+               oa_parameter_at(g, g->parameter[OA_CONVOLUTION_FILTER], row * in + c);
     return sum;
 }
 
@@ -64,7 +68,8 @@ static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *i
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++, w += in->keys) {
             for (long k = 0; k < width; k++)
-                logits[k] = i < in->length ? filter_tap(g, in->x + i * g->shape.width, h * width + k) : 0;
+                logits[k] =
+                    i < in->length ? filter_tap(g, in->x + i * g->shape.width, h * width + k) : 0;
             oa_convolution_row(g, in, h, i, logits, w);
         }
     }
@@ -82,10 +87,12 @@ const struct oa_mechanism oa_mechanism_dynamicconv = {
     .title = "Dynamic convolution",
     .citation = "Wu et al. 2019 (ICLR), arXiv 1901.10430",
     .formula = "O_i = Σ_k softmax(u_i W_f)_k u_{i+k−P}, a filter a token and head, "
-               "P = width − 1 in a causal layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a | b] = x W_in",
-    .caveats =
-        "One layer sees no further than its taps. There is no value.weight: conv.input.weight stands in its place.",
-    .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights trained with one "
+               "P = width − 1 in a causal layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a "
+               "| b] = x W_in",
+    .caveats = "One layer sees no further than its taps. There is no value.weight: "
+               "conv.input.weight stands in its place.",
+    .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights "
+                "trained with one "
                 "are not those of the other; here it is the first.",
     .cost = "O(n·width·V) time, O(n·width) memory",
     .state = "the last width − 1 inputs",

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hard-coded Gaussian heads. You, Sun, Iyyer, Hard-coded Gaussian attention for neural machine translation, ACL 2020,
- * arXiv 2005.00742.
+ * Hard-coded Gaussian heads. You, Sun, Iyyer, Hard-coded Gaussian attention for neural machine
+ * translation, ACL 2020, arXiv 2005.00742.
  *
  *     w_ij = exp(−(j − i − o)²/2σ²) / (σ√(2π)),      O_i = Σ_j w_ij (x_j W_V)
  *
- * over the keys there are: near the ends, and in a causal layer, the weights sum to less than 1, unless they are
- * divided by their sum (`renormalise`). Nothing is trained but W_V. In cross-attention query i looks at place i + o of
- * the memory.
+ * over the keys there are: near the ends, and in a causal layer, the weights sum to less than 1,
+ * unless they are divided by their sum (`renormalise`). Nothing is trained but W_V. In
+ * cross-attention query i looks at place i + o of the memory.
  *
- * Cost: O(n·σ·V): weights that are too small for a double to see are left out (cpu_band.c says which).
+ * Cost: O(n·σ·V): weights that are too small for a double to see are left out (cpu_band.c says
+ * which).
  */
 #include "attention/attention.h"
 
 #include <math.h>
 
 static const struct oa_argument arguments[] = {
-    { "offset", OA_VALUE_REAL, "0", NULL, -1e6, 1e6, "where the centre is, counted from the query" },
+    { "offset", OA_VALUE_REAL, "0", NULL, -1e6, 1e6,
+      "where the centre is, counted from the query" },
     { "sigma", OA_VALUE_REAL, "1", NULL, 1e-3, 1e6, "width of the Gaussian, in tokens" },
     { "renormalise", OA_VALUE_FLAG, "0", NULL, 0, 0, "weights of a row sum to 1, at the ends too" },
     { .key = NULL }
@@ -29,7 +31,8 @@ static struct oa_band band_of(const struct oa_group *g)
                              .renormalise = oa_atom_flag(g->atom, "renormalise") };
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_band band = band_of(g);
     band.shape = oa_group_shape(g, in);
@@ -40,17 +43,21 @@ static double flops(const struct oa_group *g, long queries, long keys)
 {
     struct oa_band band = band_of(g);
     band.shape.keys = keys;
-    return 2 * (double)(g->shape.heads * queries * g->shape.value_width) * (double)oa_band_taps(&band);
+    return 2 * (double)(g->shape.heads * queries * g->shape.value_width) *
+           (double)oa_band_taps(&band);
 }
 
 static double state_numbers(const struct oa_group *g, long t)
 {
     struct oa_band band = band_of(g);
     const struct oa_horizon h = { .span = oa_band_span(&band) };
-    return (double)(g->shape.heads * g->shape.value_width * (g->shape.cross ? t : oa_rows_alive(&h, t)));
+    return (double)(g->shape.heads * g->shape.value_width *
+                    (g->shape.cross ? t : oa_rows_alive(&h, t)));
 }
 
-/* ---- oracle -------------------------------------------------------------------------------------------------- */
+/* ---- oracle
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static double logit(const struct oa_band *b, long i, long j)
 {
@@ -58,7 +65,8 @@ static double logit(const struct oa_band *b, long i, long j)
     return -distance * distance / (2 * b->sigma * b->sigma);
 }
 
-static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i, double *w)
+static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
+                      double *w)
 {
     struct oa_band b = band_of(g);
     double top = -INFINITY, sum = 0;
@@ -67,7 +75,9 @@ static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, long
             top = fmax(top, logit(&b, i, j));
     }
     for (long j = 0; j < in->keys; j++) {
-        w[j] = oa_oracle_visible(g, in, head, i, j) ? exp(logit(&b, i, j) - (b.renormalise ? top : 0)) : 0;
+        w[j] = oa_oracle_visible(g, in, head, i, j)
+                   ? exp(logit(&b, i, j) - (b.renormalise ? top : 0))
+                   : 0;
         sum += w[j];
     }
     for (long j = 0; j < in->keys && sum > 0; j++)
@@ -93,7 +103,8 @@ const struct oa_mechanism oa_mechanism_gaussian = {
     .title = "Hard-coded Gaussian",
     .citation = "You, Sun, Iyyer 2020 (ACL), arXiv 2005.00742",
     .formula = "w_ij = exp(−(j − i − offset)²/2σ²) / (σ√(2π));  O_i = Σ_j w_ij (x_j W_V)",
-    .caveats = "Nothing of the text decides where to look. Rows near the ends weigh less than 1 in all, the first of a "
+    .caveats = "Nothing of the text decides where to look. Rows near the ends weigh less than 1 in "
+               "all, the first of a "
                "causal layer 0.40 with offset=0 and sigma=1, unless renormalised.",
     .cost = "O(nσV) time, O(n) memory",
     .state = "the values of the last 9.2σ tokens, and of as many as the centre lies behind",

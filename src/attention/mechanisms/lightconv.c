@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Light convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and dynamic convolutions,
- * ICLR 2019, arXiv 1901.10430.
+ * Light convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and
+ * dynamic convolutions, ICLR 2019, arXiv 1901.10430.
  *
  *     O_i = Σ_k softmax(ω[h])_k u_{i+k−P},   u the input after its gate (convolution.c)
  *
- * One filter for each head, the same at every token; taps off the sequence keep their share unless renormalised.
+ * One filter for each head, the same at every token; taps off the sequence keep their share unless
+ * renormalised.
  *
- * Shapes: ω (conv.kernel) [H, width]. Cost: O(n·width·V) beside the input's projection; memory O(n).
+ * Shapes: ω (conv.kernel) [H, width]. Cost: O(n·width·V) beside the input's projection; memory
+ * O(n).
  */
 #include "attention/common/convolution.h"
 
@@ -30,11 +32,13 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     (void)v;
     struct oa_band band = oa_convolution_band(g, in);
-    oa_band_op(t, &band, g->parameter[OA_CONVOLUTION_FILTER], NULL, oa_convolution_input(t, g, in), o);
+    oa_band_op(t, &band, g->parameter[OA_CONVOLUTION_FILTER], NULL, oa_convolution_input(t, g, in),
+               o);
 }
 
 static double flops(const struct oa_group *g, long queries, long keys)
@@ -70,11 +74,13 @@ const struct oa_mechanism oa_mechanism_lightconv = {
     .title = "Light convolution",
     .citation = "Wu et al. 2019 (ICLR), arXiv 1901.10430",
     .formula = "O_i = Σ_k softmax(ω)_k u_{i+k−P}, one filter ω a head, "
-               "P = width − 1 in a causal layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a | b] = x W_in",
-    .caveats =
-        "One layer sees no further than its taps, and weighs them alike at every token. There is no value.weight: "
-        "conv.input.weight stands in its place.",
-    .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights trained with one "
+               "P = width − 1 in a causal layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a "
+               "| b] = x W_in",
+    .caveats = "One layer sees no further than its taps, and weighs them alike at every token. "
+               "There is no value.weight: "
+               "conv.input.weight stands in its place.",
+    .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights "
+                "trained with one "
                 "are not those of the other; here it is the first.",
     .cost = "O(n·width·V) time, O(n) memory",
     .state = "the last width − 1 inputs",

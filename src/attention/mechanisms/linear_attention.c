@@ -9,8 +9,8 @@
  *     map=cos    φ(x) = cos x                         sign(den)·max(|den|, 10⁻⁶)
  *     map=power  φ(x) = [x, x², …, x^degree]          sign(den)·max(|den|, 10⁻⁶)
  *
- * The sums over keys are a state of r(V + 1) numbers (r = K, or K·degree), so time and memory are linear in the length.
- * Cost: per head (T + S)·r·(2V + 2) and the features.
+ * The sums over keys are a state of r(V + 1) numbers (r = K, or K·degree), so time and memory are
+ * linear in the length. Cost: per head (T + S)·r·(2V + 2) and the features.
  */
 #include "attention/attention.h"
 
@@ -49,7 +49,8 @@ static bool positive(const struct oa_group *g)
     return map_of(g) == OA_FEATURE_ELU || map_of(g) == OA_FEATURE_RELU;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     enum oa_denominator policy = positive(g) ? OA_DENOMINATOR_ADD : OA_DENOMINATOR_SIGN;
@@ -62,7 +63,8 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    double features = (double)(g->shape.head_width * degree_of(g)), rows = (double)(g->shape.heads * (queries + keys));
+    double features = (double)(g->shape.head_width * degree_of(g)),
+           rows = (double)(g->shape.heads * (queries + keys));
     return rows * features * (2 * (double)g->shape.value_width + 2 + 1);
 }
 
@@ -72,7 +74,8 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_sums_state(g, (double)(g->shape.head_width * degree_of(g)));
 }
 
-/* ---- oracle: A_ij = φ(q_i)·φ(k_j) / den_i --------------------------------------------------------------------- */
+/* ---- oracle: A_ij = φ(q_i)·φ(k_j) / den_i
+ * --------------------------------------------------------------------- */
 
 static double feature(enum oa_feature map, double x, int power)
 {
@@ -121,17 +124,23 @@ const struct oa_mechanism oa_mechanism_linear = {
     .name = "linear",
     .title = "Linear attention",
     .citation = "Katharopoulos et al. 2020, arXiv 2006.16236",
-    .formula = "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K, not scaled;  "
-               "map=elu: φ(x) = x + 1 for x > 0, else eˣ; relu: φ(x) = max(x, 0); both add 10⁻⁶ to the denominator;  "
-               "map=cos: φ(x) = cos x; power: φ(x) = [x, x² … x^degree]; a denominator nearer to 0 than ±10⁻⁶ is that",
-    .caveats = "map=cos and map=power have features of both signs: the weights can be negative and the denominator can "
+    .formula =
+        "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K, not scaled;  "
+        "map=elu: φ(x) = x + 1 for x > 0, else eˣ; relu: φ(x) = max(x, 0); both add 10⁻⁶ to the "
+        "denominator;  "
+        "map=cos: φ(x) = cos x; power: φ(x) = [x, x² … x^degree]; a denominator nearer to 0 than "
+        "±10⁻⁶ is that",
+    .caveats = "map=cos and map=power have features of both signs: the weights can be negative and "
+               "the denominator can "
                "come near 0.",
-    .mistakes = "Long Range Arena: padding is ignored or mishandled.\n"
-                "Common: the state is added up in half precision. A bf16 sum stops growing at 256 times an "
-                "increment, an f16 sum at 2048 times, and nothing says so.",
+    .mistakes =
+        "Long Range Arena: padding is ignored or mishandled.\n"
+        "Common: the state is added up in half precision. A bf16 sum stops growing at 256 times an "
+        "increment, an f16 sum at 2048 times, and nothing says so.",
     .cost = "O(n·r·V) time, O(r·V) memory a head, r = K (map=power: K·degree)",
     .state = "r(V + 1) + 1, constant in t",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
+           OA_POSITIVE | OA_AVERAGES,
     .can_with = can_with,
     .arguments = arguments,
     .clash = clash,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linformer. Wang, Li, Khabsa, Fang, Ma, Linformer: self-attention with linear complexity, 2020, arXiv 2006.04768.
+ * Linformer. Wang, Li, Khabsa, Fang, Ma, Linformer: self-attention with linear complexity, 2020,
+ * arXiv 2006.04768.
  *
  *     K' = E[:m]ᵀ K,  V' = F[:m]ᵀ V,      O = softmax(τ Q K'ᵀ) V',  τ = 1/√K
  *
- * The m keys and values become k rows by trained matrices along the length, for each head, or (share=heads) the same
- * for all heads, or (share=kv) one for keys and values of all heads. Padding counts as zeros. Every row of K' has seen
- * every position, so there is no causal form.
+ * The m keys and values become k rows by trained matrices along the length, for each head, or
+ * (share=heads) the same for all heads, or (share=kv) one for keys and values of all heads. Padding
+ * counts as zeros. Every row of K' has seen every position, so there is no causal form.
  *
- * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. To the logits engine a sequence of k keys.
- * Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) beside the projections; memory O(T + k).
+ * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. To the logits engine a sequence of
+ * k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) beside the projections; memory O(T + k).
  */
 #include "attention/attention.h"
 
@@ -52,8 +53,8 @@ static struct oa_parameter *add_length(struct oa_group *g, const char *name)
 static enum oa_error parameters(struct oa_group *g)
 {
     g->parameter[LENGTH_KEY] = add_length(g, "length.key");
-    g->parameter[LENGTH_VALUE] =
-        oa_atom_is(g->atom, "share", "kv") ? g->parameter[LENGTH_KEY] : add_length(g, "length.value");
+    g->parameter[LENGTH_VALUE] = oa_atom_is(g->atom, "share", "kv") ? g->parameter[LENGTH_KEY]
+                                                                    : add_length(g, "length.value");
     return oa_status(g->context);
 }
 
@@ -63,14 +64,16 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
     return axis(argument, "length.key", -2);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     long H = g->shape.heads;
     struct oa_attention_shape shape = oa_group_shape(g, in);
     struct oa_part_tensors part = { .kind = OA_PART_DOT };
     oa_dot_part(t, g, in, &part);
     part.k = oa_project_length(t, part.k, in->batch, H, in->lengths, g->parameter[LENGTH_KEY]);
-    oa_tensor *values = oa_project_length(t, v, in->batch, H, in->lengths, g->parameter[LENGTH_VALUE]);
+    oa_tensor *values =
+        oa_project_length(t, v, in->batch, H, in->lengths, g->parameter[LENGTH_VALUE]);
     shape.keys = rank_of(g);
     shape.key_lengths = NULL;
     oa_logits_op(t, &shape, NULL, 1, &part, NULL, NULL, values, in->dropout, o);
@@ -93,9 +96,12 @@ const struct oa_mechanism oa_mechanism_linformer = {
     .name = "linformer",
     .title = "Linformer",
     .citation = "Wang et al. 2020, arXiv 2006.04768",
-    .formula = "K' = E[:n]ᵀ(x W_K), V' = F[:n]ᵀ(x W_V), k rows each, E and F [N, k];  O = softmax((x W_Q) K'ᵀ / √K) V'",
-    .caveats = "Not causal: each of the k keys mixes all positions. There is no attention map over tokens to show.",
-    .mistakes = "All that were read (Long Range Arena, lucidrains, xFormers): padded rows are not set to 0 before "
+    .formula = "K' = E[:n]ᵀ(x W_K), V' = F[:n]ᵀ(x W_V), k rows each, E and F [N, k];  O = "
+               "softmax((x W_Q) K'ᵀ / √K) V'",
+    .caveats = "Not causal: each of the k keys mixes all positions. There is no attention map over "
+               "tokens to show.",
+    .mistakes = "All that were read (Long Range Arena, lucidrains, xFormers): padded rows are not "
+                "set to 0 before "
                 "E and F mix them, so what stands in the padding changes the output.",
     .cost = "O(nk(K + V)) time, O(n + k) memory, 2Nk parameters a head (share=none)",
     .state = "the k keys and values, of another sequence only",

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Longformer. Beltagy, Peters, Cohan, Longformer: the long-document Transformer, 2020, arXiv 2004.05150. The first g
- * tokens are global:
+ * Longformer. Beltagy, Peters, Cohan, Longformer: the long-document Transformer, 2020, arXiv
+ * 2004.05150. The first g tokens are global:
  *
- *     i ≥ g:  softmax attention over window(i) ∪ { 0 … g−1 }        with W_Q, W_K, W_V; the window as in local.c
- *     i < g:  softmax attention over all keys                       with W_Q^g, W_K^g, W_V^g of their own
+ *     i ≥ g:  softmax attention over window(i) ∪ { 0 … g−1 }        with W_Q, W_K, W_V; the window
+ * as in local.c i < g:  softmax attention over all keys                       with W_Q^g, W_K^g,
+ * W_V^g of their own
  *
- * In a causal stack both are cut to j ≤ i. With `shared` the global tokens have no projections of their own. Learned
- * ones begin as copies of the local ones; frozen ones are draws of their own. t_h and Λ_h serve both.
+ * In a causal stack both are cut to j ≤ i. With `shared` the global tokens have no projections of
+ * their own. Learned ones begin as copies of the local ones; frozen ones are draws of their own.
+ * t_h and Λ_h serve both.
  *
- * Two calls of the logits engine: one for all rows, in which the global ones see nothing; one for the g first rows as
- * queries, whose result takes their place. Shapes: global.query.weight, global.key.weight [H·K, D], global.value.weight
- * [H·V, D]. Cost: O(n·(window + g)·(K + V)), and the projections of all tokens as global keys and values.
+ * Two calls of the logits engine: one for all rows, in which the global ones see nothing; one for
+ * the g first rows as queries, whose result takes their place. Shapes: global.query.weight,
+ * global.key.weight [H·K, D], global.value.weight [H·V, D]. Cost: O(n·(window + g)·(K + V)), and
+ * the projections of all tokens as global keys and values.
  */
 #include "attention/attention.h"
 #include "device/support.h"
@@ -19,8 +22,10 @@
 #include <string.h>
 
 static const struct oa_argument arguments[] = {
-    { "window", OA_VALUE_INT, "128", NULL, 1, 1 << 30, "keys a causal query sees; keys to each side otherwise" },
-    { "global", OA_VALUE_INT, "1", NULL, 0, 1 << 30, "first tokens, which see all and are seen by all; 0 is local" },
+    { "window", OA_VALUE_INT, "128", NULL, 1, 1 << 30,
+      "keys a causal query sees; keys to each side otherwise" },
+    { "global", OA_VALUE_INT, "1", NULL, 0, 1 << 30,
+      "first tokens, which see all and are seen by all; 0 is local" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "global tokens have no projections of their own" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     OA_RELATIVE_ARGUMENTS,
@@ -41,7 +46,9 @@ static long global_tokens(const struct oa_group *g, long queries)
     return count < queries ? count : queries;
 }
 
-/* ---- parameters ------------------------------------------------------------------------------------------------ */
+/* ---- parameters
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* The same stream gives the same draw. */
 static void begin_as(struct oa_parameter *copy, const struct oa_parameter *p)
@@ -65,7 +72,8 @@ static struct oa_group global_group(const struct oa_group *g)
 
 static enum oa_error parameters(struct oa_group *g)
 {
-    g->support = oa_support_longformer(oa_atom_int(g->atom, "window", 0), oa_atom_int(g->atom, "global", 1), true);
+    g->support = oa_support_longformer(oa_atom_int(g->atom, "window", 0),
+                                       oa_atom_int(g->atom, "global", 1), true);
     if (is_shared(g))
         return OA_OK;
     struct oa_group other = *g;
@@ -85,23 +93,27 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-/* ---- forward --------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static void run_local(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void run_local(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                      oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     struct oa_part_tensors part;
-    const struct oa_support support =
-        oa_support_longformer(oa_atom_int(g->atom, "window", 0), oa_atom_int(g->atom, "global", 1), false);
+    const struct oa_support support = oa_support_longformer(
+        oa_atom_int(g->atom, "window", 0), oa_atom_int(g->atom, "global", 1), false);
     oa_dot_part(t, g, in, &part);
     const struct oa_relative_bias relative = oa_group_relative(g);
     if (oa_status(t->context) == OA_OK)
         oa_logits_op(t, &shape, &support, 1, &part, NULL, &relative, v, in->dropout, o);
 }
 
-/* The first rows as queries; all rows as keys, like cross-attention of a sequence with itself, or in a causal layer the
- * first rows again. While decoding, those of them that are new, if any. */
-static void run_global(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *o)
+/* The first rows as queries; all rows as keys, like cross-attention of a sequence with itself, or
+ * in a causal layer the first rows again. While decoding, those of them that are new, if any. */
+static void run_global(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                       oa_tensor *o)
 {
     struct oa_group other = global_group(g);
     struct oa_layer_input rows = *in;
@@ -118,17 +130,22 @@ static void run_global(oa_tape *t, const struct oa_group *g, const struct oa_lay
         return;
     oa_dot_part(t, &other, &rows, &part);
     oa_tensor *v = oa_linear(t, oa_key_input(&other, &rows), other.value, other.value_bias);
-    oa_tensor *result = oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
-    /* The first g tokens are all in a window of g + 1, which tells decoding how many there will be. */
+    oa_tensor *result =
+        oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
+    /* The first g tokens are all in a window of g + 1, which tells decoding how many there will be.
+     */
     const struct oa_relative_bias relative = oa_group_relative(g);
-    const struct oa_support window = oa_support_local(oa_atom_int(g->atom, "global", 1) + 1, 1), all = { 0 };
+    const struct oa_support window = oa_support_local(oa_atom_int(g->atom, "global", 1) + 1, 1),
+                            all = { 0 };
     if (oa_status(t->context) != OA_OK)
         return;
-    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, &relative, v, in->dropout, result);
+    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, &relative, v,
+                 in->dropout, result);
     oa_put_leading_rows(t, o, in->queries, rows.queries, result);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     if (is_shared(g)) {
         oa_part_forward(t, g, in, v, o);
@@ -141,11 +158,13 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 /* With the projections that the layer does not know of. */
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    double sum = oa_dot_flops(g, queries, keys), heads = 2 * (double)(g->shape.heads * g->shape.width);
+    double sum = oa_dot_flops(g, queries, keys),
+           heads = 2 * (double)(g->shape.heads * g->shape.width);
     long first = global_tokens(g, queries), rows = g->shape.causal ? first : keys;
     if (is_shared(g))
         return sum;
-    return sum + heads * (double)(g->shape.head_width * (first + rows) + g->shape.value_width * rows);
+    return sum +
+           heads * (double)(g->shape.head_width * (first + rows) + g->shape.value_width * rows);
 }
 
 /* Global rows keep what they need of themselves. */
@@ -155,7 +174,9 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_dot_state(g, t) + (is_shared(g) ? 0 : (double)(each * global_tokens(g, t)));
 }
 
-/* ---- oracle ---------------------------------------------------------------------------------------------------- */
+/* ---- oracle
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
 {
@@ -186,17 +207,22 @@ const struct oa_mechanism oa_mechanism_longformer = {
     .name = "longformer",
     .title = "Longformer: window and global tokens",
     .citation = "Beltagy et al. 2020, arXiv 2004.05150",
-    .formula = "softmax attention over window(i) ∪ {0 … g−1}; rows i < g over all keys, with projections of their own",
-    .caveats = "Without `shared` there are a second W_Q, W_K and W_V for the g global rows alone, and the map of those "
-               "rows mixes global values. In a causal stack global tokens see only what is before them.",
-    .mistakes = "Long Range Arena: an even window has w/2 neighbours at the right and w/2 − 1 at the left, and "
+    .formula = "softmax attention over window(i) ∪ {0 … g−1}; rows i < g over all keys, with "
+               "projections of their own",
+    .caveats =
+        "Without `shared` there are a second W_Q, W_K and W_V for the g global rows alone, and the "
+        "map of those "
+        "rows mixes global values. In a causal stack global tokens see only what is before them.",
+    .mistakes = "Long Range Arena: an even window has w/2 neighbours at the right and w/2 − 1 at "
+                "the left, and "
                 "the comment says the opposite.",
     .cost = "O(n·(window + g)·(K + V)) time, O(n) memory",
-    .state = "the keys and values of the first g tokens and of the last window − 1; without `shared`, global ones of "
+    .state = "the keys and values of the first g tokens and of the last window − 1; without "
+             "`shared`, global ones of "
              "the first "
              "g again",
-    .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE |
-           OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_DROPS |
+           OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, since its window is around the query",
     .arguments = arguments,
     .parameters = parameters,

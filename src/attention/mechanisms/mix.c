@@ -4,11 +4,13 @@
  *
  *     S = Σ_c α_c S⁽ᶜ⁾,      O = softmax(S) (X W_V)        one softmax, one W_V
  *
- *     alpha=softmax   α = softmax(θ), θ [H, C] from 0          alpha=sigmoid   S = (1 − σ(θ)) S⁽⁰⁾ + σ(θ) S⁽¹⁾, θ [1]
- *     alpha=sum       α = 1                                    alpha=fixed     α = weights
+ *     alpha=softmax   α = softmax(θ), θ [H, C] from 0          alpha=sigmoid   S = (1 − σ(θ)) S⁽⁰⁾
+ * + σ(θ) S⁽¹⁾, θ [1] alpha=sum       α = 1                                    alpha=fixed     α =
+ * weights
  *
- * A component registers its parameters under mix.0., mix.1., … and gives its part of the logits; the logits engine adds
- * the parts tile by tile. Cost: the parts, and the softmax and the product with V once.
+ * A component registers its parameters under mix.0., mix.1., … and gives its part of the logits;
+ * the logits engine adds the parts tile by tile. Cost: the parts, and the softmax and the product
+ * with V once.
  */
 #include "attention/attention.h"
 
@@ -16,10 +18,12 @@
 #include <string.h>
 
 static const struct oa_argument arguments[] = {
-    { "alpha", OA_VALUE_CHOICE, NULL, "softmax|sigmoid|sum|fixed", 0, 0, "how components are weighted" },
+    { "alpha", OA_VALUE_CHOICE, NULL, "softmax|sigmoid|sum|fixed", 0, 0,
+      "how components are weighted" },
     { "weights", OA_VALUE_REALS, NULL, NULL, 0, 0, "the weights of alpha=fixed, e.g. 0.3/0.7" },
     OA_RELATIVE_ARGUMENTS,
-    { "share", OA_VALUE_CHOICE, NULL, "none|layers", 0, 0, "layers: one relative.bias for all layers" },
+    { "share", OA_VALUE_CHOICE, NULL, "none|layers", 0, 0,
+      "layers: one relative.bias for all layers" },
     { .key = NULL }
 };
 
@@ -37,18 +41,24 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     bool fixed = oa_atom_is(a, "alpha", "fixed");
     if (a->children < 2)
         snprintf(sentence, size,
-                 "a mixture has at least two components, as in mix(random, softmax) or random + softmax.");
+                 "a mixture has at least two components, as in mix(random, softmax) or random + "
+                 "softmax.");
     else if (oa_atom_is(a, "alpha", "sigmoid") && a->children != 2)
-        snprintf(sentence, size, "alpha=sigmoid weighs exactly two components; there are %d.", a->children);
+        snprintf(sentence, size, "alpha=sigmoid weighs exactly two components; there are %d.",
+                 a->children);
     else if (fixed && !weights->given)
-        snprintf(sentence, size, "alpha=fixed needs weights=…, one number for each of the %d components.", a->children);
+        snprintf(sentence, size,
+                 "alpha=fixed needs weights=…, one number for each of the %d components.",
+                 a->children);
     else if (!fixed && weights->given)
         snprintf(sentence, size, "weights belong to alpha=fixed.");
     else if (fixed && weights->number != a->children)
-        snprintf(sentence, size, "there are %.0f weights for %d components.", weights->number, a->children);
+        snprintf(sentence, size, "there are %.0f weights for %d components.", weights->number,
+                 a->children);
     else if (has_relative_component(a))
         snprintf(sentence, size,
-                 "relative positions belong to the mixture as a whole: write mix(…, relative=alibi) or another, once.");
+                 "relative positions belong to the mixture as a whole: write mix(…, "
+                 "relative=alibi) or another, once.");
     else if (oa_atom_is(a, "share", "layers") && !oa_atom_is(a, "relative", "t5"))
         snprintf(sentence, size, "share=layers is for relative=t5, one bias for all layers.");
     else
@@ -86,7 +96,8 @@ static struct oa_mixture mixture_of(const struct oa_group *g)
     return m;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_part_tensors parts[OA_MAX_PARTS];
     struct oa_mixture mixture = mixture_of(g);
@@ -104,7 +115,8 @@ static double flops(const struct oa_group *g, long queries, long keys)
     for (int c = 0; c < g->components; c++)
         sum += g->component[c].mechanism->flops(&g->component[c], queries, keys);
     sum += oa_group_relative(g).kind != OA_RELATIVE_NONE ? pairs : 0;
-    return sum + pairs * (2 * g->components - (g->components - 1) * (2 * (double)g->shape.value_width + 5));
+    return sum + pairs * (2 * g->components -
+                          (g->components - 1) * (2 * (double)g->shape.value_width + 5));
 }
 
 /* The values once. */
@@ -116,7 +128,9 @@ static double state_numbers(const struct oa_group *g, long t)
     return sum;
 }
 
-/* ---- oracle -------------------------------------------------------------------------------------------------- */
+/* ---- oracle
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static double alpha(const struct oa_group *g, const struct oa_mixture *m, long head, int c)
 {
@@ -157,14 +171,17 @@ const struct oa_mechanism oa_mechanism_mix = {
     .name = "mix",
     .title = "Mixture of logits",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
-    .formula =
-        "S = Σ_c α_c S⁽ᶜ⁾;  O = softmax(S) (x W_V);  alpha=softmax: α = softmax(θ), θ trained, for each head and "
-        "component, from 0;  alpha=sigmoid: α = [1 − σ(θ), σ(θ)], one trained θ, from 0;  alpha=sum: α = 1;  "
-        "alpha=fixed: α = weights",
+    .formula = "S = Σ_c α_c S⁽ᶜ⁾;  O = softmax(S) (x W_V);  alpha=softmax: α = softmax(θ), θ "
+               "trained, for each head and "
+               "component, from 0;  alpha=sigmoid: α = [1 − σ(θ), σ(θ)], one trained θ, from 0;  "
+               "alpha=sum: α = 1;  "
+               "alpha=fixed: α = weights",
     .caveats = "Every component is paid for, whatever its weight.",
-    .mistakes = "Many write-ups: α stands outside of separate softmaxes. In the paper's form and its code it "
+    .mistakes = "Many write-ups: α stands outside of separate softmaxes. In the paper's form and "
+                "its code it "
                 "stands inside of one.\n"
-                "Common: masked logits are −∞ and α may be 0; 0·(−∞) is NaN. Here masked pairs are never formed.",
+                "Common: masked logits are −∞ and α may be 0; 0·(−∞) is NaN. Here masked pairs are "
+                "never formed.",
     .cost = "the sum of the components' logits, one softmax",
     .state = "that of the components; the values once",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE | OA_AVERAGES,

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Token mixing. Tolstikhin et al., MLP-Mixer: an all-MLP architecture for vision, NeurIPS 2021, arXiv 2105.01601.
+ * Token mixing. Tolstikhin et al., MLP-Mixer: an all-MLP architecture for vision, NeurIPS 2021,
+ * arXiv 2105.01601.
  *
  *     Y = W2[:n] gelu(W1[:, :n] X + b1 1ᵀ) + b2[:n] 1ᵀ
  *
- * X [n, C] are the group's D/H channels of x for each head, or with `value` those of x W_V: rows are tokens, and the
- * perceptron along the length is one for all channels and heads of the group. gelu is the exact one, with erf. Padding
- * counts as zeros, and a sequence shorter than N uses the leading columns of W1 and rows of W2.
+ * X [n, C] are the group's D/H channels of x for each head, or with `value` those of x W_V: rows
+ * are tokens, and the perceptron along the length is one for all channels and heads of the group.
+ * gelu is the exact one, with erf. Padding counts as zeros, and a sequence shorter than N uses the
+ * leading columns of W1 and rows of W2.
  *
- * The causal form is ours: hidden unit u belongs to the time t(u) = ⌊uN/D_S⌋, sees the tokens j ≤ t(u), and is seen by
- * the tokens i ≥ t(u).
+ * The causal form is ours: hidden unit u belongs to the time t(u) = ⌊uN/D_S⌋, sees the tokens j ≤
+ * t(u), and is seen by the tokens i ≥ t(u).
  *
- * Shapes: W1 (mixer.in.weight) [D_S, N], b1 [D_S], W2 (mixer.out.weight) [N, D_S], b2 [N]. Cost: 4·n·D_S·C.
+ * Shapes: W1 (mixer.in.weight) [D_S, N], b1 [D_S], W2 (mixer.out.weight) [N, D_S], b2 [N]. Cost:
+ * 4·n·D_S·C.
  */
 #include "attention/attention.h"
 
@@ -20,8 +23,10 @@
 enum { IN_WEIGHT, IN_BIAS, OUT_WEIGHT, OUT_BIAS };
 
 static const struct oa_argument arguments[] = {
-    { "hidden", OA_VALUE_INT, NULL, NULL, 1, 1 << 20, "hidden units; default: half the model width" },
-    { "value", OA_VALUE_FLAG, "0", NULL, 0, 0, "mix x W_V; without it a head mixes its D/H channels of x" },
+    { "hidden", OA_VALUE_INT, NULL, NULL, 1, 1 << 20,
+      "hidden units; default: half the model width" },
+    { "value", OA_VALUE_FLAG, "0", NULL, 0, 0,
+      "mix x W_V; without it a head mixes its D/H channels of x" },
     { .key = NULL }
 };
 
@@ -34,13 +39,15 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
 {
     long V = g->shape.value_width, width = g->shape.width;
     if (hidden_units(g) < 1)
-        return oa_fail(c, OA_SHAPE, "mixer: half of the model width %ld leaves no hidden units; give hidden=", width);
-    if (!oa_atom_flag(g->atom, "value") && V * g->layer_heads != width)
         return oa_fail(
             c, OA_SHAPE,
-            "mixer gives each of the %d heads its share of the model width, but %ld heads of %ld channels do "
-            "not make %ld; change one, or write mixer(value)",
-            g->layer_heads, (long)g->layer_heads, V, width);
+            "mixer: half of the model width %ld leaves no hidden units; give hidden=", width);
+    if (!oa_atom_flag(g->atom, "value") && V * g->layer_heads != width)
+        return oa_fail(c, OA_SHAPE,
+                       "mixer gives each of the %d heads its share of the model width, but %ld "
+                       "heads of %ld channels do "
+                       "not make %ld; change one, or write mixer(value)",
+                       g->layer_heads, (long)g->layer_heads, V, width);
     return OA_OK;
 }
 
@@ -71,7 +78,8 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
 }
 
 /* Values with a bias are not 0 at padding; x is already. */
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_mixer mixer = { .in_weight = g->parameter[IN_WEIGHT],
                               .in_bias = g->parameter[IN_BIAS],
@@ -89,7 +97,8 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 static double flops(const struct oa_group *g, long queries, long keys)
 {
     (void)keys;
-    return 4 * (double)queries * (double)hidden_units(g) * (double)(g->shape.heads * g->shape.value_width);
+    return 4 * (double)queries * (double)hidden_units(g) *
+           (double)(g->shape.heads * g->shape.value_width);
 }
 
 static double state_numbers(const struct oa_group *g, long t)
@@ -108,14 +117,19 @@ const struct oa_mechanism oa_mechanism_mixer = {
     .name = "mixer",
     .title = "Token mixing",
     .citation = "Tolstikhin et al. 2021 (NeurIPS), arXiv 2105.01601",
-    .formula =
-        "Y = W2[:n] gelu(W1[:, :n] X + b1 1ᵀ) + b2[:n] 1ᵀ, X [n, C] the D/H channels of x for each head, with "
-        "value those of x W_V;  W1 [hidden, N], W2 [N, hidden], one for all channels and heads of the group, gelu "
-        "with erf;  causal: hidden unit u, of the time t = ⌊uN/hidden⌋, sees the tokens j ≤ t and is seen by the "
-        "tokens i ≥ t",
-    .caveats = "How tokens are mixed is the same for every text, and there is no attention map. The causal form gives "
-               "each hidden unit a time, by the longest length N: a causal model of another N is another function.",
-    .mistakes = "lucidrains: the two expansion factors are swapped; the hidden width along the tokens is 4·D "
+    .formula = "Y = W2[:n] gelu(W1[:, :n] X + b1 1ᵀ) + b2[:n] 1ᵀ, X [n, C] the D/H channels of x "
+               "for each head, with "
+               "value those of x W_V;  W1 [hidden, N], W2 [N, hidden], one for all channels and "
+               "heads of the group, gelu "
+               "with erf;  causal: hidden unit u, of the time t = ⌊uN/hidden⌋, sees the tokens j ≤ "
+               "t and is seen by the "
+               "tokens i ≥ t",
+    .caveats = "How tokens are mixed is the same for every text, and there is no attention map. "
+               "The causal form gives "
+               "each hidden unit a time, by the longest length N: a causal model of another N is "
+               "another function.",
+    .mistakes = "lucidrains: the two expansion factors are swapped; the hidden width along the "
+                "tokens is 4·D "
                 "instead of D/2.",
     .cost = "O(n·hidden·V) time, O(hidden·V + n) memory, 2N·hidden + N + hidden parameters "
             "a group",

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fixed patterns. Raganato, Scherrer, Tiedemann, Fixed encoder self-attention patterns in Transformer-based machine
- * translation, Findings of EMNLP 2020, arXiv 2002.10260.
+ * Fixed patterns. Raganato, Scherrer, Tiedemann, Fixed encoder self-attention patterns in
+ * Transformer-based machine translation, Findings of EMNLP 2020, arXiv 2002.10260.
  *
  *     O_i = Σ_j w_ij (x_j W_V),   n = length of the sequence, i, j = 0 … n − 1
  *
  *     current  [j = i]        previous  [j = i − 1]      next  [j = i + 1]      last  [j = n − 1]
- *     left     (j+1)³ / ((i−1)i/2)²  for j ≤ i − 2       right  (n−j)³ / ((n−i−2)(n−i−1)/2)²  for j ≥ i + 2
- *     end      (j+1)³ / (n(n+1)/2)²                      start  (n−j)³ / (n(n+1)/2)²;  causal: n = i + 1
+ *     left     (j+1)³ / ((i−1)i/2)²  for j ≤ i − 2       right  (n−j)³ / ((n−i−2)(n−i−1)/2)²  for j
+ * ≥ i + 2 end      (j+1)³ / (n(n+1)/2)²                      start  (n−j)³ / (n(n+1)/2)²;  causal:
+ * n = i + 1
  *
- * A row without keys is empty (edge=zero), attends to itself (self) or to the nearest end (clamp). unit=word: the
- * pattern is over words, and the tokens of a word share its weight. The weights sum to 1; nothing is trained but W_V.
- * Cost: O(nV) by shifts and running sums; memory O(V).
+ * A row without keys is empty (edge=zero), attends to itself (self) or to the nearest end (clamp).
+ * unit=word: the pattern is over words, and the tokens of a word share its weight. The weights sum
+ * to 1; nothing is trained but W_V. Cost: O(nV) by shifts and running sums; memory O(V).
  */
 #include "attention/attention.h"
 
 #include <string.h>
 
 static const struct oa_argument arguments[] = {
-    { "", OA_VALUE_CHOICE, NULL, "current|previous|next|left|right|end|start|last", 0, 0, "where a token looks" },
-    { "edge", OA_VALUE_CHOICE, NULL, "zero|self|clamp", 0, 0, "a row without keys: empty, itself, or the nearest end" },
-    { "unit", OA_VALUE_CHOICE, NULL, "token|word", 0, 0, "word: positions count words, whose tokens share the weight" },
+    { "", OA_VALUE_CHOICE, NULL, "current|previous|next|left|right|end|start|last", 0, 0,
+      "where a token looks" },
+    { "edge", OA_VALUE_CHOICE, NULL, "zero|self|clamp", 0, 0,
+      "a row without keys: empty, itself, or the nearest end" },
+    { "unit", OA_VALUE_CHOICE, NULL, "token|word", 0, 0,
+      "word: positions count words, whose tokens share the weight" },
     { .key = NULL }
 };
 
@@ -41,19 +45,23 @@ static bool by_words(const struct oa_group *g)
 
 static bool looks_ahead(enum oa_pattern kind)
 {
-    return kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END || kind == OA_PATTERN_LAST;
+    return kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
+           kind == OA_PATTERN_LAST;
 }
 
-static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
+static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                       size_t size)
 {
     (void)cross;
     if (causal && oa_atom_is(a, "unit", "word"))
         snprintf(sentence, size,
-                 "pattern(unit=word) has no causal form: the tokens of a word share its weight, and some of them "
+                 "pattern(unit=word) has no causal form: the tokens of a word share its weight, "
+                 "and some of them "
                  "are in the future; use unit=token in a causal stack");
     else if (causal && looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
         snprintf(sentence, size,
-                 "pattern(next), (right), (end) and (last) look ahead and have no causal form; current, previous, "
+                 "pattern(next), (right), (end) and (last) look ahead and have no causal form; "
+                 "current, previous, "
                  "left and start have one");
     else
         return false;
@@ -66,7 +74,8 @@ static enum oa_error parameters(struct oa_group *g)
     return OA_OK;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_pattern_op(t, &shape, kind_of(g), edge_of(g), by_words(g) ? in->words : NULL, v, o);
@@ -86,7 +95,8 @@ static double state_numbers(const struct oa_group *g, long t)
     return (double)(g->shape.heads * g->shape.value_width * oa_pattern_state(kind_of(g)));
 }
 
-/* ---- oracle: the formulas above, term by term ---------------------------------------------------------------- */
+/* ---- oracle: the formulas above, term by term
+ * ---------------------------------------------------------------- */
 
 static double cube(long x)
 {
@@ -142,12 +152,14 @@ static double pattern_weight(const struct oa_group *g, long i, long j, long n, d
     return edge_target(kind_of(g), edge_of(g), i, n) == j ? 1 : 0;
 }
 
-static double word_weight(const struct oa_group *g, const struct oa_oracle *in, long i, long j, double sum)
+static double word_weight(const struct oa_group *g, const struct oa_oracle *in, long i, long j,
+                          double sum)
 {
     long tokens = 0;
     for (long l = 0; l < in->length; l++)
         tokens += in->words[l] == in->words[j];
-    return pattern_weight(g, in->words[i], in->words[j], in->words[in->length - 1] + 1, sum) / (double)tokens;
+    return pattern_weight(g, in->words[i], in->words[j], in->words[in->length - 1] + 1, sum) /
+           (double)tokens;
 }
 
 static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
@@ -159,7 +171,9 @@ static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *i
             double sum = row_sum(g, words ? in->words[i] : i, n);
             for (long j = 0; j < in->keys; j++, w++) {
                 bool seen = i < in->length && oa_oracle_visible(g, in, h, i, j);
-                *w = !seen ? 0 : words ? word_weight(g, in, i, j, sum) : pattern_weight(g, i, j, n, sum);
+                *w = !seen   ? 0
+                     : words ? word_weight(g, in, i, j, sum)
+                             : pattern_weight(g, i, j, n, sum);
             }
         }
     }
@@ -170,22 +184,30 @@ const struct oa_mechanism oa_mechanism_pattern = {
     .name = "pattern",
     .title = "Fixed pattern",
     .citation = "Raganato, Scherrer, Tiedemann 2020 (Findings of EMNLP), arXiv 2002.10260",
-    .formula = "O_i = Σ_j w_ij (x_j W_V), n tokens, causal: n = i + 1;  current, previous, next, last: w_ij = 1 for "
-               "j = i, i − 1, i + 1, n − 1;  left: w_ij = (j + 1)³/((i − 1)i/2)² for j ≤ i − 2;  right: w_ij = (n − "
-               "j)³/((n − i − 2)(n − i − 1)/2)² for j ≥ i + 2;  end: w_ij = (j + 1)³/(n(n + 1)/2)²;  start: w_ij = (n "
-               "− j)³/(n(n + 1)/2)²;  a row without keys: 0, or w_ii = 1 (edge=self), or 1 at the end it looks to "
-               "(edge=clamp);  unit=word: i, j, n count words, and the tokens of a word share its weight",
-    .caveats =
-        "Nothing of the text decides where to look: keep some learned heads beside it. Empty rows at the ends are "
-        "0 unless edge says otherwise.",
-    .mistakes = "A port: the previous token of the first is index −1, which wraps around to the last token of the "
-                "sequence.\n"
-                "Common: (j + 1)³ is kept in half precision, where it overflows from j = 40, or in single "
-                "precision, where it stops being exact at j = 256. Here weights are made in double.",
+    .formula =
+        "O_i = Σ_j w_ij (x_j W_V), n tokens, causal: n = i + 1;  current, previous, next, last: "
+        "w_ij = 1 for "
+        "j = i, i − 1, i + 1, n − 1;  left: w_ij = (j + 1)³/((i − 1)i/2)² for j ≤ i − 2;  right: "
+        "w_ij = (n − "
+        "j)³/((n − i − 2)(n − i − 1)/2)² for j ≥ i + 2;  end: w_ij = (j + 1)³/(n(n + 1)/2)²;  "
+        "start: w_ij = (n "
+        "− j)³/(n(n + 1)/2)²;  a row without keys: 0, or w_ii = 1 (edge=self), or 1 at the end it "
+        "looks to "
+        "(edge=clamp);  unit=word: i, j, n count words, and the tokens of a word share its weight",
+    .caveats = "Nothing of the text decides where to look: keep some learned heads beside it. "
+               "Empty rows at the ends are "
+               "0 unless edge says otherwise.",
+    .mistakes =
+        "A port: the previous token of the first is index −1, which wraps around to the last token "
+        "of the "
+        "sequence.\n"
+        "Common: (j + 1)³ is kept in half precision, where it overflows from j = 40, or in single "
+        "precision, where it stops being exact at j = 256. Here weights are made in double.",
     .cost = "O(nV) time, O(V) memory",
     .state = "current: nothing; previous: V; left: 3V; start: 4V",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
-    .self_only = "positions of one sequence, since its weights are those of places around the query",
+    .self_only =
+        "positions of one sequence, since its weights are those of places around the query",
     .arguments = arguments,
     .mode_clash = mode_clash,
     .parameters = parameters,

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Performer: softmax attention estimated by random features. Choromanski et al., Rethinking Attention with Performers,
- * ICLR 2021, arXiv 2009.14794.
+ * Performer: softmax attention estimated by random features. Choromanski et al., Rethinking
+ * Attention with Performers, ICLR 2021, arXiv 2009.14794.
  *
- *     O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)),   x = q/K^¼, y = k/K^¼, so that e^{x·y} = e^{q·k/√K}
+ *     O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)),   x = q/K^¼, y = k/K^¼, so that e^{x·y}
+ * = e^{q·k/√K}
  *
- *     kernel=favor+      φ(x) = r_0^{−½} e^{Ωx − |x|²/2}                      E φ(x)·φ(y) = e^{x·y}, all features > 0
- *     kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx]          the same mean, features of both signs
- *     kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]     the same mean
- *     kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less variance
- *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys of each sequence and
- * head, which lowers the variance (device/cpu/cpu_random_statistics.c); in causal layers to
- * running averages over training steps, which are parameters that move (features.mean, features.square)
- *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
+ *     kernel=favor+      φ(x) = r_0^{−½} e^{Ωx − |x|²/2}                      E φ(x)·φ(y) =
+ * e^{x·y}, all features > 0 kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx] the same
+ * mean, features of both signs kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]
+ * the same mean kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less
+ * variance kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys
+ * of each sequence and head, which lowers the variance (device/cpu/cpu_random_statistics.c); in
+ * causal layers to running averages over training steps, which are parameters that move
+ * (features.mean, features.square) kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
  *
- * Exponents reach hundreds. So each row of features is held relative to its largest; of queries that cancels, and the
- * engine weighs keys against the largest that the row sees (device/cpu/cpu_linear_attention.c). Nothing is added to
- * features, which would make the result depend on that scale. Denominators, relative like that, are clamped at 10⁻³⁰,
- * of trig at ±10⁻⁶. Factors common to all features (r_0^{−½}) cancel and are left out of the exponential ones.
+ * Exponents reach hundreds. So each row of features is held relative to its largest; of queries
+ * that cancels, and the engine weighs keys against the largest that the row sees
+ * (device/cpu/cpu_linear_attention.c). Nothing is added to features, which would make the result
+ * depend on that scale. Denominators, relative like that, are clamped at 10⁻³⁰, of trig at ±10⁻⁶.
+ * Factors common to all features (r_0^{−½}) cancel and are left out of the exponential ones.
  *
- * Parameters: features.omega [r_0, K], frozen (omega.c). Cost: per head (T + S)(2r_0 K + r(2V + 2)).
+ * Parameters: features.omega [r_0, K], frozen (omega.c). Cost: per head (T + S)(2r_0 K + r(2V +
+ * 2)).
  */
 #include "attention/projections/omega.h"
 
@@ -32,11 +35,12 @@
 enum kernel { FAVOR, TRIG, HYPERBOLIC, SMREG, RELU, FITTED };
 
 static const struct oa_argument arguments[] = {
-    { "kernel", OA_VALUE_CHOICE, NULL, "favor+|trig|hyperbolic|smreg|relu|favor++|sderf|aderf|saderf", 0, 0,
-      "the feature map φ" },
+    { "kernel", OA_VALUE_CHOICE, NULL,
+      "favor+|trig|hyperbolic|smreg|relu|favor++|sderf|aderf|saderf", 0, 0, "the feature map φ" },
     { "features", OA_VALUE_INT, NULL, NULL, 1, 1 << 16, "r_0: rows of Ω (default ⌊K ln K⌋)" },
     { "draw", OA_VALUE_CHOICE, NULL, "orthogonal|iid", 0, 0, "how rows of Ω hang together" },
-    { "ensemble", OA_VALUE_CHOICE, NULL, "haar|givens|hd3", 0, 0, "orthogonal blocks of Ω; hd3 has rows of length √K" },
+    { "ensemble", OA_VALUE_CHOICE, NULL, "haar|givens|hd3", 0, 0,
+      "orthogonal blocks of Ω; hd3 has rows of length √K" },
     { "redraw", OA_VALUE_INT, "0", NULL, 0, 1 << 30, "steps until Ω is drawn again; 0 = never" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     { .key = NULL }
@@ -53,11 +57,13 @@ static enum oa_random_fit fit_of(const struct oa_atom *a)
     return (enum oa_random_fit)((int)oa_atom_value(a, "kernel")->number - FITTED);
 }
 
-/* Features fitted to moments that are kept, not to the sequence at hand: what a causal layer needs. Training moves the
- * moments, evaluation and decoding leave them; `attend` has them in its file or not. */
+/* Features fitted to moments that are kept, not to the sequence at hand: what a causal layer needs.
+ * Training moves the moments, evaluation and decoding leave them; `attend` has them in its file or
+ * not. */
 static bool keeps_moments(const struct oa_group *g)
 {
-    return kernel_of(g->atom) == FITTED && (g->shape.causal || g->statistics == OA_STATISTICS_STORED);
+    return kernel_of(g->atom) == FITTED &&
+           (g->shape.causal || g->statistics == OA_STATISTICS_STORED);
 }
 
 /* What is kept is a parameter, and no gradient passes it either way. */
@@ -70,19 +76,23 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
 {
     if (!keeps_moments(g) || g->statistics != OA_STATISTICS_ABSENT)
         return OA_OK;
-    return oa_fail(c, OA_UNSUPPORTED,
-                   "performer with favor++, sderf, aderf or saderf is causal only with frozen statistics: fitted to "
-                   "the sequence itself, a feature would depend on later tokens. Give features.mean [2, H, K] "
-                   "and features.square [2, H, K, K], as a trained model has them, or use kernel=favor+");
+    return oa_fail(
+        c, OA_UNSUPPORTED,
+        "performer with favor++, sderf, aderf or saderf is causal only with frozen statistics: "
+        "fitted to "
+        "the sequence itself, a feature would depend on later tokens. Give features.mean [2, H, K] "
+        "and features.square [2, H, K, K], as a trained model has them, or use kernel=favor+");
 }
 
 static bool clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     bool iid = oa_atom_is(a, "draw", "iid");
     if (iid && oa_atom_value(a, "ensemble")->given)
-        snprintf(sentence, size, "ensemble says how orthogonal rows are made, and draw=iid has none.");
+        snprintf(sentence, size,
+                 "ensemble says how orthogonal rows are made, and draw=iid has none.");
     else if (iid && kernel_of(a) == SMREG)
-        snprintf(sentence, size, "kernel=smreg is defined by orthogonal rows of length √K; draw=iid is favor+.");
+        snprintf(sentence, size,
+                 "kernel=smreg is defined by orthogonal rows of length √K; draw=iid is favor+.");
     else
         return false;
     return true;
@@ -96,8 +106,10 @@ static long default_features(long width)
 
 enum { OMEGA, MEAN, SQUARE, SEEN };
 
-/* As of queries and keys with independent components of mean 0 and variance 1, which x = q/K^¼ makes 1/√K. */
-static enum oa_error fill_square(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+/* As of queries and keys with independent components of mean 0 and variance 1, which x = q/K^¼
+ * makes 1/√K. */
+static enum oa_error fill_square(oa_context *c, const struct oa_parameter *p, uint64_t seed,
+                                 double *out)
 {
     long K = p->dim[3];
     (void)c, (void)seed;
@@ -110,9 +122,11 @@ static void add_moments(struct oa_group *g)
 {
     long H = g->shape.heads, K = g->shape.head_width;
     struct oa_parameter mean = { .dims = 3, .dim = { 2, H, K }, .moving = true };
-    struct oa_parameter square = {
-        .dims = 4, .dim = { 2, H, K, K }, .moving = true, .init = OA_INIT_CUSTOM, .fill = fill_square
-    };
+    struct oa_parameter square = { .dims = 4,
+                                   .dim = { 2, H, K, K },
+                                   .moving = true,
+                                   .init = OA_INIT_CUSTOM,
+                                   .fill = fill_square };
     struct oa_parameter seen = { .dims = 1, .dim = { 1 }, .moving = true };
     g->parameter[MEAN] = oa_group_parameter(g, "features.mean", &mean);
     g->parameter[SQUARE] = oa_group_parameter(g, "features.square", &square);
@@ -121,18 +135,21 @@ static void add_moments(struct oa_group *g)
 
 static enum oa_error parameters(struct oa_group *g)
 {
-    static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS, OA_PROJECTION_HD3 };
+    static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS,
+                                                    OA_PROJECTION_HD3 };
     long K = g->shape.head_width, ensemble = (long)oa_atom_value(g->atom, "ensemble")->number;
     struct oa_omega o = { .count = oa_atom_int(g->atom, "features", default_features(K)),
                           .width = K,
-                          .ensemble = oa_atom_is(g->atom, "draw", "iid") ? OA_PROJECTION_GAUSSIAN : ensembles[ensemble],
+                          .ensemble = oa_atom_is(g->atom, "draw", "iid") ? OA_PROJECTION_GAUSSIAN
+                                                                         : ensembles[ensemble],
                           .norms = kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI,
                           .redrawn = oa_atom_int(g->atom, "redraw", 0) > 0 };
     g->parameter[OMEGA] = oa_omega_parameter(g, &o);
     if (keeps_moments(g))
         add_moments(g);
     if (fitted(g))
-        g->needs_all = "its features are fitted to all queries at once; use performer(kernel=favor+) there";
+        g->needs_all =
+            "its features are fitted to all queries at once; use performer(kernel=favor+) there";
     return oa_status(g->context);
 }
 
@@ -153,7 +170,9 @@ static enum oa_error after_step(const struct oa_group *g, long step)
     return oa_store_redraw(g->store, g->parameter[OMEGA], (uint64_t)(step / every));
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_random_feature feature_of(enum kernel k)
 {
@@ -164,7 +183,8 @@ static enum oa_random_feature feature_of(enum kernel k)
     return features[k];
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     enum kernel kernel = kernel_of(g->atom);
@@ -181,19 +201,22 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     oa_project(t, g, in, &q, &k);
     struct oa_kept_moments kept = kept_moments(g);
     if (kernel == FITTED)
-        oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[OMEGA], keeps_moments(g) ? &kept : NULL,
-                                how);
-    q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, omega, &how[0], &query_scale);
+        oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[OMEGA],
+                                keeps_moments(g) ? &kept : NULL, how);
+    q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, omega, &how[0],
+                              &query_scale);
     k = oa_random_features_op(t, k, shape.keys, H, shape.key_lengths, omega, &how[1], &key_scale);
-    oa_scaled_linear_attention_op(
-        t, &shape, q, k, kernel == TRIG ? query_scale : NULL, kernel == RELU ? NULL : key_scale, v,
-        kernel == TRIG ? OA_DENOMINATOR_SIGN : OA_DENOMINATOR_CLAMP, kernel == TRIG ? GUARD : TINY, o);
+    oa_scaled_linear_attention_op(t, &shape, q, k, kernel == TRIG ? query_scale : NULL,
+                                  kernel == RELU ? NULL : key_scale, v,
+                                  kernel == TRIG ? OA_DENOMINATOR_SIGN : OA_DENOMINATOR_CLAMP,
+                                  kernel == TRIG ? GUARD : TINY, o);
 }
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
     enum oa_random_feature f = feature_of(kernel_of(g->atom));
-    double r0 = (double)g->parameter[OMEGA]->dim[0], K = (double)g->shape.head_width, V = (double)g->shape.value_width;
+    double r0 = (double)g->parameter[OMEGA]->dim[0], K = (double)g->shape.head_width,
+           V = (double)g->shape.value_width;
     double r = f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC ? 2 * r0 : r0;
     return (double)(g->shape.heads * (queries + keys)) * (2 * r0 * K + r * (2 * V + 2 + 1));
 }
@@ -207,7 +230,9 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_sums_state(g, both ? 2 * r0 : r0);
 }
 
-/* ---- oracle ------------------------------------------------------------------------------------------------------ */
+/* ---- oracle
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* Row r of Ω times x = row/K^¼. */
 static double projected(const struct oa_group *g, const double *row, long r)
@@ -292,44 +317,63 @@ const struct oa_mechanism oa_mechanism_performer = {
     .name = "performer",
     .title = "Performer (FAVOR+)",
     .citation = "Choromanski et al. 2021, arXiv 2009.14794",
-    .formula =
-        "O_i = φ(x_i)ᵀ Σ_j φ(y_j) v_jᵀ / (φ(x_i)ᵀ Σ_j φ(y_j)), x = q/K^¼, y = k/K^¼, so that e^{x·y} = e^{q·k/√K}"
-        ";  favor+: φ(x) = r_0^{−½} e^{Ωx − |x|²/2}, E φ(x)·φ(y) = e^{x·y}, r = r_0;  trig: φ(x) = r_0^{−½} "
-        "e^{|x|²/2} [cos Ωx, sin Ωx], the same mean, r = 2r_0;  hyperbolic: φ(x) = (2r_0)^{−½} e^{−|x|²/2} "
-        "[e^{Ωx}, e^{−Ωx}], the same mean, r = 2r_0;  smreg: favor+ with rows of Ω of length √K;  relu: φ(x) = "
-        "r_0^{−½} max(Ωx, 0) + 10⁻³;  favor++, sderf, aderf, saderf: favor+ with x, y and Ω changed by fitted "
-        "matrices, the same mean",
-    .caveats =
-        "An estimate of softmax attention. With favor+ the variance of a weight is (e^{|x + y|²} − 1)/r_0 of its "
-        "square for "
-        "draw=iid, and less for orthogonal rows. kernel=trig has features of "
-        "both signs: weights can be negative and the denominator can come near 0. kernel=smreg, kernel=relu and "
-        "ensemble=hd3 have another mean than the softmax kernel; so has ensemble=givens, by what ⌈K ln K⌉ rotations do "
-        "not mix. ensemble=hd3 is no faster than the others: its blocks are run as a matrix, because fast transforms "
-        "of "
-        "them were measured slower for K = 32 and 64, and for 128 would save at most 7 % of a layer. favor++, sderf, "
-        "aderf and saderf are fitted to the data: to each sequence where every token "
-        "sees every token, and as cross-attention to all that asks, so a model that has them there cannot write token "
-        "by token; in causal layers to running averages, which "
-        "training moves after each step and evaluation leaves as they are (they are saved with the model).",
-    .mistakes = "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
-                "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 % at K "
-                "= 8, |x + y|² = 3.8. xFormers corrects the rows where the columns are meant.\n"
-                "JAX, TensorFlow, lucidrains: add ε to every feature after a stabiliser was taken off, so the "
-                "result depends on that stabiliser; taken over all keys it lets a causal output see the future. "
-                "xFormers adds ε to the exponent, where it is a factor and no floor.\n"
-                "TensorFlow: the stabiliser runs over tokens, heads and features together, padding included; that "
-                "of expplus over the batch as well.\n"
-                "JAX: the causal backward pass takes terms off the last prefix sum one by one, which loses all "
-                "digits of the early ones.\n"
-                "TensorFlow: with Givens rotations all blocks of Ω have the same seed and are equal.\n"
-                "JAX: with scaling 0 the norms of the rows are drawn with the key that drew the rows. "
-                "fast-transformers and xFormers take the norms of the very matrix that was made orthogonal.\n"
-                "TensorFlow FAVOR++: its statistic counts padding, divides keys by the number of queries, and the "
-                "data are scaled twice.",
+    .formula = "O_i = φ(x_i)ᵀ Σ_j φ(y_j) v_jᵀ / (φ(x_i)ᵀ Σ_j φ(y_j)), x = q/K^¼, y = k/K^¼, so "
+               "that e^{x·y} = e^{q·k/√K}"
+               ";  favor+: φ(x) = r_0^{−½} e^{Ωx − |x|²/2}, E φ(x)·φ(y) = e^{x·y}, r = r_0;  trig: "
+               "φ(x) = r_0^{−½} "
+               "e^{|x|²/2} [cos Ωx, sin Ωx], the same mean, r = 2r_0;  hyperbolic: φ(x) = "
+               "(2r_0)^{−½} e^{−|x|²/2} "
+               "[e^{Ωx}, e^{−Ωx}], the same mean, r = 2r_0;  smreg: favor+ with rows of Ω of "
+               "length √K;  relu: φ(x) = "
+               "r_0^{−½} max(Ωx, 0) + 10⁻³;  favor++, sderf, aderf, saderf: favor+ with x, y and Ω "
+               "changed by fitted "
+               "matrices, the same mean",
+    .caveats = "An estimate of softmax attention. With favor+ the variance of a weight is (e^{|x + "
+               "y|²} − 1)/r_0 of its "
+               "square for "
+               "draw=iid, and less for orthogonal rows. kernel=trig has features of "
+               "both signs: weights can be negative and the denominator can come near 0. "
+               "kernel=smreg, kernel=relu and "
+               "ensemble=hd3 have another mean than the softmax kernel; so has ensemble=givens, by "
+               "what ⌈K ln K⌉ rotations do "
+               "not mix. ensemble=hd3 is no faster than the others: its blocks are run as a "
+               "matrix, because fast transforms "
+               "of "
+               "them were measured slower for K = 32 and 64, and for 128 would save at most 7 % of "
+               "a layer. favor++, sderf, "
+               "aderf and saderf are fitted to the data: to each sequence where every token "
+               "sees every token, and as cross-attention to all that asks, so a model that has "
+               "them there cannot write token "
+               "by token; in causal layers to running averages, which "
+               "training moves after each step and evaluation leaves as they are (they are saved "
+               "with the model).",
+    .mistakes =
+        "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
+        "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 "
+        "% at K "
+        "= 8, |x + y|² = 3.8. xFormers corrects the rows where the columns are meant.\n"
+        "JAX, TensorFlow, lucidrains: add ε to every feature after a stabiliser was taken off, so "
+        "the "
+        "result depends on that stabiliser; taken over all keys it lets a causal output see the "
+        "future. "
+        "xFormers adds ε to the exponent, where it is a factor and no floor.\n"
+        "TensorFlow: the stabiliser runs over tokens, heads and features together, padding "
+        "included; that "
+        "of expplus over the batch as well.\n"
+        "JAX: the causal backward pass takes terms off the last prefix sum one by one, which loses "
+        "all "
+        "digits of the early ones.\n"
+        "TensorFlow: with Givens rotations all blocks of Ω have the same seed and are equal.\n"
+        "JAX: with scaling 0 the norms of the rows are drawn with the key that drew the rows. "
+        "fast-transformers and xFormers take the norms of the very matrix that was made "
+        "orthogonal.\n"
+        "TensorFlow FAVOR++: its statistic counts padding, divides keys by the number of queries, "
+        "and the "
+        "data are scaled twice.",
     .cost = "O(n·r·(K + V)) time, O(r·V) memory a head",
     .state = "r(V + 1) + 1, constant in t",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
+           OA_POSITIVE | OA_AVERAGES,
     .can_with = can_with,
     .arguments = arguments,
     .clash = clash,

@@ -4,16 +4,18 @@
  *
  *     w_ij = (τ q_i·k_j)^p, p even, τ = 1/√K;   O_i = Σ_j w_ij v_j / (Σ_j w_ij + bias)
  *
- * Even powers are ≥ 0, so no exponential is needed; a row whose denominator is exactly 0 is 0. Two forms give the same:
+ * Even powers are ≥ 0, so no exponential is needed; a row whose denominator is exactly 0 is 0. Two
+ * forms give the same:
  *
- *     pair by pair, on an engine of its own (device/cpu/cpu_polynomial.c): 2(K + V) FLOPs a pair and head
- *     p = 2: (q·k)² = φ(q)·φ(k) with the r = K(K + 1)/2 products of the elements of a row, those off the diagonal times
- *     √2, on the engine of linear attention, which makes them chunk by chunk: 4r(V + 1) a row and head, and inside the
- *     chunks of the causal form 64(r + V)
+ *     pair by pair, on an engine of its own (device/cpu/cpu_polynomial.c): 2(K + V) FLOPs a pair
+ * and head p = 2: (q·k)² = φ(q)·φ(k) with the r = K(K + 1)/2 products of the elements of a row,
+ * those off the diagonal times √2, on the engine of linear attention, which makes them chunk by
+ * chunk: 4r(V + 1) a row and head, and inside the chunks of the causal form 64(r + V)
  *
- * The second is taken when it is the cheaper one. Decoding takes the one that has less to keep of the longest sequence:
- * its N(K + V) keys and values, or with p = 2 the sums of the features, r(V + 1) numbers however many tokens come.
- * Features of higher degrees would be about K^p/p! wide. Neither form has n×n memory.
+ * The second is taken when it is the cheaper one. Decoding takes the one that has less to keep of
+ * the longest sequence: its N(K + V) keys and values, or with p = 2 the sums of the features, r(V +
+ * 1) numbers however many tokens come. Features of higher degrees would be about K^p/p! wide.
+ * Neither form has n×n memory.
  */
 #include "attention/attention.h"
 
@@ -31,8 +33,8 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     long degree = oa_atom_int(a, "degree", 2);
     if (degree % 2 == 0)
         return false;
-    snprintf(sentence, size, "degree=%ld gives weights of both signs; it must be even: %ld or %ld.", degree, degree - 1,
-             degree + 1);
+    snprintf(sentence, size, "degree=%ld gives weights of both signs; it must be even: %ld or %ld.",
+             degree, degree - 1, degree + 1);
     return true;
 }
 
@@ -56,7 +58,8 @@ static double features_of(const struct oa_group *g)
 /* FLOPs of the forward pass of all heads, pair by pair and by features. */
 static double pair_flops(const struct oa_group *g, long queries, long keys)
 {
-    return oa_visible_pairs(g, queries, keys) * (2 * (double)(g->shape.head_width + g->shape.value_width) + 2);
+    return oa_visible_pairs(g, queries, keys) *
+           (2 * (double)(g->shape.head_width + g->shape.value_width) + 2);
 }
 
 static double feature_flops(const struct oa_group *g, long queries, long keys)
@@ -78,7 +81,8 @@ static bool keeps_sums(const struct oa_group *g)
     return degree_of(g) == 2 && oa_sums_state(g, features_of(g)) < pairs;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
@@ -92,7 +96,8 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    return by_features(g, queries, keys) ? feature_flops(g, queries, keys) : pair_flops(g, queries, keys);
+    return by_features(g, queries, keys) ? feature_flops(g, queries, keys)
+                                         : pair_flops(g, queries, keys);
 }
 
 static double state_numbers(const struct oa_group *g, long t)
@@ -131,13 +136,17 @@ const struct oa_mechanism oa_mechanism_polynomial = {
     .title = "Polynomial attention",
     .citation = "Kacham et al. 2023, arXiv 2310.01655",
     .formula = "w_ij = (τ q_i·k_j)^p, p even, τ = 1/√K; O_i = Σ_j w_ij v_j / (Σ_j w_ij + bias)",
-    .caveats = "Keys that point the opposite way weigh as much as those that point the same way. The output does not "
+    .caveats = "Keys that point the opposite way weigh as much as those that point the same way. "
+               "The output does not "
                "depend on the length of the query unless there is a bias.",
-    .mistakes = "PolySketchFormer's code: adds 1 to the denominator, which is another function than the paper's; "
+    .mistakes = "PolySketchFormer's code: adds 1 to the denominator, which is another function "
+                "than the paper's; "
                 "bias=1 gives it.",
     .cost = "O(n²(K + V)) time, degree 2 at most O(n·K²·V); O(n) memory",
-    .state = "t(K + V); with degree 2 r(V + 1) + 1, r = K(K + 1)/2, constant in t, where that is less at t = N",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
+    .state = "t(K + V); with degree 2 r(V + 1) + 1, r = K(K + 1)/2, constant in t, where that is "
+             "less at t = N",
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
+           OA_POSITIVE | OA_AVERAGES,
     .can_with = can_with,
     .arguments = arguments,
     .clash = clash,

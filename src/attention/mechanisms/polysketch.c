@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sketched polynomial attention of degree 4. Kacham, Mirrokni, Zhong, PolySketchFormer, 2023, arXiv 2310.01655.
+ * Sketched polynomial attention of degree 4. Kacham, Mirrokni, Zhong, PolySketchFormer, 2023, arXiv
+ * 2310.01655.
  *
- *     x̂ = layer norm of a head's row (ε = 10⁻⁵, no parameters),   r(x) = s^{−½} (x̂ S_1)∘(x̂ S_2),   φ(x) = vec(r rᵀ)
- *     w_ij = φ(q_i)·φ(k_j) = (r(q_i)·r(k_j))² ≥ 0,   O_i = Σ_j w_ij v_j / Σ_j w_ij
+ *     x̂ = layer norm of a head's row (ε = 10⁻⁵, no parameters),   r(x) = s^{−½} (x̂ S_1)∘(x̂ S_2),
+ * φ(x) = vec(r rᵀ) w_ij = φ(q_i)·φ(k_j) = (r(q_i)·r(k_j))² ≥ 0,   O_i = Σ_j w_ij v_j / Σ_j w_ij
  *
- * S_1, S_2 [K, s] are frozen Gaussian matrices, the same for all heads: E r(q)·r(k) = (q̂·k̂)² over their draws. Of the
- * symmetric r rᵀ one triangle is kept, off the diagonal times √2: s(s + 1)/2 features. A row whose denominator is
- * exactly 0 is 0.
+ * S_1, S_2 [K, s] are frozen Gaussian matrices, the same for all heads: E r(q)·r(k) = (q̂·k̂)² over
+ * their draws. Of the symmetric r rᵀ one triangle is kept, off the diagonal times √2: s(s + 1)/2
+ * features. A row whose denominator is exactly 0 is 0.
  *
  * Parameters: features.sketch [2, K, s], frozen. Cost: per head (T + S)(4Ks + s(s + 1)/2·(2V + 2)).
  */
@@ -43,11 +44,13 @@ static oa_tensor *sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x)
 {
     long H = g->shape.heads;
     oa_tensor *row = oa_head_norm(t, x, H, EPSILON);
-    oa_tensor *one = oa_sketch(t, row, H, g->parameter[0], 0), *two = oa_sketch(t, row, H, g->parameter[0], 1);
+    oa_tensor *one = oa_sketch(t, row, H, g->parameter[0], 0),
+              *two = oa_sketch(t, row, H, g->parameter[0], 1);
     return oa_product(t, one, two, 1 / sqrt((double)sketch_of(g)));
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     static const double square[3] = { 0, 0, 1 };
     struct oa_attention_shape shape = oa_group_shape(g, in);
@@ -60,8 +63,10 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    double s = (double)sketch_of(g), K = (double)g->shape.head_width, V = (double)g->shape.value_width;
-    return (double)(g->shape.heads * (queries + keys)) * (4 * K * s + 8 * K + s * (s + 1) / 2 * (2 * V + 2 + 1));
+    double s = (double)sketch_of(g), K = (double)g->shape.head_width,
+           V = (double)g->shape.value_width;
+    return (double)(g->shape.heads * (queries + keys)) *
+           (4 * K * s + 8 * K + s * (s + 1) / 2 * (2 * V + 2 + 1));
 }
 
 static double state_numbers(const struct oa_group *g, long t)
@@ -71,7 +76,9 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_sums_state(g, s * (s + 1) / 2);
 }
 
-/* ---- oracle ------------------------------------------------------------------------------------------------------ */
+/* ---- oracle
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* Element c of the row after layer norm. */
 static double normed(const struct oa_group *g, const double *x, long c)
@@ -114,17 +121,22 @@ const struct oa_mechanism oa_mechanism_polysketch = {
     .name = "polysketch",
     .title = "Sketched polynomial attention (PolySketchFormer)",
     .citation = "Kacham et al. 2023, arXiv 2310.01655",
-    .formula = "r(x) = s^{−½} (x̂ S_1)∘(x̂ S_2), x̂ the layer norm of x; w_ij = (r(q_i)·r(k_j))²; O_i = Σ_j w_ij v_j / "
+    .formula = "r(x) = s^{−½} (x̂ S_1)∘(x̂ S_2), x̂ the layer norm of x; w_ij = (r(q_i)·r(k_j))²; O_i "
+               "= Σ_j w_ij v_j / "
                "Σ_j w_ij",
-    .caveats = "r(q)·r(k) estimates (q̂·k̂)² of normalised queries and keys without bias, with a variance that falls as "
+    .caveats = "r(q)·r(k) estimates (q̂·k̂)² of normalised queries and keys without bias, with a "
+               "variance that falls as "
                "1/s; its "
-               "square, the weight, is on average larger than (q̂·k̂)⁴ by that variance. Not scaled by 1/√K.",
-    .mistakes = "The authors' code: divides both sketches by √s, so that the mean of r(q)·r(k) is (q·k)²/s. "
+               "square, the weight, is on average larger than (q̂·k̂)⁴ by that variance. Not scaled "
+               "by 1/√K.",
+    .mistakes = "The authors' code: divides both sketches by √s, so that the mean of r(q)·r(k) is "
+                "(q·k)²/s. "
                 "Normalised it cancels; mixed with exact blocks it is wrong.\n"
                 "The authors' code: the Hadamard sketch samples columns with replacement.",
     .cost = "O(n·s²·V) time, O(s²·V) memory a head",
     .state = "r(V + 1) + 1, r = s(s + 1)/2, constant in t",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
+           OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .parameters = parameters,
     .forward = forward,

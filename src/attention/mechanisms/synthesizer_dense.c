@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dense Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer models, ICML 2021, arXiv
- * 2005.00743.
+ * Dense Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer models,
+ * ICML 2021, arXiv 2005.00743.
  *
  *     S_i = relu(in_i W1 + b1) W2 + b2,      O = softmax(S) (X W_V)
  *
- * in_i is all of x_i, or its D/H channels at the head's number; row i of the logits is made from token i alone, so keys
- * are never compared with queries, and the N columns of W2 stand for positions.
+ * in_i is all of x_i, or its D/H channels at the head's number; row i of the logits is made from
+ * token i alone, so keys are never compared with queries, and the N columns of W2 stand for
+ * positions.
  *
- * Shapes: W1 [H, hidden, in], W2 [H, N, hidden] or shared [N, hidden]; a sequence shorter than N uses the leading rows.
- * To the logits engine W2 is a table of keys and the hidden layer the queries.
- * Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5).
+ * Shapes: W1 [H, hidden, in], W2 [H, N, hidden] or shared [N, hidden]; a sequence shorter than N
+ * uses the leading rows. To the logits engine W2 is a table of keys and the hidden layer the
+ * queries. Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5).
  */
 #include "attention/attention.h"
 
@@ -20,8 +21,10 @@
 enum { HIDDEN_WEIGHT, HIDDEN_BIAS, LOGITS_WEIGHT, LOGITS_BIAS };
 
 static const struct oa_argument arguments[] = {
-    { "input", OA_VALUE_CHOICE, NULL, "slice|full", 0, 0, "slice: the D/H channels at the head's number in the layer" },
-    { "hidden", OA_VALUE_INT, NULL, NULL, 1, 1 << 20, "width of the hidden layer; default: the head width" },
+    { "input", OA_VALUE_CHOICE, NULL, "slice|full", 0, 0,
+      "slice: the D/H channels at the head's number in the layer" },
+    { "hidden", OA_VALUE_INT, NULL, NULL, 1, 1 << 20,
+      "width of the hidden layer; default: the head width" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "heads share the matrix that makes logits" },
     { "bias", OA_VALUE_FLAG, "0", NULL, 0, 0, "biases in both layers" },
     { .key = NULL }
@@ -46,18 +49,21 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
 {
     if (sliced(g) && g->shape.width % g->layer_heads)
         return oa_fail(c, OA_SHAPE,
-                       "dense gives each of the %d heads a slice of the model width, but %ld does not divide by %d; "
+                       "dense gives each of the %d heads a slice of the model width, but %ld does "
+                       "not divide by %d; "
                        "change one, or write dense(input=full)",
                        g->layer_heads, g->shape.width, g->layer_heads);
     if (hidden_width(g) < 1)
-        return oa_fail(c, OA_SHAPE,
-                       "dense: the hidden layer is as wide as a head by default, and the model width %ld "
-                       "does not divide by %d heads; give hidden=",
-                       g->shape.width, g->layer_heads);
+        return oa_fail(
+            c, OA_SHAPE,
+            "dense: the hidden layer is as wide as a head by default, and the model width %ld "
+            "does not divide by %d heads; give hidden=",
+            g->shape.width, g->layer_heads);
     return OA_OK;
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------------- */
+/* ---- parameters
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Glorot's uniform limit for one head's matrix. */
 static double glorot(long in, long out)
@@ -67,9 +73,12 @@ static double glorot(long in, long out)
 
 static struct oa_parameter weight_of(int dims, long a, long b, long c)
 {
-    return (struct oa_parameter){
-        .dims = dims, .dim = { a, b, c }, .trainable = true, .decay = true, .matrix = true, .init = OA_INIT_UNIFORM
-    };
+    return (struct oa_parameter){ .dims = dims,
+                                  .dim = { a, b, c },
+                                  .trainable = true,
+                                  .decay = true,
+                                  .matrix = true,
+                                  .init = OA_INIT_UNIFORM };
 }
 
 static enum oa_error add_logits(struct oa_group *g)
@@ -77,7 +86,9 @@ static enum oa_error add_logits(struct oa_group *g)
     long H = g->shape.heads, N = oa_group_length(g), hidden = hidden_width(g);
     bool shared = oa_atom_flag(g->atom, "shared");
     struct oa_parameter w = shared ? weight_of(2, N, hidden, 0) : weight_of(3, H, N, hidden);
-    struct oa_parameter b = { .dims = shared ? 1 : 2, .dim = { shared ? N : H, N }, .trainable = true };
+    struct oa_parameter b = { .dims = shared ? 1 : 2,
+                              .dim = { shared ? N : H, N },
+                              .trainable = true };
     w.scale = glorot(hidden, N);
     g->parameter[LOGITS_WEIGHT] = oa_group_parameter(g, "dense.logits.weight", &w);
     if (oa_atom_flag(g->atom, "bias"))
@@ -104,12 +115,16 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
     return axis(argument, "dense.logits.weight", -2);
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out)
+static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                 struct oa_part_tensors *out)
 {
-    oa_tensor *hidden = oa_head_linear(t, in->x, g->parameter[HIDDEN_WEIGHT], g->parameter[HIDDEN_BIAS], sliced(g),
-                                       g->first_head * input_width(g));
+    oa_tensor *hidden =
+        oa_head_linear(t, in->x, g->parameter[HIDDEN_WEIGHT], g->parameter[HIDDEN_BIAS], sliced(g),
+                       g->first_head * input_width(g));
     *out = (struct oa_part_tensors){ .kind = OA_PART_DOT,
                                      .scale = 1,
                                      .width = hidden_width(g),
@@ -122,10 +137,13 @@ static double flops(const struct oa_group *g, long queries, long keys)
 {
     double hidden = (double)hidden_width(g), in = (double)input_width(g);
     double layer = 2 * (double)(g->shape.heads * queries) * in * hidden;
-    return layer + oa_visible_pairs(g, queries, keys) * (2 * hidden + 2 * (double)g->shape.value_width + 5);
+    return layer +
+           oa_visible_pairs(g, queries, keys) * (2 * hidden + 2 * (double)g->shape.value_width + 5);
 }
 
-/* ---- oracle -------------------------------------------------------------------------------------------------- */
+/* ---- oracle
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static double hidden_unit(const struct oa_group *g, const double *row, long head, long unit)
 {
@@ -145,11 +163,14 @@ static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in
         for (long i = 0; i < in->queries; i++) {
             double *row = s + (h * in->queries + i) * in->keys;
             for (long j = 0; j < in->keys; j++)
-                row[j] = g->parameter[LOGITS_BIAS] ? oa_parameter_at(g, g->parameter[LOGITS_BIAS], h * stride + j) : 0;
+                row[j] = g->parameter[LOGITS_BIAS]
+                             ? oa_parameter_at(g, g->parameter[LOGITS_BIAS], h * stride + j)
+                             : 0;
             for (long u = 0; u < hidden; u++) {
                 double value = hidden_unit(g, in->x + i * g->shape.width, h, u);
                 for (long j = 0; j < in->keys; j++)
-                    row[j] += value * oa_parameter_at(g, g->parameter[LOGITS_WEIGHT], (h * stride + j) * hidden + u);
+                    row[j] += value * oa_parameter_at(g, g->parameter[LOGITS_WEIGHT],
+                                                      (h * stride + j) * hidden + u);
             }
         }
     }
@@ -160,16 +181,20 @@ const struct oa_mechanism oa_mechanism_dense = {
     .name = "dense",
     .title = "Dense Synthesizer",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
-    .formula = "S_i = relu(in_i W1 + b1) W2 + b2, in_i a slice of x_i (in = D/H) or all of it (in = D);  O = "
+    .formula = "S_i = relu(in_i W1 + b1) W2 + b2, in_i a slice of x_i (in = D/H) or all of it (in "
+               "= D);  O = "
                "softmax(S) (x W_V)",
-    .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is experimental.",
-    .mistakes = "Long Range Arena: the logits [B, L, H, N] are reshaped, not transposed, to [B, H, L, N], so "
-                "tokens and heads are scrambled; the key axis is cut with the length of the queries; padding is "
+    .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is "
+               "experimental.",
+    .mistakes = "Long Range Arena: the logits [B, L, H, N] are reshaped, not transposed, to [B, H, "
+                "L, N], so "
+                "tokens and heads are scrambled; the key axis is cut with the length of the "
+                "queries; padding is "
                 "ignored whenever no dot product takes part.",
     .cost = "O(n·in·hidden + n²(hidden + V)) time, O(n) memory, (in + N)·hidden parameters a head",
     .state = "values: tV",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS | OA_DROPS |
-           OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
+           OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .check = check,
     .parameters = parameters,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Factorized Dense Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer models, ICML 2021,
- * arXiv 2005.00743.
+ * Factorized Dense Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer
+ * models, ICML 2021, arXiv 2005.00743.
  *
- *     S_ij = A_i[j mod a] · B_i[⌊j/a⌋],  A_i = in_i W_A,  B_i = in_i W_B,  a·b = N,      O = softmax(S) (X W_V)
+ *     S_ij = A_i[j mod a] · B_i[⌊j/a⌋],  A_i = in_i W_A,  B_i = in_i W_B,  a·b = N,      O =
+ * softmax(S) (X W_V)
  *
- * A_i is tiled and B_i repeated, so that each of the N positions has a pair of numbers of its own: a row of logits is
- * the Kronecker product B_i ⊗ A_i. (Tiling both would repeat with the period lcm(a, b).) in_i is all of x_i, or its D/H
- * channels at the head's number; only the query's token enters. A sequence shorter than N uses the leading columns.
+ * A_i is tiled and B_i repeated, so that each of the N positions has a pair of numbers of its own:
+ * a row of logits is the Kronecker product B_i ⊗ A_i. (Tiling both would repeat with the period
+ * lcm(a, b).) in_i is all of x_i, or its D/H channels at the head's number; only the query's token
+ * enters. A sequence shorter than N uses the leading columns.
  *
  * Shapes: W_A (dense.a.weight) [H, a, in], W_B (dense.b.weight) [H, b, in].
  * Cost: per head 2·T·in·(a + b) + T·S·(2 + 2V + 5).
@@ -19,9 +21,11 @@
 enum { SIDE_A, SIDE_B };
 
 static const struct oa_argument arguments[] = {
-    { "a", OA_VALUE_INT, NULL, NULL, 1, 1 << 20, "length of the tiled factor; default: the largest divisor of N ≤ √N" },
+    { "a", OA_VALUE_INT, NULL, NULL, 1, 1 << 20,
+      "length of the tiled factor; default: the largest divisor of N ≤ √N" },
     { "b", OA_VALUE_INT, NULL, NULL, 1, 1 << 20, "length of the repeated factor; default: N/a" },
-    { "input", OA_VALUE_CHOICE, NULL, "slice|full", 0, 0, "slice: the D/H channels at the head's number in the layer" },
+    { "input", OA_VALUE_CHOICE, NULL, "slice|full", 0, 0,
+      "slice: the D/H channels at the head's number in the layer" },
     { .key = NULL }
 };
 
@@ -35,7 +39,9 @@ static long input_width(const struct oa_group *g)
     return sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
 }
 
-/* ---- a·b = N --------------------------------------------------------------------------------------------------- */
+/* ---- a·b = N
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static long largest_divisor(long n)
 {
@@ -61,18 +67,21 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
     long N = oa_group_length(g), a = factor_a(g), b = factor_b(g);
     if (a * b != N)
         return oa_fail(c, OA_SHAPE,
-                       "factorized-dense: a = %ld times b = %ld is %ld, but must be the longest length N = %ld; give "
+                       "factorized-dense: a = %ld times b = %ld is %ld, but must be the longest "
+                       "length N = %ld; give "
                        "divisors of N, or leave a and b out",
                        a, b, a * b, N);
     if (sliced(g) && g->shape.width % g->layer_heads)
         return oa_fail(c, OA_SHAPE,
-                       "factorized-dense gives each of the %d heads a slice of the model width, but %ld does not "
+                       "factorized-dense gives each of the %d heads a slice of the model width, "
+                       "but %ld does not "
                        "divide by %d; change one, or write factorized-dense(input=full)",
                        g->layer_heads, g->shape.width, g->layer_heads);
     return OA_OK;
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------------- */
+/* ---- parameters
+ * ---------------------------------------------------------------------------------------------- */
 
 static struct oa_parameter *add_side(struct oa_group *g, const char *name, long out)
 {
@@ -100,25 +109,33 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
     return axis(argument, "dense.a.weight", -2) * axis(argument, "dense.b.weight", -2);
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out)
+static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                 struct oa_part_tensors *out)
 {
     long first = g->first_head * input_width(g);
-    *out = (struct oa_part_tensors){ .kind = OA_PART_FOLD,
-                                     .scale = 1,
-                                     .width = factor_a(g),
-                                     .q = oa_head_linear(t, in->x, g->parameter[SIDE_A], NULL, sliced(g), first),
-                                     .k = oa_head_linear(t, in->x, g->parameter[SIDE_B], NULL, sliced(g), first) };
+    *out = (struct oa_part_tensors){
+        .kind = OA_PART_FOLD,
+        .scale = 1,
+        .width = factor_a(g),
+        .q = oa_head_linear(t, in->x, g->parameter[SIDE_A], NULL, sliced(g), first),
+        .k = oa_head_linear(t, in->x, g->parameter[SIDE_B], NULL, sliced(g), first)
+    };
 }
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    double layers = 2 * (double)(g->shape.heads * queries * input_width(g)) * (double)(factor_a(g) + factor_b(g));
+    double layers = 2 * (double)(g->shape.heads * queries * input_width(g)) *
+                    (double)(factor_a(g) + factor_b(g));
     return layers + oa_visible_pairs(g, queries, keys) * (2 + 2 * (double)g->shape.value_width + 5);
 }
 
-/* ---- oracle -------------------------------------------------------------------------------------------------- */
+/* ---- oracle
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Number `at` of A_i (side 0) or B_i (side 1) of a head. */
 static double side(const struct oa_group *g, const double *row, int which, long head, long at)
@@ -155,16 +172,19 @@ const struct oa_mechanism oa_mechanism_factorized_dense = {
     .name = "factorized-dense",
     .title = "Factorized Dense Synthesizer",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
-    .formula = "S_ij = A_i[j mod a]·B_i[⌊j/a⌋], A_i = in_i W_A, B_i = in_i W_B, a·b = N;  in_i a slice of x_i (in = "
+    .formula = "S_ij = A_i[j mod a]·B_i[⌊j/a⌋], A_i = in_i W_A, B_i = in_i W_B, a·b = N;  in_i a "
+               "slice of x_i (in = "
                "D/H) or all of it (in = D);  O = softmax(S) (x W_V)",
-    .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is experimental.",
-    .mistakes =
-        "A popular PyTorch port: tiles both factors instead of tiling one and repeating the other. S then "
-        "repeats with the period lcm(a, b), which is less than N whenever a and b have a common divisor above 1.",
+    .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is "
+               "experimental.",
+    .mistakes = "A popular PyTorch port: tiles both factors instead of tiling one and repeating "
+                "the other. S then "
+                "repeats with the period lcm(a, b), which is less than N whenever a and b have a "
+                "common divisor above 1.",
     .cost = "O(n·in·(a + b) + n²V) time, O(n) memory, (a + b)·in parameters a head",
     .state = "values: tV",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS | OA_DROPS |
-           OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
+           OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .check = check,
     .parameters = parameters,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Factorized Random Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer models, ICML 2021,
- * arXiv 2005.00743.
+ * Factorized Random Synthesizer. Tay et al., Synthesizer: rethinking self-attention for Transformer
+ * models, ICML 2021, arXiv 2005.00743.
  *
  *     S = L[h] R[h]ᵀ,      O = softmax(S) (X W_V)
  *
- * The logits of the random synthesizer with a rank of at most k: N·k numbers for queries and N·k for keys instead of
- * N². They do not depend on the input; a sequence shorter than N uses the leading rows.
+ * The logits of the random synthesizer with a rank of at most k: N·k numbers for queries and N·k
+ * for keys instead of N². They do not depend on the input; a sequence shorter than N uses the
+ * leading rows.
  *
- * Shapes: L (random.left), R (random.right) [H, N, k]; to the logits engine queries and keys that are both tables.
- * Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch.
+ * Shapes: L (random.left), R (random.right) [H, N, k]; to the logits engine queries and keys that
+ * are both tables. Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch.
  */
 #include "attention/attention.h"
 
@@ -48,7 +49,8 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
     return axis(argument, "random.left", -2);
 }
 
-static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out)
+static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                 struct oa_part_tensors *out)
 {
     (void)t;
     (void)in;
@@ -61,7 +63,8 @@ static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    return oa_visible_pairs(g, queries, keys) * (2 * (double)rank_of(g) + 2 * (double)g->shape.value_width + 5);
+    return oa_visible_pairs(g, queries, keys) *
+           (2 * (double)rank_of(g) + 2 * (double)g->shape.value_width + 5);
 }
 
 static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
@@ -85,15 +88,16 @@ const struct oa_mechanism oa_mechanism_factorized_random = {
     .title = "Factorized Random Synthesizer",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S = L Rᵀ, two trained tables of k columns for each head;  O = softmax(S) (x W_V)",
-    .caveats =
-        "The map is the same for every text, and its logits have at most rank k. Cross-attention is experimental.",
-    .mistakes = "Mesh TensorFlow: both factors are declared along the keys, and the product broadcasts: every row "
+    .caveats = "The map is the same for every text, and its logits have at most rank k. "
+               "Cross-attention is experimental.",
+    .mistakes = "Mesh TensorFlow: both factors are declared along the keys, and the product "
+                "broadcasts: every row "
                 "of S is the same row.\n"
                 "A popular PyTorch port: the factors depend on the input.",
     .cost = "O(n²(k + V)) time, O(n) memory, 2Nk parameters a head",
     .state = "values: tV",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS | OA_DROPS |
-           OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
+           OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .parameters = parameters,
     .length = length,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Taylor attention: the exponential of softmax attention to second order. Arora et al., Simple linear attention
- * language models balance the recall-throughput tradeoff, 2024, arXiv 2402.18668.
+ * Taylor attention: the exponential of softmax attention to second order. Arora et al., Simple
+ * linear attention language models balance the recall-throughput tradeoff, 2024, arXiv 2402.18668.
  *
  *     w_ij = 1 + s + s²/2 with s = q_i·k_j/√d,   O_i = Σ_j w_ij v_j / Σ_j w_ij
  *
- * w_ij = φ(q_i)·φ(k_j) with φ(x) = [1, x/d^¼, x xᵀ/(√2 √d)]; of the symmetric matrix one triangle is kept, off the
- * diagonal times √2, which gives the same product with r = 1 + d + d(d + 1)/2. Queries and keys have a width d of their
- * own (option width). w ≥ ½, so the denominator needs no guard. Rotary positions are made for the heads of the model
- * and are not applied. Cost: per head (T + S)·r·(2V + 2).
+ * w_ij = φ(q_i)·φ(k_j) with φ(x) = [1, x/d^¼, x xᵀ/(√2 √d)]; of the symmetric matrix one triangle
+ * is kept, off the diagonal times √2, which gives the same product with r = 1 + d + d(d + 1)/2.
+ * Queries and keys have a width d of their own (option width). w ≥ ½, so the denominator needs no
+ * guard. Rotary positions are made for the heads of the model and are not applied. Cost: per head
+ * (T + S)·r·(2V + 2).
  */
 #include "attention/attention.h"
 
@@ -24,7 +25,8 @@ static long width_of(const struct oa_atom *a)
     return oa_atom_int(a, "width", 16);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                    oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     struct oa_layer_input unturned = *in;
@@ -39,7 +41,8 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 static double flops(const struct oa_group *g, long queries, long keys)
 {
     double d = (double)g->shape.head_width, features = 1 + d + d * (d + 1) / 2;
-    return (double)(g->shape.heads * (queries + keys)) * features * (2 * (double)g->shape.value_width + 2 + 1);
+    return (double)(g->shape.heads * (queries + keys)) * features *
+           (2 * (double)g->shape.value_width + 2 + 1);
 }
 
 static double state_numbers(const struct oa_group *g, long t)
@@ -69,14 +72,18 @@ const struct oa_mechanism oa_mechanism_taylor = {
     .name = "taylor",
     .title = "Taylor attention (Based)",
     .citation = "Arora et al. 2024, arXiv 2402.18668",
-    .formula = "w_ij = 1 + s + s²/2, s = q_i·k_j/√d; O_i = Σ_j w_ij v_j / Σ_j w_ij; φ(x) = [1, x/d^¼, x xᵀ/(√2 √d)]",
-    .caveats = "Against e^s a weight is 8 % too small at s = 1 and 36 % too large at s = −1; before they are divided "
+    .formula = "w_ij = 1 + s + s²/2, s = q_i·k_j/√d; O_i = Σ_j w_ij v_j / Σ_j w_ij; φ(x) = [1, "
+               "x/d^¼, x xᵀ/(√2 √d)]",
+    .caveats = "Against e^s a weight is 8 % too small at s = 1 and 36 % too large at s = −1; "
+               "before they are divided "
                "weights never fall below ½. Rotary positions are not applied.",
-    .mistakes = "Based: adds 10⁻¹² to the denominator. In f16 that is 0, elsewhere it is absorbed; nothing is "
+    .mistakes = "Based: adds 10⁻¹² to the denominator. In f16 that is 0, elsewhere it is absorbed; "
+                "nothing is "
                 "needed, because every weight is at least ½.",
     .cost = "O(n·d²·V) time, O(d²·V) memory a head",
     .state = "r(V + 1) + 1, r = 1 + d + d(d + 1)/2, constant in t",
-    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
+           OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .head_width = width_of,
     .forward = forward,

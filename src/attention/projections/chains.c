@@ -6,8 +6,8 @@
  *     hd3          f = 3, s_0 = 1, s_1, s_2, s_3 signs, P the first k columns
  *     permutation  f = 0, P k distinct coordinates, s_0 their signs
  *
- * Where d is not a power of two, d = 2^a·b with b odd, H = H_{2^a} ⊗ Q with a Haar matrix Q [b, b] of the head, which
- * keeps columns orthonormal. With b = 1 Q is a sign, which goes into s_0.
+ * Where d is not a power of two, d = 2^a·b with b odd, H = H_{2^a} ⊗ Q with a Haar matrix Q [b, b]
+ * of the head, which keeps columns orthonormal. With b = 1 Q is a sign, which goes into s_0.
  */
 #include "attention/projections/chains.h"
 #include "attention/projections/orthonormal.h"
@@ -17,7 +17,8 @@
 
 bool oa_chain_of(enum oa_projection kind, long d, long k, struct oa_chain *out)
 {
-    if (kind != OA_PROJECTION_SRHT && kind != OA_PROJECTION_HD3 && kind != OA_PROJECTION_PERMUTATION)
+    if (kind != OA_PROJECTION_SRHT && kind != OA_PROJECTION_HD3 &&
+        kind != OA_PROJECTION_PERMUTATION)
         return false;
     int factors = kind == OA_PROJECTION_HD3 ? 3 : kind == OA_PROJECTION_SRHT ? 1 : 0;
     *out = (struct oa_chain){ .width = d, .out = k, .factors = factors };
@@ -29,7 +30,9 @@ bool oa_chain_pays(const struct oa_chain *c)
     return 2 * c->factors * oa_chain_unit(c) <= c->out;
 }
 
-/* ---- drawing -------------------------------------------------------------------------------------------------- */
+/* ---- drawing
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static double random_sign(struct oa_stream s, long i)
 {
@@ -43,15 +46,16 @@ static const long *distinct(const struct oa_chain *c, struct oa_stream s, struct
     for (long i = 0; order && i < c->width; i++)
         order[i] = i;
     for (long i = 0; order && i < c->out; i++) {
-        long j = i + (long)oa_random_below(s, (uint64_t)i, (uint64_t)(c->width - i)), kept = order[i];
+        long j = i + (long)oa_random_below(s, (uint64_t)i, (uint64_t)(c->width - i)),
+             kept = order[i];
         order[i] = order[j];
         order[j] = kept;
     }
     return order;
 }
 
-static void draw_columns(const struct oa_chain *c, bool first, struct oa_stream s, struct oa_arena *scratch,
-                         double *numbers)
+static void draw_columns(const struct oa_chain *c, bool first, struct oa_stream s,
+                         struct oa_arena *scratch, double *numbers)
 {
     const long *order = first ? NULL : distinct(c, s, scratch);
     for (long l = 0; l < c->out; l++)
@@ -59,7 +63,8 @@ static void draw_columns(const struct oa_chain *c, bool first, struct oa_stream 
 }
 
 /* Q, for each of the f Hadamard matrices the same. */
-static void draw_mix(const struct oa_chain *c, struct oa_stream s, struct oa_arena *scratch, double *numbers)
+static void draw_mix(const struct oa_chain *c, struct oa_stream s, struct oa_arena *scratch,
+                     double *numbers)
 {
     long b = oa_chain_unit(c), n = b * b;
     double *q = oa_arena_take(scratch, (size_t)n * sizeof *q);
@@ -76,8 +81,8 @@ static void draw_mix(const struct oa_chain *c, struct oa_stream s, struct oa_are
         numbers[i] *= q[0];
 }
 
-void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_stream head, struct oa_arena *scratch,
-                   double *numbers)
+void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_stream head,
+                   struct oa_arena *scratch, double *numbers)
 {
     bool hd3 = kind == OA_PROJECTION_HD3, permutation = c->factors == 0;
     struct oa_stream signs = oa_stream_child(head, OA_DRAW_SIGNS);
@@ -87,7 +92,8 @@ void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_
         double size = i < c->factors ? 1 / sqrt((double)power) : 1;
         bool has_signs = hd3 ? i > 0 : i == 0 && !permutation;
         for (long r = 0; r < c->width; r++)
-            numbers[i * c->width + r] = size * (has_signs ? random_sign(signs, (hd3 ? i - 1 : 0) * c->width + r) : 1);
+            numbers[i * c->width + r] =
+                size * (has_signs ? random_sign(signs, (hd3 ? i - 1 : 0) * c->width + r) : 1);
     }
     for (long l = 0; l < c->out && permutation; l++)
         numbers[(long)numbers[oa_chain_columns_at(c) + l]] = random_sign(signs, l);
@@ -95,9 +101,11 @@ void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_
         draw_mix(c, oa_stream_child(head, OA_DRAW_MATRIX), scratch, numbers);
 }
 
-/* ---- as a matrix ---------------------------------------------------------------------------------------------- */
+/* ---- as a matrix
+ * ---------------------------------------------------------------------------------------------- */
 
-/* x ← (H_{2^a} ⊗ Q) x: Q on each run of b, then the fast Walsh–Hadamard transform across the runs. */
+/* x ← (H_{2^a} ⊗ Q) x: Q on each run of b, then the fast Walsh–Hadamard transform across the runs.
+ */
 static void apply_hadamard(const struct oa_chain *c, const double *q, double *room, double *x)
 {
     long d = c->width, b = oa_chain_unit(c);
@@ -118,7 +126,8 @@ static void apply_hadamard(const struct oa_chain *c, const double *q, double *ro
     }
 }
 
-void oa_chain_column(const struct oa_chain *c, const double *numbers, long l, double *room, double *column)
+void oa_chain_column(const struct oa_chain *c, const double *numbers, long l, double *room,
+                     double *column)
 {
     const double *last = numbers + c->factors * c->width;
     long kept = (long)numbers[oa_chain_columns_at(c) + l];

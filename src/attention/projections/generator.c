@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random projections U [d, k] for frozen queries and keys, one for each head (mechanisms of the option qk):
+ * Random projections U [d, k] for frozen queries and keys, one for each head (mechanisms of the
+ * option qk):
  *
  *     haar          Q of the QR of a Gaussian matrix, R_ll > 0: uniform among orthonormal columns
  *     gram-schmidt  the same matrix by modified Gram–Schmidt, run twice
  *     gaussian      N(0, 1/d), columns only nearly orthonormal: the control
- *     slice         one Haar d×d matrix, head h takes columns h·k …: heads orthogonal to each other (H·k = d)
- *     srht          D H P: random signs, Hadamard matrix / √d, k distinct columns (Ailon, Chazelle 2006)
- *     hd3           the first k columns of (H D₁)(H D₂)(H D₃) (Choromanski et al. 2017, arXiv 1703.00864)
- *     block         B^{-1/2} [Q_1; …; Q_B], independent Haar k×k (d = B·k)
- *     givens        ⌈d ln d⌉ random plane rotations of the first k unit vectors: near Haar, not quite mixed
- *     permutation   k distinct coordinates with random signs: the negative control
+ *     slice         one Haar d×d matrix, head h takes columns h·k …: heads orthogonal to each other
+ * (H·k = d) srht          D H P: random signs, Hadamard matrix / √d, k distinct columns (Ailon,
+ * Chazelle 2006) hd3           the first k columns of (H D₁)(H D₂)(H D₃) (Choromanski et al. 2017,
+ * arXiv 1703.00864) block         B^{-1/2} [Q_1; …; Q_B], independent Haar k×k (d = B·k) givens ⌈d
+ * ln d⌉ random plane rotations of the first k unit vectors: near Haar, not quite mixed permutation
+ * k distinct coordinates with random signs: the negative control
  *
- * srht, hd3 and permutation are chains (chains.c) and mostly run as such. Stored as a Linear weight: row l of a head is
- * column l of its U. Everything is made in double from the given stream; head h uses its child h, so the result does
- * not depend on threads.
+ * srht, hd3 and permutation are chains (chains.c) and mostly run as such. Stored as a Linear
+ * weight: row l of a head is column l of its U. Everything is made in double from the given stream;
+ * head h uses its child h, so the result does not depend on threads.
  */
 #include "attention/attention.h"
 #include "attention/projections/chains.h"
@@ -34,7 +35,8 @@ struct head {
     double *u; /* k columns of d */
 };
 
-/* ---- haar, gram-schmidt, gaussian ------------------------------------------------------------------------------ */
+/* ---- haar, gram-schmidt, gaussian
+ * ------------------------------------------------------------------------------ */
 
 /* Haar d×k from the given draw; without scratch memory the failure is in the context already. */
 static void haar(const struct head *h, uint64_t draw, long d, long k, double *out)
@@ -64,7 +66,8 @@ static void make_gaussian(const struct head *h)
         h->u[i] /= sqrt((double)h->d);
 }
 
-/* ---- block, givens ------------------------------------------------------------------------------- */
+/* ---- block, givens
+ * ------------------------------------------------------------------------------- */
 
 static void make_block(const struct head *h)
 {
@@ -107,7 +110,8 @@ static void make_givens(const struct head *h)
     }
 }
 
-/* ---- srht, hd3, permutation: chains ----------------------------------------------------------------------------- */
+/* ---- srht, hd3, permutation: chains
+ * ----------------------------------------------------------------------------- */
 
 static void make_chain(const struct head *h)
 {
@@ -122,47 +126,62 @@ static void make_chain(const struct head *h)
         oa_chain_column(&chain, numbers, l, room, h->u + l * h->d);
 }
 
-/* ---- slice: one matrix for the heads of a layer ----------------------------------------------------------------- */
+/* ---- slice: one matrix for the heads of a layer
+ * ----------------------------------------------------------------- */
 
-static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s, double *out)
+static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape *p,
+                                struct oa_stream s, double *out)
 {
     size_t square = (size_t)(p->d * p->d);
-    double *m = oa_alloc(c, square * sizeof *m), *work = oa_alloc(c, oa_qr_work(p->d, p->d) * sizeof *work);
+    double *m = oa_alloc(c, square * sizeof *m),
+           *work = oa_alloc(c, oa_qr_work(p->d, p->d) * sizeof *work);
     if (m && work) {
         oa_random_normals(oa_stream_child(s, OA_DRAW_MATRIX), 0, p->d * p->d, m);
         oa_orthonormal_qr(c, p->d, p->d, m, work);
-        memcpy(out, m + p->first_head * p->width * p->d, (size_t)(p->heads * p->width * p->d) * sizeof *m);
+        memcpy(out, m + p->first_head * p->width * p->d,
+               (size_t)(p->heads * p->width * p->d) * sizeof *m);
     }
     oa_free(m);
     oa_free(work);
     return oa_status(c);
 }
 
-/* ---- all kinds -------------------------------------------------------------------------------------------------- */
+/* ---- all kinds
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static const struct {
     const char *name;
-    void (*make)(const struct head *h); /* NULL: slice, made for all heads at once, and what is not drawn */
+    void (*make)(
+        const struct head *h); /* NULL: slice, made for all heads at once, and what is not drawn */
     const char *what;
 } kinds[OA_PROJECTIONS] = {
     [OA_PROJECTION_LEARNED] = { "learned", NULL, "trained with the model" },
     [OA_PROJECTION_HAAR] = { "haar", make_haar,
-                             "uniform among matrices with orthonormal columns: QR of a Gaussian matrix, signs "
+                             "uniform among matrices with orthonormal columns: QR of a Gaussian "
+                             "matrix, signs "
                              "corrected" },
     [OA_PROJECTION_GRAM_SCHMIDT] = { "gram-schmidt", make_gram_schmidt,
                                      "the same matrix by modified Gram–Schmidt, run twice" },
-    [OA_PROJECTION_GAUSSIAN] = { "gaussian", make_gaussian, "N(0, 1/D): columns only nearly orthonormal; the control" },
+    [OA_PROJECTION_GAUSSIAN] = { "gaussian", make_gaussian,
+                                 "N(0, 1/D): columns only nearly orthonormal; the control" },
     [OA_PROJECTION_SLICE] = { "slice", NULL,
-                              "columns of one uniform D×D matrix for all heads, which are then orthogonal to each "
+                              "columns of one uniform D×D matrix for all heads, which are then "
+                              "orthogonal to each "
                               "other" },
-    [OA_PROJECTION_SRHT] = { "srht", make_chain, "random signs, a Hadamard matrix over √D, K distinct columns of it" },
+    [OA_PROJECTION_SRHT] = { "srht", make_chain,
+                             "random signs, a Hadamard matrix over √D, K distinct columns of it" },
     [OA_PROJECTION_HD3] = { "hd3", make_chain,
-                            "K columns of three Hadamard matrices with random signs: nearer to uniform than srht" },
-    [OA_PROJECTION_BLOCK] = { "block", make_block, "D/K uniform K×K matrices on top of each other, over √(D/K)" },
+                            "K columns of three Hadamard matrices with random signs: nearer to "
+                            "uniform than srht" },
+    [OA_PROJECTION_BLOCK] = { "block", make_block,
+                              "D/K uniform K×K matrices on top of each other, over √(D/K)" },
     [OA_PROJECTION_GIVENS] = { "givens", make_givens,
-                               "⌈D ln D⌉ random plane rotations of the first K unit vectors: not quite mixed" },
+                               "⌈D ln D⌉ random plane rotations of the first K unit vectors: not "
+                               "quite mixed" },
     [OA_PROJECTION_PERMUTATION] = { "permutation", make_chain,
-                                    "K of the D coordinates with random signs; the negative control" },
+                                    "K of the D coordinates with random signs; the negative "
+                                    "control" },
 };
 
 const char *oa_projection_name(enum oa_projection kind)
@@ -187,18 +206,20 @@ enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shap
 {
     if (p->kind == OA_PROJECTION_SLICE && p->layer_heads * p->width != p->d)
         return oa_fail(c, OA_SHAPE,
-                       "qk=slice cuts one %ld×%ld matrix into the heads of the layer, but %ld heads of width %ld make "
+                       "qk=slice cuts one %ld×%ld matrix into the heads of the layer, but %ld "
+                       "heads of width %ld make "
                        "%ld columns; use qk=haar, or heads that make %ld",
                        p->d, p->d, p->layer_heads, p->width, p->layer_heads * p->width, p->d);
     if (p->kind == OA_PROJECTION_BLOCK && p->d % p->width)
-        return oa_fail(
-            c, OA_SHAPE,
-            "qk=block stacks square blocks of the head width %ld, which does not divide the model width %ld; "
-            "use qk=haar, or another number of heads",
-            p->width, p->d);
+        return oa_fail(c, OA_SHAPE,
+                       "qk=block stacks square blocks of the head width %ld, which does not divide "
+                       "the model width %ld; "
+                       "use qk=haar, or another number of heads",
+                       p->width, p->d);
     if (p->kind != OA_PROJECTION_GAUSSIAN && p->width > p->d)
         return oa_fail(c, OA_SHAPE,
-                       "qk=%s makes %ld orthonormal columns of length %ld, and there are no more than %ld; use "
+                       "qk=%s makes %ld orthonormal columns of length %ld, and there are no more "
+                       "than %ld; use "
                        "qk=gaussian, or narrower heads",
                        kinds[p->kind].name, p->width, p->d, p->d);
     return OA_OK;
@@ -215,26 +236,30 @@ struct drawing {
 static void draw_head(void *argument, long item, const struct oa_worker *worker)
 {
     const struct drawing *d = argument;
-    d->make(&(struct head){ .p = d->p,
-                            .d = d->p->d,
-                            .k = d->p->width,
-                            .stream = oa_stream_child(d->stream, OA_BUG(BLOCKS_ALIKE) ? 0 : (uint64_t)item),
-                            .scratch = worker->scratch,
-                            .u = d->out + item * d->size });
+    d->make(&(struct head){
+        .p = d->p,
+        .d = d->p->d,
+        .k = d->p->width,
+        .stream = oa_stream_child(d->stream, OA_BUG(BLOCKS_ALIKE) ? 0 : (uint64_t)item),
+        .scratch = worker->scratch,
+        .u = d->out + item * d->size });
 }
 
-enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,
-                                     double *out)
+enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p,
+                                     struct oa_stream s, double *out)
 {
     OA_TRY(oa_projection_check(c, p));
     if (p->kind == OA_PROJECTION_SLICE)
         return make_slice(c, p, s, out);
-    struct drawing d = { .p = p, .make = kinds[p->kind].make, .stream = s, .out = out, .size = p->width * p->d };
+    struct drawing d = {
+        .p = p, .make = kinds[p->kind].make, .stream = s, .out = out, .size = p->width * p->d
+    };
     oa_parallel(c, p->heads, draw_head, &d);
     return oa_status(c);
 }
 
-/* ---- chains as they are ----------------------------------------------------------------------------------------- */
+/* ---- chains as they are
+ * ----------------------------------------------------------------------------------------- */
 
 bool oa_projection_chain(const struct oa_projection_shape *p, struct oa_chain *out)
 {
@@ -248,13 +273,17 @@ static void keep_chain(const struct head *h)
     oa_chain_draw(&chain, h->p->kind, h->stream, h->scratch, h->u);
 }
 
-enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s, double *out)
+enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape *p,
+                                 struct oa_stream s, double *out)
 {
     struct oa_chain chain;
     OA_TRY(oa_projection_check(c, p));
     if (!oa_chain_of(p->kind, p->d, p->width, &chain))
-        return oa_fail(c, OA_INTERNAL, "the random projection \"%s\" is not a chain", kinds[p->kind].name);
-    struct drawing d = { .p = p, .make = keep_chain, .stream = s, .out = out, .size = oa_chain_numbers(&chain) };
+        return oa_fail(c, OA_INTERNAL, "the random projection \"%s\" is not a chain",
+                       kinds[p->kind].name);
+    struct drawing d = {
+        .p = p, .make = keep_chain, .stream = s, .out = out, .size = oa_chain_numbers(&chain)
+    };
     oa_parallel(c, p->heads, draw_head, &d);
     return oa_status(c);
 }

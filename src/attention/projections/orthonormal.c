@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Householder QR of a tall matrix, with R_ll > 0. A QR without this sign correction is not Haar on Gaussian columns:
- * E[Q_11] is then −Γ(d/2)/(√π Γ((d+1)/2)) instead of 0 (Mezzadri, How to generate random matrices from the classical
- * compact groups, 2007, arXiv math-ph/0609050).
+ * Householder QR of a tall matrix, with R_ll > 0. A QR without this sign correction is not Haar on
+ * Gaussian columns: E[Q_11] is then −Γ(d/2)/(√π Γ((d+1)/2)) instead of 0 (Mezzadri, How to generate
+ * random matrices from the classical compact groups, 2007, arXiv math-ph/0609050).
  *
- *     H_l = I − v_l v_lᵀ with |v_l|² = 2 maps column l, rows l …, to (R_ll, 0, …, 0);   Q = H_0 H_1 … restricted to k
- *     columns, column l times sign(R_ll)
+ *     H_l = I − v_l v_lᵀ with |v_l|² = 2 maps column l, rows l …, to (R_ll, 0, …, 0);   Q = H_0 H_1
+ * … restricted to k columns, column l times sign(R_ll)
  *
- * Blocked (Schreiber, Van Loan 1989): a panel of m reflections is I − V T Vᵀ with T upper triangular, T_ll = 1,
- * T_{0…l−1, l} = −T V_{0…l−1}ᵀ v_l, so that it passes over the other columns once; four columns go through together.
- * Columns are contiguous. Cost: 4dk² − 4k³/3 FLOPs.
+ * Blocked (Schreiber, Van Loan 1989): a panel of m reflections is I − V T Vᵀ with T upper
+ * triangular, T_ll = 1, T_{0…l−1, l} = −T V_{0…l−1}ᵀ v_l, so that it passes over the other columns
+ * once; four columns go through together. Columns are contiguous. Cost: 4dk² − 4k³/3 FLOPs.
  */
 #include "attention/projections/orthonormal.h"
 #include "base/bugs.h"
@@ -17,7 +17,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANEL = 32, TILE = 4, ITEM = 32 }; /* reflections a panel; columns together; columns a parallel item */
+enum {
+    PANEL = 32,
+    TILE = 4,
+    ITEM = 32
+}; /* reflections a panel; columns together; columns a parallel item */
 
 struct factors {
     long d, k;
@@ -30,8 +34,8 @@ struct factors {
 struct update {
     const struct factors *f;
     long first, count; /* reflections first … first + count − 1 */
-    bool transposed;   /* I − V Tᵀ Vᵀ: the reflections in order, for R; else against it, for Q */
-    double *x;         /* columns */
+    bool transposed; /* I − V Tᵀ Vᵀ: the reflections in order, for R; else against it, for Q */
+    double *x;       /* columns */
     long columns;
 };
 
@@ -56,7 +60,8 @@ static void subtract(long n, double a, const double *x, double *y)
         y[i] -= a * x[i];
 }
 
-/* ---- applying a panel ----------------------------------------------------------------------------------------- */
+/* ---- applying a panel
+ * ----------------------------------------------------------------------------------------- */
 
 /* w[i][c] = v_i · x_c */
 static void project_tile(const struct update *u, double *const x[TILE], double w[PANEL][TILE])
@@ -129,7 +134,8 @@ static void update_columns(const struct update *u, long first, long end)
 {
     long d = u->f->d, c = first;
     for (; c + TILE <= end; c += TILE) {
-        double *x[TILE] = { u->x + c * d, u->x + (c + 1) * d, u->x + (c + 2) * d, u->x + (c + 3) * d };
+        double *x[TILE] = { u->x + c * d, u->x + (c + 1) * d, u->x + (c + 2) * d,
+                            u->x + (c + 3) * d };
         double w[PANEL][TILE];
         project_tile(u, x, w);
         turn_tile(u, w);
@@ -155,7 +161,8 @@ static void apply(oa_context *threads, struct update *u)
         update_columns(u, 0, u->columns);
 }
 
-/* ---- the factorisation ---------------------------------------------------------------------------------------- */
+/* ---- the factorisation
+ * ---------------------------------------------------------------------------------------- */
 
 /* Column l becomes its reflection. */
 static void reflect(struct factors *f, long l)
@@ -176,7 +183,8 @@ static void extend_triangle(struct factors *f, long first, long i)
     for (long a = 0; a < i; a++) {
         double sum = 0;
         for (long b = a; b < i; b++)
-            sum += t[a * PANEL + b] * dot(f->d, f->v + (first + b) * f->d, f->v + (first + i) * f->d);
+            sum +=
+                t[a * PANEL + b] * dot(f->d, f->v + (first + b) * f->d, f->v + (first + i) * f->d);
         t[a * PANEL + i] = -sum;
     }
     t[i * PANEL + i] = 1;
@@ -217,8 +225,11 @@ static void form(oa_context *threads, const struct factors *f, double *q)
         q[l * f->d + l] = OA_BUG(QR_WITHOUT_SIGNS) ? 1 : f->sign[l];
     for (long first = (f->k - 1) / PANEL * PANEL; first >= 0; first -= PANEL) {
         long count = f->k - first < PANEL ? f->k - first : PANEL;
-        apply(threads, &(struct update){
-                           .f = f, .first = first, .count = count, .x = q + first * f->d, .columns = f->k - first });
+        apply(threads, &(struct update){ .f = f,
+                                         .first = first,
+                                         .count = count,
+                                         .x = q + first * f->d,
+                                         .columns = f->k - first });
     }
 }
 
@@ -229,7 +240,9 @@ size_t oa_qr_work(long d, long k)
 
 void oa_orthonormal_qr(oa_context *threads, long d, long k, double *x, double *work)
 {
-    struct factors f = { .d = d, .k = k, .v = work, .t = work + d * k, .sign = work + d * k + (k + PANEL) * PANEL };
+    struct factors f = {
+        .d = d, .k = k, .v = work, .t = work + d * k, .sign = work + d * k + (k + PANEL) * PANEL
+    };
     memcpy(f.v, x, (size_t)(d * k) * sizeof *x);
     factor(threads, &f);
     form(threads, &f, x);

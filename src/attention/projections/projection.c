@@ -4,11 +4,12 @@
  *
  *     q = s t_h Λ_h (x W_Q),   k = s (x W_K),   s = √(D/K) for scale=jl, else 1
  *
- * W_Q, W_K are learned, or frozen random matrices (generator.c) without bias. With `tie` keys use W_Q; the trainable
- * scalar t_h and diagonal Λ_h belong to the queries only. Rotary positions come last, on what is scored: they commute
- * with s and t_h, but not with Λ_h, whose channels they mix.
+ * W_Q, W_K are learned, or frozen random matrices (generator.c) without bias. With `tie` keys use
+ * W_Q; the trainable scalar t_h and diagonal Λ_h belong to the queries only. Rotary positions come
+ * last, on what is scored: they commute with s and t_h, but not with Λ_h, whose channels they mix.
  *
- * Frozen projections that are chains of fast transforms (SRHT, HD3, permutations) are kept and run as such.
+ * Frozen projections that are chains of fast transforms (SRHT, HD3, permutations) are kept and run
+ * as such.
  *
  * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
  */
@@ -20,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parameters ---------------------------------------------------------------------------------------------- */
+/* ---- parameters
+ * ---------------------------------------------------------------------------------------------- */
 
 static const struct oa_argument *row_of(const struct oa_group *g, const char *key)
 {
@@ -42,8 +44,8 @@ static void cut_number(char *text, const char *word)
     memmove(at, end, strlen(end) + 1);
 }
 
-/* share=layers leaves the number of the layer out of the stream's name; slice leaves out the group, since all heads of
- * the layer take columns of one matrix. */
+/* share=layers leaves the number of the layer out of the stream's name; slice leaves out the group,
+ * since all heads of the layer take columns of one matrix. */
 static void name_stream(const struct oa_group *g, const char *name, char *out, size_t size)
 {
     snprintf(out, size, "init/%s%s", g->prefix, name);
@@ -59,7 +61,8 @@ enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
 static enum oa_projection kind_of(const struct oa_group *g)
 {
     char word[32];
-    oa_choice_word(row_of(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number, word, sizeof word);
+    oa_choice_word(row_of(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number, word,
+                   sizeof word);
     return oa_projection_of(word);
 }
 
@@ -85,13 +88,15 @@ static struct oa_projection_shape frozen_shape(const struct oa_parameter *p)
                                          .layer_heads = a[LAYER_HEADS] };
 }
 
-static enum oa_error fill_matrix(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+static enum oa_error fill_matrix(oa_context *c, const struct oa_parameter *p, uint64_t seed,
+                                 double *out)
 {
     struct oa_projection_shape shape = frozen_shape(p);
     return oa_generate_projection(c, &shape, oa_stream_named(seed, p->stream), out);
 }
 
-static enum oa_error fill_chains(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+static enum oa_error fill_chains(oa_context *c, const struct oa_parameter *p, uint64_t seed,
+                                 double *out)
 {
     struct oa_projection_shape shape = frozen_shape(p);
     return oa_generate_chains(c, &shape, oa_stream_named(seed, p->stream), out);
@@ -104,7 +109,8 @@ static bool chain_of(const struct oa_parameter *p, struct oa_chain *chain)
     return p->fill == fill_chains && oa_projection_chain(&shape, chain);
 }
 
-static void freeze(const struct oa_group *g, enum oa_projection kind, const char *name, struct oa_parameter *p)
+static void freeze(const struct oa_group *g, enum oa_projection kind, const char *name,
+                   struct oa_parameter *p)
 {
     const long arguments[] = {
         [KIND] = (long)kind,          [WIDTH] = g->shape.width,
@@ -118,10 +124,10 @@ static void freeze(const struct oa_group *g, enum oa_projection kind, const char
     name_stream(g, name, p->stream, sizeof p->stream);
 }
 
-/* A chain takes the place of its matrix: "query.weight" becomes "query.transform" [H, numbers of a chain], which is
- * made again from the seed; files hold the matrix. */
-static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain, struct oa_parameter *p, char *name,
-                          size_t size)
+/* A chain takes the place of its matrix: "query.weight" becomes "query.transform" [H, numbers of a
+ * chain], which is made again from the seed; files hold the matrix. */
+static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain,
+                          struct oa_parameter *p, char *name, size_t size)
 {
     p->fill = fill_chains;
     p->expand = fill_matrix;
@@ -132,7 +138,8 @@ static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain
     snprintf(name + strcspn(name, "."), size - strcspn(name, "."), ".transform");
 }
 
-static struct oa_parameter *add_weight(struct oa_group *g, enum oa_projection kind, const char *name)
+static struct oa_parameter *add_weight(struct oa_group *g, enum oa_projection kind,
+                                       const char *name)
 {
     struct oa_parameter p = { .dims = 2,
                               .dim = { g->shape.heads * g->shape.head_width, g->shape.width },
@@ -154,13 +161,17 @@ static struct oa_parameter *add_weight(struct oa_group *g, enum oa_projection ki
 
 static struct oa_parameter *add_bias(struct oa_group *g, const char *name)
 {
-    struct oa_parameter p = { .dims = 1, .dim = { g->shape.heads * g->shape.head_width }, .trainable = true };
+    struct oa_parameter p = { .dims = 1,
+                              .dim = { g->shape.heads * g->shape.head_width },
+                              .trainable = true };
     return oa_group_parameter(g, name, &p);
 }
 
 static void add_factors(struct oa_group *g)
 {
-    struct oa_parameter p = { .dims = 1, .dim = { g->shape.heads }, .trainable = true, .init = OA_INIT_ONE };
+    struct oa_parameter p = {
+        .dims = 1, .dim = { g->shape.heads }, .trainable = true, .init = OA_INIT_ONE
+    };
     if (oa_atom_flag(g->atom, "temperature"))
         g->temperature = oa_group_parameter(g, "query.temperature", &p);
     p.dims = 2;
@@ -194,22 +205,28 @@ enum oa_error oa_project_parameters(struct oa_group *g)
 
 bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
-    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned") || oa_atom_is(a, "relative", "t5"))
+    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned") ||
+        oa_atom_is(a, "relative", "t5"))
         return false;
     snprintf(sentence, size,
-             "share=layers is for frozen projections, one draw for all layers, and for relative=t5, one bias for all "
+             "share=layers is for frozen projections, one draw for all layers, and for "
+             "relative=t5, one bias for all "
              "layers; give qk=haar or another, or relative=t5.");
     return true;
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *x, long length)
+static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                       oa_tensor *x, long length)
 {
     return in->cosine ? oa_rotate(t, x, length, g->shape.heads, in->cosine, in->sine) : x;
 }
 
-static oa_tensor *project_alone(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b)
+static oa_tensor *project_alone(oa_tape *t, oa_tensor *x, struct oa_parameter *w,
+                                struct oa_parameter *b)
 {
     struct oa_chain chain;
     return w && chain_of(w, &chain) ? oa_transform_op(t, x, w, &chain) : oa_linear(t, x, w, b);
@@ -229,32 +246,41 @@ static const oa_tensor *project_all(oa_tape *t, struct oa_shared_rows *s, struct
         return NULL;
     long apart = t->apart;
     t->apart = s->apart;
-    *p = (struct oa_shared_projection){ .w = w, .y = project_alone(t, s->x, w, b), .next = s->first };
+    *p = (struct oa_shared_projection){ .w = w,
+                                        .y = project_alone(t, s->x, w, b),
+                                        .next = s->first };
     t->apart = apart;
     s->first = p;
     return p->y;
 }
 
 /* A row of weights is read from memory once for all sequences side by side. */
-static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_tensor *x, struct oa_parameter *w,
-                               struct oa_parameter *b)
+static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_tensor *x,
+                               struct oa_parameter *w, struct oa_parameter *b)
 {
     struct oa_shared_rows *s = in->shared;
-    bool theirs = s && x && w && x->data == oa_act_at(t->device, s->x->data, s->sequence * in->queries * s->x->ld);
-    return theirs ? oa_sequence_rows(t, project_all(t, s, w, b), s->sequence, in->queries) : project_alone(t, x, w, b);
+    bool theirs = s && x && w &&
+                  x->data == oa_act_at(t->device, s->x->data, s->sequence * in->queries * s->x->ld);
+    return theirs ? oa_sequence_rows(t, project_all(t, s, w, b), s->sequence, in->queries)
+                  : project_alone(t, x, w, b);
 }
 
-/* Rotation happens in place. Under `tie` queries and keys come from one product; when the queries alone have factors,
- * the keys are copied (scaled by s) before they turn, because the product is what the gradient of the factors needs. */
-void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k)
+/* Rotation happens in place. Under `tie` queries and keys come from one product; when the queries
+ * alone have factors, the keys are copied (scaled by s) before they turn, because the product is
+ * what the gradient of the factors needs. */
+void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                oa_tensor **q, oa_tensor **k)
 {
     bool elsewhere = oa_keys_elsewhere(g, in);
     long H = g->shape.heads, keys = elsewhere ? in->keys : in->queries;
     bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
-    double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)g->shape.width / (double)g->shape.head_width) : 1;
+    double s = oa_atom_is(g->atom, "scale", "jl")
+                   ? sqrt((double)g->shape.width / (double)g->shape.head_width)
+                   : 1;
     *q = project_rows(t, in, in->x, g->query, g->query_bias);
-    *k =
-        one ? *q : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
+    *k = one ? *q
+             : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key,
+                            tie ? g->query_bias : g->key_bias);
     if (s != 1 || (one && factors && in->cosine))
         *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
     if (one && !factors) {
@@ -271,7 +297,8 @@ static double project_flops(const struct oa_group *g, const struct oa_parameter 
 {
     struct oa_chain chain;
     if (chain_of(w, &chain))
-        return oa_transform_flops(&(struct oa_transform){ .chain = chain, .rows = rows, .heads = g->shape.heads });
+        return oa_transform_flops(
+            &(struct oa_transform){ .chain = chain, .rows = rows, .heads = g->shape.heads });
     return 2 * (double)rows * (double)w->count;
 }
 
@@ -282,9 +309,11 @@ double oa_project_flops(const struct oa_group *g, long queries, long keys)
     return project_flops(g, g->query, queries) + (one ? 0 : project_flops(g, key, keys));
 }
 
-/* ---- as a matrix --------------------------------------------------------------------------------------------- */
+/* ---- as a matrix
+ * --------------------------------------------------------------------------------------------- */
 
-enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parameter *w, double *matrix)
+enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parameter *w,
+                                double *matrix)
 {
     struct oa_chain chain;
     if (!chain_of(w, &chain)) {
@@ -300,7 +329,8 @@ enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parame
         for (long i = 0; i < n; i++)
             numbers[i] = oa_parameter_at(g, w, h * n + i);
         for (long l = 0; l < chain.out; l++)
-            oa_chain_column(&chain, numbers, l, numbers + n, matrix + (h * chain.out + l) * chain.width);
+            oa_chain_column(&chain, numbers, l, numbers + n,
+                            matrix + (h * chain.out + l) * chain.width);
     }
     oa_free(numbers);
     return OA_OK;

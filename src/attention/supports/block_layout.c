@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts of blocks as parameters; see block_layout.h. The engines read integers, the store keeps reals that a file may
- * replace: the integers are made again before each use, which costs one step for each block of n/b × m/b.
+ * Layouts of blocks as parameters; see block_layout.h. The engines read integers, the store keeps
+ * reals that a file may replace: the integers are made again before each use, which costs one step
+ * for each block of n/b × m/b.
  */
 #include "attention/supports/block_layout.h"
 
@@ -19,17 +20,19 @@ static enum oa_error check_size(const struct oa_group *g, long P, long Q)
     double blocks = (double)g->shape.heads * (double)P * (double)Q;
     if (!g->store->device->dry || blocks <= 1 << 26)
         return OA_OK;
-    return oa_fail(
-        g->context, OA_SHAPE,
-        "%s: a layout of %ld heads × %ld × %ld blocks of %ld tokens has %.3g numbers, too many to be counted "
-        "(more than 67 million); take a larger block= or a smaller model.context",
-        g->mechanism->name, g->shape.heads, P, Q, oa_atom_int(g->atom, "block", 64), blocks);
+    return oa_fail(g->context, OA_SHAPE,
+                   "%s: a layout of %ld heads × %ld × %ld blocks of %ld tokens has %.3g numbers, "
+                   "too many to be counted "
+                   "(more than 67 million); take a larger block= or a smaller model.context",
+                   g->mechanism->name, g->shape.heads, P, Q, oa_atom_int(g->atom, "block", 64),
+                   blocks);
 }
 
 enum oa_error oa_layout_parameters(struct oa_group *g, const struct oa_parameter *p)
 {
     struct oa_parameter layout = *p;
-    long P = blocks_of(g, g->shape.length), Q = blocks_of(g, g->shape.cross ? g->shape.memory_length : g->shape.length);
+    long P = blocks_of(g, g->shape.length),
+         Q = blocks_of(g, g->shape.cross ? g->shape.memory_length : g->shape.length);
     OA_TRY(check_size(g, P, Q));
     layout.dims = 3;
     layout.dim[0] = g->shape.heads;
@@ -38,8 +41,11 @@ enum oa_error oa_layout_parameters(struct oa_group *g, const struct oa_parameter
     layout.init = OA_INIT_CUSTOM;
     layout.bits = true;
     g->parameter[0] = oa_group_parameter(g, "block.layout", &layout);
-    /* Filled before use: a saved model with another shape than its file is refused before this takes memory. */
-    g->layout = g->parameter[0] ? oa_alloc_raw(g->context, (size_t)g->parameter[0]->count * sizeof *g->layout) : NULL;
+    /* Filled before use: a saved model with another shape than its file is refused before this
+     * takes memory. */
+    g->layout = g->parameter[0]
+                    ? oa_alloc_raw(g->context, (size_t)g->parameter[0]->count * sizeof *g->layout)
+                    : NULL;
     g->support = oa_support_layout(oa_atom_int(g->atom, "block", 64), P, Q, g->layout);
     return oa_status(g->context);
 }
@@ -54,9 +60,12 @@ long oa_layout_memory_length(const struct oa_atom *a, oa_stored_axis *axis, cons
     return axis(argument, "block.layout", -1) * oa_atom_int(a, "block", 64);
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-/* What the store would draw, where it holds no numbers: the counting device, a layer that only explains itself. */
+/* What the store would draw, where it holds no numbers: the counting device, a layer that only
+ * explains itself. */
 static void draw(const struct oa_group *g)
 {
     const struct oa_parameter *p = g->parameter[0];
@@ -78,12 +87,15 @@ static enum oa_error read_layout(const struct oa_group *g)
             g->layout[i] = (int32_t)oa_parameter_at(g, p, i);
     OA_TRY(oa_status(g->context));
     if (g->layout[0] < 0)
-        return oa_fail(g->context, OA_IO, "%s: there is no layout file \"%s\", and no tensor %s was given instead",
+        return oa_fail(g->context, OA_IO,
+                       "%s: there is no layout file \"%s\", and no tensor %s was given instead",
                        g->mechanism->name, p->source, p->name);
     return OA_OK;
 }
 
-/* ---- use ------------------------------------------------------------------------------------------------------- */
+/* ---- use
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error check_lengths(const struct oa_group *g, long queries, long keys)
 {
@@ -92,12 +104,12 @@ static enum oa_error check_lengths(const struct oa_group *g, long queries, long 
     if (queries <= p->dim[1] * block && keys <= p->dim[2] * block)
         return OA_OK;
     return oa_fail(g->context, OA_SHAPE,
-                   "%s: %ld queries and %ld keys; a layout of %ld × %ld blocks of %ld ends before", g->mechanism->name,
-                   queries, keys, p->dim[1], p->dim[2], block);
+                   "%s: %ld queries and %ld keys; a layout of %ld × %ld blocks of %ld ends before",
+                   g->mechanism->name, queries, keys, p->dim[1], p->dim[2], block);
 }
 
-void oa_layout_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v,
-                       oa_tensor *o)
+void oa_layout_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                       oa_tensor *v, oa_tensor *o)
 {
     long past = t->state ? t->state->tokens : 0, queries = past + in->queries;
     if (check_lengths(g, queries, g->shape.cross ? in->keys : queries) != OA_OK)
@@ -116,7 +128,8 @@ double oa_layout_flops(const struct oa_group *g, long queries, long keys)
     return oa_dot_flops(g, queries, keys);
 }
 
-enum oa_error oa_layout_weights(const struct oa_group *g, const struct oa_oracle *in, double *weights)
+enum oa_error oa_layout_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                double *weights)
 {
     OA_TRY(check_lengths(g, in->queries, in->keys));
     OA_TRY(read_layout(g));

@@ -10,21 +10,23 @@ struct reading {
     oa_context *context;
     const struct oa_parameter *p;
     double *out;
-    long heads, rows, line; /* heads that have begun; rows of the last of them; the line at work, from 1 */
-    bool open;              /* inside a head */
+    long heads, rows,
+        line;  /* heads that have begun; rows of the last of them; the line at work, from 1 */
+    bool open; /* inside a head */
 };
 
 static enum oa_error refuse(const struct reading *r, const char *what)
 {
     const long *dim = r->p->dim;
-    return oa_fail(
-        r->context, OA_FORMAT,
-        "%s, line %ld: %s; a layout here has %ld heads (or one for all) of at least %ld rows of at least %ld "
-        "blocks, written as 0 and 1, with an empty line between heads",
-        r->p->source, r->line, what, dim[0], dim[1], dim[2]);
+    return oa_fail(r->context, OA_FORMAT,
+                   "%s, line %ld: %s; a layout here has %ld heads (or one for all) of at least %ld "
+                   "rows of at least %ld "
+                   "blocks, written as 0 and 1, with an empty line between heads",
+                   r->p->source, r->line, what, dim[0], dim[1], dim[2]);
 }
 
-/* The blocks of a line; −1 when there is something else. Those beyond the layout are passed over. */
+/* The blocks of a line; −1 when there is something else. Those beyond the layout are passed over.
+ */
 static long read_row(const char *text, size_t n, long columns, double *row)
 {
     long count = 0;
@@ -86,7 +88,8 @@ static enum oa_error read_text(struct reading *r, const char *text, size_t lengt
     return OA_OK;
 }
 
-enum oa_error oa_layout_from_file(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+enum oa_error oa_layout_from_file(oa_context *c, const struct oa_parameter *p, uint64_t seed,
+                                  double *out)
 {
     char *text;
     size_t length;

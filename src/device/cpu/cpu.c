@@ -9,7 +9,8 @@ enum oa_error oa_cpu_part_open(struct oa_device *d)
     oa_context *c = d->context;
     d->cpu = oa_alloc(c, sizeof *d->cpu);
     if (d->cpu)
-        oa_kernels_init(&d->cpu->kernels, d->numbers.precision, oa_context_isa(c), oa_context_cpu(c));
+        oa_kernels_init(&d->cpu->kernels, d->numbers.precision, oa_context_isa(c),
+                        oa_context_cpu(c));
     return oa_status(c);
 }
 

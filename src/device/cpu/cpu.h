@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to src/device/cpu: the functions of the CPU device, oa_cpu_NAME for each of operations.def, and how they cut
- * work.
+ * Private to src/device/cpu: the functions of the CPU device, oa_cpu_NAME for each of
+ * operations.def, and how they cut work.
  */
 #ifndef ORTHANT_DEVICE_CPU_CPU_H
 #define ORTHANT_DEVICE_CPU_CPU_H
@@ -10,15 +10,17 @@
 
 /* What a core does, and the state of its matrix products. */
 struct oa_cpu_part {
-    struct oa_kernels kernels;   /* of the device's precision and the context's instruction set */
-    struct oa_gemm_state **gemm; /* one a worker; NULL on the plan device, which asks for sizes of blocks only */
-    unsigned long products;      /* that were cut into parts */
+    struct oa_kernels kernels; /* of the device's precision and the context's instruction set */
+    struct oa_gemm_state *
+        *gemm; /* one a worker; NULL on the plan device, which asks for sizes of blocks only */
+    unsigned long products; /* that were cut into parts */
 };
 enum oa_error oa_cpu_part_open(struct oa_device *d); /* d->cpu, without states */
-void oa_cpu_part_close(struct oa_device *d); /* with states, where there are any; after an open that failed, too */
+void oa_cpu_part_close(
+    struct oa_device *d); /* with states, where there are any; after an open that failed, too */
 
-/* Rows an item of elementwise work handles: about 16 K elements, so that an item is worth handing out and stays in the
- * L1 and L2 caches. Depends on the shape only. */
+/* Rows an item of elementwise work handles: about 16 K elements, so that an item is worth handing
+ * out and stays in the L1 and L2 caches. Depends on the shape only. */
 static inline long oa_item_rows(long cols)
 {
     return oa_max(1, 16384 / oa_max(1, cols));
@@ -30,8 +32,8 @@ static inline long oa_real_length(const int32_t *lengths, long b, long length)
     return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
 }
 
-/* Dropout addresses elements row by row, each row starting at a block of the generator: row i, column j is element
- * i·oa_dropout_stride(cols) + j. */
+/* Dropout addresses elements row by row, each row starting at a block of the generator: row i,
+ * column j is element i·oa_dropout_stride(cols) + j. */
 static inline uint64_t oa_dropout_stride(long cols)
 {
     return (uint64_t)(cols + 3) / 4 * 4;
@@ -56,22 +58,26 @@ static inline size_t oa_band_shared_bytes(const struct oa_band *a)
 #undef OA_DO
 #undef OA_ASK
 
-/* cpu_gemm_packed.c: a product of which one operand is packed first. Bytes of the device's scratch that it takes; 0: it
- * is not made so. */
+/* cpu_gemm_packed.c: a product of which one operand is packed first. Bytes of the device's scratch
+ * that it takes; 0: it is not made so. */
 size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g);
-void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c);
+void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b,
+                    void *c);
 /* With a B that pack_weights made. */
-void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *packed, void *c);
+void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a,
+                     const void *packed, void *c);
 
-/* cpu_pieces.c: whether the engine runs over the pieces of the support; the two passes. For the plan device: the bytes
- * of their copies, taken of the device's scratch and given back; oa_tiles_pairs over the pieces. */
+/* cpu_pieces.c: whether the engine runs over the pieces of the support; the two passes. For the
+ * plan device: the bytes of their copies, taken of the device's scratch and given back;
+ * oa_tiles_pairs over the pieces. */
 bool oa_pieces_wanted(const struct oa_logits *a);
 void oa_pieces_forward(struct oa_device *d, const struct oa_logits *a);
 void oa_pieces_gradient(struct oa_device *d, const struct oa_logits *a);
 double oa_pieces_copies(struct oa_device *d, const struct oa_logits *a, bool gradient);
 double oa_pieces_pairs(struct oa_device *d, const struct oa_logits *a);
 
-/* Parts of linear attention: the denominator after its policy; one token with a state (cpu_linear_step.c). */
+/* Parts of linear attention: the denominator after its policy; one token with a state
+ * (cpu_linear_step.c). */
 double oa_guarded_denominator(enum oa_denominator policy, double epsilon, double den);
 bool oa_linear_step_wanted(const struct oa_linear_attention *a);
 void oa_linear_step(struct oa_device *d, const struct oa_linear_attention *a);

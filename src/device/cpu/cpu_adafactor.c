@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adafactor (Shazeer & Stern, ICML 2018, arXiv 1804.04235) without momentum and with a given learning rate. For a
- * matrix the second moment is kept as row and column means R, C:
+ * Adafactor (Shazeer & Stern, ICML 2018, arXiv 1804.04235) without momentum and with a given
+ * learning rate. For a matrix the second moment is kept as row and column means R, C:
  *
  *     G² = (s·g)² + 1e-30     R ← βR + (1−β) rowmean(G²)     C ← βC + (1−β) colmean(G²)
  *     u = s·g / √(R_i C_j / mean(R))       vectors: V ← βV + (1−β)G²,  u = s·g/√V
  *     w ← w − lr·(u / max(1, rms(u)) + weight_decay·w)
  *
- * A tensor of more dimensions is taken as the matrix whose columns are its last one: [H, N, k] has H·N rows.
- * One item: the whole update of a parameter is a few passes bound by memory, in an order that does not depend on the
- * threads. R and C lie in the first rows + cols places of `v`. */
+ * A tensor of more dimensions is taken as the matrix whose columns are its last one: [H, N, k] has
+ * H·N rows. One item: the whole update of a parameter is a few passes bound by memory, in an order
+ * that does not depend on the threads. R and C lie in the first rows + cols places of `v`. */
 #include "device/cpu/cpu.h"
 
 #include <math.h>
@@ -75,7 +75,8 @@ static void update(void *argument, long item, const struct oa_worker *worker)
     double shrink = 1 / fmax(1, sqrt(directions(d, a) / (double)n));
     for (long i = 0; i < n; i++) {
         double w = oa_real_get(d, a->w, i);
-        oa_real_set(d, a->w, i, w - a->lr * (shrink * oa_real_get(d, a->update, i) + a->weight_decay * w));
+        oa_real_set(d, a->w, i,
+                    w - a->lr * (shrink * oa_real_get(d, a->update, i) + a->weight_decay * w));
     }
 }
 

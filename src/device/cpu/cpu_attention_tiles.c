@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of plain attention where products run on tiles of the processor: the logits of one product, every row seeing an
- * interval of keys. The kernels attention_tile and attention_tile_gradient then do a tile in one call each, with the
- * bits of the separate steps of cpu_logits.c and cpu_logits_gradient.c, which do all the rest.
+ * Tiles of plain attention where products run on tiles of the processor: the logits of one product,
+ * every row seeing an interval of keys. The kernels attention_tile and attention_tile_gradient then
+ * do a tile in one call each, with the bits of the separate steps of cpu_logits.c and
+ * cpu_logits_gradient.c, which do all the rest.
  */
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"
 
-/* In one product: no table, no second part, no bias, nothing by distance, no weight of a mixture. */
+/* In one product: no table, no second part, no bias, nothing by distance, no weight of a mixture.
+ */
 static bool one_product(const struct oa_logits *a)
 {
     const struct oa_part *p = &a->part[0];
     const double least = 1e-6; /* as in oa_tiles_logits */
-    return a->parts == 1 && p->kind == OA_PART_DOT && p->scale > least && !p->bias && !a->alpha && !a->distances.table;
+    return a->parts == 1 && p->kind == OA_PART_DOT && p->scale > least && !p->bias && !a->alpha &&
+           !a->distances.table;
 }
 
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block)
@@ -32,7 +35,9 @@ static const void *rows_of(const struct oa_tiles *t, const struct oa_packed *x)
 
 static struct oa_attention_keys keys_of(const struct oa_tiles *t, const struct oa_packed *x)
 {
-    return (struct oa_attention_keys){ x->x, t->cols.begin - x->begin, x->rows, x->width, x->ld, x->pair, x->tiles };
+    return (struct oa_attention_keys){
+        x->x, t->cols.begin - x->begin, x->rows, x->width, x->ld, x->pair, x->tiles
+    };
 }
 
 static struct oa_attention_tile tile_at_work(const struct oa_tiles *t)
@@ -72,19 +77,20 @@ static const void *sums_from(const struct oa_tiles *t, const void *sums, long i,
     return oa_real_at(t->d, sums, i * oa_tile_round(width));
 }
 
-void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, long width, const void *factor, void *x,
-                        long ld)
+void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, long width,
+                        const void *factor, void *x, long ld)
 {
     for (long i = 0; i < rows; i += OA_LANES)
-        t->d->cpu->kernels.lanes_out(oa_min(OA_LANES, rows - i), width, NULL, factor, sums_from(t, sums, i, width),
-                                     oa_act_at(t->d, x, i * ld), ld);
+        t->d->cpu->kernels.lanes_out(oa_min(OA_LANES, rows - i), width, NULL, factor,
+                                     sums_from(t, sums, i, width), oa_act_at(t->d, x, i * ld), ld);
 }
 
-void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width, double factor, void *row,
-                      void *x)
+void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width,
+                      double factor, void *row, void *x)
 {
     for (long i = 0; i < rows; i++) {
-        const void *lane = oa_real_at(t->d, sums_from(t, sums, i / OA_LANES * OA_LANES, width), i % OA_LANES);
+        const void *lane =
+            oa_real_at(t->d, sums_from(t, sums, i / OA_LANES * OA_LANES, width), i % OA_LANES);
         for (long j = 0; j < width; j++)
             oa_real_set(t->d, row, j, oa_real_get(t->d, lane, j * OA_LANES));
         t->d->cpu->kernels.axpy(width, factor, row, oa_real_at(t->d, x, i * width));

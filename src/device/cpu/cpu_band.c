@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights over a band of keys around each query, given by position (hard-coded Gaussian heads: You, Sun, Iyyer 2020)
- * or by filters (light and dynamic convolutions: Wu et al. 2019). Tap k of row i is key j = i + k − before:
+ * Weights over a band of keys around each query, given by position (hard-coded Gaussian heads: You,
+ * Sun, Iyyer 2020) or by filters (light and dynamic convolutions: Wu et al. 2019). Tap k of row i
+ * is key j = i + k − before:
  *
  *     O_i = Σ_k w_ik v_{i+k−before} over the taps on real keys,   w_i = softmax of the logits ℓ_i
  *
- * over all taps, so that those off the sequence keep their share, or with `renormalise` over the real ones. The logits
- * of a filter are one row for each head, or one for each token and head. A Gaussian has ℓ_ij = −(j − c)²/2σ² with
- * c = i + offset, and without `renormalise` w_ij = e^ℓ/(σ√2π).
+ * over all taps, so that those off the sequence keep their share, or with `renormalise` over the
+ * real ones. The logits of a filter are one row for each head, or one for each token and head. A
+ * Gaussian has ℓ_ij = −(j − c)²/2σ² with c = i + offset, and without `renormalise` w_ij =
+ * e^ℓ/(σ√2π).
  *
- * How wide is a Gaussian? With j' the visible key nearest to c, at the distance δ, a key m places further on has
- * ((δ + m)² − δ²)/2σ² ≥ m²/2σ² less of a logit: beyond m = 9.2σ a weight is below 5e-19 of the largest of its row, and
- * all of them together below what a double resolves. The band lies around j', not c, so this also holds for rows whose
- * centre is off the sequence.
+ * How wide is a Gaussian? With j' the visible key nearest to c, at the distance δ, a key m places
+ * further on has
+ * ((δ + m)² − δ²)/2σ² ≥ m²/2σ² less of a logit: beyond m = 9.2σ a weight is below 5e-19 of the
+ * largest of its row, and all of them together below what a double resolves. The band lies around
+ * j', not c, so this also holds for rows whose centre is off the sequence.
  *
  * Backward, with dw_ik = dO_i·v_j on real keys and 0 off them:
  *     dv_j = Σ_i w_ij dO_i,      dℓ_ik = w_ik (dw_ik − Σ_l w_il dw_il),
- * and a row of logits that all tokens share gets Σ_bi dℓ_i: one sum for each (b,h), added in the order of b.
+ * and a row of logits that all tokens share gets Σ_bi dℓ_i: one sum for each (b,h), added in the
+ * order of b.
  *
  * [B·S, H·V] → [B·T, H·V]; 2·T·taps·V FLOPs a (b,h), which is an item; memory a worker O(S·V).
  */
@@ -46,7 +50,8 @@ static long clamp(long x, long low, long high)
     return oa_max(low, oa_min(x, high));
 }
 
-/* ---- the weights of a row ------------------------------------------------------------------------------------- */
+/* ---- the weights of a row
+ * ------------------------------------------------------------------------------------- */
 
 /* Keys of the band of row i; true when they are those of the row before, shifted by one. */
 static bool place_row(struct rows *r, long i)
@@ -55,12 +60,14 @@ static bool place_row(struct rows *r, long i)
     long p = a->shape.first + i, first = p - a->before, count = a->taps;
     long keys = a->shape.causal ? oa_min(r->keys, p + 1) : r->keys;
     if (a->taps == 0) {
-        long near = clamp(lround((double)p + a->offset), 0, oa_max(0, keys - 1)), reach = oa_band_reach(a->sigma);
+        long near = clamp(lround((double)p + a->offset), 0, oa_max(0, keys - 1)),
+             reach = oa_band_reach(a->sigma);
         first = oa_max(0, near - reach);
         count = oa_max(0, oa_min(keys, near + reach + 1) - first);
     }
     long begin = oa_max(0, -first), end = clamp(keys - first, begin, oa_max(begin, count));
-    bool same = i > 0 && first == r->first + 1 && count == r->count && begin == r->begin && end == r->end;
+    bool same =
+        i > 0 && first == r->first + 1 && count == r->count && begin == r->begin && end == r->end;
     r->first = first;
     r->count = count;
     r->begin = begin;
@@ -114,7 +121,8 @@ static void weigh_row(struct rows *r, long i)
         r->w[k] = exp(r->w[k]) / (a->sigma * sqrt(2 * acos(-1)));
 }
 
-/* ---- rows of values ------------------------------------------------------------------------------------------- */
+/* ---- rows of values
+ * ------------------------------------------------------------------------------------------- */
 
 static void *act_row(const struct rows *r, const void *x, long ld, long length, long i)
 {
@@ -160,11 +168,14 @@ static bool open_rows(struct rows *r, const struct band *f, long item, const str
     r->logits = take(r, w, taps, &failed);
     if (failed || !r->w || !r->dw)
         return false;
-    f->d->cpu->kernels.tile_to_real(r->keys, V, act_row(r, a->v, a->ldv, s->keys, 0), a->ldv, r->v, V);
+    f->d->cpu->kernels.tile_to_real(r->keys, V, act_row(r, a->v, a->ldv, s->keys, 0), a->ldv, r->v,
+                                    V);
     return true;
 }
 
-/* ---- forward -------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void forward_item(void *argument, long item, const struct oa_worker *w)
 {
@@ -177,8 +188,10 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
         weigh_row(&r, i);
         clear(&r, r.row);
         for (long k = r.begin; k < r.end; k++)
-            f->d->cpu->kernels.axpy(a->shape.value_width, r.w[k], real_row(&r, r.v, r.first + k), r.row);
-        f->d->cpu->kernels.act_from_real(a->shape.value_width, r.row, act_row(&r, a->o, a->ldo, a->shape.queries, i));
+            f->d->cpu->kernels.axpy(a->shape.value_width, r.w[k], real_row(&r, r.v, r.first + k),
+                                    r.row);
+        f->d->cpu->kernels.act_from_real(a->shape.value_width, r.row,
+                                         act_row(&r, a->o, a->ldo, a->shape.queries, i));
     }
     for (long i = r.queries; i < a->shape.queries; i++)
         zero_acts(&r, act_row(&r, a->o, a->ldo, a->shape.queries, i));
@@ -190,7 +203,9 @@ void oa_cpu_band(struct oa_device *d, const struct oa_band *a)
     oa_parallel(d->context, a->shape.batch * a->shape.heads, forward_item, &f);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------- */
+/* ---- backward
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* dℓ of the row into r->dw. */
 static void logits_gradient(struct rows *r)
@@ -209,7 +224,8 @@ static void logits_gradient(struct rows *r)
 static void *token_logits(const struct rows *r, long i)
 {
     const struct oa_band *a = r->a;
-    return oa_act_at(r->d, a->dlogits, (r->b * a->shape.queries + i) * a->ldlogits + r->h * a->taps);
+    return oa_act_at(r->d, a->dlogits,
+                     (r->b * a->shape.queries + i) * a->ldlogits + r->h * a->taps);
 }
 
 static void store_logits(struct rows *r, long i, double *shared)
@@ -230,7 +246,8 @@ static void gradient_rows(struct rows *r, double *shared)
     long V = a->shape.value_width;
     for (long i = 0; i < r->queries; i++) {
         weigh_row(r, i);
-        r->d->cpu->kernels.real_from_act(V, act_row(r, a->d_o, a->ldo, a->shape.queries, i), r->row);
+        r->d->cpu->kernels.real_from_act(V, act_row(r, a->d_o, a->ldo, a->shape.queries, i),
+                                         r->row);
         for (long k = r->begin; k < r->end && a->dv; k++)
             r->d->cpu->kernels.axpy(V, r->w[k], r->row, real_row(r, r->dv, r->first + k));
         if (a->dlogits)
@@ -250,7 +267,8 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
         clear(&r, real_row(&r, r.dv, j));
     gradient_rows(&r, f->shared ? f->shared + item * a->taps : NULL);
     for (long j = 0; j < r.keys && a->dv; j++)
-        f->d->cpu->kernels.act_from_real(s->value_width, real_row(&r, r.dv, j), act_row(&r, a->dv, a->ldv, s->keys, j));
+        f->d->cpu->kernels.act_from_real(s->value_width, real_row(&r, r.dv, j),
+                                         act_row(&r, a->dv, a->ldv, s->keys, j));
     for (long j = r.keys; j < s->keys && a->dv; j++)
         zero_acts(&r, act_row(&r, a->dv, a->ldv, s->keys, j));
     for (long i = r.queries; i < s->queries && a->dlogits && a->tokens; i++)

@@ -5,9 +5,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { RUN = 16384 }; /* elements an item: inside the L2 cache, long enough to be worth handing out */
+enum {
+    RUN = 16384
+}; /* elements an item: inside the L2 cache, long enough to be worth handing out */
 
-enum kind { ZERO, TO_ACT, TO_REAL, ADD, GELU, GELU_GRADIENT, GELU_EXACT, GELU_EXACT_GRADIENT, RELU, RELU_GRADIENT };
+enum kind {
+    ZERO,
+    TO_ACT,
+    TO_REAL,
+    ADD,
+    GELU,
+    GELU_GRADIENT,
+    GELU_EXACT,
+    GELU_EXACT_GRADIENT,
+    RELU,
+    RELU_GRADIENT
+};
 
 struct flat {
     struct oa_device *d;
@@ -59,7 +72,8 @@ static void run(void *argument, long item, const struct oa_worker *worker)
     }
 }
 
-static void flat(struct oa_device *d, enum kind kind, long n, const void *x, const void *y, void *out)
+static void flat(struct oa_device *d, enum kind kind, long n, const void *x, const void *y,
+                 void *out)
 {
     struct flat f = { d, kind, n, x, y, out };
     oa_parallel(d->context, oa_blocks(n, RUN), run, &f);
@@ -129,7 +143,8 @@ void oa_cpu_gelu_exact(struct oa_device *d, long n, const void *x, void *y)
     flat(d, GELU_EXACT, n, x, NULL, y);
 }
 
-void oa_cpu_gelu_exact_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx)
+void oa_cpu_gelu_exact_gradient(struct oa_device *d, long n, const void *x, const void *dy,
+                                void *dx)
 {
     flat(d, GELU_EXACT_GRADIENT, n, x, dy, dx);
 }
@@ -147,9 +162,10 @@ void oa_cpu_relu_gradient(struct oa_device *d, long n, const void *x, const void
 /* Slow, and only asked when something went wrong. */
 bool oa_cpu_finite(struct oa_device *d, bool act, long rows, long cols, const void *x, long ldx)
 {
-    struct oa_array a = {
-        .type = act ? d->cpu->kernels.act : d->cpu->kernels.real, .dims = 1, .dim = { rows * ldx }, .data = x
-    };
+    struct oa_array a = { .type = act ? d->cpu->kernels.act : d->cpu->kernels.real,
+                          .dims = 1,
+                          .dim = { rows * ldx },
+                          .data = x };
     for (long i = 0; i < rows; i++)
         for (long c = 0; c < cols; c++)
             if (!isfinite(oa_array_value(&a, (size_t)(i * ldx + c))))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Embeddings of tokens, positions and segments, and the pixels of tokens that are patches. Forward is cut by tokens;
- * backward, where many tokens add to one row of the table, by columns, each item going through all tokens in order. */
+ * Embeddings of tokens, positions and segments, and the pixels of tokens that are patches. Forward
+ * is cut by tokens; backward, where many tokens add to one row of the table, by columns, each item
+ * going through all tokens in order. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>
@@ -23,7 +24,8 @@ static bool is_sum(const struct oa_embedding *a)
     return a->position || a->segment || a->rest || a->factor != 1;
 }
 
-static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, const void *word, void *row)
+static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, const void *word,
+                   void *row)
 {
     size_t bytes = (size_t)a->width * d->numbers.real_size;
     if (a->factor == 1)
@@ -33,9 +35,11 @@ static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, co
         d->cpu->kernels.axpy(a->width, a->factor, word, row);
     }
     if (a->position)
-        d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width), row);
+        d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width),
+                             row);
     if (a->segment)
-        d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->segment, a->segments[t] * a->width), row);
+        d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->segment, a->segments[t] * a->width),
+                             row);
     if (a->rest)
         d->cpu->kernels.add_to_real(a->width, 1, oa_act_at(d, a->rest, t * a->width), row);
 }
@@ -57,7 +61,8 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
         }
         d->cpu->kernels.act_from_real(a->width, word, y);
         if (a->dropout.keep < 1)
-            d->cpu->kernels.dropout(a->width, a->dropout.stream, dropout_row(a, t), a->dropout.keep, y, y);
+            d->cpu->kernels.dropout(a->width, a->dropout.stream, dropout_row(a, t), a->dropout.keep,
+                                    y, y);
     }
 }
 
@@ -79,17 +84,21 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
     for (long t = 0; t < a->tokens; t++) {
         const void *dy = oa_act_at(d, a->dy, t * a->width + first);
         if (a->dropout.keep < 1) {
-            d->cpu->kernels.dropout(n, a->dropout.stream, dropout_row(a, t) + (uint64_t)first, a->dropout.keep, dy,
-                                    row);
+            d->cpu->kernels.dropout(n, a->dropout.stream, dropout_row(a, t) + (uint64_t)first,
+                                    a->dropout.keep, dy, row);
             dy = row;
         }
-        d->cpu->kernels.add_to_real(n, a->factor, dy, oa_real_at(d, a->dtable, a->ids[t] * a->width + first));
+        d->cpu->kernels.add_to_real(n, a->factor, dy,
+                                    oa_real_at(d, a->dtable, a->ids[t] * a->width + first));
         if (a->dposition)
-            d->cpu->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dposition, t % a->length * a->width + first));
+            d->cpu->kernels.add_to_real(
+                n, 1, dy, oa_real_at(d, a->dposition, t % a->length * a->width + first));
         if (a->dsegment)
-            d->cpu->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dsegment, a->segments[t] * a->width + first));
+            d->cpu->kernels.add_to_real(
+                n, 1, dy, oa_real_at(d, a->dsegment, a->segments[t] * a->width + first));
         if (a->drest)
-            memcpy(oa_act_at(d, a->drest, t * a->width + first), dy, (size_t)n * d->numbers.act_size);
+            memcpy(oa_act_at(d, a->drest, t * a->width + first), dy,
+                   (size_t)n * d->numbers.act_size);
     }
 }
 

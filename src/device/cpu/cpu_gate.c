@@ -25,7 +25,8 @@ static void item(void *argument, long number, const struct oa_worker *worker)
         const void *a = oa_act_at(g->d, g->x, i * 2 * g->cols), *b = oa_act_at(g->d, a, g->cols);
         void *out = oa_act_at(g->d, g->out, (g->dy ? 2 : 1) * i * g->cols);
         if (g->dy)
-            k->gate_gradient(g->cols, a, b, oa_act_at(g->d, g->dy, i * g->cols), out, oa_act_at(g->d, out, g->cols));
+            k->gate_gradient(g->cols, a, b, oa_act_at(g->d, g->dy, i * g->cols), out,
+                             oa_act_at(g->d, out, g->cols));
         else
             k->gate(g->cols, a, b, out);
     }
@@ -42,7 +43,8 @@ void oa_cpu_gate(struct oa_device *d, long rows, long cols, const void *x, void 
     run(&(struct gate){ .d = d, .rows = rows, .cols = cols, .x = x, .out = y });
 }
 
-void oa_cpu_gate_gradient(struct oa_device *d, long rows, long cols, const void *x, const void *dy, void *dx)
+void oa_cpu_gate_gradient(struct oa_device *d, long rows, long cols, const void *x, const void *dy,
+                          void *dx)
 {
     run(&(struct gate){ .d = d, .rows = rows, .cols = cols, .x = x, .dy = dy, .out = dx });
 }

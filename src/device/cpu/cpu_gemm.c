@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix products cut into items. The cut depends on the shape only, and never along k, so the bits of the result do
- * not depend on the number of threads. */
+ * Matrix products cut into items. The cut depends on the shape only, and never along k, so the bits
+ * of the result do not depend on the number of threads. */
 #include "device/cpu/cpu.h"
 
 #define ITEM_WORK 10e6 /* multiply-adds worth an item: a hundred microseconds of one core's f32 */
 #define PAIR_WORK 2e6  /* enough to keep a second core busy */
 #define PART_WORK 4e6  /* worth a part of a product on tiles, several microseconds */
 
-enum { MAX_ITEMS = 32, MORE_PARTS = 8, WIDE = 512, LEAST_ROWS = 64, BLOCK_OF_B = 65536 /* elements */ };
+enum {
+    MAX_ITEMS = 32,
+    MORE_PARTS = 8,
+    WIDE = 512,
+    LEAST_ROWS = 64,
+    BLOCK_OF_B = 65536 /* elements */
+};
 
 struct cut {
     struct oa_device *d;
@@ -15,7 +21,8 @@ struct cut {
     const void *a, *b;
     void *c;
     long rows, cols, columns; /* block of C of one item; number of blocks along n */
-    unsigned long product;    /* its number, where items are parts of it: workers keep what they packed */
+    unsigned long
+        product; /* its number, where items are parts of it: workers keep what they packed */
 };
 
 static double wanted_items(const struct oa_gemm *g, bool parts)
@@ -28,8 +35,9 @@ static double wanted_items(const struct oa_gemm *g, bool parts)
     return items < 2 && work > PAIR_WORK ? 2 : items;
 }
 
-/* Halves the block until there are about as many items as wanted. Whole rows are what the library does best (measured:
- * 64 columns of 128 run at half the speed of all 128), so columns are cut only where they are many times the rows. */
+/* Halves the block until there are about as many items as wanted. Whole rows are what the library
+ * does best (measured: 64 columns of 128 run at half the speed of all 128), so columns are cut only
+ * where they are many times the rows. */
 static void choose_block(double wanted, long *rows, long *cols)
 {
     for (double items = 1; items < wanted; items *= 2) {
@@ -42,8 +50,8 @@ static void choose_block(double wanted, long *rows, long *cols)
     }
 }
 
-/* Where both operands are packed. A worker that keeps what it packed packs one side once if only the other is cut, the
- * longer one; otherwise least is packed where blocks are square. */
+/* Where both operands are packed. A worker that keeps what it packed packs one side once if only
+ * the other is cut, the longer one; otherwise least is packed where blocks are square. */
 static void choose_strip(double wanted, bool kept, long *rows, long *cols)
 {
     bool tall = *rows >= *cols;
@@ -73,19 +81,21 @@ static void part(void *argument, long item, const struct oa_worker *worker)
 {
     const struct cut *t = argument;
     long i = item / t->columns * t->rows, j = item % t->columns * t->cols;
-    struct oa_gemm_part p = { i, oa_min(t->rows, t->g->m - i), j, oa_min(t->cols, t->g->n - j), t->product };
+    struct oa_gemm_part p = { i, oa_min(t->rows, t->g->m - i), j, oa_min(t->cols, t->g->n - j),
+                              t->product };
     t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &p, t->a, t->b, NULL, t->c);
 }
 
-/* All rows over a block of columns, whose part of B stays in the L2 cache. A single row reads B from memory, which
- * several workers do sooner. */
+/* All rows over a block of columns, whose part of B stays in the L2 cache. A single row reads B
+ * from memory, which several workers do sooner. */
 static void rows_apart(void *argument, long item, const struct oa_worker *worker)
 {
     const struct cut *t = argument;
     struct oa_gemm g = *t->g;
     long j = item * t->cols;
     g.n = oa_min(t->cols, g.n - j);
-    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, t->a, oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j),
+    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, t->a,
+                            oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j),
                             g.real_out ? oa_real_at(t->d, t->c, j) : oa_act_at(t->d, t->c, j));
 }
 
@@ -97,11 +107,13 @@ static void piece(void *argument, long item, const struct oa_worker *worker)
     long i = item * g.apart, c = i * g.ldc;
     g.m = oa_min(g.apart, g.m - i);
     g.apart = 0;
-    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), t->b,
+    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g,
+                            oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), t->b,
                             g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
 }
 
-void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
+void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b,
+                 void *c)
 {
     if (g->m == 0 || g->n == 0)
         return;
@@ -115,7 +127,9 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         return;
     }
     if ((g->apart && g->m > 1) || (g->m == 1 && g->tb)) {
-        struct cut rows = { .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16) };
+        struct cut rows = {
+            .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16)
+        };
         oa_parallel(d->context, oa_blocks(g->n, rows.cols), rows_apart, &rows);
         return;
     }

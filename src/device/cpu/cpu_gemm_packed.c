@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix products for units that read packed operands: all workers pack B, then all make blocks of C from it. A product
- * that has many columns is made in strips of them, whose B stays in the caches. Weights that decoding reads for each
- * token are packed once before. What is cut, and how, depends on the shape only; the bits do not even depend on that.
+ * Matrix products for units that read packed operands: all workers pack B, then all make blocks of
+ * C from it. A product that has many columns is made in strips of them, whose B stays in the
+ * caches. Weights that decoding reads for each token are packed once before. What is cut, and how,
+ * depends on the shape only; the bits do not even depend on that.
  */
 #include "device/cpu/cpu.h"
 
@@ -16,8 +17,9 @@ enum {
     LEAST_ROWS = 128,
     LEAST_COLS = 256,
     MAX_ITEMS = 16,
-    WORTH = 1 << 20,        /* bytes packed again and again without this */
-    FEW_ITEMS = 8,          /* of a product of few rows at most, for which units may have to pack the rows each time */
+    WORTH = 1 << 20, /* bytes packed again and again without this */
+    FEW_ITEMS = 8,   /* of a product of few rows at most, for which units may have to pack the rows
+                        each time */
     MOST_BYTES = 1 << 20,   /* of B in such an item, however many items */
     LEAST_BYTES = 128 << 10 /* and in each */
 };
@@ -39,8 +41,8 @@ static struct oa_gemm strip_of(const struct oa_gemm *g)
 
 size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g)
 {
-    if (!d->cpu->kernels.gemm_part || (double)oa_blocks(g->m, ROWS) * (double)g->n * (double)g->k * 2 < WORTH ||
-        g->m <= ROWS)
+    if (!d->cpu->kernels.gemm_part ||
+        (double)oa_blocks(g->m, ROWS) * (double)g->n * (double)g->k * 2 < WORTH || g->m <= ROWS)
         return 0;
     struct oa_gemm s = strip_of(g);
     return d->cpu->kernels.gemm_packed_bytes(&s);
@@ -58,7 +60,8 @@ struct packed {
 static struct oa_gemm_part part_of(const struct packed *t, long item, long rows, long cols)
 {
     long i = item / t->across * t->rows, j = item % t->across * t->cols;
-    return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j), t->product };
+    return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j),
+                                  t->product };
 }
 
 static void pack_item(void *argument, long item, const struct oa_worker *worker)
@@ -73,7 +76,8 @@ static void multiply_item(void *argument, long item, const struct oa_worker *wor
 {
     const struct packed *t = argument;
     struct oa_gemm_part part = part_of(t, item, t->g->m, t->g->n);
-    t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &part, t->a, t->b, t->packed, t->c);
+    t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &part, t->a, t->b, t->packed,
+                                 t->c);
 }
 
 static void pack_strip(struct packed *t)
@@ -85,14 +89,16 @@ static void pack_strip(struct packed *t)
     oa_parallel(t->d->context, t->across * oa_blocks(g->k, t->rows), pack_item, t);
 }
 
-/* Tall blocks, since a block's rows are what a panel of B is read for; narrower ones until there are enough. */
+/* Tall blocks, since a block's rows are what a panel of B is read for; narrower ones until there
+ * are enough. */
 static void multiply_strip(struct packed *t)
 {
     const struct oa_gemm *g = t->g;
     double wanted = (double)g->m * (double)g->n * (double)g->k / ITEM_WORK;
     t->rows = oa_min(ROWS, oa_round_up(g->m, OA_PANEL));
     t->cols = oa_round_up(g->n, OA_PANEL);
-    while (oa_blocks(g->m, t->rows) * oa_blocks(g->n, t->cols) < (wanted < MAX_ITEMS ? wanted : MAX_ITEMS)) {
+    while (oa_blocks(g->m, t->rows) * oa_blocks(g->n, t->cols) <
+           (wanted < MAX_ITEMS ? wanted : MAX_ITEMS)) {
         if (t->cols >= 2 * LEAST_COLS)
             t->cols = oa_round_up(t->cols / 2, OA_PANEL);
         else if (t->rows > LEAST_ROWS)
@@ -104,11 +110,14 @@ static void multiply_strip(struct packed *t)
     oa_parallel(t->d->context, t->across * oa_blocks(g->m, t->rows), multiply_item, t);
 }
 
-void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
+void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b,
+                    void *c)
 {
     size_t mark = oa_arena_mark(&d->scratch);
     struct oa_gemm s = strip_of(g);
-    struct packed t = { .d = d, .g = &s, .a = a, .packed = oa_arena_take(&d->scratch, oa_packed_bytes(d, g)) };
+    struct packed t = {
+        .d = d, .g = &s, .a = a, .packed = oa_arena_take(&d->scratch, oa_packed_bytes(d, g))
+    };
     long cols = s.n;
     for (long j = 0; j < g->n && t.packed; j += cols) {
         s.n = oa_min(cols, g->n - j);
@@ -136,7 +145,8 @@ void oa_cpu_pack_weights(struct oa_device *d, const struct oa_gemm *g, const voi
 static void multiply_few(struct packed *t)
 {
     const struct oa_gemm *g = t->g;
-    long column = 2 * oa_max(1, g->k), least = oa_max(1, LEAST_BYTES / column / OA_PANEL) * OA_PANEL;
+    long column = 2 * oa_max(1, g->k),
+         least = oa_max(1, LEAST_BYTES / column / OA_PANEL) * OA_PANEL;
     long cols = oa_round_up(oa_blocks(g->n, FEW_ITEMS), OA_PANEL);
     t->rows = OA_PANEL;
     t->cols = oa_max(least, oa_min(cols, MOST_BYTES / column / OA_PANEL * OA_PANEL));
@@ -145,7 +155,8 @@ static void multiply_few(struct packed *t)
     oa_parallel(t->d->context, t->across, multiply_item, t);
 }
 
-void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *packed, void *c)
+void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a,
+                     const void *packed, void *c)
 {
     struct packed t = { .d = d, .g = g, .a = a, .packed = (void *)packed, .c = c };
     if (g->m <= OA_PANEL)

@@ -17,7 +17,8 @@ void oa_cpu_head_factors(struct oa_device *d, const struct oa_head_factors *a)
 {
     for (long i = 0; i < a->cols; i++)
         oa_real_set(d, a->factor, i,
-                    a->scale * number_at(d, a->temperature, i / a->width) * number_at(d, a->diagonal, i));
+                    a->scale * number_at(d, a->temperature, i / a->width) *
+                        number_at(d, a->diagonal, i));
 }
 
 void oa_cpu_head_factors_gradient(struct oa_device *d, const struct oa_head_factors *a)

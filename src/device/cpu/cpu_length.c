@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Projection along the length (Linformer: Wang et al. 2020): the m rows of a sequence become k rows,
+ * Projection along the length (Linformer: Wang et al. 2020): the m rows of a sequence become k
+ * rows,
  *
  *     Y = W[:m]ᵀ X   ⇒   dX = W[:m] dY,   dW[:m] += X dYᵀ
  *
- * for each (b,h), with a W of each head or one W for all. Rows of padding count as zeros by selection: they are never
- * read, and get no gradient. dX and Y have an item for each (b,h); dW, a sum over the batch (and the heads that share
- * it), one for each block of its rows, which goes through them in order.
+ * for each (b,h), with a W of each head or one W for all. Rows of padding count as zeros by
+ * selection: they are never read, and get no gradient. dX and Y have an item for each (b,h); dW, a
+ * sum over the batch (and the heads that share it), one for each block of its rows, which goes
+ * through them in order.
  *
  * X [B·m, H·c], W [H or 1, N, k], Y [B·k, H·c]; 2·m·k·c FLOPs a (b,h) forward, twice that backward.
  */
@@ -44,11 +46,16 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
     const struct length *f = argument;
     const struct oa_length_projection *a = f->a;
     long b = item / a->heads, h = item % a->heads;
-    struct oa_gemm g = {
-        .m = a->rank, .n = a->width, .k = real_rows(a, b), .lda = a->rank, .ldb = a->ldx, .ldc = a->ldy, .ta = true
-    };
-    f->d->cpu->kernels.gemm(f->d->cpu->gemm[w->index], &g, oa_act_at(f->d, a->w, h * a->head_stride),
-                            long_row(f, a->x, b, h, 0), short_rows(f, a->y, b, h));
+    struct oa_gemm g = { .m = a->rank,
+                         .n = a->width,
+                         .k = real_rows(a, b),
+                         .lda = a->rank,
+                         .ldb = a->ldx,
+                         .ldc = a->ldy,
+                         .ta = true };
+    f->d->cpu->kernels.gemm(f->d->cpu->gemm[w->index], &g,
+                            oa_act_at(f->d, a->w, h * a->head_stride), long_row(f, a->x, b, h, 0),
+                            short_rows(f, a->y, b, h));
 }
 
 static void input_item(void *argument, long item, const struct oa_worker *w)
@@ -56,15 +63,19 @@ static void input_item(void *argument, long item, const struct oa_worker *w)
     const struct length *f = argument;
     const struct oa_length_projection *a = f->a;
     long b = item / a->heads, h = item % a->heads, rows = real_rows(a, b);
-    struct oa_gemm g = { .m = rows, .n = a->width, .k = a->rank, .lda = a->rank, .ldb = a->ldy, .ldc = a->ldx };
+    struct oa_gemm g = {
+        .m = rows, .n = a->width, .k = a->rank, .lda = a->rank, .ldb = a->ldy, .ldc = a->ldx
+    };
     if (rows > 0)
-        f->d->cpu->kernels.gemm(f->d->cpu->gemm[w->index], &g, oa_act_at(f->d, a->w, h * a->head_stride),
+        f->d->cpu->kernels.gemm(f->d->cpu->gemm[w->index], &g,
+                                oa_act_at(f->d, a->w, h * a->head_stride),
                                 short_rows(f, a->dy, b, h), long_row(f, a->dx, b, h, 0));
     for (long j = rows; j < a->length; j++)
         memset(long_row(f, a->dx, b, h, j), 0, (size_t)a->width * f->d->numbers.act_size);
 }
 
-static void add_product(const struct length *f, struct oa_gemm_state *state, long b, long h, long first)
+static void add_product(const struct length *f, struct oa_gemm_state *state, long b, long h,
+                        long first)
 {
     const struct oa_length_projection *a = f->a;
     struct oa_gemm g = { .m = oa_min(BLOCK, real_rows(a, b) - first),
@@ -77,7 +88,8 @@ static void add_product(const struct length *f, struct oa_gemm_state *state, lon
                          .real_out = true,
                          .accumulate = true };
     if (g.m > 0)
-        f->d->cpu->kernels.gemm(state, &g, long_row(f, a->x, b, h, first), short_rows(f, a->dy, b, h),
+        f->d->cpu->kernels.gemm(state, &g, long_row(f, a->x, b, h, first),
+                                short_rows(f, a->dy, b, h),
                                 oa_real_at(f->d, a->dw, h * a->head_stride + first * a->rank));
 }
 

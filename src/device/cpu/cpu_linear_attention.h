@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to linear attention: what its three files share. cpu_linear_attention.c has the formulas and the forward
- * pass, cpu_linear_gradient.c the backward pass, cpu_linear_chunks.c the functions below.
+ * Private to linear attention: what its three files share. cpu_linear_attention.c has the formulas
+ * and the forward pass, cpu_linear_gradient.c the backward pass, cpu_linear_chunks.c the functions
+ * below.
  */
 #ifndef ORTHANT_DEVICE_CPU_CPU_LINEAR_ATTENTION_H
 #define ORTHANT_DEVICE_CPU_CPU_LINEAR_ATTENTION_H
@@ -23,12 +24,15 @@ struct oa_linear_work {
     bool failed;
     long b, h, queries, keys; /* real ones */
     long chunk;
-    long wide; /* numbers from one row of features to the next: r, or where products read panels whole ones */
+    long wide; /* numbers from one row of features to the next: r, or where products read panels
+                  whole ones */
 
-    /* the chunk at work: first row, real rows of queries and keys, both filled up with zeros to `padded` */
+    /* the chunk at work: first row, real rows of queries and keys, both filled up with zeros to
+     * `padded` */
     long i0, rows, cols, padded;
-    void *q, *k, *v;       /* act [chunk, wide], [chunk, wide], [chunk, V]: φ_q, φ_k, v; zeros from r on */
-    void *n, *e;           /* act [chunk, V], real [chunk]: N and e, within the two below */
+    void *q, *k,
+        *v;      /* act [chunk, wide], [chunk, wide], [chunk, V]: φ_q, φ_k, v; zeros from r on */
+    void *n, *e; /* act [chunk, V], real [chunk]: N and e, within the two below */
     void *all_n, *all_e;   /* act [T, V], real [T], T filled up to whole chunks; only backward */
     void *den, *factor;    /* real [chunk] */
     void *tile, *tile_act; /* [chunk, chunk] */
@@ -42,7 +46,8 @@ struct oa_linear_work {
     void *state, *z, *state_act; /* real [r, V], real [r], act [wide, V]: S, z; then G, g */
 };
 
-/* What of a chunk is at work: its queries (QUERIES: their features as well), its keys with their values. */
+/* What of a chunk is at work: its queries (QUERIES: their features as well), its keys with their
+ * values. */
 enum { OA_LINEAR_ROWS = 1, OA_LINEAR_QUERIES = 3, OA_LINEAR_KEYS = 4 };
 
 /* Memory and what is known of (b,h) number `item`; w->failed without memory. */
@@ -60,37 +65,46 @@ void *oa_linear_query_place(const struct oa_linear_work *w, const void *x, long 
 void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld, long width);
 long oa_linear_feature_columns(const struct oa_linear_attention *a); /* of a head in fq and fk */
 const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long i);
-/* Rows of w->sum, `next` from one to the next, go to x, and zeros behind them up to `all`; … as the gradient of
- * features that were made of the rows x. */
-void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next, void *x, long ld);
-void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x, long ld, void *dx);
+/* Rows of w->sum, `next` from one to the next, go to x, and zeros behind them up to `all`; … as the
+ * gradient of features that were made of the rows x. */
+void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next,
+                     void *x, long ld);
+void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x,
+                              long ld, void *dx);
 
 /* ---- products into reals: lengths and widths of packed operands follow from m, n, k ---- */
 
-void oa_linear_product(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
-                       bool accumulate);
-void oa_linear_product_tb(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
-                          bool accumulate);
-void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
-                          bool accumulate);
+void oa_linear_product(struct oa_linear_work *w, long m, long n, long k, const void *a,
+                       const void *b, void *c, bool accumulate);
+void oa_linear_product_tb(struct oa_linear_work *w, long m, long n, long k, const void *a,
+                          const void *b, void *c, bool accumulate);
+void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, const void *a,
+                          const void *b, void *c, bool accumulate);
 
 /* ---- the state ---- */
 
 void oa_linear_clear_state(struct oa_linear_work *w);
-void oa_linear_keep_scale(struct oa_linear_work *w);  /* the scale that S and z have after this call, next to them */
+void oa_linear_keep_scale(
+    struct oa_linear_work *w); /* the scale that S and z have after this call, next to them */
 bool oa_linear_begun(const struct oa_linear_work *w); /* has it keys before the chunk? */
 double oa_linear_state_scale(const struct oa_linear_work *w);
-void oa_linear_add_keys(struct oa_linear_work *w); /* S += φ_kᵀ V, z += Σ φ_k; spoils w->k where there are scales */
+void oa_linear_add_keys(
+    struct oa_linear_work *w); /* S += φ_kᵀ V, z += Σ φ_k; spoils w->k where there are scales */
 void oa_linear_add_all_keys(struct oa_linear_work *w); /* of all chunks, and rounds */
-void oa_linear_add_queries(struct oa_linear_work *w);  /* G += φ_qᵀ N, g += Σ e φ_q; spoils w->q likewise */
-void oa_linear_round_state(struct oa_linear_work *w);  /* to w->state_act */
+void oa_linear_add_queries(
+    struct oa_linear_work *w); /* G += φ_qᵀ N, g += Σ e φ_q; spoils w->q likewise */
+void oa_linear_round_state(struct oa_linear_work *w); /* to w->state_act */
 
 /* ---- scales and denominators ---- */
 
-void oa_linear_decay_pairs(struct oa_linear_work *w);               /* w->tile: times e^{c_j − m_i} */
-void oa_linear_decay_rows(struct oa_linear_work *w, long width);    /* w->sum, what S gave: to the scale of each row */
-void oa_linear_decay_columns(struct oa_linear_work *w, long width); /* w->sum, what G gave: times e^{c_j − M} */
-double oa_linear_epsilon(const struct oa_linear_work *w, long i);   /* of row i of the chunk, at its scale */
-void *oa_linear_denominators(const struct oa_linear_work *w);       /* those of the chunk, real, saved for backward */
+void oa_linear_decay_pairs(struct oa_linear_work *w); /* w->tile: times e^{c_j − m_i} */
+void oa_linear_decay_rows(struct oa_linear_work *w,
+                          long width); /* w->sum, what S gave: to the scale of each row */
+void oa_linear_decay_columns(struct oa_linear_work *w,
+                             long width); /* w->sum, what G gave: times e^{c_j − M} */
+double oa_linear_epsilon(const struct oa_linear_work *w,
+                         long i); /* of row i of the chunk, at its scale */
+void *oa_linear_denominators(
+    const struct oa_linear_work *w); /* those of the chunk, real, saved for backward */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Linear attention, chunk by chunk: what a worker has in hand, its products and its state; see cpu_linear_attention.h.
+ * Linear attention, chunk by chunk: what a worker has in hand, its products and its state; see
+ * cpu_linear_attention.h.
  */
 #include "device/cpu/cpu_linear_attention.h"
 
@@ -8,13 +9,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of a chunk. The causal form does chunk·(r + V) multiplications a row beside those of the definition, so chunks
- * are as small as the products allow: those of bf16 need more rows to reach their speed. */
+/* Rows of a chunk. The causal form does chunk·(r + V) multiplications a row beside those of the
+ * definition, so chunks are as small as the products allow: those of bf16 need more rows to reach
+ * their speed. */
 enum { CHUNK_CAUSAL = 32, CHUNK_CAUSAL_BF16 = 64, CHUNK_FULL = 128 };
 
 enum { AHEAD = 8 }; /* rows that are fetched ahead of packing: those of a head are far apart */
 
-/* ---- memory --------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 void *oa_linear_take(struct oa_linear_work *w, long n, size_t size)
 {
@@ -28,7 +32,8 @@ static void *take_padded(struct oa_linear_work *w, long rows, long count, long n
 {
     void *x = oa_linear_take(w, rows * n, size);
     if (x && n > count)
-        oa_zero_rows((char *)x + (size_t)count * size, (size_t)n * size, (size_t)(n - count) * size, rows);
+        oa_zero_rows((char *)x + (size_t)count * size, (size_t)n * size, (size_t)(n - count) * size,
+                     rows);
     return x;
 }
 
@@ -58,12 +63,13 @@ static void take_all(struct oa_linear_work *w)
 
 void oa_linear_clear_state(struct oa_linear_work *w)
 {
-    memset(w->state, 0, (size_t)(w->a->features * w->a->shape.value_width) * w->d->numbers.real_size);
+    memset(w->state, 0,
+           (size_t)(w->a->features * w->a->shape.value_width) * w->d->numbers.real_size);
     memset(w->z, 0, (size_t)w->a->features * w->d->numbers.real_size);
 }
 
-/* m_i: the running maximum of the scales of real keys, or without causality the maximum of all; those of earlier calls
- * come first. */
+/* m_i: the running maximum of the scales of real keys, or without causality the maximum of all;
+ * those of earlier calls come first. */
 static void find_scales(struct oa_linear_work *w)
 {
     const struct oa_attention_shape *s = &w->a->shape;
@@ -87,13 +93,16 @@ void oa_linear_keep_scale(struct oa_linear_work *w)
     oa_real_set(w->d, w->z, r, w->seen ? oa_real_get(w->d, w->seen, rows - 1) : 0);
 }
 
-void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, long item, const struct oa_worker *worker)
+void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, long item,
+                    const struct oa_worker *worker)
 {
     const struct oa_attention_shape *s = &f->a->shape;
     *w = (struct oa_linear_work){
         .d = f->d, .a = f->a, .gemm = f->d->cpu->gemm[worker->index], .scratch = worker->scratch
     };
-    w->chunk = !s->causal ? CHUNK_FULL : f->d->cpu->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16 : CHUNK_CAUSAL;
+    w->chunk = !s->causal                          ? CHUNK_FULL
+               : f->d->cpu->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16
+                                                   : CHUNK_CAUSAL;
     if (OA_BUG(CHUNKS_BY_THREADS))
         w->chunk = OA_TILE_GRANULE * oa_thread_count(f->d->context);
     w->wide = f->d->cpu->kernels.gemm_part ? oa_round_up(f->a->features, OA_PANEL) : f->a->features;
@@ -113,9 +122,12 @@ void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, lo
         find_scales(w);
 }
 
-/* ---- chunks --------------------------------------------------------------------------------------------------- */
+/* ---- chunks
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static void *place(const struct oa_linear_work *w, const void *x, long ld, long length, long width, long i)
+static void *place(const struct oa_linear_work *w, const void *x, long ld, long length, long width,
+                   long i)
 {
     return oa_act_at(w->d, x, (w->b * length + i) * ld + w->h * width);
 }
@@ -131,7 +143,8 @@ void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld
 }
 
 /* Rows of `width` numbers, `next` from one to the next; then zeros. */
-static void pack(const struct oa_linear_work *w, const void *x, long ld, long rows, long width, void *to, long next)
+static void pack(const struct oa_linear_work *w, const void *x, long ld, long rows, long width,
+                 void *to, long next)
 {
     size_t size = w->d->numbers.act_size, bytes = (size_t)width * size, row = (size_t)next * size;
     for (long i = 0; i < rows; i++) {
@@ -143,7 +156,8 @@ static void pack(const struct oa_linear_work *w, const void *x, long ld, long ro
 }
 
 /* Features of rows of the chunk: packed, or made of the rows they belong to. */
-static void pack_features(const struct oa_linear_work *w, const void *x, long ld, long rows, void *to)
+static void pack_features(const struct oa_linear_work *w, const void *x, long ld, long rows,
+                          void *to)
 {
     const struct oa_linear_attention *a = w->a;
     long r = a->features;
@@ -152,7 +166,8 @@ static void pack_features(const struct oa_linear_work *w, const void *x, long ld
         return;
     }
     w->d->cpu->kernels.quadratic(rows, a->squared_width, a->squared, x, ld, to, w->wide);
-    memset(oa_act_at(w->d, to, rows * w->wide), 0, (size_t)((w->padded - rows) * w->wide) * w->d->numbers.act_size);
+    memset(oa_act_at(w->d, to, rows * w->wide), 0,
+           (size_t)((w->padded - rows) * w->wide) * w->d->numbers.act_size);
 }
 
 /* Columns of a head in fq and fk. */
@@ -173,10 +188,11 @@ void oa_linear_go_to(struct oa_linear_work *w, long i0, int what)
     w->cols = what & OA_LINEAR_KEYS ? oa_max(0, oa_min(w->chunk, w->keys - i0)) : 0;
     w->padded = oa_tile_round(oa_max(w->rows, w->cols));
     if ((what & OA_LINEAR_QUERIES) == OA_LINEAR_QUERIES)
-        pack_features(w, oa_linear_query_place(w, a->fq, a->ldfq, oa_linear_feature_columns(a)), a->ldfq, w->rows,
-                      w->q);
+        pack_features(w, oa_linear_query_place(w, a->fq, a->ldfq, oa_linear_feature_columns(a)),
+                      a->ldfq, w->rows, w->q);
     if (what & OA_LINEAR_KEYS) {
-        pack_features(w, oa_linear_key_place(w, a->fk, a->ldfk, oa_linear_feature_columns(a)), a->ldfk, w->cols, w->k);
+        pack_features(w, oa_linear_key_place(w, a->fk, a->ldfk, oa_linear_feature_columns(a)),
+                      a->ldfk, w->cols, w->k);
         pack(w, oa_linear_key_place(w, a->v, a->ldv, v), a->ldv, w->cols, v, w->v, v);
     }
     for (long i = 0; i < w->padded; i++) {
@@ -190,40 +206,47 @@ bool oa_linear_last_chunk(const struct oa_linear_work *w)
     return w->i0 + w->chunk >= w->a->shape.queries;
 }
 
-/* ---- products: lengths and widths of packed operands follow from m, n, k ---------------------------------------- */
+/* ---- products: lengths and widths of packed operands follow from m, n, k
+ * ---------------------------------------- */
 
-static void multiply(struct oa_linear_work *w, struct oa_gemm g, const void *a, const void *b, void *c, bool accumulate)
+static void multiply(struct oa_linear_work *w, struct oa_gemm g, const void *a, const void *b,
+                     void *c, bool accumulate)
 {
     g.accumulate = accumulate;
     g.real_out = true;
     w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
-void oa_linear_product(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
-                       bool accumulate)
+void oa_linear_product(struct oa_linear_work *w, long m, long n, long k, const void *a,
+                       const void *b, void *c, bool accumulate)
 {
-    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n }, a, b, c, accumulate);
-}
-
-void oa_linear_product_tb(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
-                          bool accumulate)
-{
-    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .tb = true }, a, b, c,
+    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n }, a, b, c,
              accumulate);
 }
 
-void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
-                          bool accumulate)
+void oa_linear_product_tb(struct oa_linear_work *w, long m, long n, long k, const void *a,
+                          const void *b, void *c, bool accumulate)
 {
-    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .ta = true }, a, b, c,
-             accumulate);
+    multiply(w,
+             (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .tb = true },
+             a, b, c, accumulate);
+}
+
+void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, const void *a,
+                          const void *b, void *c, bool accumulate)
+{
+    multiply(w,
+             (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .ta = true },
+             a, b, c, accumulate);
 }
 
 /* The state += features of the chunk ᵀ · rows [chunk, V]. */
 static void add_to_state(struct oa_linear_work *w, const void *features, const void *rows)
 {
     long v = w->a->shape.value_width;
-    struct oa_gemm g = { .m = w->a->features, .n = v, .k = w->padded, .lda = w->wide, .ldb = v, .ldc = v, .ta = true };
+    struct oa_gemm g = {
+        .m = w->a->features, .n = v, .k = w->padded, .lda = w->wide, .ldb = v, .ldc = v, .ta = true
+    };
     multiply(w, g, features, rows, w->state, true);
 }
 
@@ -259,7 +282,8 @@ static void move_state(struct oa_linear_work *w, double from, double to)
     if (from == to) /* times 1 */
         return;
     oa_real_set(w->d, w->factor, 0, exp(from - to));
-    w->d->cpu->kernels.scale_rows(1, w->a->features * w->a->shape.value_width, w->factor, w->state, 0);
+    w->d->cpu->kernels.scale_rows(1, w->a->features * w->a->shape.value_width, w->factor, w->state,
+                                  0);
     w->d->cpu->kernels.scale_rows(1, w->a->features, w->factor, w->z, 0);
 }
 
@@ -286,7 +310,8 @@ static void fill_factor(struct oa_linear_work *w, long rows, double m, bool quer
 void oa_linear_decay_pairs(struct oa_linear_work *w)
 {
     if (w->scale)
-        w->d->cpu->kernels.decay_tile(w->rows, w->padded, w->low, w->high, oa_real_at(w->d, w->scale, w->i0),
+        w->d->cpu->kernels.decay_tile(w->rows, w->padded, w->low, w->high,
+                                      oa_real_at(w->d, w->scale, w->i0),
                                       oa_real_at(w->d, w->seen, w->i0), w->tile, w->padded);
 }
 
@@ -334,24 +359,30 @@ void oa_linear_add_queries(struct oa_linear_work *w)
     }
     add_to_state(w, w->q, w->n);
     for (long i = 0; i < w->rows; i++)
-        w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), oa_linear_row_as_reals(w, w->q, i), w->z);
+        w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), oa_linear_row_as_reals(w, w->q, i),
+                                w->z);
 }
 
 void oa_linear_round_state(struct oa_linear_work *w)
 {
-    w->d->cpu->kernels.act_from_real(w->a->features * w->a->shape.value_width, w->state, w->state_act);
+    w->d->cpu->kernels.act_from_real(w->a->features * w->a->shape.value_width, w->state,
+                                     w->state_act);
 }
 
 /* Rows of w->sum, `next` from one to the next, go to x, and zeros behind them. */
-void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next, void *x, long ld)
+void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next,
+                     void *x, long ld)
 {
     size_t size = w->d->numbers.act_size;
     w->d->cpu->kernels.tile_to_act(rows, width, w->sum, next, x, ld);
-    oa_zero_rows(oa_act_at(w->d, x, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
+    oa_zero_rows(oa_act_at(w->d, x, rows * ld), (size_t)ld * size, (size_t)width * size,
+                 all - rows);
 }
 
-/* The gradient of the chunk's features, in w->sum, goes to those of the rows x that they were made of. */
-void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x, long ld, void *dx)
+/* The gradient of the chunk's features, in w->sum, goes to those of the rows x that they were made
+ * of. */
+void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x,
+                              long ld, void *dx)
 {
     const struct oa_linear_attention *a = w->a;
     size_t size = w->d->numbers.act_size;
@@ -362,7 +393,8 @@ void oa_linear_store_features(const struct oa_linear_work *w, long rows, long al
     }
     w->d->cpu->kernels.act_from_real(rows * w->wide, w->sum, w->dphi);
     w->d->cpu->kernels.quadratic_gradient(rows, width, a->squared, x, ld, w->dphi, w->wide, dx, ld);
-    oa_zero_rows(oa_act_at(w->d, dx, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
+    oa_zero_rows(oa_act_at(w->d, dx, rows * ld), (size_t)ld * size, (size_t)width * size,
+                 all - rows);
 }
 
 void oa_linear_add_all_keys(struct oa_linear_work *w)
@@ -374,7 +406,8 @@ void oa_linear_add_all_keys(struct oa_linear_work *w)
     oa_linear_round_state(w);
 }
 
-/* ---- denominators --------------------------------------------------------------------------------------------------
+/* ---- denominators
+ * --------------------------------------------------------------------------------------------------
  */
 
 /* ε of row i of the chunk, at the scale of its denominator. */
@@ -383,7 +416,8 @@ double oa_linear_epsilon(const struct oa_linear_work *w, long i)
     const struct oa_attention_shape *s = &w->a->shape;
     if (!w->a->query_scale || (w->keys == 0 && !w->a->begun))
         return w->a->epsilon;
-    double own = oa_real_get(w->d, w->a->query_scale, (w->b * s->heads + w->h) * s->queries + w->i0 + i);
+    double own =
+        oa_real_get(w->d, w->a->query_scale, (w->b * s->heads + w->h) * s->queries + w->i0 + i);
     return w->a->epsilon * exp(-own - oa_real_get(w->d, w->seen, s->causal ? w->i0 + i : 0));
 }
 

@@ -21,7 +21,8 @@ static void make_gradient(struct oa_linear_work *w)
     const struct oa_linear_attention *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
     long v = a->shape.value_width;
-    const void *d_o = oa_linear_query_place(w, a->d_o, a->ldo, v), *saved = oa_linear_denominators(w);
+    const void *d_o = oa_linear_query_place(w, a->d_o, a->ldo, v),
+               *saved = oa_linear_denominators(w);
     k->row_dots(w->rows, v, d_o, a->ldo, oa_linear_query_place(w, a->o, a->ldo, v), a->ldo, w->e);
     for (long i = 0; i < w->rows; i++) {
         double den = oa_real_get(w->d, saved, i), inverse = den == 0 ? 0 : 1 / den;
@@ -54,17 +55,19 @@ static bool make_gradients(struct oa_linear_work *w)
 /* M of the chunk into w->tile_act. */
 static void mixed_tile(struct oa_linear_work *w)
 {
-    oa_linear_product_tb(w, w->padded, w->padded, w->a->shape.value_width, w->n, w->v, w->tile, false);
+    oa_linear_product_tb(w, w->padded, w->padded, w->a->shape.value_width, w->n, w->v, w->tile,
+                         false);
     for (long i = 0; i < w->rows; i++)
         w->d->cpu->kernels.axpy(w->high[i], oa_real_get(w->d, w->e, i), w->ones,
                                 oa_real_at(w->d, w->tile, i * w->padded));
     oa_linear_decay_pairs(w);
-    w->d->cpu->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
-                                 NULL);
+    w->d->cpu->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded,
+                                 w->tile_act, w->padded, NULL);
 }
 
-/* A gradient has two sources: the state (S for queries; G, what later queries give, for keys), which is 0 in the first
- * chunk of a sweep, and in the causal form the chunk itself by masked products. */
+/* A gradient has two sources: the state (S for queries; G, what later queries give, for keys),
+ * which is 0 in the first chunk of a sweep, and in the causal form the chunk itself by masked
+ * products. */
 enum { STATE = 1, OWN = 2 };
 
 /* dφ_q of the chunk. */
@@ -73,9 +76,11 @@ static void finish_queries(struct oa_linear_work *w, int from)
     const struct oa_linear_attention *a = w->a;
     long r = a->features, wide = w->wide;
     if (from & STATE) {
-        oa_linear_product_tb(w, w->padded, wide, a->shape.value_width, w->n, w->state_act, w->sum, false);
+        oa_linear_product_tb(w, w->padded, wide, a->shape.value_width, w->n, w->state_act, w->sum,
+                             false);
         for (long i = 0; i < w->rows; i++)
-            w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z, oa_real_at(w->d, w->sum, i * wide));
+            w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z,
+                                    oa_real_at(w->d, w->sum, i * wide));
         oa_linear_decay_rows(w, wide);
     }
     if (from & OWN) {
@@ -99,12 +104,12 @@ static void finish_values(struct oa_linear_work *w, int from)
     if (from & OWN) {
         oa_linear_product_tb(w, w->padded, w->padded, wide, w->q, w->k, w->tile, false);
         oa_linear_decay_pairs(w);
-        w->d->cpu->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
-                                     NULL);
+        w->d->cpu->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded,
+                                     w->tile_act, w->padded, NULL);
         oa_linear_product_ta(w, w->padded, v, w->padded, w->tile_act, w->n, w->sum, from & STATE);
     }
-    oa_linear_store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), v, v, oa_linear_key_place(w, a->dv, a->ldv, v),
-                    a->ldv);
+    oa_linear_store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), v, v,
+                    oa_linear_key_place(w, a->dv, a->ldv, v), a->ldv);
 }
 
 /* dφ_k of the chunk. */
@@ -120,7 +125,8 @@ static void finish_keys(struct oa_linear_work *w, int from)
     }
     if (from & OWN) {
         mixed_tile(w);
-        oa_linear_product_ta(w, w->padded, wide, w->padded, w->tile_act, w->q, w->sum, from & STATE);
+        oa_linear_product_ta(w, w->padded, wide, w->padded, w->tile_act, w->q, w->sum,
+                             from & STATE);
     }
     long width = oa_linear_feature_columns(a);
     oa_linear_store_features(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0),

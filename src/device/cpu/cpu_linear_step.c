@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linear attention for one token that has a state, as decoding asks for it: the recurrence itself (Katharopoulos et al.
- * 2020; the scales are those of cpu_linear_attention.c),
+ * Linear attention for one token that has a state, as decoding asks for it: the recurrence itself
+ * (Katharopoulos et al. 2020; the scales are those of cpu_linear_attention.c),
  *
- *     c' = max(c, c_j),  S ← e^{c−c'} S + e^{c_j−c'} φ_k vᵀ,  z ← e^{c−c'} z + e^{c_j−c'} φ_k,  c ← c',
- *     O = φ_qᵀS / (φ_q·z and a policy).
+ *     c' = max(c, c_j),  S ← e^{c−c'} S + e^{c_j−c'} φ_k vᵀ,  z ← e^{c−c'} z + e^{c_j−c'} φ_k,  c ←
+ * c', O = φ_qᵀS / (φ_q·z and a policy).
  *
- * Chunks of one token would fill the matrix units with zeros. In cross-attention, when the memory has been read, there
- * is no key and only the last line remains. 4rV FLOPs a head; an item is a (b,h).
+ * Chunks of one token would fill the matrix units with zeros. In cross-attention, when the memory
+ * has been read, there is no key and only the last line remains. 4rV FLOPs a head; an item is a
+ * (b,h).
  */
 #include "base/bugs.h"
 #include "device/cpu/cpu.h"
@@ -35,7 +36,8 @@ static bool open_token(struct token *t, const struct call *f, long item, const s
     const struct oa_linear_attention *a = f->a;
     size_t real = f->d->numbers.real_size;
     long r = a->features, V = a->shape.value_width;
-    *t = (struct token){ .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads };
+    *t =
+        (struct token){ .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads };
     t->sums = oa_real_at(f->d, a->state, item * (r * V + r + 1));
     t->z = oa_real_at(f->d, t->sums, r * V);
     t->phi = oa_arena_take(w->scratch, (size_t)r * real);
@@ -101,7 +103,8 @@ static void ask(struct token *t)
     const struct oa_linear_attention *a = t->a;
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long V = a->shape.value_width;
-    double epsilon = a->query_scale ? a->epsilon * exp(-scale_of(t, a->query_scale) - t->scale) : a->epsilon;
+    double epsilon =
+        a->query_scale ? a->epsilon * exp(-scale_of(t, a->query_scale) - t->scale) : a->epsilon;
     read_features(t, a->fq, a->ldfq);
     memset(t->o, 0, (size_t)V * k->real_size);
     for (long c = 0; c < a->features; c++)
@@ -129,7 +132,8 @@ static void step_item(void *argument, long item, const struct oa_worker *w)
 
 bool oa_linear_step_wanted(const struct oa_linear_attention *a)
 {
-    return a->state && a->shape.queries == 1 && (a->shape.causal || (a->begun && a->shape.keys == 0));
+    return a->state && a->shape.queries == 1 &&
+           (a->shape.causal || (a->begun && a->shape.keys == 0));
 }
 
 void oa_linear_step(struct oa_device *d, const struct oa_linear_attention *a)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The logits engine, forward: S = Σ_c α_c S^c, P = softmax of S over the visible keys, O = P V, without S or P in
- * memory. Online softmax (Milakov & Gimelshein 2018) over tiles (Rabe & Staats 2021; Dao et al. 2022): with running
- * maximum m and sum z of a row,
+ * The logits engine, forward: S = Σ_c α_c S^c, P = softmax of S over the visible keys, O = P V,
+ * without S or P in memory. Online softmax (Milakov & Gimelshein 2018) over tiles (Rabe & Staats
+ * 2021; Dao et al. 2022): with running maximum m and sum z of a row,
  *
- *     m' = max(m, max_j S_ij),  z' = z e^{m−m'} + Σ_j e^{S_ij−m'},  acc' = acc e^{m−m'} + Σ_j e^{S_ij−m'} v_j,
+ *     m' = max(m, max_j S_ij),  z' = z e^{m−m'} + Σ_j e^{S_ij−m'},  acc' = acc e^{m−m'} + Σ_j
+ * e^{S_ij−m'} v_j,
  *
  * and at the end O = acc/z, lse = m + log z. A row that sees nothing has z = 0: O = 0, lse = −∞.
  *
- * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs, O(query_block·key_block + S(K + V))
- * memory a worker. An item is a (b,h); where these are few, a few blocks of queries of one.
+ * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs, O(query_block·key_block
+ * + S(K + V)) memory a worker. An item is a (b,h); where these are few, a few blocks of queries of
+ * one.
  */
 #include "device/cpu/cpu_logits.h"
 #include "base/bugs.h"
@@ -19,8 +21,9 @@
 #include <string.h>
 
 enum {
-    ENOUGH_ITEMS = 8,  /* (b,h) that are cut no further */
-    BLOCKS_AN_ITEM = 4 /* query blocks of an item when they are: keys are packed once for all of them */
+    ENOUGH_ITEMS = 8, /* (b,h) that are cut no further */
+    BLOCKS_AN_ITEM =
+        4 /* query blocks of an item when they are: keys are packed once for all of them */
 };
 
 struct forward {
@@ -29,7 +32,8 @@ struct forward {
     long cuts, rows; /* items of one (b,h); rows of each */
 };
 
-/* What the query blocks at work gather; where each has met all keys before the next begins, they have one room. */
+/* What the query blocks at work gather; where each has met all keys before the next begins, they
+ * have one room. */
 struct sums {
     long begin;                 /* the first row */
     void *m, *z;                /* real [rows] */
@@ -46,7 +50,8 @@ static void take_sums(struct oa_tiles *t, struct sums *s)
     s->z = oa_tiles_take(t, rows, real);
     s->o = oa_tiles_take(t, rows * t->a->shape.value_width, real);
     s->rescale = oa_tiles_take(t, t->query_block, real);
-    s->p = t->on_tiles ? NULL : oa_tiles_take(t, t->query_block * t->key_block, t->d->numbers.act_size);
+    s->p = t->on_tiles ? NULL
+                       : oa_tiles_take(t, t->query_block * t->key_block, t->d->numbers.act_size);
 }
 
 /* Those of the block at work. */
@@ -64,12 +69,13 @@ static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     if (t->on_tiles) {
-        oa_attention_add_tile(t, &(struct oa_attention_sums){ s->m, s->z, s->rescale, s->o, first });
+        oa_attention_add_tile(t,
+                              &(struct oa_attention_sums){ s->m, s->z, s->rescale, s->o, first });
         return;
     }
     double factor = oa_tiles_logits(t);
-    k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->padded_cols, s->m, s->z,
-                    s->rescale);
+    k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
+                    t->padded_cols, s->m, s->z, s->rescale);
     oa_tiles_dropout(t, t->s); /* after z: P is normalised before it is dropped */
     if (!first)
         k->scale_rows(t->padded_rows, t->v.width, s->rescale, s->o, t->v.width);
@@ -79,7 +85,8 @@ static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
 static void *output_row(const struct oa_tiles *t, long i)
 {
     const struct oa_logits *a = t->a;
-    return oa_act_at(t->d, a->o, (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width);
+    return oa_act_at(t->d, a->o,
+                     (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width);
 }
 
 static void *lse_row(const struct oa_tiles *t, long i)
@@ -108,12 +115,14 @@ static void empty_rows(struct oa_tiles *t, long begin, long end)
     size_t size = t->d->numbers.act_size;
     if (begin >= end)
         return;
-    oa_zero_rows(output_row(t, begin), (size_t)t->a->ldo * size, (size_t)t->a->shape.value_width * size, end - begin);
+    oa_zero_rows(output_row(t, begin), (size_t)t->a->ldo * size,
+                 (size_t)t->a->shape.value_width * size, end - begin);
     oa_real_fill(t->d, end - begin, -INFINITY, lse_row(t, begin));
 }
 
 /* The block at i0 with keys `cols`, which are the last that it may meet or not. */
-static void forward_block(struct oa_tiles *t, struct sums *all, long i0, struct oa_span cols, bool last)
+static void forward_block(struct oa_tiles *t, struct sums *all, long i0, struct oa_span cols,
+                          bool last)
 {
     long end = oa_min(i0 + t->query_block, t->a->shape.queries);
     bool *met = &all->met[(i0 - all->begin) / t->query_block], sees = oa_tiles_block(t, i0, cols);
@@ -130,9 +139,10 @@ static void forward_block(struct oa_tiles *t, struct sums *all, long i0, struct 
         empty_rows(t, *met ? t->rows.end : i0, end);
 }
 
-/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the one before. */
-static void forward_blocks(struct oa_tiles *t, struct sums *s, struct oa_span rows, struct oa_span cols, bool all,
-                           bool last)
+/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the
+ * one before. */
+static void forward_blocks(struct oa_tiles *t, struct sums *s, struct oa_span rows,
+                           struct oa_span cols, bool all, bool last)
 {
     size_t mark = oa_arena_mark(t->scratch);
     oa_tiles_pack_keys(t, cols, false);
@@ -144,18 +154,21 @@ static void forward_blocks(struct oa_tiles *t, struct sums *s, struct oa_span ro
     oa_arena_release(t->scratch, mark);
 }
 
-/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in the cache. */
+/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in
+ * the cache. */
 static void forward_rows(struct oa_tiles *t, struct sums *s, struct oa_span rows)
 {
     size_t mark = oa_arena_mark(t->scratch);
-    struct oa_span seen = oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
+    struct oa_span seen =
+        oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
     long step = oa_tiles_keys_at_once(t, seen), j = seen.begin;
     bool all = oa_span_length(seen) <= step;
     s->begin = rows.begin;
     memset(s->met, 0, sizeof s->met);
     oa_tiles_pack_queries(t, rows, false);
     do
-        forward_blocks(t, s, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all, j + step >= seen.end);
+        forward_blocks(t, s, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all,
+                       j + step >= seen.end);
     while ((j += step) < seen.end);
     oa_arena_release(t->scratch, mark);
 }
@@ -165,7 +178,8 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
     struct forward *f = argument;
     struct oa_tiles t;
     struct sums s;
-    long head = item / f->cuts, begin = item % f->cuts * f->rows, end = oa_min(begin + f->rows, f->a->shape.queries);
+    long head = item / f->cuts, begin = item % f->cuts * f->rows,
+         end = oa_min(begin + f->rows, f->a->shape.queries);
     oa_tiles_open(&t, f->d, f->a, w, f->d->cpu->kernels.key_block);
     take_sums(&t, &s);
     oa_tiles_head(&t, head / f->a->shape.heads, head % f->a->shape.heads);

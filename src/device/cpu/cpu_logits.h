@@ -2,16 +2,17 @@
  *
  * Private to the logits engine: how one worker walks over the tiles of S of one (batch item, head).
  *
- * S is never stored. Queries are cut into blocks, the keys that a block sees into tiles; a tile of S lives in a buffer
- * of at most query_block × key_block reals that stays in the L2 cache, dense: its leading dimension is its width, which
- * makes the products 10 to 20 % faster than one fixed leading dimension would. Operands of a (b,h) are packed first:
- * contiguous copies, filled up with rows of zeros to a multiple of OA_TILE_GRANULE. Products of packed operands run 10
- * to 20 % faster than of columns cut from [B·T, H·K], they have few different shapes (each costs oneDNN a compilation),
- * and what stands in padded rows, NaN included, cannot reach them.
+ * S is never stored. Queries are cut into blocks, the keys that a block sees into tiles; a tile of
+ * S lives in a buffer of at most query_block × key_block reals that stays in the L2 cache, dense:
+ * its leading dimension is its width, which makes the products 10 to 20 % faster than one fixed
+ * leading dimension would. Operands of a (b,h) are packed first: contiguous copies, filled up with
+ * rows of zeros to a multiple of OA_TILE_GRANULE. Products of packed operands run 10 to 20 % faster
+ * than of columns cut from [B·T, H·K], they have few different shapes (each costs oneDNN a
+ * compilation), and what stands in padded rows, NaN included, cannot reach them.
  *
  *     oa_tiles_open(&t, …);
- *     oa_tiles_head(&t, b, h);                      pack what is needed: oa_tiles_pack_queries, oa_tiles_pack_keys
- *     if (oa_tiles_block(&t, i0, all keys))         rows i0 … i0 + query_block - 1
+ *     oa_tiles_head(&t, b, h);                      pack what is needed: oa_tiles_pack_queries,
+ * oa_tiles_pack_keys if (oa_tiles_block(&t, i0, all keys))         rows i0 … i0 + query_block - 1
  *         while (oa_tiles_next(&t))
  *             factor = oa_tiles_logits(&t);         t.s holds the tile of S
  */
@@ -42,8 +43,8 @@ static inline long oa_span_length(struct oa_span s)
 }
 
 /* Key j of head h of batch item b in x, keys or values of `width` columns. */
-static inline const void *oa_key_row(const struct oa_device *d, const struct oa_attention_shape *s, long b, long h,
-                                     long j, long width, const void *x, long ld)
+static inline const void *oa_key_row(const struct oa_device *d, const struct oa_attention_shape *s,
+                                     long b, long h, long j, long width, const void *x, long ld)
 {
     long apart = (h * s->keys_apart + j) * width, beside = (b * s->keys + j) * ld + h * width;
     return oa_act_at(d, x, s->keys_apart ? apart : beside);
@@ -54,14 +55,15 @@ static inline long oa_tile_round(long n)
     return (n + OA_TILE_GRANULE - 1) / OA_TILE_GRANULE * OA_TILE_GRANULE;
 }
 
-/* Rows of a sequence, copied next to each other (ld is the width), or where they are; the first is row `begin`. Where
- * products read their right operand in panels (gemm_pack), it is there in these as well, made once for all the tiles
- * that need it. */
+/* Rows of a sequence, copied next to each other (ld is the width), or where they are; the first is
+ * row `begin`. Where products read their right operand in panels (gemm_pack), it is there in these
+ * as well, made once for all the tiles that need it. */
 struct oa_packed {
     const void *x;
     long begin, width, ld;
     long rows;                /* with the zeros at the end */
-    const void *pair, *tiles; /* op(B) of pair products, [width, rows]; of the others, [rows, width]; NULL: not made */
+    const void *pair, *tiles; /* op(B) of pair products, [width, rows]; of the others, [rows,
+                                 width]; NULL: not made */
 };
 
 /* The right operand of which products; any of both. */
@@ -90,22 +92,25 @@ struct oa_tiles {
     struct oa_span cols;
     long padded_cols;
     int32_t *tile_low, *tile_high;
-    void *s, *part; /* real [padded_rows, padded_cols]: logits; one part of a mixture; NULL on tiles */
-    void *fold;     /* real [a + b]: a row of both sides of a FOLD */
+    void *s,
+        *part;  /* real [padded_rows, padded_cols]: logits; one part of a mixture; NULL on tiles */
+    void *fold; /* real [a + b]: a row of both sides of a FOLD */
 };
 
-/* Rows of a block of queries in tiles of at most key_block keys: where work is cut, it is cut in these. */
+/* Rows of a block of queries in tiles of at most key_block keys: where work is cut, it is cut in
+ * these. */
 long oa_tiles_query_block(const struct oa_device *d, const struct oa_logits *a, long key_block);
 /* Takes the buffers that every pass needs; tiles have at most key_block keys. */
-void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w,
-                   long key_block);
+void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a,
+                   const struct oa_worker *w, long key_block);
 /* n elements of scratch; t->failed when there is no memory. */
 void *oa_tiles_take(struct oa_tiles *t, long n, size_t size);
 
 void oa_tiles_head(struct oa_tiles *t, long b, long h);
-/* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are packed as zeros. */
-struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
-                               long width);
+/* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are
+ * packed as zeros. */
+struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length,
+                               struct oa_span rows, long real, long width);
 /* The same of the values. */
 struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_span rows, long real);
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient);
@@ -113,22 +118,27 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient);
 /* Both sides of the parts whose queries and keys are tables. */
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols);
 
-/* The keys that rows i0 … i1-1 can see: support, causality and length; begin is a multiple of OA_TILE_GRANULE. */
+/* The keys that rows i0 … i1-1 can see: support, causality and length; begin is a multiple of
+ * OA_TILE_GRANULE. */
 struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
-/* Keys that all blocks of queries at work meet before others do: as many as stay in the L2 cache, packed and with their
- * sums, in whole tiles; all of `seen` where a support is, since blocks then see few, and each its own. */
+/* Keys that all blocks of queries at work meet before others do: as many as stay in the L2 cache,
+ * packed and with their sums, in whole tiles; all of `seen` where a support is, since blocks then
+ * see few, and each its own. */
 long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_span seen);
 /* Rows of the blocks of queries at work, at most. */
 long oa_tiles_rows_at_once(const struct oa_tiles *t);
-/* Goes to the block of queries that starts at i0, looking at the keys `within` only. False: it sees none of them. */
+/* Goes to the block of queries that starts at i0, looking at the keys `within` only. False: it sees
+ * none of them. */
 bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within);
 /* Goes to the next tile of the block, at first to the first. False: there is none. */
 bool oa_tiles_next(struct oa_tiles *t);
-/* Supports whose rows are not intervals: what of t->s is between the bounds and not visible gets a logit of −∞. */
+/* Supports whose rows are not intervals: what of t->s is between the bounds and not visible gets a
+ * logit of −∞. */
 void oa_tiles_hide(struct oa_tiles *t);
 
-/* Pairs in all tiles of forward passes over a->shape with a->support, visible or not, every row being real; where
- * cpu_attention_tiles.c makes the tiles, those of the groups of OA_PANEL rows that it makes. */
+/* Pairs in all tiles of forward passes over a->shape with a->support, visible or not, every row
+ * being real; where cpu_attention_tiles.c makes the tiles, those of the groups of OA_PANEL rows
+ * that it makes. */
 double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a);
 
 /* Puts logits into t->s; the true ones are the returned factor times these. */
@@ -139,7 +149,8 @@ void oa_tiles_fold_row(struct oa_tiles *t, int part, long i);
 struct oa_fold_run {
     long j, n, fold, first;
 };
-bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *run); /* at first: .j = .n = 0 */
+bool oa_tiles_fold_next(const struct oa_tiles *t, int part,
+                        struct oa_fold_run *run); /* at first: .j = .n = 0 */
 /* α of a part. */
 double oa_tiles_alpha(const struct oa_tiles *t, int part);
 /* Attention dropout of a tile of reals: masks are addressed by (b, h, i, j). */
@@ -148,17 +159,19 @@ void oa_tiles_dropout(struct oa_tiles *t, void *x);
 /* Where the random words of the tile at work are: block0 and blocks_a_row of dropout_tile. */
 void oa_tiles_dropout_blocks(const struct oa_tiles *t, uint64_t *block0, uint64_t *blocks_a_row);
 
-/* A tile of reals as an operand of a product; `act` has room for it and is used when the types differ. */
+/* A tile of reals as an operand of a product; `act` has room for it and is used when the types
+ * differ. */
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act);
 
-/* Products of the tile at work with packed operands; all results are real, and overwritten without `accumulate`.
- *     pair:   tile         += rows · keysᵀ
- *     keys:   c [rows, …]  += tile · keys
- *     rows:   c [cols, …]  += tileᵀ · rows */
-void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_packed keys, void *tile,
+/* Products of the tile at work with packed operands; all results are real, and overwritten without
+ * `accumulate`. pair:   tile         += rows · keysᵀ keys:   c [rows, …]  += tile · keys rows:   c
+ * [cols, …]  += tileᵀ · rows */
+void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_packed keys,
+                           void *tile, bool accumulate);
+void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c,
                            bool accumulate);
-void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c, bool accumulate);
-void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c, bool accumulate);
+void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c,
+                           bool accumulate);
 
 void oa_real_fill(const struct oa_device *d, long n, double value, void *x);
 /* Zeros in rows of columns of a matrix. */
@@ -171,44 +184,55 @@ static inline bool oa_part_given(const struct oa_part *p)
            (p->kind == OA_PART_DOT && p->q_table && p->k_table && p->k_head_stride && !p->bias);
 }
 
-/* cpu_attention_tiles.c: whether it makes the tiles of an attention, of at most key_block keys; the open t says so. */
+/* cpu_attention_tiles.c: whether it makes the tiles of an attention, of at most key_block keys; the
+ * open t says so. */
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block);
 /* The tile at work, forward; … backward, where g->d_o is set here. */
 void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *sums);
 void oa_attention_add_gradient(struct oa_tiles *t, struct oa_attention_gradient *g);
-/* Sums of keys as struct oa_attention_gradient has them: times factor real [width] (NULL: 1) to x act [rows, width]; or
- * times a number added to x real [rows, width], by way of `row`, real [width]. */
-void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, long width, const void *factor, void *x,
-                        long ld);
-void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width, double factor, void *row,
-                      void *x);
+/* Sums of keys as struct oa_attention_gradient has them: times factor real [width] (NULL: 1) to x
+ * act [rows, width]; or times a number added to x real [rows, width], by way of `row`, real
+ * [width]. */
+void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, long width,
+                        const void *factor, void *x, long ld);
+void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width,
+                      double factor, void *row, void *x);
 
-void oa_row_forward(struct oa_device *d, const struct oa_logits *a); /* cpu_logits_row.c: one query */
+void oa_row_forward(struct oa_device *d,
+                    const struct oa_logits *a); /* cpu_logits_row.c: one query */
 
-/* cpu_relative.c: the logits of row i, keys begin … begin+n−1, from `s` on, get factor · what their distances add. */
-void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, long i, long begin, long n, double factor,
-                      void *s);
-void oa_tiles_add_distances(struct oa_tiles *t, double factor); /* the tile at work; nothing where there is no table */
-/* Gradient of the biases of buckets: sums, doubles of oa_distances_bytes (0: not wanted) that are zeros at first, one
- * set a block of queries; dS act of the tile at work; room for a row and a column of it in reals. */
+/* cpu_relative.c: the logits of row i, keys begin … begin+n−1, from `s` on, get factor · what their
+ * distances add. */
+void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, long i, long begin,
+                      long n, double factor, void *s);
+void oa_tiles_add_distances(struct oa_tiles *t,
+                            double factor); /* the tile at work; nothing where there is no table */
+/* Gradient of the biases of buckets: sums, doubles of oa_distances_bytes (0: not wanted) that are
+ * zeros at first, one set a block of queries; dS act of the tile at work; room for a row and a
+ * column of it in reals. */
 size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a);
 void oa_tiles_distance_gradient(struct oa_tiles *t, const void *ds, void *room, double *sums);
-void oa_distances_finish(struct oa_device *d, const struct oa_logits *a, const double *sums); /* adds them to dbias */
+void oa_distances_finish(struct oa_device *d, const struct oa_logits *a,
+                         const double *sums); /* adds them to dbias */
 
-/* cpu_logits_shared.c: gradients of keys and biases that are parameters, each (b,h) into sums of its own. */
+/* cpu_logits_shared.c: gradients of keys and biases that are parameters, each (b,h) into sums of
+ * its own. */
 struct oa_shared {
     struct oa_device *d;
     const struct oa_logits *a;
-    void *sums; /* real, of oa_shared_bytes; NULL: there are none, places are those of the gradients themselves */
+    void *sums; /* real, of oa_shared_bytes; NULL: there are none, places are those of the gradients
+                   themselves */
 };
 bool oa_shared_wanted(const struct oa_logits *a); /* cpu_logits_gradient.c */
 size_t oa_shared_bytes(const struct oa_device *d, const struct oa_logits *a);
 void oa_shared_clear(const struct oa_shared *s, long b, long h);
-void *oa_shared_keys(const struct oa_shared *s, long b, long h, int part); /* where dk [S, K] of the (b,h) adds up */
+void *oa_shared_keys(const struct oa_shared *s, long b, long h,
+                     int part); /* where dk [S, K] of the (b,h) adds up */
 void *oa_shared_bias(const struct oa_shared *s, long b, long h, int part); /* … dbias [S] */
-void oa_shared_add(const struct oa_shared *s);                             /* the sums to the gradients */
+void oa_shared_add(const struct oa_shared *s); /* the sums to the gradients */
 
-/* cpu_tables.c: every part is given and the batch items have the same keys, so that one P serves the whole batch. */
+/* cpu_tables.c: every part is given and the batch items have the same keys, so that one P serves
+ * the whole batch. */
 bool oa_tables_shared(const struct oa_logits *a);
 void oa_tables_forward(struct oa_device *d, const struct oa_logits *a);
 void oa_tables_gradient(struct oa_device *d, const struct oa_logits *a);

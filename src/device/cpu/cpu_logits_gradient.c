@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The logits engine, backward. With dO given, P recomputed from S and lse, u the dropout mask and p its keep rate,
- * D = P∘u/p what the forward pass multiplied V by, and δ_i = dO_i·O_i (Dao et al. 2022, app. B):
+ * The logits engine, backward. With dO given, P recomputed from S and lse, u the dropout mask and p
+ * its keep rate, D = P∘u/p what the forward pass multiplied V by, and δ_i = dO_i·O_i (Dao et al.
+ * 2022, app. B):
  *
  *     O_i = Σ_j D_ij v_j            ⇒  dv_j = Σ_i D_ij dO_i,   dP_ij = (u_ij/p) dO_i·v_j
  *     P = softmax(S)                ⇒  dS_ij = P_ij (dP_ij − Σ_l P_il dP_il) = P_ij (dP_ij − δ_i)
@@ -9,22 +10,23 @@
  *     S = Σ_c α_c S^c               ⇒  dS^c = α_c dS,  dα_c = Σ_ij dS_ij S^c_ij
  *     S^c_ij = τ q_i·k_j + bias_j   ⇒  dq_i = α_c τ Σ_j dS_ij k_j,  dk_j = α_c τ Σ_i dS_ij q_i,
  *                                      dbias_j = α_c Σ_i dS_ij
- *     S += b[bucket(j − i)]         ⇒  db[c] = Σ dS_ij over the pairs of bucket c   (cpu_relative.c)
+ *     S += b[bucket(j − i)]         ⇒  db[c] = Σ dS_ij over the pairs of bucket c (cpu_relative.c)
  *     S^c_ij = table_ij             ⇒  dtable_ij = α_c dS_ij
  *     S^c_ij = q_i[j mod a]·k_i[⌊j/a⌋]
  *                                   ⇒  dq_i[p] = α_c Σ_{j mod a = p} dS_ij k_i[⌊j/a⌋],
  *                                      dk_i[f] = α_c Σ_{⌊j/a⌋ = f} dS_ij q_i[j mod a]
  *
- * dα of a product needs no second look at S^c: Σ_ij dS_ij τ q_i·k_j = τ Σ_i q_i·G_i, where G_i = Σ_j dS_ij k_j is there
- * for dq anyway; that of a fold is Σ_i k_i·dk_i/α_c for the same reason. Invisible pairs have P = 0 and dS = 0 and
- * touch nothing; so does an empty row.
+ * dα of a product needs no second look at S^c: Σ_ij dS_ij τ q_i·k_j = τ Σ_i q_i·G_i, where G_i =
+ * Σ_j dS_ij k_j is there for dq anyway; that of a fold is Σ_i k_i·dk_i/α_c for the same reason.
+ * Invisible pairs have P = 0 and dS = 0 and touch nothing; so does an empty row.
  *
- * Cutting. One pass gives both sides' gradients of a (b,h): query blocks outside, tiles inside, dq_i in a small buffer,
- * dk and dv in buffers of the length of the sequence. Gradients that the batch shares (a table of queries or keys, a
- * bias, a table of logits) make an item of all that add to one place, so that the sum has one order. Where this leaves
- * too few items, those of keys get sums of their own (cpu_logits_shared.c). Where that does not help, two passes:
- * blocks of keys give dk, dv and the shared ones, blocks of queries give dq (and both sides of a fold, which are rows
- * of queries); S and dP are computed twice.
+ * Cutting. One pass gives both sides' gradients of a (b,h): query blocks outside, tiles inside,
+ * dq_i in a small buffer, dk and dv in buffers of the length of the sequence. Gradients that the
+ * batch shares (a table of queries or keys, a bias, a table of logits) make an item of all that add
+ * to one place, so that the sum has one order. Where this leaves too few items, those of keys get
+ * sums of their own (cpu_logits_shared.c). Where that does not help, two passes: blocks of keys
+ * give dk, dv and the shared ones, blocks of queries give dq (and both sides of a fold, which are
+ * rows of queries); S and dP are computed twice.
  */
 #include "device/cpu/cpu_logits_gradient.h"
 
@@ -36,7 +38,9 @@ enum {
     MOST_BLOCKS = 8   /* … of at most so many query blocks */
 };
 
-/* ---- items ---------------------------------------------------------------------------------------------------- */
+/* ---- items
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static struct oa_span piece(long number, long size, long n)
 {
@@ -47,7 +51,8 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
 {
     const struct oa_backward *f = argument;
     const struct oa_attention_shape *s = &f->a->shape;
-    long row_cuts = oa_blocks(s->queries, f->row_cut), col_cuts = oa_max(1, oa_blocks(s->keys, f->col_cut));
+    long row_cuts = oa_blocks(s->queries, f->row_cut),
+         col_cuts = oa_max(1, oa_blocks(s->keys, f->col_cut));
     struct oa_span rows = piece(item % row_cuts, f->row_cut, s->queries);
     struct oa_span cols = piece(item / row_cuts % col_cuts, f->col_cut, s->keys);
     long group = item / row_cuts / col_cuts, b0 = group / f->head_items, h0 = group % f->head_items;
@@ -82,7 +87,8 @@ static void find_shared(struct oa_backward *f)
 {
     for (int c = 0; c < f->a->parts; c++) {
         const struct oa_part *p = &f->a->part[c];
-        bool keys = p->kind == OA_PART_DOT && p->k_table && p->dk, bias = p->kind == OA_PART_DOT && p->dbias;
+        bool keys = p->kind == OA_PART_DOT && p->k_table && p->dk,
+             bias = p->kind == OA_PART_DOT && p->dbias;
         bool table = p->kind == OA_PART_TABLE && p->dtable;
         f->merge_queries |= p->q_table && p->dq;
         f->merge_batch |= keys || bias || table || f->merge_queries;
@@ -127,7 +133,8 @@ static bool take_shared(struct oa_backward *f)
 static void run_passes(struct oa_backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
-    long block = oa_tiles_query_block(f->d, f->a, f->d->cpu->kernels.key_block), items = items_of(f);
+    long block = oa_tiles_query_block(f->d, f->a, f->d->cpu->kernels.key_block),
+         items = items_of(f);
     if (items >= ENOUGH_ITEMS || (s->queries <= block && s->keys <= block)) {
         run_pass(f, OA_QUERY_SIDE | OA_KEY_SIDE, s->queries, s->keys);
         return;
@@ -135,10 +142,13 @@ static void run_passes(struct oa_backward *f)
     run_pass(f, OA_KEY_SIDE, s->queries, cut(items, s->keys, block));
     f->merge_batch = f->merge_queries;
     f->merge_heads = false;
-    run_pass(f, OA_QUERY_SIDE, cut((f->merge_batch ? 1 : s->batch) * s->heads, s->queries, block), s->keys);
+    run_pass(f, OA_QUERY_SIDE, cut((f->merge_batch ? 1 : s->batch) * s->heads, s->queries, block),
+             s->keys);
 }
 
-/* ---- dα ------------------------------------------------------------------------------------------------------- */
+/* ---- dα
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static long dalpha_blocks(const struct oa_backward *f)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to the backward pass of the logits engine: what its three files share. cpu_logits_gradient.c has the
- * formulas, cuts the work into items and runs them; cpu_logits_gradient_head.c does one (b,h) of an item, block of
- * queries by block, cpu_logits_gradient_tile.c a tile of one.
+ * Private to the backward pass of the logits engine: what its three files share.
+ * cpu_logits_gradient.c has the formulas, cuts the work into items and runs them;
+ * cpu_logits_gradient_head.c does one (b,h) of an item, block of queries by block,
+ * cpu_logits_gradient_tile.c a tile of one.
  */
 #ifndef ORTHANT_DEVICE_CPU_CPU_LOGITS_GRADIENT_H
 #define ORTHANT_DEVICE_CPU_CPU_LOGITS_GRADIENT_H
@@ -14,13 +15,14 @@ enum { OA_QUERY_SIDE = 1, OA_KEY_SIDE = 2 };
 struct oa_backward {
     struct oa_device *d;
     const struct oa_logits *a;
-    bool merge_batch, merge_heads; /* gradients shared by these: one item goes through all of them */
-    bool merge_queries;            /* those of the queries' side are shared by the batch: a table of queries */
-    long batch_items, head_items;  /* batch · heads when not merged */
-    int sides;                     /* of this pass */
-    long row_cut, col_cut;         /* rows of queries, of keys of an item of this pass */
-    double *dalpha;                /* [B·H, query blocks, parts] partial sums; NULL when not wanted */
-    double *distances;             /* … [B·H, query blocks, buckets] */
+    bool merge_batch,
+        merge_heads;    /* gradients shared by these: one item goes through all of them */
+    bool merge_queries; /* those of the queries' side are shared by the batch: a table of queries */
+    long batch_items, head_items; /* batch · heads when not merged */
+    int sides;                    /* of this pass */
+    long row_cut, col_cut;        /* rows of queries, of keys of an item of this pass */
+    double *dalpha;    /* [B·H, query blocks, parts] partial sums; NULL when not wanted */
+    double *distances; /* … [B·H, query blocks, buckets] */
     struct oa_shared shared;
 };
 
@@ -38,10 +40,11 @@ struct oa_gradients {
     void *dk[OA_MAX_PARTS], *dbias[OA_MAX_PARTS]; /* real [cols, K], [cols] */
     void *dv;                                     /* real [cols, V] */
     void *row;                                    /* real: one row of a tile or of q */
-    void *diagonals;                              /* real [query_block + key_block]; NULL: not wanted */
+    void *diagonals; /* real [query_block + key_block]; NULL: not wanted */
 };
 
-/* Whether this pass makes them: gradients of the values, of anything by way of the logits, of the table of a part. */
+/* Whether this pass makes them: gradients of the values, of anything by way of the logits, of the
+ * table of a part. */
 bool oa_wants_dv(const struct oa_backward *f);
 bool oa_wants_logits(const struct oa_backward *f);
 bool oa_wants_dtable(const struct oa_backward *f, int c);
@@ -49,7 +52,8 @@ bool oa_wants_dtable(const struct oa_backward *f, int c);
 /* Takes what is taken once for an item. */
 void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g, const struct oa_backward *f);
 /* Gradients of the (b,h) at work, from its queries `rows` and keys `cols`. */
-void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows, struct oa_span cols);
+void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows,
+                      struct oa_span cols);
 
 /* Adds what the tile at work gives; first: of its block of queries. */
 void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first);
@@ -60,15 +64,17 @@ static inline long oa_gradient_width(const struct oa_tiles *t, long width)
     return t->on_tiles ? oa_tile_round(width) : width;
 }
 
-/* Where sums of queries, real [rows, width], are for the block at work; NULL when there are none. */
-static inline void *oa_gradient_block(const struct oa_tiles *t, const struct oa_gradients *g, void *sums, long width)
+/* Where sums of queries, real [rows, width], are for the block at work; NULL when there are none.
+ */
+static inline void *oa_gradient_block(const struct oa_tiles *t, const struct oa_gradients *g,
+                                      void *sums, long width)
 {
     return oa_real_at(t->d, sums, (t->rows.begin - g->rows.begin) * width);
 }
 
 /* A row of acts as reals, by way of g->row when the types differ. */
-static inline const void *oa_gradient_reals(const struct oa_tiles *t, const struct oa_gradients *g, long n,
-                                            const void *x)
+static inline const void *oa_gradient_reals(const struct oa_tiles *t, const struct oa_gradients *g,
+                                            long n, const void *x)
 {
     if (t->d->cpu->kernels.act == t->d->cpu->kernels.real)
         return x;

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what is wanted ------------------------------------------------------------------------------------------- */
+/* ---- what is wanted
+ * ------------------------------------------------------------------------------------------- */
 
 static bool wants_dq(const struct oa_backward *f, int c)
 {
@@ -49,11 +50,14 @@ bool oa_wants_logits(const struct oa_backward *f)
 {
     bool wanted = (f->sides & OA_QUERY_SIDE) && (f->dalpha || f->distances);
     for (int c = 0; c < f->a->parts; c++)
-        wanted |= wants_dq(f, c) || wants_dfold(f, c) || wants_dk(f, c) || wants_dbias(f, c) || oa_wants_dtable(f, c);
+        wanted |= wants_dq(f, c) || wants_dfold(f, c) || wants_dk(f, c) || wants_dbias(f, c) ||
+                  oa_wants_dtable(f, c);
     return wanted;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static long widest_row(const struct oa_tiles *t)
 {
@@ -100,14 +104,18 @@ static void take_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa_span
 {
     long rows = oa_tile_round(oa_span_length(cols));
     g->cols = cols;
-    g->dv = oa_wants_dv(g->f) ? take_zeros(t, rows * oa_gradient_width(t, t->a->shape.value_width)) : NULL;
+    g->dv = oa_wants_dv(g->f) ? take_zeros(t, rows * oa_gradient_width(t, t->a->shape.value_width))
+                              : NULL;
     for (int c = 0; c < t->a->parts; c++) {
-        g->dk[c] = wants_dk(g->f, c) ? take_zeros(t, rows * oa_gradient_width(t, t->a->part[c].width)) : NULL;
+        g->dk[c] = wants_dk(g->f, c)
+                       ? take_zeros(t, rows * oa_gradient_width(t, t->a->part[c].width))
+                       : NULL;
         g->dbias[c] = wants_dbias(g->f, c) ? take_zeros(t, rows) : NULL;
     }
 }
 
-/* ---- one block of queries ------------------------------------------------------------------------------------- */
+/* ---- one block of queries
+ * ------------------------------------------------------------------------------------- */
 
 static long output_at(const struct oa_tiles *t, long i)
 {
@@ -124,15 +132,15 @@ static void load_rows(struct oa_tiles *t, struct oa_gradients *g)
     oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
     oa_real_fill(d, t->padded_rows, 0, g->delta);
     memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->numbers.real_size);
-    d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo, oa_act_at(d, a->o, at),
-                             a->ldo, g->delta);
+    d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo,
+                             oa_act_at(d, a->o, at), a->ldo, g->delta);
     if (OA_BUG(SOFTMAX_WITHOUT_DELTA))
         oa_real_fill(d, t->padded_rows, 0, g->delta);
 }
 
 /* sums · factor, as acts. */
-static void store_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows, long width, double factor,
-                       void *sums, void *x, long ld)
+static void store_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows,
+                       long width, double factor, void *sums, void *x, long ld)
 {
     for (long i = 0; i < rows; i += t->query_block) {
         long n = oa_min(t->query_block, rows - i);
@@ -151,32 +159,37 @@ static void *part_rows(const struct oa_tiles *t, void *x, long ld, long length, 
 }
 
 /* Σ_i x_i·G_i over the rows of the block: x packed rows, G reals. */
-static double rows_dot(const struct oa_tiles *t, const struct oa_gradients *g, struct oa_packed x, const void *sums)
+static double rows_dot(const struct oa_tiles *t, const struct oa_gradients *g, struct oa_packed x,
+                       const void *sums)
 {
     double sum = 0;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         const void *row = oa_act_at(t->d, x.x, (t->rows.begin - x.begin + i) * x.width);
-        sum +=
-            t->d->cpu->kernels.dot(x.width, oa_gradient_reals(t, g, x.width, row), oa_real_at(t->d, sums, i * x.width));
+        sum += t->d->cpu->kernels.dot(x.width, oa_gradient_reals(t, g, x.width, row),
+                                      oa_real_at(t->d, sums, i * x.width));
     }
     return sum;
 }
 
 /* Act rows i0 … end-1 of a side, of which the block has seen the first `rows`. */
-static void store_query_rows(const struct oa_tiles *t, const struct oa_gradients *g, long i0, long rows, long end,
-                             long width, double factor, void *sums, void *x, long ld)
+static void store_query_rows(const struct oa_tiles *t, const struct oa_gradients *g, long i0,
+                             long rows, long end, long width, double factor, void *sums, void *x,
+                             long ld)
 {
     void *to = part_rows(t, x, ld, t->a->shape.queries, width, i0);
     size_t size = t->d->numbers.act_size;
     store_rows(t, g, rows, width, factor, sums, to, ld);
-    oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - i0 - rows);
+    oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size,
+                 end - i0 - rows);
 }
 
-static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows, long end)
+static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows,
+                        long end)
 {
     const struct oa_part *p = &t->a->part[c];
     double alpha = oa_tiles_alpha(t, c);
-    void *dq = oa_gradient_block(t, g, g->dq[c], p->width), *dk = oa_gradient_block(t, g, g->dfold[c], p->folds);
+    void *dq = oa_gradient_block(t, g, g->dq[c], p->width),
+         *dk = oa_gradient_block(t, g, g->dfold[c], p->folds);
     if (g->f->dalpha && rows)
         *oa_dalpha_slot(t, g, c) += rows_dot(t, g, t->k[c], dk);
     if (dq && p->dq)
@@ -185,8 +198,10 @@ static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long 
         store_query_rows(t, g, i0, rows, end, p->folds, alpha, dk, p->dk, p->ldk);
 }
 
-/* dq of rows i0 … end-1, of which the block has seen the first `rows`; dα of a product is τ Σ_i q_i·G_i. */
-static void finish_query_side(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows, long end)
+/* dq of rows i0 … end-1, of which the block has seen the first `rows`; dα of a product is τ Σ_i
+ * q_i·G_i. */
+static void finish_query_side(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows,
+                              long end)
 {
     const struct oa_part *p = &t->a->part[c];
     void *dq = oa_gradient_block(t, g, g->dq[c], p->width);
@@ -205,7 +220,8 @@ static void finish_query_side(struct oa_tiles *t, struct oa_gradients *g, int c,
 }
 
 /* The block at i0 with keys `cols`, which are the last that it may meet or not. */
-static void gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0, struct oa_span cols, bool last)
+static void gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0, struct oa_span cols,
+                           bool last)
 {
     long end = oa_min(i0 + t->query_block, t->a->shape.queries);
     bool *met = &g->met[(i0 - g->rows.begin) / t->query_block];
@@ -218,11 +234,13 @@ static void gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0, 
         finish_query_side(t, g, c, i0, *met ? oa_span_length(t->rows) : 0, end);
 }
 
-/* ---- one (b,h) ------------------------------------------------------------------------------------------------ */
+/* ---- one (b,h)
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* dk or dv: the real ones of g->cols, then zeros up to `end`. */
-static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long end, long width, double factor,
-                           void *sums, void *x, long ld)
+static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long end,
+                           long width, double factor, void *sums, void *x, long ld)
 {
     long rows = oa_span_length(g->cols), begin = g->cols.begin;
     void *to = part_rows(t, x, ld, t->a->shape.keys, width, begin);
@@ -232,12 +250,13 @@ static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *
         oa_attention_store(t, sums, rows, width, g->row, to, ld);
     } else
         store_rows(t, g, rows, width, factor, sums, to, ld);
-    oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - begin - rows);
+    oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size,
+                 end - begin - rows);
 }
 
 /* dk to a table that the batch shares. */
-static void add_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows, long width, double factor,
-                         const void *sums, void *x)
+static void add_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows,
+                         long width, double factor, const void *sums, void *x)
 {
     if (t->on_tiles)
         oa_attention_add(t, sums, rows, width, factor, g->row, x);
@@ -252,17 +271,20 @@ static void finish_key_side(struct oa_tiles *t, struct oa_gradients *g, int c, l
     double alpha = oa_tiles_alpha(t, c);
     long n = oa_span_length(g->cols), begin = g->cols.begin;
     if (g->dbias[c])
-        k->axpy(n, alpha, g->dbias[c], oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
+        k->axpy(n, alpha, g->dbias[c],
+                oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
     if (g->dk[c] && p->k_table)
-        add_key_rows(t, g, n, p->width, alpha * p->scale, g->dk[c],
-                     oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
+        add_key_rows(
+            t, g, n, p->width, alpha * p->scale, g->dk[c],
+            oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
     else if (g->dk[c])
         store_key_rows(t, g, end, p->width, alpha * p->scale, g->dk[c], p->dk, p->ldk);
 }
 
-/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the one before. */
-static void gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows, struct oa_span cols,
-                            bool all, bool last)
+/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the
+ * one before. */
+static void gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows,
+                            struct oa_span cols, bool all, bool last)
 {
     size_t mark = oa_arena_mark(t->scratch);
     oa_tiles_pack_keys(t, cols, true);
@@ -274,11 +296,13 @@ static void gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct o
     oa_arena_release(t->scratch, mark);
 }
 
-/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in the cache. */
+/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in
+ * the cache. */
 static void gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows)
 {
     size_t mark = oa_arena_mark(t->scratch);
-    struct oa_span seen = oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
+    struct oa_span seen =
+        oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
     seen = oa_span_cut(seen, g->cols);
     long step = oa_tiles_keys_at_once(t, seen), j = seen.begin;
     bool all = oa_span_length(seen) <= step;
@@ -286,12 +310,14 @@ static void gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_
     memset(g->met, 0, sizeof g->met);
     oa_tiles_pack_queries(t, rows, true);
     do
-        gradient_blocks(t, g, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all, j + step >= seen.end);
+        gradient_blocks(t, g, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all,
+                        j + step >= seen.end);
     while ((j += step) < seen.end);
     oa_arena_release(t->scratch, mark);
 }
 
-void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows, struct oa_span cols)
+void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows,
+                      struct oa_span cols)
 {
     long step = oa_tiles_rows_at_once(t);
     size_t mark = oa_arena_mark(t->scratch);

@@ -25,18 +25,20 @@ static const void *dropped(struct oa_tiles *t)
 /* dv += Dᵀ dO. */
 static void add_value_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
-    oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o, sum_row(t, g, g->dv, t->v.width), true);
+    oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o, sum_row(t, g, g->dv, t->v.width),
+                          true);
 }
 
-/* dS into g->ds. What D has lost tells which dP to drop, and P = 0 needs none: random words are made once. */
+/* dS into g->ds. What D has lost tells which dP to drop, and P = 0 needs none: random words are
+ * made once. */
 static void logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
     if (t->a->keep < 1)
         k->dropout_alike(t->padded_rows * t->padded_cols, t->a->keep, p, g->dp);
-    k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols, g->delta, g->ds,
-                        t->padded_cols);
+    k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp,
+                        t->padded_cols, g->delta, g->ds, t->padded_cols);
 }
 
 static void add_table_gradient(struct oa_tiles *t, const struct oa_gradients *g, int c)
@@ -46,18 +48,22 @@ static void add_table_gradient(struct oa_tiles *t, const struct oa_gradients *g,
     void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
     for (long i = 0; i < oa_span_length(t->rows); i++)
         t->d->cpu->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
-                                       oa_act_at(t->d, g->ds, i * t->padded_cols), oa_real_at(t->d, corner, i * n));
+                                       oa_act_at(t->d, g->ds, i * t->padded_cols),
+                                       oa_real_at(t->d, corner, i * n));
 }
 
-/* Σ_ij dS_ij x_j or, with a step from row to row, Σ_ij dS_ij x_ij over the visible part of the tile. */
-static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, const void *x, long step)
+/* Σ_ij dS_ij x_j or, with a step from row to row, Σ_ij dS_ij x_ij over the visible part of the
+ * tile. */
+static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, const void *x,
+                       long step)
 {
     double sum = 0;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         long low = t->tile_low[i], n = t->tile_high[i] - low;
         if (n > 0) {
             const void *ds = oa_act_at(t->d, g->ds, i * t->padded_cols + low);
-            sum += t->d->cpu->kernels.dot(n, oa_gradient_reals(t, g, n, ds), oa_real_at(t->d, x, i * step + low));
+            sum += t->d->cpu->kernels.dot(n, oa_gradient_reals(t, g, n, ds),
+                                          oa_real_at(t->d, x, i * step + low));
         }
     }
     return sum;
@@ -69,11 +75,11 @@ static void add_alpha_gradient(const struct oa_tiles *t, const struct oa_gradien
     const struct oa_part *p = &t->a->part[c];
     long n = p->table_length;
     if (p->kind == OA_PART_TABLE)
-        *oa_dalpha_slot(t, g, c) +=
-            tile_dot(t, g, oa_real_at(t->d, p->table, (t->h * n + t->rows.begin) * n + t->cols.begin), n);
+        *oa_dalpha_slot(t, g, c) += tile_dot(
+            t, g, oa_real_at(t->d, p->table, (t->h * n + t->rows.begin) * n + t->cols.begin), n);
     else if (p->bias)
-        *oa_dalpha_slot(t, g, c) +=
-            tile_dot(t, g, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin), 0);
+        *oa_dalpha_slot(t, g, c) += tile_dot(
+            t, g, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin), 0);
 }
 
 static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
@@ -81,9 +87,11 @@ static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
     struct oa_device *d = t->d;
     const struct oa_kernels *k = &d->cpu->kernels;
     long a = t->a->part[c].width, b = t->a->part[c].folds;
-    void *all_dq = oa_gradient_block(t, g, g->dq[c], a), *all_dk = oa_gradient_block(t, g, g->dfold[c], b);
+    void *all_dq = oa_gradient_block(t, g, g->dq[c], a),
+         *all_dk = oa_gradient_block(t, g, g->dfold[c], b);
     for (long i = 0; i < oa_span_length(t->rows); i++) {
-        const void *ds = oa_gradient_reals(t, g, oa_span_length(t->cols), oa_act_at(d, g->ds, i * t->padded_cols));
+        const void *ds = oa_gradient_reals(t, g, oa_span_length(t->cols),
+                                           oa_act_at(d, g->ds, i * t->padded_cols));
         void *dq = oa_real_at(d, all_dq, i * a), *dk = oa_real_at(d, all_dk, i * b);
         if (first && dq)
             memset(dq, 0, (size_t)a * k->real_size);
@@ -93,10 +101,12 @@ static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
         for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);) {
             const void *piece = oa_real_at(d, ds, run.j - t->cols.begin);
             if (dq)
-                k->axpy(run.n, oa_real_get(d, t->fold, a + run.fold), piece, oa_real_at(d, dq, run.first));
+                k->axpy(run.n, oa_real_get(d, t->fold, a + run.fold), piece,
+                        oa_real_at(d, dq, run.first));
             if (dk)
                 oa_real_set(d, dk, run.fold,
-                            oa_real_get(d, dk, run.fold) + k->dot(run.n, piece, oa_real_at(d, t->fold, run.first)));
+                            oa_real_get(d, dk, run.fold) +
+                                k->dot(run.n, piece, oa_real_at(d, t->fold, run.first)));
         }
     }
 }
@@ -107,12 +117,13 @@ static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
     if (t->a->part[c].kind == OA_PART_FOLD && (g->dq[c] || g->dfold[c]))
         add_fold_gradient(t, g, c, first);
     else if (g->dq[c])
-        oa_tiles_keys_product(t, g->ds, t->k[c], oa_gradient_block(t, g, g->dq[c], t->k[c].width), !first);
+        oa_tiles_keys_product(t, g->ds, t->k[c], oa_gradient_block(t, g, g->dq[c], t->k[c].width),
+                              !first);
     if (g->dk[c])
         oa_tiles_rows_product(t, g->ds, t->q[c], sum_row(t, g, g->dk[c], t->q[c].width), true);
     if (g->dbias[c])
-        t->d->cpu->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds, t->padded_cols,
-                                       sum_row(t, g, g->dbias[c], 1));
+        t->d->cpu->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds,
+                                       t->padded_cols, sum_row(t, g, g->dbias[c], 1));
     if (oa_wants_dtable(f, c))
         add_table_gradient(t, g, c);
     if (f->dalpha && (f->sides & OA_QUERY_SIDE))
@@ -135,8 +146,8 @@ void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
         return;
     }
     double factor = oa_tiles_logits(t);
-    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
-                                     t->padded_cols);
+    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
+                                     t->tile_high, g->lse, t->s, t->padded_cols);
     const void *p = dropped(t);
     if (g->dv)
         add_value_gradient(t, g, p);

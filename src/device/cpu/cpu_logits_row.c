@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The logits engine for one query, as decoding asks for it: a product of a row with a matrix, which memory feeds, not
- * the matrix units. Keys and values are read where they lie, once, a block of them at a time with the online softmax of
- * cpu_logits.c; nothing is packed, and the scratch does not grow with the keys. Blocks that the support leaves empty
- * are skipped.
+ * The logits engine for one query, as decoding asks for it: a product of a row with a matrix, which
+ * memory feeds, not the matrix units. Keys and values are read where they lie, once, a block of
+ * them at a time with the online softmax of cpu_logits.c; nothing is packed, and the scratch does
+ * not grow with the keys. Blocks that the support leaves empty are skipped.
  *
  * An item is a (b,h). 2·(K + V) FLOPs a visible key.
  */
@@ -31,13 +31,15 @@ struct row {
     void *fold_query, *fold_key; /* real: both sides of a FOLD */
 };
 
-/* ---- logits -------------------------------------------------------------------------------------------------------
+/* ---- logits
+ * -------------------------------------------------------------------------------------------------------
  */
 
 static const void *query_of(const struct row *r, const struct oa_part *p)
 {
     const struct oa_attention_shape *s = &r->a->shape;
-    long at = p->q_table ? r->h * p->q_head_stride + s->first * p->width : r->b * p->ldq + r->h * p->width;
+    long at = p->q_table ? r->h * p->q_head_stride + s->first * p->width
+                         : r->b * p->ldq + r->h * p->width;
     return oa_act_at(r->d, p->q, at);
 }
 
@@ -61,19 +63,22 @@ static void add_dots(struct row *r, const struct oa_part *p, double alpha)
 static void add_table(struct row *r, const struct oa_part *p, double alpha)
 {
     long n = p->table_length, row = r->h * n + r->a->shape.first;
-    r->d->cpu->kernels.axpy(r->end - r->begin, alpha, oa_real_at(r->d, p->table, row * n + r->begin), r->s);
+    r->d->cpu->kernels.axpy(r->end - r->begin, alpha,
+                            oa_real_at(r->d, p->table, row * n + r->begin), r->s);
 }
 
 /* S_j = q[j mod width]·k[⌊j/width⌋], both of the query's token. */
 static void add_fold(struct row *r, const struct oa_part *p, double alpha)
 {
     const struct oa_kernels *k = &r->d->cpu->kernels;
-    k->real_from_act(p->width, oa_act_at(r->d, p->q, r->b * p->ldq + r->h * p->width), r->fold_query);
+    k->real_from_act(p->width, oa_act_at(r->d, p->q, r->b * p->ldq + r->h * p->width),
+                     r->fold_query);
     k->real_from_act(p->folds, oa_act_at(r->d, p->k, r->b * p->ldk + r->h * p->folds), r->fold_key);
     for (long j = r->begin, next; j < r->end; j = next) {
         next = oa_min((j / p->width + 1) * p->width, r->end);
         k->axpy(next - j, alpha * oa_real_get(r->d, r->fold_key, j / p->width),
-                oa_real_at(r->d, r->fold_query, j % p->width), oa_real_at(r->d, r->s, j - r->begin));
+                oa_real_at(r->d, r->fold_query, j % p->width),
+                oa_real_at(r->d, r->s, j - r->begin));
     }
 }
 
@@ -94,7 +99,8 @@ static void fill_logits(struct row *r)
         oa_distances_add(r->d, a, r->h, 0, r->begin, r->end - r->begin, 1, r->s);
 }
 
-/* ---- what is visible ------------------------------------------------------------------------------------------------
+/* ---- what is visible
+ * ------------------------------------------------------------------------------------------------
  */
 
 static struct oa_span sees(const struct row *r)
@@ -106,7 +112,8 @@ static struct oa_span sees(const struct row *r)
     if (oa_real_length(shape->query_lengths, r->b, 1) == 0)
         return (struct oa_span){ 0, 0 };
     if (f)
-        f->range(&r->a->support, shape, r->h, shape->first, shape->first + 1, &range.begin, &range.end);
+        f->range(&r->a->support, shape, r->h, shape->first, shape->first + 1, &range.begin,
+                 &range.end);
     return oa_span_cut(all, range);
 }
 
@@ -114,7 +121,8 @@ static bool is_empty(const struct row *r)
 {
     const struct oa_support_functions *f = oa_support_functions(&r->a->support);
     long i = r->a->shape.first;
-    return f && f->empty && f->empty(&r->a->support, &r->a->shape, r->h, i, i + 1, r->begin, r->end);
+    return f && f->empty &&
+           f->empty(&r->a->support, &r->a->shape, r->h, i, i + 1, r->begin, r->end);
 }
 
 static void hide_invisible(struct row *r)
@@ -127,7 +135,8 @@ static void hide_invisible(struct row *r)
             oa_real_set(r->d, r->s, j - r->begin, -INFINITY);
 }
 
-/* ---- one row --------------------------------------------------------------------------------------------------------
+/* ---- one row
+ * --------------------------------------------------------------------------------------------------------
  */
 
 static void add_block(struct row *r)
@@ -150,7 +159,8 @@ static void finish(struct row *r)
     const struct oa_logits *a = r->a;
     long V = a->shape.value_width;
     double z = oa_real_get(r->d, r->z, 0);
-    oa_real_set(r->d, a->lse, r->b * a->shape.heads + r->h, z == 0 ? -INFINITY : oa_real_get(r->d, r->m, 0) + log(z));
+    oa_real_set(r->d, a->lse, r->b * a->shape.heads + r->h,
+                z == 0 ? -INFINITY : oa_real_get(r->d, r->m, 0) + log(z));
     oa_real_set(r->d, r->z, 0, z == 0 ? 0 : 1 / z);
     r->d->cpu->kernels.scale_rows(1, V, r->z, r->o, V);
     r->d->cpu->kernels.act_from_real(V, r->o, oa_act_at(r->d, a->o, r->b * a->ldo + r->h * V));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients of keys and biases that are parameters: the batch shares them, and with one table for all the heads too.
- * Where few heads would leave too few items that each go through the whole batch, every (b,h) has sums of its own,
- * which are added up afterwards in the order of batch items and heads. That costs B·H·S·(K + 1) reals of scratch and
- * one pass over them; two passes over the pairs, the other way out, compute S and dP twice.
+ * Gradients of keys and biases that are parameters: the batch shares them, and with one table for
+ * all the heads too. Where few heads would leave too few items that each go through the whole
+ * batch, every (b,h) has sums of its own, which are added up afterwards in the order of batch items
+ * and heads. That costs B·H·S·(K + 1) reals of scratch and one pass over them; two passes over the
+ * pairs, the other way out, compute S and dP twice.
  */
 #include "device/cpu/cpu_logits.h"
 
@@ -39,7 +40,8 @@ size_t oa_shared_bytes(const struct oa_device *d, const struct oa_logits *a)
 static void *sums_of(const struct oa_shared *s, long b, long h, int part)
 {
     const struct oa_logits *a = s->a;
-    return oa_real_at(s->d, s->sums, (b * a->shape.heads + h) * numbers(a, a->parts) + numbers(a, part));
+    return oa_real_at(s->d, s->sums,
+                      (b * a->shape.heads + h) * numbers(a, a->parts) + numbers(a, part));
 }
 
 void oa_shared_clear(const struct oa_shared *s, long b, long h)
@@ -61,10 +63,13 @@ void *oa_shared_bias(const struct oa_shared *s, long b, long h, int part)
                    : oa_real_at(s->d, p->dbias, h * p->bias_head_stride);
 }
 
-/* ---- adding up -------------------------------------------------------------------------------------------------- */
+/* ---- adding up
+ * --------------------------------------------------------------------------------------------------
+ */
 
 struct addition {
-    const struct oa_shared *from, *to; /* `to` has no sums: its places are the gradients themselves */
+    const struct oa_shared *from,
+        *to; /* `to` has no sums: its places are the gradients themselves */
     void *(*place)(const struct oa_shared *s, long b, long h, int part);
     int part;
     long count;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Output layer and loss in one: the logits of a block of rows exist in scratch memory only, so the vocabulary times the
- * batch never does. With dlogits = softmax − q, or 2 (logit − value) of a squared error, times scale:
+ * Output layer and loss in one: the logits of a block of rows exist in scratch memory only, so the
+ * vocabulary times the batch never does. With dlogits = softmax − q, or 2 (logit − value) of a
+ * squared error, times scale:
  *
  *     dx = dlogits·W        dW += dlogitsᵀ·x        dbias += column sums of dlogits
  *
- * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each way. */
+ * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each
+ * way. */
 #include "base/bugs.h"
 #include "device/cpu/cpu.h"
 
@@ -37,7 +39,8 @@ static double row_loss(const struct rows *r, long i, int32_t target, void *logit
         r->d->cpu->kernels.axpy(a->vocabulary, 1, a->bias, logits);
     if (a->value)
         return squared_error(r, i, logits, dlogits);
-    return r->d->cpu->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale, dlogits);
+    return r->d->cpu->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale,
+                                            dlogits);
 }
 
 static void one_row(void *argument, long i, const struct oa_worker *worker)
@@ -70,13 +73,15 @@ static double block(struct oa_device *d, const struct oa_linear_loss *a, long fi
     const void *x = oa_act_at(d, a->x, first * a->width);
     long v = a->vocabulary, w = a->width;
     oa_cpu_gemm(
-        d, &(struct oa_gemm){ .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
+        d,
+        &(struct oa_gemm){
+            .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
         x, a->w, logits);
     struct rows r = { d, a, first, logits, dlogits, loss };
     oa_parallel(d->context, rows, one_row, &r);
     if (dlogits) {
-        oa_cpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w }, dlogits, a->w,
-                    oa_act_at(d, a->dx, first * w));
+        oa_cpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w },
+                    dlogits, a->w, oa_act_at(d, a->dx, first * w));
         oa_cpu_gemm(d,
                     &(struct oa_gemm){ .m = v,
                                        .n = w,

@@ -25,7 +25,8 @@ static void mean(void *argument, long b, const struct oa_worker *worker)
         return;
     memset(sum, 0, (size_t)a->cols * k->real_size);
     for (long i = 0; i < rows; i++)
-        k->add_to_real(a->cols, 1 / (double)rows, oa_act_at(m->d, a->x, (b * a->length + i) * a->cols), sum);
+        k->add_to_real(a->cols, 1 / (double)rows,
+                       oa_act_at(m->d, a->x, (b * a->length + i) * a->cols), sum);
     k->act_from_real(a->cols, sum, oa_act_at(m->d, a->y, b * a->cols));
 }
 

@@ -2,10 +2,12 @@
  *
  * What the token mixer (ops/mixer.c) needs beside matrix products:
  *
- *     masked copies of weights     y_ij = x_ij for j < high_i, else 0     ⇒   dx_ij += dy_ij for j < high_i
- *     a bias for each position     y_{b,i,c} += bias_i                    ⇒   dbias_i += Σ_{b,c} dy_{b,i,c}
+ *     masked copies of weights     y_ij = x_ij for j < high_i, else 0     ⇒   dx_ij += dy_ij for j
+ * < high_i a bias for each position     y_{b,i,c} += bias_i                    ⇒   dbias_i +=
+ * Σ_{b,c} dy_{b,i,c}
  *
- * Items are rows; the sum of a bias's gradient is made by the item that owns the position, in the order of b and c.
+ * Items are rows; the sum of a bias's gradient is made by the item that owns the position, in the
+ * order of b and c.
  */
 #include "device/cpu/cpu.h"
 
@@ -29,13 +31,16 @@ static void mask_item(void *argument, long item, const struct oa_worker *worker)
     static const int32_t none = 0;
     const struct mixer *m = argument;
     for (long i = item * m->run; i < oa_min(m->rows, (item + 1) * m->run); i++)
-        m->d->cpu->kernels.mask_tile(1, m->cols, &none, &m->high[i], oa_real_at(m->d, m->x, i * m->cols), m->cols,
+        m->d->cpu->kernels.mask_tile(1, m->cols, &none, &m->high[i],
+                                     oa_real_at(m->d, m->x, i * m->cols), m->cols,
                                      oa_act_at(m->d, m->y, i * m->cols), m->cols, NULL);
 }
 
-void oa_cpu_mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y)
+void oa_cpu_mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x,
+                      void *y)
 {
-    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .high = high, .x = x, .y = y }, mask_item, rows);
+    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .high = high, .x = x, .y = y },
+        mask_item, rows);
 }
 
 static void mask_gradient_item(void *argument, long item, const struct oa_worker *worker)
@@ -47,10 +52,11 @@ static void mask_gradient_item(void *argument, long item, const struct oa_worker
                                 oa_real_at(m->d, m->y, i * m->cols));
 }
 
-void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy, void *dx)
+void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high,
+                               const void *dy, void *dx)
 {
-    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .high = high, .x = dy, .y = dx }, mask_gradient_item,
-        rows);
+    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .high = high, .x = dy, .y = dx },
+        mask_gradient_item, rows);
 }
 
 /* One row of the bias, written out, for the kernel that adds a row to rows. */
@@ -66,10 +72,12 @@ static void bias_item(void *argument, long item, const struct oa_worker *worker)
     }
 }
 
-void oa_cpu_add_position_bias(struct oa_device *d, long rows, long cols, long length, const void *bias, void *y,
-                              long ldy)
+void oa_cpu_add_position_bias(struct oa_device *d, long rows, long cols, long length,
+                              const void *bias, void *y, long ldy)
 {
-    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .length = length, .x = bias, .y = y, .ld = ldy },
+    run(
+        &(struct mixer){
+            .d = d, .rows = rows, .cols = cols, .length = length, .x = bias, .y = y, .ld = ldy },
         bias_item, rows);
 }
 
@@ -88,8 +96,11 @@ static void position_item(void *argument, long item, const struct oa_worker *wor
     }
 }
 
-void oa_cpu_position_sums(struct oa_device *d, long rows, long cols, long length, const void *x, long ldx, void *sums)
+void oa_cpu_position_sums(struct oa_device *d, long rows, long cols, long length, const void *x,
+                          long ldx, void *sums)
 {
-    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .length = length, .x = x, .y = sums, .ld = ldx },
+    run(
+        &(struct mixer){
+            .d = d, .rows = rows, .cols = cols, .length = length, .x = x, .y = sums, .ld = ldx },
         position_item, length);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The causal token mixer (ops/mixer_op.c), one token after the other. Hidden unit u has the time t(u) = ⌊uN/D_S⌋, hears
- * the tokens p ≤ t(u), and speaks to the tokens p ≥ t(u). With low(p) = ⌈pD_S/N⌉, the first unit whose time is not
- * before p, token p of channel c does
+ * The causal token mixer (ops/mixer_op.c), one token after the other. Hidden unit u has the time
+ * t(u) = ⌊uN/D_S⌋, hears the tokens p ≤ t(u), and speaks to the tokens p ≥ t(u). With low(p) =
+ * ⌈pD_S/N⌉, the first unit whose time is not before p, token p of channel c does
  *
- *     U_cu += W1[u, p] x_pc for u ≥ low(p),   A_cu = gelu(U_cu + b1[u]) for low(p) ≤ u < low(p + 1), whose time it is,
- *     y_pc = Σ_{u < low(p+1)} W2[p, u] A_cu + b2[p].
+ *     U_cu += W1[u, p] x_pc for u ≥ low(p),   A_cu = gelu(U_cu + b1[u]) for low(p) ≤ u < low(p +
+ * 1), whose time it is, y_pc = Σ_{u < low(p+1)} W2[p, u] A_cu + b2[p].
  *
- * A unit is either still listening, and its U is kept, or done, and its A is: one number each, D_S a channel. About
- * 2·D_S FLOPs a token and channel, half of the parallel form's products. An item is a block of channels.
+ * A unit is either still listening, and its U is kept, or done, and its A is: one number each, D_S
+ * a channel. About 2·D_S FLOPs a token and channel, half of the parallel form's products. An item
+ * is a block of channels.
  */
 #include "device/cpu/cpu.h"
 
@@ -32,7 +33,8 @@ static long first_unit(const struct oa_mixer_steps *a, long position)
     return oa_min(a->units, oa_blocks(position * a->units, a->length));
 }
 
-static bool open_work(struct work *w, const struct call *f, long item, const struct oa_worker *worker)
+static bool open_work(struct work *w, const struct call *f, long item,
+                      const struct oa_worker *worker)
 {
     size_t real = f->d->numbers.real_size, units = (size_t)f->a->units;
     *w = (struct work){ .d = f->d, .a = f->a, .channel = item * f->block };
@@ -50,7 +52,8 @@ static void read_weights(struct work *w, long position, long low, long high)
     for (long u = low; u < a->units; u++)
         w->d->cpu->kernels.real_from_act(1, oa_act_at(w->d, a->in_weight, u * a->length + position),
                                          oa_real_at(w->d, w->in, u));
-    w->d->cpu->kernels.real_from_act(high, oa_act_at(w->d, a->out_weight, position * a->units), w->out);
+    w->d->cpu->kernels.real_from_act(high, oa_act_at(w->d, a->out_weight, position * a->units),
+                                     w->out);
 }
 
 /* Units low … high−1 of a channel have heard all they are to hear. */
@@ -67,13 +70,15 @@ static void step(struct work *w, long token)
 {
     const struct oa_mixer_steps *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
-    long position = a->first + token, low = first_unit(a, position), high = first_unit(a, position + 1);
+    long position = a->first + token, low = first_unit(a, position),
+         high = first_unit(a, position + 1);
     double bias = oa_real_get(w->d, a->out_bias, position);
     read_weights(w, position, low, high);
     k->real_from_act(w->channels, oa_act_at(w->d, a->x, token * a->ldx + w->channel), w->x);
     for (long c = 0; c < w->channels; c++) {
         void *units = oa_real_at(w->d, a->state, (w->channel + c) * a->units);
-        k->axpy(a->units - low, oa_real_get(w->d, w->x, c), oa_real_at(w->d, w->in, low), oa_real_at(w->d, units, low));
+        k->axpy(a->units - low, oa_real_get(w->d, w->x, c), oa_real_at(w->d, w->in, low),
+                oa_real_at(w->d, units, low));
         finish_units(w, low, high, units);
         oa_real_set(w->d, w->x, c, k->dot(high, w->out, units) + bias);
     }

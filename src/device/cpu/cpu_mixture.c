@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The weights of the parts of a mixture (operations.h has the formulas); heads × parts is a handful of numbers. */
+ * The weights of the parts of a mixture (operations.h has the formulas); heads × parts is a handful
+ * of numbers. */
 #include "device/cpu/cpu.h"
 
 #include <math.h>
@@ -9,7 +10,8 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-static void head_weights(const struct oa_device *d, const struct oa_mixture_weights *m, long head, double *alpha)
+static void head_weights(const struct oa_device *d, const struct oa_mixture_weights *m, long head,
+                         double *alpha)
 {
     double sum = 0, top = -INFINITY;
     for (int c = 0; c < m->parts; c++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first and second moments of queries and keys in a batch, beside their running averages m, to which features are
- * fitted (cpu_random_statistics.c). For each head and side
+ * The first and second moments of queries and keys in a batch, beside their running averages m, to
+ * which features are fitted (cpu_random_statistics.c). For each head and side
  *
- *     μ = (s/n) Σ x,   M = (s²/n) Xᵀ X   over the n real rows of the batch,   and what is added up is μ − m, M − m.
+ *     μ = (s/n) Σ x,   M = (s²/n) Xᵀ X   over the n real rows of the batch,   and what is added up
+ * is μ − m, M − m.
  *
  * The averages themselves move after the step, by the mean over its micro-batches.
  * An item is a head of one side; it goes through the batch in order. 2·K² FLOPs a row.
@@ -23,16 +24,23 @@ static long real_rows(const struct oa_moments_change *a, int side, long b)
 }
 
 /* Sums of rows and of their products over the batch; gives the number of rows. */
-static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side, long h, void *sum, void *square)
+static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side, long h, void *sum,
+                   void *square)
 {
     const struct oa_moments_change *a = f->a;
     long K = a->width, ld = a->heads * K, total = 0;
     for (long b = 0; b < a->batch; b++) {
         long n = real_rows(a, side, b);
         const void *x = oa_act_at(f->d, a->x[side], b * a->rows[side] * ld + h * K);
-        struct oa_gemm g = {
-            .m = K, .n = K, .k = n, .lda = ld, .ldb = ld, .ldc = K, .ta = true, .real_out = true, .accumulate = true
-        };
+        struct oa_gemm g = { .m = K,
+                             .n = K,
+                             .k = n,
+                             .lda = ld,
+                             .ldb = ld,
+                             .ldc = K,
+                             .ta = true,
+                             .real_out = true,
+                             .accumulate = true };
         if (n == 0)
             continue;
         f->d->cpu->kernels.gemm(gemm, &g, x, x, square);
@@ -42,8 +50,8 @@ static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side
     return total;
 }
 
-static void add_change(const struct moments *f, long n, double factor, const void *sum, const void *average,
-                       void *change)
+static void add_change(const struct moments *f, long n, double factor, const void *sum,
+                       const void *average, void *change)
 {
     for (long i = 0; i < n; i++) {
         double difference = factor * oa_real_get(f->d, sum, i) - oa_real_get(f->d, average, i);
@@ -63,13 +71,15 @@ static void side_item(void *argument, long item, const struct oa_worker *worker)
         return;
     memset(sum, 0, (size_t)K * real);
     memset(square, 0, (size_t)(K * K) * real);
-    long n = add_up(f, f->d->cpu->gemm[worker->index], (int)(item / a->heads), item % a->heads, sum, square);
+    long n = add_up(f, f->d->cpu->gemm[worker->index], (int)(item / a->heads), item % a->heads, sum,
+                    square);
     if (n == 0)
         return;
     long first = item * K, square_first = first * K;
     add_change(f, K, a->scale / (double)n, sum, oa_real_at(f->d, a->mean, first),
                oa_real_at(f->d, a->mean_change, first));
-    add_change(f, K * K, a->scale * a->scale / (double)n, square, oa_real_at(f->d, a->square, square_first),
+    add_change(f, K * K, a->scale * a->scale / (double)n, square,
+               oa_real_at(f->d, a->square, square_first),
                oa_real_at(f->d, a->square_change, square_first));
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Residual addition, dropout and layer norm in one pass over a block of rows that stays in the cache:
+ * Residual addition, dropout and layer norm in one pass over a block of rows that stays in the
+ * cache:
  *
  *     sum = x + dropout(branch)       y = norm(sum)
  *
- * Backward: dtotal = dnorm(dy) + dsum (what reached `sum` from the later residual branch); dx = dtotal;
- * dbranch = dropout(dtotal). The gradients of gain and bias are summed block by block and then in block order. */
+ * Backward: dtotal = dnorm(dy) + dsum (what reached `sum` from the later residual branch); dx =
+ * dtotal; dbranch = dropout(dtotal). The gradients of gain and bias are summed block by block and
+ * then in block order. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>
@@ -16,13 +18,15 @@ struct norm {
     void *partial; /* real [blocks][2][cols]: gradients of gain and bias of each block of rows */
 };
 
-/* y row = dropout(x row) over rows first … first+rows−1; every row starts at its own block of the generator. */
+/* y row = dropout(x row) over rows first … first+rows−1; every row starts at its own block of the
+ * generator. */
 static void drop_rows(const struct norm *n, long first, long rows, const void *x, void *y)
 {
     const struct oa_residual_norm *a = n->a;
     for (long i = 0; i < rows; i++)
-        n->d->cpu->kernels.dropout(a->cols, a->dropout.stream, (uint64_t)(first + i) * oa_dropout_stride(a->cols),
-                                   a->dropout.keep, oa_act_at(n->d, x, i * a->cols), oa_act_at(n->d, y, i * a->cols));
+        n->d->cpu->kernels.dropout(
+            a->cols, a->dropout.stream, (uint64_t)(first + i) * oa_dropout_stride(a->cols),
+            a->dropout.keep, oa_act_at(n->d, x, i * a->cols), oa_act_at(n->d, y, i * a->cols));
 }
 
 static void forward(void *argument, long item, const struct oa_worker *worker)
@@ -35,7 +39,8 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
     if (a->branch) {
         const void *branch = oa_act_at(d, a->branch, at);
         if (a->dropout.keep < 1) {
-            void *dropped = oa_arena_take(worker->scratch, (size_t)(rows * a->cols) * d->numbers.act_size);
+            void *dropped =
+                oa_arena_take(worker->scratch, (size_t)(rows * a->cols) * d->numbers.act_size);
             if (!dropped)
                 return;
             drop_rows(n, first, rows, branch, dropped);
@@ -61,12 +66,14 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
     const struct oa_residual_norm *a = n->a;
     struct oa_device *d = n->d;
     long first = item * n->block, rows = oa_min(n->block, a->rows - first), at = first * a->cols;
-    void *dgain = oa_real_at(d, n->partial, item * 2 * a->cols), *dbias = oa_real_at(d, dgain, a->cols);
+    void *dgain = oa_real_at(d, n->partial, item * 2 * a->cols),
+         *dbias = oa_real_at(d, dgain, a->cols);
     memset(dgain, 0, 2 * (size_t)a->cols * d->numbers.real_size);
     void *dx = oa_act_at(d, a->dx, at);
-    d->cpu->kernels.norm_gradient(rows, a->cols, oa_act_at(d, a->branch ? a->sum : a->x, at), a->gain,
-                                  oa_real_at(d, a->mean, first), oa_real_at(d, a->rstd, first), oa_act_at(d, a->dy, at),
-                                  dx, dgain, a->dbias ? dbias : NULL);
+    d->cpu->kernels.norm_gradient(rows, a->cols, oa_act_at(d, a->branch ? a->sum : a->x, at),
+                                  a->gain, oa_real_at(d, a->mean, first),
+                                  oa_real_at(d, a->rstd, first), oa_act_at(d, a->dy, at), dx, dgain,
+                                  a->dbias ? dbias : NULL);
     if (a->dsum)
         d->cpu->kernels.add(rows * a->cols, dx, oa_act_at(d, a->dsum, at), dx);
     if (!a->dbranch)
@@ -89,7 +96,8 @@ void oa_cpu_residual_norm_gradient(struct oa_device *d, const struct oa_residual
     for (long i = 0; i < blocks; i++) {
         d->cpu->kernels.axpy(a->cols, 1, oa_real_at(d, n.partial, i * 2 * a->cols), a->dgain);
         if (a->dbias)
-            d->cpu->kernels.axpy(a->cols, 1, oa_real_at(d, n.partial, (i * 2 + 1) * a->cols), a->dbias);
+            d->cpu->kernels.axpy(a->cols, 1, oa_real_at(d, n.partial, (i * 2 + 1) * a->cols),
+                                 a->dbias);
     }
     oa_arena_release(&d->scratch, mark);
 }

@@ -2,8 +2,8 @@
  * Right operands that are packed once for many products; see cpu_panels.h. */
 #include "device/cpu/cpu_panels.h"
 
-struct oa_panels oa_panels_take(const struct oa_device *d, struct oa_arena *scratch, long most, long width, bool pair,
-                                bool *failed)
+struct oa_panels oa_panels_take(const struct oa_device *d, struct oa_arena *scratch, long most,
+                                long width, bool pair, bool *failed)
 {
     const struct oa_kernels *k = &d->cpu->kernels;
     struct oa_panels p = { 0 };
@@ -16,19 +16,22 @@ struct oa_panels oa_panels_take(const struct oa_device *d, struct oa_arena *scra
     return p;
 }
 
-static void pack(const struct oa_device *d, struct oa_panels *p, const void *x, const struct oa_gemm *g)
+static void pack(const struct oa_device *d, struct oa_panels *p, const void *x,
+                 const struct oa_gemm *g)
 {
     if (p->x)
         d->cpu->kernels.gemm_pack(g, &(struct oa_gemm_part){ .rows = g->k, .cols = g->n }, x, p->x);
     p->k = g->k;
 }
 
-void oa_panels_pair(const struct oa_device *d, struct oa_panels *p, const void *x, long ld, long rows, long width)
+void oa_panels_pair(const struct oa_device *d, struct oa_panels *p, const void *x, long ld,
+                    long rows, long width)
 {
     pack(d, p, x, &(struct oa_gemm){ .n = rows, .k = width, .ldb = ld, .tb = true });
 }
 
-void oa_panels_rows(const struct oa_device *d, struct oa_panels *p, const void *x, long ld, long rows, long width)
+void oa_panels_rows(const struct oa_device *d, struct oa_panels *p, const void *x, long ld,
+                    long rows, long width)
 {
     pack(d, p, x, &(struct oa_gemm){ .n = width, .k = rows, .ldb = ld });
 }
@@ -38,8 +41,9 @@ bool oa_panels_serve(const struct oa_panels *p, const struct oa_gemm *g)
     return p->x && g->m >= OA_PANEL;
 }
 
-void oa_panels_multiply(const struct oa_device *d, struct oa_gemm_state *s, const struct oa_gemm *g, const void *a,
-                        const void *b, const struct oa_panels *p, long first, void *c)
+void oa_panels_multiply(const struct oa_device *d, struct oa_gemm_state *s, const struct oa_gemm *g,
+                        const void *a, const void *b, const struct oa_panels *p, long first,
+                        void *c)
 {
     const struct oa_kernels *k = &d->cpu->kernels;
     struct oa_gemm part = *g;

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fixed patterns (Raganato, Scherrer, Tiedemann 2020): attention weights that are given by position alone. With n
- * units (tokens, or words), i, j from 0:
+ * Fixed patterns (Raganato, Scherrer, Tiedemann 2020): attention weights that are given by position
+ * alone. With n units (tokens, or words), i, j from 0:
  *
- *     current  w_ij = [j = i]                previous  w_ij = [j = i−1]            next  w_ij = [j = i+1]
- *     last     w_ij = [j = n−1]              left      w_ij = (j+1)³/Z, j ≤ i−2    right  w_ij = (n−j)³/Z, j ≥ i+2
- *     end      w_ij = (j+1)³/Z               start     w_ij = (n−j)³/Z; causal: (i+1−j)³/Z for j ≤ i
+ *     current  w_ij = [j = i]                previous  w_ij = [j = i−1]            next  w_ij = [j
+ * = i+1] last     w_ij = [j = n−1]              left      w_ij = (j+1)³/Z, j ≤ i−2    right  w_ij =
+ * (n−j)³/Z, j ≥ i+2 end      w_ij = (j+1)³/Z               start     w_ij = (n−j)³/Z; causal:
+ * (i+1−j)³/Z for j ≤ i
  *
- * where Z makes a row sum to 1: a sum of cubes, 1 + 8 + … + m³ = (m(m+1)/2)². Rows without any key (edges) have weight
- * 0, or 1 on themselves, or 1 on the nearest valid unit, as asked. Over words, w_ij = ξ(word of i, word of j)/c_j with
- * c_j the number of tokens of j's word: values are averaged within words first, the pattern ξ runs over the words, and
- * every token gets its word's result.
+ * where Z makes a row sum to 1: a sum of cubes, 1 + 8 + … + m³ = (m(m+1)/2)². Rows without any key
+ * (edges) have weight 0, or 1 on themselves, or 1 on the nearest valid unit, as asked. Over words,
+ * w_ij = ξ(word of i, word of j)/c_j with c_j the number of tokens of j's word: values are averaged
+ * within words first, the pattern ξ runs over the words, and every token gets its word's result.
  *
- * O = W V in O(n·V): shifts and prefix sums. The causal start is a sum with cubic weights of the distance; for
- * m = i+1−j,  m³ = 6·C(m+1, 3) + m,  and Σ_j C(m+p−1, p) v_j is a (p+1)-fold prefix sum, so with S² the twofold and
- * S⁴ the fourfold one, Σ_j m³ v_j = 6·S⁴_{i−1} + S²_i: positive terms only, where an expansion in moments of j would
- * cancel (at n = 500 it has lost all of f32). Backward, dV = Wᵀ dO, is the same with the sums running the other way.
+ * O = W V in O(n·V): shifts and prefix sums. The causal start is a sum with cubic weights of the
+ * distance; for m = i+1−j,  m³ = 6·C(m+1, 3) + m,  and Σ_j C(m+p−1, p) v_j is a (p+1)-fold prefix
+ * sum, so with S² the twofold and S⁴ the fourfold one, Σ_j m³ v_j = 6·S⁴_{i−1} + S²_i: positive
+ * terms only, where an expansion in moments of j would cancel (at n = 500 it has lost all of f32).
+ * Backward, dV = Wᵀ dO, is the same with the sums running the other way.
  *
- * Decoding: the tokens are those from position `first`. What their rows need of earlier ones is kept as doubles: sums,
- * and the last one or two values. The rows of x then begin with these values, so that a place is still a position.
+ * Decoding: the tokens are those from position `first`. What their rows need of earlier ones is
+ * kept as doubles: sums, and the last one or two values. The rows of x then begin with these
+ * values, so that a place is still a position.
  *
- * Rows are doubles here: weights reach n³, and the work is small. They are filled up with zeros to a multiple of LANES,
- * so that the compiler knows the trip count of the inner loops. Shifts of tokens are copies. [B·S, H·V] → [B·T, H·V];
- * an item is a (b,h); memory a worker O(n·V).
+ * Rows are doubles here: weights reach n³, and the work is small. They are filled up with zeros to
+ * a multiple of LANES, so that the compiler knows the trip count of the inner loops. Shifts of
+ * tokens are copies. [B·S, H·V] → [B·T, H·V]; an item is a (b,h); memory a worker O(n·V).
  */
 #include "base/bugs.h"
 #include "device/cpu/cpu.h"
@@ -49,7 +52,8 @@ struct rows {
     void *real;           /* real [V] */
 };
 
-/* ---- rows of doubles ------------------------------------------------------------------------------------------ */
+/* ---- rows of doubles
+ * ------------------------------------------------------------------------------------------ */
 
 static void add(long n, double factor, const double *restrict x, double *restrict y)
 {
@@ -125,7 +129,9 @@ static void store(const struct rows *r, const double *x, void *y)
     r->d->cpu->kernels.act_from_real(r->values, r->real, y);
 }
 
-/* ---- units ---------------------------------------------------------------------------------------------------- */
+/* ---- units
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* The first token after the unit that begins at token i. */
 static long unit_end(const struct rows *r, long i)
@@ -174,7 +180,8 @@ static void scatter(struct rows *r, void *y, long ld, long length, bool shares)
         memset(place(r, y, ld, length, i), 0, (size_t)r->values * r->d->numbers.act_size);
 }
 
-/* ---- the patterns, W: y += W x, and their transposes, y += Wᵀ x ------------------------------------------------ */
+/* ---- the patterns, W: y += W x, and their transposes, y += Wᵀ x
+ * ------------------------------------------------ */
 
 /* The unit that row i puts all its weight on when it has no key; −1: none. */
 static long edge_unit(const struct rows *r, long i, long nearest)
@@ -221,7 +228,8 @@ static void context(struct rows *r, bool mirrored)
 {
     double *sum = r->sums[0];
     for (long i = oa_max(2, r->first); i < unit_count(r); i++) {
-        add(r->width, cube(i - 1), from_side(r, r->x, mirrored, i - 2 + OA_BUG(PATTERN_NEXT_DOOR)), sum);
+        add(r->width, cube(i - 1), from_side(r, r->x, mirrored, i - 2 + OA_BUG(PATTERN_NEXT_DOOR)),
+            sum);
         scale_to(r->width, 1 / cubes(i - 1), sum, from_side(r, r->y, mirrored, i));
     }
 }
@@ -289,7 +297,10 @@ static void apply(struct rows *r, bool transposed)
     case OA_PATTERN_CURRENT:
     case OA_PATTERN_PREVIOUS:
     case OA_PATTERN_NEXT:
-        shift(r, transposed, r->a->pattern == OA_PATTERN_NEXT ? 1 : r->a->pattern == OA_PATTERN_PREVIOUS ? -1 : 0);
+        shift(r, transposed,
+              r->a->pattern == OA_PATTERN_NEXT       ? 1
+              : r->a->pattern == OA_PATTERN_PREVIOUS ? -1
+                                                     : 0);
         break;
     case OA_PATTERN_LEFT:
     case OA_PATTERN_RIGHT:
@@ -310,14 +321,18 @@ static void apply(struct rows *r, bool transposed)
     }
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------------- */
+/* ---- items
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static long real_tokens(const struct oa_attention_shape *s, long b)
 {
-    return oa_min(oa_real_length(s->key_lengths, b, s->keys), oa_real_length(s->query_lengths, b, s->keys));
+    return oa_min(oa_real_length(s->key_lengths, b, s->keys),
+                  oa_real_length(s->query_lengths, b, s->keys));
 }
 
-/* ---- what is kept between calls: values of the last units, then running sums ------------------------------------ */
+/* ---- what is kept between calls: values of the last units, then running sums
+ * ------------------------------------ */
 
 static int kept_values(enum oa_pattern p)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The logits engine over a support that is a union of disjoint pieces. Each piece is dense in an order of its own, so
- * its rows are copied into that order, and the engine runs on each as if it were all. With O_p, lse_p of piece p:
+ * The logits engine over a support that is a union of disjoint pieces. Each piece is dense in an
+ * order of its own, so its rows are copied into that order, and the engine runs on each as if it
+ * were all. With O_p, lse_p of piece p:
  *
  *     lse = log Σ_p e^{lse_p},   O = Σ_p e^{lse_p − lse} O_p
  *
- * which is the softmax over the union. Backward, given O and lse of the union, the formulas of cpu_logits_gradient.c
- * are sums over the visible pairs (P_ij = e^{S_ij − lse_i}, δ_i = dO_i·O_i): those of the pieces add up. A row that
- * sees nothing in a piece has lse_p = −∞ there and adds nothing.
+ * which is the softmax over the union. Backward, given O and lse of the union, the formulas of
+ * cpu_logits_gradient.c are sums over the visible pairs (P_ij = e^{S_ij − lse_i}, δ_i = dO_i·O_i):
+ * those of the pieces add up. A row that sees nothing in a piece has lse_p = −∞ there and adds
+ * nothing.
  *
- * Copies of q, k, v and O of a piece, backward also of dO, dq, dk and dv: O(B·n·H·(K + V)) of the device's scratch.
- * Dropout has a stream for each piece, whose masks are addressed by its rows.
+ * Copies of q, k, v and O of a piece, backward also of dO, dq, dk and dv: O(B·n·H·(K + V)) of the
+ * device's scratch. Dropout has a stream for each piece, whose masks are addressed by its rows.
  */
 #include "device/cpu/cpu_logits.h"
 
@@ -29,11 +31,13 @@ bool oa_pieces_wanted(const struct oa_logits *a)
 {
     const struct oa_part *p = &a->part[0];
     const struct oa_support_functions *f = oa_support_functions(&a->support);
-    return f && f->piece && a->shape.queries == a->shape.keys && a->parts == 1 && p->kind == OA_PART_DOT &&
-           !p->q_table && !p->k_table && !p->bias && !a->alpha;
+    return f && f->piece && a->shape.queries == a->shape.keys && a->parts == 1 &&
+           p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha;
 }
 
-/* ---- orders ----------------------------------------------------------------------------------------------------- */
+/* ---- orders
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static bool as_it_stands(const struct oa_row_order *o)
 {
@@ -52,10 +56,12 @@ static long rows_of(const struct oa_row_order *o, long sequence, long length)
     return length / o->stride * o->take + oa_max(0, oa_min(rest, o->take));
 }
 
-/* ---- walking over the rows of a piece ---------------------------------------------------------------------------- */
+/* ---- walking over the rows of a piece
+ * ---------------------------------------------------------------------------- */
 
 struct walk;
-typedef void walker(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from);
+typedef void walker(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b,
+                    long from);
 
 /* Rows of the whole [B·n, ld] and of the piece [B·sequences·rows, ld of its own]. */
 struct walk {
@@ -87,7 +93,9 @@ static void walk(struct walk *k)
     k->rows = rows_of(k->order, 0, k->n);
     k->run = oa_item_rows(k->cols);
     if (!c->failed && !c->d->dry)
-        oa_parallel(c->d->context, oa_blocks(c->a->shape.batch * k->order->sequences * k->rows, k->run), walk_item, k);
+        oa_parallel(c->d->context,
+                    oa_blocks(c->a->shape.batch * k->order->sequences * k->rows, k->run), walk_item,
+                    k);
 }
 
 static void *whole_row(const struct walk *k, long b, long from)
@@ -101,7 +109,8 @@ static void *own_row(const struct walk *k, long sequence, long i)
 }
 
 /* A sequence may end a row before the first one does. */
-static void gather_row(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
+static void gather_row(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+                       long b, long from)
 {
     size_t bytes = (size_t)k->cols * k->c->d->numbers.act_size;
     (void)w;
@@ -112,7 +121,8 @@ static void gather_row(const struct walk *k, const struct oa_worker *w, long seq
 }
 
 /* The same of keys whose heads lie apart. */
-static void gather_key(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
+static void gather_key(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+                       long b, long from)
 {
     const struct oa_attention_shape *s = &k->c->a->shape;
     long width = k->cols / s->heads;
@@ -126,7 +136,8 @@ static void gather_key(const struct walk *k, const struct oa_worker *w, long seq
                    oa_key_row(k->c->d, s, b, h, from, width, k->whole, k->whole_ld), bytes);
 }
 
-static void add_row(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
+static void add_row(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b,
+                    long from)
 {
     void *sum = whole_row(k, b, from);
     (void)w;
@@ -135,17 +146,20 @@ static void add_row(const struct walk *k, const struct oa_worker *w, long sequen
 }
 
 /* lse of all heads of a row: [B, H, n] and [B·sequences, H, rows]. */
-static void gather_lse(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
+static void gather_lse(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+                       long b, long from)
 {
     const struct oa_device *d = k->c->d;
     long heads = k->c->a->shape.heads;
     (void)w;
     for (long h = 0; h < heads; h++)
         oa_real_set(d, k->own, (sequence * heads + h) * k->rows + i,
-                    from < k->n ? oa_real_get(d, k->whole, (b * heads + h) * k->n + from) : -INFINITY);
+                    from < k->n ? oa_real_get(d, k->whole, (b * heads + h) * k->n + from)
+                                : -INFINITY);
 }
 
-/* ---- opening a piece --------------------------------------------------------------------------------------------- */
+/* ---- opening a piece
+ * --------------------------------------------------------------------------------------------- */
 
 static void *take(struct piece *c, long n, size_t size)
 {
@@ -159,13 +173,16 @@ static long all_rows(const struct piece *c, const struct oa_row_order *o)
     return c->a->shape.batch * o->sequences * rows_of(o, 0, c->a->shape.queries);
 }
 
-/* Act rows of `cols` columns in the order of the piece; *ld is changed when they have to be copied. */
-static const void *gather_by(walker *visit, struct piece *c, const struct oa_row_order *o, const void *x, long cols,
-                             long *ld)
+/* Act rows of `cols` columns in the order of the piece; *ld is changed when they have to be copied.
+ */
+static const void *gather_by(walker *visit, struct piece *c, const struct oa_row_order *o,
+                             const void *x, long cols, long *ld)
 {
     if (as_it_stands(o))
         return x;
-    struct walk k = { .c = c, .order = o, .cols = cols, .whole_ld = *ld, .own_ld = cols, .visit = visit };
+    struct walk k = {
+        .c = c, .order = o, .cols = cols, .whole_ld = *ld, .own_ld = cols, .visit = visit
+    };
     k.whole = oa_at(x, 1, 0);
     k.own = take(c, all_rows(c, o) * cols, c->d->numbers.act_size);
     walk(&k);
@@ -173,7 +190,8 @@ static const void *gather_by(walker *visit, struct piece *c, const struct oa_row
     return k.own;
 }
 
-static const void *gather(struct piece *c, const struct oa_row_order *o, const void *x, long cols, long *ld)
+static const void *gather(struct piece *c, const struct oa_row_order *o, const void *x, long cols,
+                          long *ld)
 {
     return gather_by(gather_row, c, o, x, cols, ld);
 }
@@ -224,7 +242,9 @@ static void *lse_of(struct piece *c, bool gradient)
     const struct oa_row_order *o = &c->p.queries;
     if (gradient && as_it_stands(o))
         return c->a->lse;
-    struct walk k = { .c = c, .order = o, .cols = c->a->shape.heads, .whole = c->a->lse, .visit = gather_lse };
+    struct walk k = {
+        .c = c, .order = o, .cols = c->a->shape.heads, .whole = c->a->lse, .visit = gather_lse
+    };
     k.own = take(c, all_rows(c, o) * c->a->shape.heads, c->d->numbers.real_size);
     if (gradient)
         walk(&k);
@@ -253,7 +273,8 @@ static void open_outputs(struct piece *c, bool gradient)
 }
 
 /* False: there is no such piece. */
-static bool describe_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a, int number)
+static bool describe_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a,
+                           int number)
 {
     const struct oa_attention_shape *s = &a->shape;
     *c = (struct piece){ .d = d, .a = a, .own = *a };
@@ -269,8 +290,10 @@ static bool describe_piece(struct piece *c, struct oa_device *d, const struct oa
     return true;
 }
 
-/* Takes the memory of the piece and fills it. Piece 0 needs none: it writes where the whole would. */
-static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a, int number, bool gradient)
+/* Takes the memory of the piece and fills it. Piece 0 needs none: it writes where the whole would.
+ */
+static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a, int number,
+                       bool gradient)
 {
     if (!describe_piece(c, d, a, number))
         return false;
@@ -313,17 +336,21 @@ double oa_pieces_pairs(struct oa_device *d, const struct oa_logits *a)
     return pairs;
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* sum [n] += weight · act x; row [n] is scratch, both real. */
-static void add_weighted(const struct oa_device *d, long n, double weight, const void *x, void *row, void *sum)
+static void add_weighted(const struct oa_device *d, long n, double weight, const void *x, void *row,
+                         void *sum)
 {
     d->cpu->kernels.real_from_act(n, x, row);
     d->cpu->kernels.axpy(n, weight, row, sum);
 }
 
 /* O and lse of what came before, and of the piece, become those of both. */
-static void unite_row(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
+static void unite_row(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+                      long b, long from)
 {
     const struct oa_device *d = k->c->d;
     long heads = k->c->a->shape.heads, V = k->c->a->shape.value_width;
@@ -377,10 +404,12 @@ void oa_pieces_forward(struct oa_device *d, const struct oa_logits *a)
     }
 }
 
-/* ---- backward ---------------------------------------------------------------------------------------------------- */
+/* ---- backward
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-static void add_back(const struct piece *c, const struct oa_row_order *o, long cols, void *own, long own_ld,
-                     void *whole, long ld)
+static void add_back(const struct piece *c, const struct oa_row_order *o, long cols, void *own,
+                     long own_ld, void *whole, long ld)
 {
     if (own)
         walk(&(struct walk){ .c = c,
@@ -403,7 +432,8 @@ static void gradient_piece(struct piece *c, int number)
         return;
     add_back(c, &c->p.queries, cols, own->dq, own->ldq, p->dq, p->ldq);
     add_back(c, &c->p.keys, cols, own->dk, own->ldk, p->dk, p->ldk);
-    add_back(c, &c->p.keys, a->shape.heads * a->shape.value_width, c->own.dv, c->own.ldv, a->dv, a->ldv);
+    add_back(c, &c->p.keys, a->shape.heads * a->shape.value_width, c->own.dv, c->own.ldv, a->dv,
+             a->ldv);
 }
 
 void oa_pieces_gradient(struct oa_device *d, const struct oa_logits *a)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plan device: computes nothing and counts. A training step that runs on it, with dry arenas, says what the real
- * one costs: FLOPs (a multiply-add is 2) and bytes read and written by each operation as if no
- * cache outlived it. Elementwise work counts its bytes; its few FLOPs an element are counted as one. */
+ * The plan device: computes nothing and counts. A training step that runs on it, with dry arenas,
+ * says what the real one costs: FLOPs (a multiply-add is 2) and bytes read and written by each
+ * operation as if no cache outlived it. Elementwise work counts its bytes; its few FLOPs an element
+ * are counted as one. */
 #include "device/cpu/cpu_logits.h"
 #include "device/cpu/cpu_panels.h"
 
@@ -118,7 +119,8 @@ static void packed_operand(struct oa_device *d, const struct oa_gemm *g)
     oa_arena_release(&d->scratch, mark);
 }
 
-static void gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
+static void gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b,
+                 void *c)
 {
     (void)a, (void)b, (void)c;
     packed_operand(d, g);
@@ -145,38 +147,40 @@ static void add_bias(struct oa_device *d, long rows, long cols, const void *bias
     work(d, (double)rows * (double)cols, act(d, 2 * (double)rows * (double)cols));
 }
 
-static void column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *sums)
+static void column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx,
+                        void *sums)
 {
     (void)x, (void)ldx, (void)sums;
     work(d, (double)rows * (double)cols, act(d, (double)rows * (double)cols));
 }
 
-static void feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
-                    void *y, long ldy)
+static void feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width,
+                    const void *x, long ldx, void *y, long ldy)
 {
     (void)x, (void)ldx, (void)y, (void)ldy;
     double n = (double)rows * (double)width, out = f == OA_FEATURE_POWER ? n * degree : n;
     work(d, out, act(d, n + out));
 }
 
-static void feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
-                             long ldx, const void *dy, long lddy, void *dx, long lddx)
+static void feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows,
+                             long width, const void *x, long ldx, const void *dy, long lddy,
+                             void *dx, long lddx)
 {
     double n = (double)rows * (double)width, out = f == OA_FEATURE_POWER ? n * degree : n;
     (void)x, (void)ldx, (void)dy, (void)lddy, (void)dx, (void)lddx;
     work(d, out, act(d, 2 * n + out));
 }
 
-static void place(struct oa_device *d, long tokens, long length, long heads, long width, long first, double limit,
-                  const void *x, void *y)
+static void place(struct oa_device *d, long tokens, long length, long heads, long width, long first,
+                  double limit, const void *x, void *y)
 {
     (void)length, (void)first, (void)limit, (void)x, (void)y;
     double n = (double)tokens * (double)(heads * width);
     work(d, 2 * n, act(d, 3 * n));
 }
 
-static void place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, long first,
-                           double limit, const void *x, const void *dy, void *dx)
+static void place_gradient(struct oa_device *d, long tokens, long length, long heads, long width,
+                           long first, double limit, const void *x, const void *dy, void *dx)
 {
     double n = (double)tokens * (double)(heads * width);
     (void)length, (void)first, (void)limit, (void)x, (void)dy, (void)dx;
@@ -198,13 +202,15 @@ static void random_statistics(struct oa_device *d, const struct oa_random_statis
 
 static void moments_change(struct oa_device *d, const struct oa_moments_change *a)
 {
-    double K = (double)a->width, rows = (double)(a->batch * a->heads) * (double)(a->rows[0] + a->rows[1]);
+    double K = (double)a->width,
+           rows = (double)(a->batch * a->heads) * (double)(a->rows[0] + a->rows[1]);
     work(d, rows * (2 * K * K + K), act(d, rows * K) + real(d, 6 * (double)a->heads * K * (K + 1)));
 }
 
 static void random_features(struct oa_device *d, const struct oa_random_features *a)
 {
-    double rows = (double)a->batch * (double)a->length * (double)a->heads, K = (double)a->width, r = (double)a->count;
+    double rows = (double)a->batch * (double)a->length * (double)a->heads, K = (double)a->width,
+           r = (double)a->count;
     double both = a->kind == OA_RANDOM_HYPERBOLIC || a->kind == OA_RANDOM_TRIG ? 2 : 1;
     double metric = a->metric ? 2 * K * K : 0;
     size_t mark = oa_arena_mark(&d->scratch);
@@ -219,29 +225,29 @@ static void random_features_gradient(struct oa_device *d, const struct oa_random
     random_features(d, a);
 }
 
-static void select_rows(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
-                        long ldx, void *y, long ldy)
+static void select_rows(struct oa_device *d, long rows, long cols, long length,
+                        const int32_t *lengths, const void *x, long ldx, void *y, long ldy)
 {
     (void)length, (void)lengths, (void)x, (void)ldx, (void)y, (void)ldy;
     work(d, 0, act(d, 2 * (double)rows * (double)cols));
 }
 
-static void scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx,
-                          void *y, long ldy)
+static void scale_columns(struct oa_device *d, long rows, long cols, const void *factor,
+                          const void *x, long ldx, void *y, long ldy)
 {
     (void)factor, (void)ldx, (void)ldy;
     map2(d, rows * cols, x, y);
 }
 
-static void scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
-                                   long lddy, void *dfactor)
+static void scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x,
+                                   long ldx, const void *dy, long lddy, void *dfactor)
 {
     (void)x, (void)ldx, (void)dy, (void)lddy, (void)dfactor;
     work(d, 2 * (double)rows * (double)cols, act(d, 2 * (double)rows * (double)cols));
 }
 
-static void rotate(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,
-                   const void *sine, double sign, void *x, long ldx)
+static void rotate(struct oa_device *d, long tokens, long length, long heads, long width,
+                   const void *cosine, const void *sine, double sign, void *x, long ldx)
 {
     (void)length, (void)cosine, (void)sine, (void)sign, (void)ldx;
     map2(d, tokens * heads * width, x, x);
@@ -257,8 +263,8 @@ static void residual_norm_gradient(struct oa_device *d, const struct oa_residual
 {
     double n = (double)a->rows * (double)a->cols;
     size_t mark = oa_arena_mark(&d->scratch);
-    oa_arena_take(&d->scratch,
-                  (size_t)(oa_blocks(a->rows, oa_item_rows(a->cols)) * 2 * a->cols) * d->numbers.real_size);
+    oa_arena_take(&d->scratch, (size_t)(oa_blocks(a->rows, oa_item_rows(a->cols)) * 2 * a->cols) *
+                                   d->numbers.real_size);
     oa_arena_release(&d->scratch, mark);
     work(d, 12 * n, act(d, (a->dbranch ? 5 : 4) * n));
 }
@@ -317,7 +323,9 @@ static double linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
         if (!a->dx)
             continue;
         gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v }, NULL, NULL, NULL);
-        gemm(d, &(struct oa_gemm){ .m = v, .n = w, .k = rows, .real_out = true, .accumulate = true }, NULL, NULL, NULL);
+        gemm(d,
+             &(struct oa_gemm){ .m = v, .n = w, .k = rows, .real_out = true, .accumulate = true },
+             NULL, NULL, NULL);
     }
     oa_arena_release(&d->scratch, mark);
     return 0;
@@ -339,12 +347,14 @@ static double values(const struct oa_attention_shape *s)
     return (double)(s->batch * s->heads * s->value_width);
 }
 
-/* FLOPs of the parts of the logits and of the softmax; `gradient`: what the backward pass adds to recomputing them. */
+/* FLOPs of the parts of the logits and of the softmax; `gradient`: what the backward pass adds to
+ * recomputing them. */
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
     bool shared = !a->distances.table,
-         wanted = a->distances.dbias; /* shared: one map P for the whole batch (given logits only) */
+         wanted =
+             a->distances.dbias; /* shared: one map P for the whole batch (given logits only) */
     for (int p = 0; p < a->parts; p++) {
         const struct oa_part *part = &a->part[p];
         shared &= oa_part_given(part);
@@ -360,16 +370,19 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
     return (flops + 5 * pairs) / once + pairs * 2 * v * (gradient && wanted ? 2 : 1);
 }
 
-/* Keys of a head that are read: one query alone reads what it sees, more of them together all there are. */
+/* Keys of a head that are read: one query alone reads what it sees, more of them together all there
+ * are. */
 static double keys_read(const struct oa_logits *a)
 {
     const struct oa_attention_shape *s = &a->shape;
-    return s->queries == 1 ? visible_pairs(s, &a->support) / (double)(s->batch * s->heads) : (double)s->keys;
+    return s->queries == 1 ? visible_pairs(s, &a->support) / (double)(s->batch * s->heads)
+                           : (double)s->keys;
 }
 
 static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
 {
-    double t = (double)a->shape.queries, s = keys_read(a), elements = values(&a->shape) * (t + s), tables = 0;
+    double t = (double)a->shape.queries, s = keys_read(a), elements = values(&a->shape) * (t + s),
+           tables = 0;
     for (int p = 0; p < a->parts; p++) {
         const struct oa_part *part = &a->part[p];
         if (oa_part_given(part) && part->kind == OA_PART_DOT)
@@ -416,8 +429,8 @@ static void logits_gradient(struct oa_device *d, const struct oa_logits *a)
     tile_work(d, a, flops, true);
 }
 
-/* Chunked form: inside a chunk of c rows c·(r + V), with the state r·V a row, each counted for both products; and
- * features of rows, made here. */
+/* Chunked form: inside a chunk of c rows c·(r + V), with the state r·V a row, each counted for both
+ * products; and features of rows, made here. */
 static double linear_flops(const struct oa_linear_attention *a)
 {
     const struct oa_attention_shape *s = &a->shape;
@@ -431,7 +444,8 @@ static double linear_bytes(const struct oa_device *d, const struct oa_linear_att
     const struct oa_attention_shape *s = &a->shape;
     double rows = (double)(s->batch * s->heads) * ((double)s->queries + (double)s->keys);
     double state = (double)(s->batch * s->heads * (a->features * s->value_width + a->features + 1));
-    return act(d, rows * (double)((a->squared_width ? a->squared_width : a->features) + s->value_width)) +
+    return act(d, rows * (double)((a->squared_width ? a->squared_width : a->features) +
+                                  s->value_width)) +
            (a->state ? real(d, 2 * state) : 0);
 }
 
@@ -447,14 +461,17 @@ static void linear_attention_gradient(struct oa_device *d, const struct oa_linea
 
 static void polynomial(struct oa_device *d, const struct oa_polynomial *a)
 {
-    double pairs = visible_pairs(&a->shape, &every), K = (double)a->width, V = (double)a->shape.value_width;
-    double rows = (double)(a->shape.batch * a->shape.heads) * (double)(a->shape.queries + a->shape.keys);
+    double pairs = visible_pairs(&a->shape, &every), K = (double)a->width,
+           V = (double)a->shape.value_width;
+    double rows =
+        (double)(a->shape.batch * a->shape.heads) * (double)(a->shape.queries + a->shape.keys);
     work(d, pairs * (2 * K + 2 * V + 2), act(d, rows * (K + V)));
 }
 
 static void polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a)
 {
-    double pairs = visible_pairs(&a->shape, &every), K = (double)a->width, V = (double)a->shape.value_width;
+    double pairs = visible_pairs(&a->shape, &every), K = (double)a->width,
+           V = (double)a->shape.value_width;
     polynomial(d, a);
     work(d, pairs * (4 * K + 2 * V + 3), 0);
 }
@@ -487,7 +504,8 @@ static void gate(struct oa_device *d, long rows, long cols, const void *x, void 
     work(d, (double)rows * (double)cols, act(d, 3 * (double)rows * (double)cols));
 }
 
-static void gate_gradient(struct oa_device *d, long rows, long cols, const void *x, const void *dy, void *dx)
+static void gate_gradient(struct oa_device *d, long rows, long cols, const void *x, const void *dy,
+                          void *dx)
 {
     (void)x, (void)dy, (void)dx;
     work(d, 2 * (double)rows * (double)cols, act(d, 5 * (double)rows * (double)cols));
@@ -495,7 +513,8 @@ static void gate_gradient(struct oa_device *d, long rows, long cols, const void 
 
 static void project_length(struct oa_device *d, const struct oa_length_projection *a)
 {
-    double columns = (double)(a->batch * a->heads * a->width), tables = a->head_stride ? (double)a->heads : 1;
+    double columns = (double)(a->batch * a->heads * a->width),
+           tables = a->head_stride ? (double)a->heads : 1;
     double weights = tables * (double)(a->length * a->rank);
     work(d, 2 * columns * (double)a->length * (double)a->rank,
          act(d, columns * (double)(a->length + a->rank) + weights));
@@ -512,29 +531,33 @@ static void project_length_gradient(struct oa_device *d, const struct oa_length_
 static void transform(struct oa_device *d, const struct oa_transform *a)
 {
     double rows = (double)a->rows, heads = (double)a->heads;
-    work(d, oa_transform_flops(a), act(d, rows * ((double)a->chain.width + heads * (double)a->chain.out)));
+    work(d, oa_transform_flops(a),
+         act(d, rows * ((double)a->chain.width + heads * (double)a->chain.out)));
 }
 
-static void mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y)
+static void mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x,
+                      void *y)
 {
     (void)high;
     convert(d, rows * cols, x, y);
 }
 
-static void mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy, void *dx)
+static void mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high,
+                               const void *dy, void *dx)
 {
     (void)high, (void)dy, (void)dx;
     work(d, (double)rows * (double)cols, real(d, 3 * (double)rows * (double)cols));
 }
 
-static void add_position_bias(struct oa_device *d, long rows, long cols, long length, const void *bias, void *y,
-                              long ldy)
+static void add_position_bias(struct oa_device *d, long rows, long cols, long length,
+                              const void *bias, void *y, long ldy)
 {
     (void)length;
     add_bias(d, rows, cols, bias, y, ldy);
 }
 
-static void position_sums(struct oa_device *d, long rows, long cols, long length, const void *x, long ldx, void *sums)
+static void position_sums(struct oa_device *d, long rows, long cols, long length, const void *x,
+                          long ldx, void *sums)
 {
     (void)length;
     column_sums(d, rows, cols, x, ldx, sums);
@@ -543,18 +566,19 @@ static void position_sums(struct oa_device *d, long rows, long cols, long length
 static void mixer_steps(struct oa_device *d, const struct oa_mixer_steps *a)
 {
     double channels = (double)a->tokens * (double)a->channels, units = (double)a->units;
-    work(d, 2 * channels * units, act(d, 2 * (double)a->tokens * units + 2 * channels) + real(d, channels * units));
+    work(d, 2 * channels * units,
+         act(d, 2 * (double)a->tokens * units + 2 * channels) + real(d, channels * units));
 }
 
-static void adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g,
-                  void *copy)
+static void adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v,
+                  const void *g, void *copy)
 {
     (void)h, (void)w, (void)m, (void)v, (void)g;
     work(d, 15 * (double)n, real(d, 7 * (double)n) + (copy ? act(d, (double)n) : 0));
 }
 
-static void sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
-                void *w, void *m, const void *g)
+static void sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay,
+                double gradient_scale, void *w, void *m, const void *g)
 {
     (void)lr, (void)momentum, (void)weight_decay, (void)gradient_scale, (void)w, (void)m, (void)g;
     work(d, 6 * (double)n, real(d, 5 * (double)n));

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention with polynomial weights (Kacham et al. 2023, arXiv 2310.01655), exact, in O(n²) without n×n memory:
+ * Attention with polynomial weights (Kacham et al. 2023, arXiv 2310.01655), exact, in O(n²) without
+ * n×n memory:
  *
- *     w_ij = (τ q_i·k_j)^p over visible keys, p even;   O_i = Σ_j w_ij v_j / den_i,   den_i = Σ_j w_ij + bias
+ *     w_ij = (τ q_i·k_j)^p over visible keys, p even;   O_i = Σ_j w_ij v_j / den_i,   den_i = Σ_j
+ * w_ij + bias
  *
- * A row whose denominator is exactly 0 is 0 and sends no gradient. Backward, with N_i = dO_i/den_i, e_i = −(dO_i·O_i)/
- * den_i and s = q_i·k_j:
+ * A row whose denominator is exactly 0 is 0 and sends no gradient. Backward, with N_i = dO_i/den_i,
+ * e_i = −(dO_i·O_i)/ den_i and s = q_i·k_j:
  *
- *     dw_ij = N_i·v_j + e_i,   ds_ij = τ p (τ s)^{p−1} dw_ij,   dq_i = Σ_j ds_ij k_j,   dk_j = Σ_i ds_ij q_i,
- *     dv_j = Σ_i w_ij N_i
+ *     dw_ij = N_i·v_j + e_i,   ds_ij = τ p (τ s)^{p−1} dw_ij,   dq_i = Σ_j ds_ij k_j,   dk_j = Σ_i
+ * ds_ij q_i, dv_j = Σ_i w_ij N_i
  *
- * An item is a (b, h), which goes over tiles of TILE queries × TILE keys; dk and dv collect in reals. Where products
- * read panels, keys and values are put into them once a head, and N and τ q once a tile of queries.
+ * An item is a (b, h), which goes over tiles of TILE queries × TILE keys; dk and dv collect in
+ * reals. Where products read panels, keys and values are put into them once a head, and N and τ q
+ * once a tile of queries.
  *
- * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; a pair costs 2(K + V) FLOPs forward, and 2(3K + 2V) backward.
+ * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; a pair costs 2(K + V) FLOPs forward, and 2(3K
+ * + 2V) backward.
  */
 #include "device/cpu/cpu_panels.h"
 
@@ -69,14 +73,17 @@ static void take_all_panels(struct work *w, struct oa_arena *scratch, bool *fail
     w->n_rows = oa_panels_take(w->d, scratch, TILE, V, false, failed);
 }
 
-static bool open_work(struct work *w, const struct call *c, long item, const struct oa_worker *worker)
+static bool open_work(struct work *w, const struct call *c, long item,
+                      const struct oa_worker *worker)
 {
     const struct oa_polynomial *a = c->a;
     const struct oa_attention_shape *s = &a->shape;
     size_t act = c->d->numbers.act_size, real = c->d->numbers.real_size;
     long K = a->width, V = s->value_width;
     bool failed = false;
-    *w = (struct work){ .d = c->d, .a = a, .gemm = c->d->cpu->gemm[worker->index], .b = item / s->heads };
+    *w = (struct work){
+        .d = c->d, .a = a, .gemm = c->d->cpu->gemm[worker->index], .b = item / s->heads
+    };
     w->h = item % s->heads;
     w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
     w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
@@ -105,10 +112,12 @@ static bool open_work(struct work *w, const struct call *c, long item, const str
     return !failed;
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------------------------ */
+/* ---- tiles
+ * ------------------------------------------------------------------------------------------------------
+ */
 
-static void multiply(const struct work *w, struct oa_gemm g, const void *a, const void *b, const struct oa_panels *p,
-                     long first, void *c)
+static void multiply(const struct work *w, struct oa_gemm g, const void *a, const void *b,
+                     const struct oa_panels *p, long first, void *c)
 {
     g.real_out = true;
     oa_panels_multiply(w->d, w->gemm, &g, a, b, p, first, c);
@@ -153,9 +162,13 @@ static void multiply_keys(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
     const void *k = key_row(w, a->k, a->ldk, a->width);
-    struct oa_gemm g = {
-        .m = w->rows, .n = w->cols, .k = a->width, .lda = a->width, .ldb = a->ldk, .ldc = w->cols, .tb = true
-    };
+    struct oa_gemm g = { .m = w->rows,
+                         .n = w->cols,
+                         .k = a->width,
+                         .lda = a->width,
+                         .ldb = a->ldk,
+                         .ldc = w->cols,
+                         .tb = true };
     if (w->rows == 1)
         w->d->cpu->kernels.row_dots(w->cols, a->width, k, a->ldk, w->q, 0, w->s);
     else
@@ -178,7 +191,8 @@ static void go_to_keys(struct work *w, long j0)
 
 static void mask(struct work *w, const void *x, void *sums)
 {
-    w->d->cpu->kernels.mask_tile(w->rows, w->cols, w->low, w->high, x, w->cols, w->act, w->cols, sums);
+    w->d->cpu->kernels.mask_tile(w->rows, w->cols, w->low, w->high, x, w->cols, w->act, w->cols,
+                                 sums);
 }
 
 /* Keys and values of the head. */
@@ -194,14 +208,17 @@ static void pack_keys(struct work *w)
     oa_panels_rows(w->d, &w->v_rows, v, a->ldv, w->keys, V);
 }
 
-static void store(const struct work *w, const void *x, long rows, long all, long width, void *to, long ld)
+static void store(const struct work *w, const void *x, long rows, long all, long width, void *to,
+                  long ld)
 {
     w->d->cpu->kernels.tile_to_act(rows, width, x, width, to, ld);
     for (long i = rows; i < all; i++)
         memset(oa_act_at(w->d, to, i * ld), 0, (size_t)width * w->d->numbers.act_size);
 }
 
-/* ---- forward ---------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void *saved(const struct work *w)
 {
@@ -209,8 +226,8 @@ static void *saved(const struct work *w)
     return oa_real_at(w->d, w->a->den, (w->b * s->heads + w->h) * s->queries + w->i0);
 }
 
-/* A row whose denominator is 0 is 0; in single precision also one of less than 1e-30, by which a quotient, or its
- * derivative, would leave the range of numbers: (0.01)^20 does. */
+/* A row whose denominator is 0 is 0; in single precision also one of less than 1e-30, by which a
+ * quotient, or its derivative, would leave the range of numbers: (0.01)^20 does. */
 static void invert(const struct work *w, const void *den)
 {
     double least = w->d->numbers.real_size == sizeof(float) ? 1e-30 : 0;
@@ -226,9 +243,13 @@ static void add_values(struct work *w)
     const struct oa_polynomial *a = w->a;
     long V = a->shape.value_width;
     const void *v = key_row(w, a->v, a->ldv, V);
-    struct oa_gemm g = {
-        .m = w->rows, .n = V, .k = w->cols, .lda = w->cols, .ldb = a->ldv, .ldc = V, .accumulate = true
-    };
+    struct oa_gemm g = { .m = w->rows,
+                         .n = V,
+                         .k = w->cols,
+                         .lda = w->cols,
+                         .ldb = a->ldv,
+                         .ldc = V,
+                         .accumulate = true };
     if (w->rows == 1)
         w->d->cpu->kernels.weigh_rows(w->high[0], V, w->s, v, a->ldv, w->sum);
     else
@@ -268,7 +289,9 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
     }
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------- */
+/* ---- backward
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* N and e of the tile's queries. */
 static void load_gradient(struct work *w)
@@ -286,8 +309,10 @@ static void load_gradient(struct work *w)
     k->tile_to_act(w->rows, V, w->sum, V, w->n, V);
 }
 
-/* What the tile's queries give to its keys: x real += actᵀ · rows of `from`, which are there in panels too. */
-static void add_to_keys(struct work *w, long width, const void *from, const struct oa_panels *p, void *x)
+/* What the tile's queries give to its keys: x real += actᵀ · rows of `from`, which are there in
+ * panels too. */
+static void add_to_keys(struct work *w, long width, const void *from, const struct oa_panels *p,
+                        void *x)
 {
     struct oa_gemm g = { .m = w->cols,
                          .n = width,
@@ -305,13 +330,17 @@ static void weights_gradient(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
     long V = a->shape.value_width;
-    struct oa_gemm g = { .m = w->rows, .n = w->cols, .k = V, .lda = V, .ldb = a->ldv, .ldc = w->cols, .tb = true };
+    struct oa_gemm g = {
+        .m = w->rows, .n = w->cols, .k = V, .lda = V, .ldb = a->ldv, .ldc = w->cols, .tb = true
+    };
     multiply(w, g, w->n, key_row(w, a->v, a->ldv, V), &w->v_pair, w->j0, w->dw);
     for (long i = 0; i < w->rows; i++)
-        w->d->cpu->kernels.axpy(w->cols, oa_real_get(w->d, w->e, i), w->ones, oa_real_at(w->d, w->dw, i * w->cols));
+        w->d->cpu->kernels.axpy(w->cols, oa_real_get(w->d, w->e, i), w->ones,
+                                oa_real_at(w->d, w->dw, i * w->cols));
 }
 
-/* dq collects in w->sum, without the factor τ of the query side; τ q stands in for q on the key side. */
+/* dq collects in w->sum, without the factor τ of the query side; τ q stands in for q on the key
+ * side. */
 static void gradient_tile(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
@@ -319,9 +348,13 @@ static void gradient_tile(struct work *w)
     weights_gradient(w);
     k->power_gradient(w->rows * w->cols, a->degree, w->dw, w->s);
     mask(w, w->s, NULL);
-    struct oa_gemm g = {
-        .m = w->rows, .n = a->width, .k = w->cols, .lda = w->cols, .ldb = a->ldk, .ldc = a->width, .accumulate = true
-    };
+    struct oa_gemm g = { .m = w->rows,
+                         .n = a->width,
+                         .k = w->cols,
+                         .lda = w->cols,
+                         .ldb = a->ldk,
+                         .ldc = a->width,
+                         .accumulate = true };
     multiply(w, g, w->act, key_row(w, a->k, a->ldk, a->width), &w->k_rows, w->j0, w->sum);
     add_to_keys(w, a->width, w->q, &w->q_rows, w->dk);
 }

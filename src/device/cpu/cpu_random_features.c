@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random features φ(x) of each head (Choromanski et al. 2021, arXiv 2009.14794, and its kin): u = x Ωᵀ by the matrix
- * units, then t = s·u + bias and a function of it, element by element (kernels.h: random_features).
+ * Random features φ(x) of each head (Choromanski et al. 2021, arXiv 2009.14794, and its kin): u = x
+ * Ωᵀ by the matrix units, then t = s·u + bias and a function of it, element by element (kernels.h:
+ * random_features).
  *
- * Exponentials are taken relative to the largest feature of the row: the row holds φ·e^{−top} ≤ 1, and
+ * Exponentials are taken relative to the largest feature of the row: the row holds φ·e^{−top} ≤ 1,
+ * and
  *
  *     top = max_r t_r + c·|s·x|²,   c = −½ (positive features), ½ (trigonometric ones), 0
  *
- * is kept beside it. Of queries top cancels in the attention; of keys the engine puts it back relative to other keys.
- * No ε is added, so that nothing depends on which scale was taken.
+ * is kept beside it. Of queries top cancels in the attention; of keys the engine puts it back
+ * relative to other keys. No ε is added, so that nothing depends on which scale was taken.
  *
- * Backward: with g = φ∘dφ the gradient of log φ, u gets s·g (and so on, by kernel), and |s·x|² gets c·Σg, whether top
- * counts as a constant (positive features: it cancels) or carries the norm itself (trigonometric ones):
+ * Backward: with g = φ∘dφ the gradient of log φ, u gets s·g (and so on, by kernel), and |s·x|² gets
+ * c·Σg, whether top counts as a constant (positive features: it cancels) or carries the norm itself
+ * (trigonometric ones):
  *
  *     dx = Ωᵀ du + 2c·s²·(Σ g)·x          (with a metric P: P x)
  *
@@ -36,7 +39,8 @@ struct work {
     const struct oa_random_features *a;
     const struct oa_panels *omega;
     struct oa_gemm_state *gemm;
-    long wide; /* numbers from one row of u and du to the next: r_0, or where products read panels whole ones */
+    long wide; /* numbers from one row of u and du to the next: r_0, or where products read panels
+                  whole ones */
     long b, h, i0, rows, real; /* rows of the block, and those that are not padding */
     void *u, *du;              /* real [ROWS, wide], act [ROWS, wide] */
     void *dx, *px;             /* real [ROWS, K], act [ROWS, K] */
@@ -48,14 +52,17 @@ static long outputs(const struct oa_random_features *a)
     return a->kind == OA_RANDOM_HYPERBOLIC || a->kind == OA_RANDOM_TRIG ? 2 * a->count : a->count;
 }
 
-static bool open_work(struct work *w, const struct call *c, long item, const struct oa_worker *worker)
+static bool open_work(struct work *w, const struct call *c, long item,
+                      const struct oa_worker *worker)
 {
     const struct oa_random_features *a = c->a;
     long blocks = oa_blocks(a->length, ROWS), pair = item / blocks;
     size_t act = c->d->numbers.act_size, real = c->d->numbers.real_size;
-    *w = (struct work){
-        .d = c->d, .a = a, .omega = &c->omega, .gemm = c->d->cpu->gemm[worker->index], .b = pair / a->heads
-    };
+    *w = (struct work){ .d = c->d,
+                        .a = a,
+                        .omega = &c->omega,
+                        .gemm = c->d->cpu->gemm[worker->index],
+                        .b = pair / a->heads };
     w->wide = c->omega.x ? oa_round_up(a->count, OA_PANEL) : a->count;
     w->h = pair % a->heads;
     w->i0 = item % blocks * ROWS;
@@ -127,8 +134,8 @@ static void forward_rows(struct work *w, void *x, void *y, void *top)
                          .real_out = true };
     oa_panels_multiply(w->d, w->gemm, &g, x, omega(w), w->omega, 0, w->u);
     k->random_features(a->kind, w->real, a->count, a->scale,
-                       a->bias ? oa_real_at(w->d, a->bias, fit(w) * a->count) : NULL, w->u, w->wide, y, a->heads * r,
-                       top);
+                       a->bias ? oa_real_at(w->d, a->bias, fit(w) * a->count) : NULL, w->u, w->wide,
+                       y, a->heads * r, top);
     const void *px = in_metric(w, x, &ldp);
     k->row_dots(w->real, a->width, x, ldx, px, ldp, w->sums);
     k->axpy(w->real, a->half_norm * a->scale * a->scale, w->sums, top);
@@ -153,11 +160,14 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
 static void multiply_omega(const struct work *w)
 {
     long K = w->a->width, r = w->a->count;
-    struct oa_gemm g = { .m = w->real, .n = K, .k = r, .lda = w->wide, .ldb = K, .ldc = K, .real_out = true };
+    struct oa_gemm g = {
+        .m = w->real, .n = K, .k = r, .lda = w->wide, .ldb = K, .ldc = K, .real_out = true
+    };
     size_t act = w->d->numbers.act_size;
     if (oa_panels_serve(w->omega, &g))
         g.k = w->wide;
-    oa_zero_rows(oa_act_at(w->d, w->du, r), (size_t)w->wide * act, (size_t)(w->wide - r) * act, w->real);
+    oa_zero_rows(oa_act_at(w->d, w->du, r), (size_t)w->wide * act, (size_t)(w->wide - r) * act,
+                 w->real);
     oa_panels_multiply(w->d, w->gemm, &g, w->du, omega(w), w->omega, 0, w->dx);
 }
 
@@ -166,12 +176,13 @@ static void gradient_rows(struct work *w, void *x, void *dx)
     const struct oa_random_features *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
     long r = outputs(a), ld = a->heads * r, ldx = a->heads * a->width, ldp;
-    k->random_features_gradient(a->kind, w->real, a->count, a->scale, place(w, a->y, r), ld, place(w, a->dy, r), ld,
-                                w->du, w->wide, w->sums);
+    k->random_features_gradient(a->kind, w->real, a->count, a->scale, place(w, a->y, r), ld,
+                                place(w, a->dy, r), ld, w->du, w->wide, w->sums);
     multiply_omega(w);
     const void *px = in_metric(w, x, &ldp);
     for (long i = 0; i < w->real; i++)
-        k->add_to_real(a->width, 2 * a->half_norm * a->scale * a->scale * oa_real_get(w->d, w->sums, i),
+        k->add_to_real(a->width,
+                       2 * a->half_norm * a->scale * a->scale * oa_real_get(w->d, w->sums, i),
                        oa_act_at(w->d, px, i * ldp), oa_real_at(w->d, w->dx, i * a->width));
     k->tile_to_act(w->real, a->width, w->dx, a->width, dx, ldx);
 }
@@ -188,20 +199,23 @@ static void gradient_item(void *argument, long item, const struct oa_worker *wor
     zero_padding(&w, dx, K);
 }
 
-struct oa_panels oa_random_panels(struct oa_device *d, const struct oa_random_features *a, bool forward, bool *failed)
+struct oa_panels oa_random_panels(struct oa_device *d, const struct oa_random_features *a,
+                                  bool forward, bool *failed)
 {
     if (a->each || a->length < OA_PANEL)
         return (struct oa_panels){ 0 };
     return oa_panels_take(d, &d->scratch, a->count, a->width, forward, failed);
 }
 
-static void run(struct oa_device *d, const struct oa_random_features *a, bool forward, oa_task *task)
+static void run(struct oa_device *d, const struct oa_random_features *a, bool forward,
+                oa_task *task)
 {
     struct call c = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch);
     bool failed = false;
     c.omega = oa_random_panels(d, a, forward, &failed);
-    (forward ? oa_panels_pair : oa_panels_rows)(d, &c.omega, a->omega, a->width, a->count, a->width);
+    (forward ? oa_panels_pair : oa_panels_rows)(d, &c.omega, a->omega, a->width, a->count,
+                                                a->width);
     if (!failed)
         oa_parallel(d->context, a->batch * a->heads * oa_blocks(a->length, ROWS), task, &c);
     oa_arena_release(&d->scratch, mark);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random features that fit the data of each (b, h): FAVOR++ (Likhosherstov et al., Chefs' Random Tables, 2022, arXiv
- * 2205.15317) and the dense-exponential ones (Likhosherstov et al. 2023, arXiv 2302.00787). With x = s·q, y = s·k
+ * Random features that fit the data of each (b, h): FAVOR++ (Likhosherstov et al., Chefs' Random
+ * Tables, 2022, arXiv 2205.15317) and the dense-exponential ones (Likhosherstov et al. 2023, arXiv
+ * 2302.00787). With x = s·q, y = s·k
  *
- *     log f(ω, x) = ωᵀAω + ωᵀB x − ½ xᵀP x   (B_1, P_1 for queries, B_2, P_2 for keys; constants cancel)
+ *     log f(ω, x) = ωᵀAω + ωᵀB x − ½ xᵀP x   (B_1, P_1 for queries, B_2, P_2 for keys; constants
+ * cancel)
  *
- * is unbiased for e^{x·y} when B_1ᵀ(I − 4A)^{-1}B_2 = I and P_k = B_kᵀ(I − 4A)^{-1}B_k. With M_1, M_2 the means of xxᵀ,
- * yyᵀ and m_1, m_2 those of x, y over real positions, and a(φ) the minimiser of the mean logarithm of the variance:
+ * is unbiased for e^{x·y} when B_1ᵀ(I − 4A)^{-1}B_2 = I and P_k = B_kᵀ(I − 4A)^{-1}B_k. With M_1,
+ * M_2 the means of xxᵀ, yyᵀ and m_1, m_2 those of x, y over real positions, and a(φ) the minimiser
+ * of the mean logarithm of the variance:
  *
  *     favor++   A = a(φ) I, φ = (tr M_1 + tr M_2 + 2 m_1·m_2)/d,   B = √(1 − 4a) I, P = I
- *     sderf     M_1 + M_2 + m_1m_2ᵀ + m_2m_1ᵀ = Q diag(λ) Qᵀ,   A = Q diag(a(λ)) Qᵀ, B = Q diag(√(1 − 4a(λ))) Qᵀ, P = I
- *     aderf     R = (M_1^½ M_2 M_1^½)^½, G = M_1^{-½} R M_1^{-½}, φ = 2(tr R + m_1·m_2)/d, A = a I,
- *               B_1 = √(1 − 4a) G^½, B_2 = √(1 − 4a) G^{-½}, P_1 = G, P_2 = G^{-1}; M_k with a ridge of 10⁻⁶ tr/d
- *     saderf    aderf with diagonals: ψ = (M_2,ll/M_1,ll)^¼ in [10⁻³, 10³], φ = 2(Σ √(M_1,ll M_2,ll) + m_1·m_2)/d,
- *               B_1 = √(1 − 4a) ψ, B_2 = √(1 − 4a)/ψ, P_1 = ψ², P_2 = ψ^{-2}
+ *     sderf     M_1 + M_2 + m_1m_2ᵀ + m_2m_1ᵀ = Q diag(λ) Qᵀ,   A = Q diag(a(λ)) Qᵀ, B = Q diag(√(1
+ * − 4a(λ))) Qᵀ, P = I aderf     R = (M_1^½ M_2 M_1^½)^½, G = M_1^{-½} R M_1^{-½}, φ = 2(tr R +
+ * m_1·m_2)/d, A = a I, B_1 = √(1 − 4a) G^½, B_2 = √(1 − 4a) G^{-½}, P_1 = G, P_2 = G^{-1}; M_k with
+ * a ridge of 10⁻⁶ tr/d saderf    aderf with diagonals: ψ = (M_2,ll/M_1,ll)^¼ in [10⁻³, 10³], φ =
+ * 2(Σ √(M_1,ll M_2,ll) + m_1·m_2)/d, B_1 = √(1 − 4a) ψ, B_2 = √(1 − 4a)/ψ, P_1 = ψ², P_2 = ψ^{-2}
  *
- * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. Those of the data make the
- * features of a token depend on all others; given ones (cpu_moments.c) do not. An item is a (b, h).
+ * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. Those of
+ * the data make the features of a token depend on all others; given ones (cpu_moments.c) do not. An
+ * item is a (b, h).
  */
 #include "base/bugs.h"
 #include "device/cpu/cpu.h"
@@ -24,7 +28,8 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- symmetric matrices ------------------------------------------------------------------------------------------ */
+/* ---- symmetric matrices
+ * ------------------------------------------------------------------------------------------ */
 
 static void rotate_pair(long n, double *m, double *q, long i, long j)
 {
@@ -32,7 +37,8 @@ static void rotate_pair(long n, double *m, double *q, long i, long j)
     if (fabs(off) < 1e-300)
         return;
     double theta = (m[j * n + j] - m[i * n + i]) / (2 * off);
-    double t = copysign(1, theta) / (fabs(theta) + sqrt(theta * theta + 1)), c = 1 / sqrt(t * t + 1), s = t * c;
+    double t = copysign(1, theta) / (fabs(theta) + sqrt(theta * theta + 1)),
+           c = 1 / sqrt(t * t + 1), s = t * c;
     for (long r = 0; r < n; r++) {
         double a = m[r * n + i], b = m[r * n + j], u = q[r * n + i], v = q[r * n + j];
         m[r * n + i] = c * a - s * b;
@@ -108,7 +114,8 @@ static void scale(long n, double x, double *m)
         m[i] *= x;
 }
 
-/* ---- the best a ----------------------------------------------------------------------------------------------------
+/* ---- the best a
+ * ----------------------------------------------------------------------------------------------------
  */
 
 /* (1 − 2φ − √((2φ + 1)² + 8φ))/16, without cancellation; in (−∞, 0]. */
@@ -140,7 +147,8 @@ static double inverse(double x)
     return 1 / fmax(x, 1e-300);
 }
 
-/* ---- the kinds -----------------------------------------------------------------------------------------------------
+/* ---- the kinds
+ * -----------------------------------------------------------------------------------------------------
  */
 
 static double trace(const struct oa_moments *m, const double *x)
@@ -161,7 +169,8 @@ static double means(const struct oa_moments *m)
 
 static void fit_favor(const struct oa_moments *m, struct oa_exponents *e)
 {
-    double phi = (trace(m, m->square[0]) + trace(m, m->square[1]) + 2 * means(m)) / (double)m->width;
+    double phi =
+        (trace(m, m->square[0]) + trace(m, m->square[1]) + 2 * means(m)) / (double)m->width;
     set_scaled_identity(m->width, best(phi), e->a);
     for (int side = 0; side < 2; side++) {
         set_scaled_identity(m->width, best_factor(phi), e->b[side]);
@@ -239,13 +248,16 @@ static void fit_saderf(const struct oa_moments *m, struct oa_exponents *e)
 
 void oa_fit_exponents(enum oa_random_fit kind, const struct oa_moments *m, struct oa_exponents *e)
 {
-    static void (*const fits[])(const struct oa_moments *, struct oa_exponents *) = {
-        [OA_FIT_FAVOR] = fit_favor, [OA_FIT_SDERF] = fit_sderf, [OA_FIT_ADERF] = fit_aderf, [OA_FIT_SADERF] = fit_saderf
-    };
+    static void (*const fits[])(const struct oa_moments *,
+                                struct oa_exponents *) = { [OA_FIT_FAVOR] = fit_favor,
+                                                           [OA_FIT_SDERF] = fit_sderf,
+                                                           [OA_FIT_ADERF] = fit_aderf,
+                                                           [OA_FIT_SADERF] = fit_saderf };
     fits[trace(m, m->square[0]) > 0 && trace(m, m->square[1]) > 0 ? kind : OA_FIT_FAVOR](m, e);
 }
 
-/* ---- a (b, h) -------------------------------------------------------------------------------------------------------
+/* ---- a (b, h)
+ * -------------------------------------------------------------------------------------------------------
  */
 
 struct call {
@@ -254,13 +266,14 @@ struct call {
 };
 
 /* Adds the moments of one side: rows of `x`. */
-static void add_moments(const struct call *c, const void *x, long b, long h, long length, long real, double *row,
-                        double *mean, double *square)
+static void add_moments(const struct call *c, const void *x, long b, long h, long length, long real,
+                        double *row, double *mean, double *square)
 {
     long K = c->a->width, ld = c->a->heads * K;
     void *reals = row + K;
     for (long i = 0; i < real; i++) {
-        c->d->cpu->kernels.real_from_act(K, oa_act_at(c->d, x, (b * length + i) * ld + h * K), reals);
+        c->d->cpu->kernels.real_from_act(K, oa_act_at(c->d, x, (b * length + i) * ld + h * K),
+                                         reals);
         for (long j = 0; j < K; j++) {
             row[j] = c->a->scale * oa_real_get(c->d, reals, j);
             mean[j] += row[j] / (double)real;
@@ -271,7 +284,8 @@ static void add_moments(const struct call *c, const void *x, long b, long h, lon
 }
 
 /* Row r of Ω B and, with `bias`, ωᵀAω. */
-static void turn_rows(const struct call *c, const struct oa_exponents *e, int side, long pair, double *row)
+static void turn_rows(const struct call *c, const struct oa_exponents *e, int side, long pair,
+                      double *row)
 {
     long K = c->a->width, count = c->a->count;
     void *reals = row + K;
@@ -287,13 +301,15 @@ static void turn_rows(const struct call *c, const struct oa_exponents *e, int si
             bias += square * oa_real_get(c->d, c->a->omega, r * K + j);
             oa_real_set(c->d, reals, j, sum);
         }
-        c->d->cpu->kernels.act_from_real(K, reals, oa_act_at(c->d, c->a->turned[side], (pair * count + r) * K));
+        c->d->cpu->kernels.act_from_real(
+            K, reals, oa_act_at(c->d, c->a->turned[side], (pair * count + r) * K));
         oa_real_set(c->d, c->a->bias, pair * count + r, bias);
     }
     for (long i = 0; i < K; i++) {
         for (long j = 0; j < K; j++)
             oa_real_set(c->d, reals, j, e->p[side][i * K + j]);
-        c->d->cpu->kernels.act_from_real(K, reals, oa_act_at(c->d, c->a->metric[side], (pair * K + i) * K));
+        c->d->cpu->kernels.act_from_real(K, reals,
+                                         oa_act_at(c->d, c->a->metric[side], (pair * K + i) * K));
     }
 }
 
@@ -316,18 +332,23 @@ static void fit_item(void *argument, long item, const struct oa_worker *worker)
     const struct call *c = argument;
     const struct oa_random_statistics *a = c->a;
     long K = a->width, KK = K * K, b = item / a->heads, h = item % a->heads;
-    double *room = oa_arena_take(worker->scratch, (size_t)(4 * K + (7 + OA_FIT_WORK) * KK) * sizeof *room);
+    double *room =
+        oa_arena_take(worker->scratch, (size_t)(4 * K + (7 + OA_FIT_WORK) * KK) * sizeof *room);
     if (!room)
         return;
     memset(room, 0, (size_t)(4 * K + 7 * KK) * sizeof *room);
     double *row = room, *mean = room + 2 * K, *m = room + 4 * K;
     struct oa_moments moments = { K, { mean, mean + K }, { m, m + KK } };
-    struct oa_exponents e = { m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK };
+    struct oa_exponents e = {
+        m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK
+    };
     for (int side = 0; side < 2 && a->mean; side++)
         copy_moments(c, side, h, mean + side * K, m + side * KK);
     if (!a->mean) {
-        add_moments(c, a->q, b, h, a->queries, rows_of(a->query_lengths, b, a->queries), row, mean, m);
-        add_moments(c, a->k, b, h, a->keys, rows_of(a->key_lengths, b, a->keys), row, mean + K, m + KK);
+        add_moments(c, a->q, b, h, a->queries, rows_of(a->query_lengths, b, a->queries), row, mean,
+                    m);
+        add_moments(c, a->k, b, h, a->keys, rows_of(a->key_lengths, b, a->keys), row, mean + K,
+                    m + KK);
     }
     oa_fit_exponents(a->kind, &moments, &e);
     for (int side = 0; side < 2; side++)

@@ -2,16 +2,17 @@
  *
  * Relative positions in the logits: tables by distance, and what the logits engine does with them.
  *
- *     ALiBi (Press, Smith, Lewis, Train short, test long, ICLR 2022, arXiv 2108.12409): −m_h |d|, with
- *         m_h = 2^(−8h/H), h = 1 … H, where H is a power of two; else those of the largest power of two below it, P,
- *         then every second one of 2P: h = 1, 3, 5, …
- *     T5 (Raffel et al., JMLR 2020, arXiv 1910.10683): b_h[bucket(d)], trained. Causal: all B buckets are of t = −d,
- * and d > 0 has that of 0. Otherwise B/2 of t = |d| where d ≤ 0, and as many behind them where d > 0. Of B' buckets the
- * first E = ⌊B'/2⌋ hold one distance each, the others ever more: E + ⌊(B' − E) log(t/E) / log(distance/E)⌋, at most B'
- * − 1
+ *     ALiBi (Press, Smith, Lewis, Train short, test long, ICLR 2022, arXiv 2108.12409): −m_h |d|,
+ * with m_h = 2^(−8h/H), h = 1 … H, where H is a power of two; else those of the largest power of
+ * two below it, P, then every second one of 2P: h = 1, 3, 5, … T5 (Raffel et al., JMLR 2020, arXiv
+ * 1910.10683): b_h[bucket(d)], trained. Causal: all B buckets are of t = −d, and d > 0 has that of
+ * 0. Otherwise B/2 of t = |d| where d ≤ 0, and as many behind them where d > 0. Of B' buckets the
+ * first E = ⌊B'/2⌋ hold one distance each, the others ever more: E + ⌊(B' − E) log(t/E) /
+ * log(distance/E)⌋, at most B' − 1
  *
- * A table has an entry for each distance, so that a row of a tile of logits adds a piece of it as it stands. Gradient
- * of bias b_h[c]: Σ dS_ij over the pairs of that bucket, first along the diagonals of a tile.
+ * A table has an entry for each distance, so that a row of a tile of logits adds a piece of it as
+ * it stands. Gradient of bias b_h[c]: Σ dS_ij over the pairs of that bucket, first along the
+ * diagonals of a tile.
  */
 #include "base/bugs.h"
 #include "device/cpu/cpu_logits.h"
@@ -19,7 +20,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- tables ----------------------------------------------------------------------------------------------------- */
+/* ---- tables
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static double slope(long head, long heads)
 {
@@ -32,7 +35,8 @@ static double slope(long head, long heads)
     return exp2(-8 * (double)(2 * (head - power) + 1) / (double)(2 * power));
 }
 
-/* Of the `count` buckets of one side. 10⁻⁹ keeps the rounding of a logarithm from deciding where a bucket begins. */
+/* Of the `count` buckets of one side. 10⁻⁹ keeps the rounding of a logarithm from deciding where a
+ * bucket begins. */
 static long side_bucket(long t, long count, long distance)
 {
     long exact = count / 2 + OA_BUG(BUCKET_NEXT_DOOR);
@@ -59,8 +63,11 @@ static void fill_head(struct oa_device *d, const struct oa_relative *a, long h)
     double m = a->kind == OA_RELATIVE_ALIBI ? slope(h, a->heads) : 0;
     for (long e = 0; e < entries; e++) {
         double far = fabs((double)(e - a->length + 1));
-        double value = a->kind == OA_RELATIVE_T5 ? oa_real_get(d, a->bias, h * a->buckets + a->bucket[e]) : -m * far;
-        oa_real_set(d, a->table, h * entries + e, OA_BUG(ALIBI_REWARDS_DISTANCE) ? fabs(value) : value);
+        double value = a->kind == OA_RELATIVE_T5
+                           ? oa_real_get(d, a->bias, h * a->buckets + a->bucket[e])
+                           : -m * far;
+        oa_real_set(d, a->table, h * entries + e,
+                    OA_BUG(ALIBI_REWARDS_DISTANCE) ? fabs(value) : value);
     }
 }
 
@@ -72,7 +79,8 @@ void oa_cpu_relative(struct oa_device *d, const struct oa_relative *a)
         fill_head(d, a, h);
 }
 
-/* ---- rows of logits --------------------------------------------------------------------------------------------- */
+/* ---- rows of logits
+ * --------------------------------------------------------------------------------------------- */
 
 static long query_position(const struct oa_logits *a, long i)
 {
@@ -85,8 +93,8 @@ static long centre(const struct oa_logits *a, long i)
     return a->distances.length - 1 - query_position(a, i);
 }
 
-void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, long i, long begin, long n, double factor,
-                      void *s)
+void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, long i, long begin,
+                      long n, double factor, void *s)
 {
     const struct oa_distances *r = &a->distances;
     const void *table = oa_real_at(d, r->table, h * (2 * r->length - 1));
@@ -96,22 +104,26 @@ void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, lo
         return;
     }
     for (long j = 0; j < n; j++)
-        oa_real_set(d, s, j, oa_real_get(d, s, j) + factor * oa_real_get(d, table, at + r->key[begin + j]));
+        oa_real_set(d, s, j,
+                    oa_real_get(d, s, j) + factor * oa_real_get(d, table, at + r->key[begin + j]));
 }
 
 void oa_tiles_add_distances(struct oa_tiles *t, double factor)
 {
     for (long i = 0; t->a->distances.table && i < oa_span_length(t->rows); i++)
-        oa_distances_add(t->d, t->a, t->h, t->rows.begin + i, t->cols.begin, oa_span_length(t->cols), factor,
+        oa_distances_add(t->d, t->a, t->h, t->rows.begin + i, t->cols.begin,
+                         oa_span_length(t->cols), factor,
                          oa_real_at(t->d, t->s, i * t->padded_cols));
 }
 
-/* ---- gradient -----------------------------------------------------------------------------------------------------
+/* ---- gradient
+ * -----------------------------------------------------------------------------------------------------
  */
 
 static long blocks_of(const struct oa_device *d, const struct oa_logits *a)
 {
-    return oa_blocks(a->shape.queries, oa_tile_round(oa_min(d->cpu->kernels.query_block, a->shape.queries)));
+    return oa_blocks(a->shape.queries,
+                     oa_tile_round(oa_min(d->cpu->kernels.query_block, a->shape.queries)));
 }
 
 size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a)
@@ -125,10 +137,12 @@ static double *block_sums(const struct oa_tiles *t, double *sums)
 {
     const struct oa_logits *a = t->a;
     long block = t->rows.begin / t->query_block;
-    return sums + ((t->b * a->shape.heads + t->h) * blocks_of(t->d, a) + block) * a->distances.buckets;
+    return sums +
+           ((t->b * a->shape.heads + t->h) * blocks_of(t->d, a) + block) * a->distances.buckets;
 }
 
-/* Neighbouring keys are neighbours in the table: a row of dS goes onto the diagonals of the tile. */
+/* Neighbouring keys are neighbours in the table: a row of dS goes onto the diagonals of the tile.
+ */
 static void sum_diagonals(struct oa_tiles *t, const void *ds, void *diagonal, double *sums)
 {
     const struct oa_distances *r = &t->a->distances;
@@ -148,7 +162,8 @@ static void sum_pairs(struct oa_tiles *t, const void *ds, void *row, double *sum
     const struct oa_distances *r = &t->a->distances;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         long at = centre(t->a, t->rows.begin + i);
-        t->d->cpu->kernels.real_from_act(oa_span_length(t->cols), oa_act_at(t->d, ds, i * t->padded_cols), row);
+        t->d->cpu->kernels.real_from_act(oa_span_length(t->cols),
+                                         oa_act_at(t->d, ds, i * t->padded_cols), row);
         for (long j = 0; j < oa_span_length(t->cols); j++)
             sums[r->bucket[at + r->key[t->cols.begin + j]]] += oa_real_get(t->d, row, j);
     }

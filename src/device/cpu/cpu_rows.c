@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations on rows of a matrix. Items are blocks of rows; what sums over rows is cut by columns instead, so that no
- * two items add to the same place. */
+ * Operations on rows of a matrix. Items are blocks of rows; what sums over rows is cut by columns
+ * instead, so that no two items add to the same place. */
 #include "base/bugs.h"
 #include "device/cpu/cpu.h"
 
@@ -54,11 +54,13 @@ static void column_sums(void *argument, long item, const struct oa_worker *worke
     (void)worker;
     const struct rows *r = argument;
     long first = item * COLUMN_BLOCK;
-    r->d->cpu->kernels.column_sums(r->rows, oa_min(COLUMN_BLOCK, r->cols - first), oa_act_at(r->d, r->x, first), r->ldx,
+    r->d->cpu->kernels.column_sums(r->rows, oa_min(COLUMN_BLOCK, r->cols - first),
+                                   oa_act_at(r->d, r->x, first), r->ldx,
                                    oa_real_at(r->d, r->out, first));
 }
 
-void oa_cpu_column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *sums)
+void oa_cpu_column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx,
+                        void *sums)
 {
     struct rows r = { .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .out = sums };
     by_columns(&r, column_sums);
@@ -70,16 +72,22 @@ static void feature(void *argument, long item, const struct oa_worker *worker)
     const struct rows *r = argument;
     long first = item * r->block;
     r->d->cpu->kernels.feature(r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols,
-                               oa_act_at(r->d, r->x, first * r->ldx), r->ldx, oa_act_at(r->d, r->out, first * r->ldout),
-                               r->ldout);
+                               oa_act_at(r->d, r->x, first * r->ldx), r->ldx,
+                               oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
 }
 
-void oa_cpu_feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
-                    void *y, long ldy)
+void oa_cpu_feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width,
+                    const void *x, long ldx, void *y, long ldy)
 {
-    struct rows r = {
-        .d = d, .rows = rows, .cols = width, .x = x, .ldx = ldx, .out = y, .ldout = ldy, .feature = f, .degree = degree
-    };
+    struct rows r = { .d = d,
+                      .rows = rows,
+                      .cols = width,
+                      .x = x,
+                      .ldx = ldx,
+                      .out = y,
+                      .ldout = ldy,
+                      .feature = f,
+                      .degree = degree };
     by_rows(&r, feature);
 }
 
@@ -88,13 +96,15 @@ static void feature_gradient(void *argument, long item, const struct oa_worker *
     (void)worker;
     const struct rows *r = argument;
     long first = item * r->block;
-    r->d->cpu->kernels.feature_gradient(
-        r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols, oa_act_at(r->d, r->x, first * r->ldx),
-        r->ldx, oa_act_at(r->d, r->y, first * r->ldy), r->ldy, oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
+    r->d->cpu->kernels.feature_gradient(r->feature, r->degree, oa_min(r->block, r->rows - first),
+                                        r->cols, oa_act_at(r->d, r->x, first * r->ldx), r->ldx,
+                                        oa_act_at(r->d, r->y, first * r->ldy), r->ldy,
+                                        oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
 }
 
-void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
-                             long ldx, const void *dy, long lddy, void *dx, long lddx)
+void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows,
+                             long width, const void *x, long ldx, const void *dy, long lddy,
+                             void *dx, long lddx)
 {
     struct rows r = { .d = d,
                       .rows = rows,
@@ -131,8 +141,8 @@ static void select_rows(void *argument, long item, const struct oa_worker *worke
     }
 }
 
-void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
-                        long ldx, void *y, long ldy)
+void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length,
+                        const int32_t *lengths, const void *x, long ldx, void *y, long ldy)
 {
     struct rows r = { .d = d,
                       .rows = rows,
@@ -165,7 +175,9 @@ void oa_cpu_choose_rows(struct oa_device *d, const struct oa_row_choice *a)
 
 void oa_cpu_choose_rows_gradient(struct oa_device *d, const struct oa_row_choice *a)
 {
-    struct rows r = { .d = d, .cols = a->cols, .x = a->dy, .out = a->dx, .index = a->index, .back = true };
+    struct rows r = {
+        .d = d, .cols = a->cols, .x = a->dy, .out = a->dx, .index = a->index, .back = true
+    };
     oa_cpu_zero(d, (size_t)(a->rows * a->cols) * d->numbers.act_size, a->dx);
     oa_parallel(d->context, a->count, choose, &r);
 }
@@ -179,12 +191,17 @@ static void scale_columns(void *argument, long item, const struct oa_worker *wor
                                     oa_act_at(r->d, r->out, i * r->ldout));
 }
 
-void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx,
-                          void *y, long ldy)
+void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor,
+                          const void *x, long ldx, void *y, long ldy)
 {
-    struct rows r = {
-        .d = d, .rows = rows, .cols = cols, .factor = factor, .x = x, .ldx = ldx, .out = y, .ldout = ldy
-    };
+    struct rows r = { .d = d,
+                      .rows = rows,
+                      .cols = cols,
+                      .factor = factor,
+                      .x = x,
+                      .ldx = ldx,
+                      .out = y,
+                      .ldout = ldy };
     by_rows(&r, scale_columns);
 }
 
@@ -199,10 +216,12 @@ static void scale_columns_gradient(void *argument, long item, const struct oa_wo
                                              oa_real_at(r->d, r->out, first));
 }
 
-void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
-                                   long lddy, void *dfactor)
+void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x,
+                                   long ldx, const void *dy, long lddy, void *dfactor)
 {
-    struct rows r = { .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .y = dy, .ldy = lddy, .out = dfactor };
+    struct rows r = {
+        .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .y = dy, .ldy = lddy, .out = dfactor
+    };
     by_columns(&r, scale_columns_gradient);
 }
 
@@ -214,13 +233,14 @@ static void rotate(void *argument, long item, const struct oa_worker *worker)
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
         long position = i % r->length * (width / 2);
         r->d->cpu->kernels.rotate(r->heads, width, oa_real_at(r->d, r->cosine, position),
-                                  oa_real_at(r->d, r->sine, position), OA_BUG(ROTARY_GRADIENT_TURNS_ON) ? 1 : r->sign,
+                                  oa_real_at(r->d, r->sine, position),
+                                  OA_BUG(ROTARY_GRADIENT_TURNS_ON) ? 1 : r->sign,
                                   oa_act_at(r->d, r->out, i * r->ldout));
     }
 }
 
-void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,
-                   const void *sine, double sign, void *x, long ldx)
+void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width,
+                   const void *cosine, const void *sine, double sign, void *x, long ldx)
 {
     struct rows r = { .d = d,
                       .rows = tokens,

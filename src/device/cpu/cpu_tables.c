@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The logits engine where the weights do not depend on the input (random synthesizers: Tay et al. 2021): every part is
- * a table or the product of two, there is no dropout and no padding. Then P is the same for all batch items, and a tile
- * of it, computed once for a head, serves them all:
+ * The logits engine where the weights do not depend on the input (random synthesizers: Tay et al.
+ * 2021): every part is a table or the product of two, there is no dropout and no padding. Then P is
+ * the same for all batch items, and a tile of it, computed once for a head, serves them all:
  *
- *     O_b = P V_b,   dV_b = Pᵀ dO_b,   Σ_b dS_b = P ∘ (Σ_b dO_b V_bᵀ − Σ_b δ_b),   δ_b,i = dO_b,i·O_b,i,
+ *     O_b = P V_b,   dV_b = Pᵀ dO_b,   Σ_b dS_b = P ∘ (Σ_b dO_b V_bᵀ − Σ_b δ_b),   δ_b,i =
+ * dO_b,i·O_b,i,
  *
- * the last only where a table is trained: with dS = Σ_b dS_b, dtable = dS, and for a product S = τ Q Kᵀ of two tables
- * dQ = τ dS K, dK = τ dSᵀ Q. An item has some keys of a head, so it owns its rows of dK; its share of dQ waits in a
- * buffer, and the shares are added in the order of the keys. Per batch item one product forward and one or two backward
- * remain, against two and five of softmax attention, and no exponentials.
+ * the last only where a table is trained: with dS = Σ_b dS_b, dtable = dS, and for a product S = τ
+ * Q Kᵀ of two tables dQ = τ dS K, dK = τ dSᵀ Q. An item has some keys of a head, so it owns its
+ * rows of dK; its share of dQ waits in a buffer, and the shares are added in the order of the keys.
+ * Per batch item one product forward and one or two backward remain, against two and five of
+ * softmax attention, and no exponentials.
  */
 #include "device/cpu/cpu_logits.h"
 
@@ -18,7 +20,8 @@
 
 enum {
     FORWARD_BLOCKS = 8, /* query blocks of a forward item: values are packed once for them */
-    KEY_BLOCKS = 2,     /* of a forward tile: rows that fit in one tile have their exponentials taken once */
+    KEY_BLOCKS =
+        2, /* of a forward tile: rows that fit in one tile have their exponentials taken once */
     GRADIENT_KEYS = 512 /* keys of a backward item */
 };
 
@@ -36,7 +39,8 @@ bool oa_tables_shared(const struct oa_logits *a)
     for (int c = 0; c < a->parts; c++)
         if (!oa_part_given(&a->part[c]))
             return false;
-    return s->batch > 1 && !a->distances.table && a->keep >= 1 && all_full(s->key_lengths, s->batch, s->keys) &&
+    return s->batch > 1 && !a->distances.table && a->keep >= 1 &&
+           all_full(s->key_lengths, s->batch, s->keys) &&
            all_full(s->query_lengths, s->batch, s->queries);
 }
 
@@ -56,7 +60,8 @@ static struct oa_packed *pack_batch(struct oa_tiles *t, bool values, struct oa_s
     struct oa_packed *packed = oa_tiles_take(t, s->batch, sizeof *packed);
     for (t->b = 0; t->b < s->batch && !t->failed; t->b++)
         packed[t->b] = values ? oa_tiles_pack_values(t, rows, s->keys)
-                              : oa_tiles_pack(t, t->a->d_o, t->a->ldo, s->queries, rows, s->queries, s->value_width);
+                              : oa_tiles_pack(t, t->a->d_o, t->a->ldo, s->queries, rows, s->queries,
+                                              s->value_width);
     t->b = 0;
     return packed;
 }
@@ -73,7 +78,9 @@ static void *lse_row(const struct oa_tiles *t, long b)
     return oa_real_at(t->d, t->a->lse, (b * s->heads + t->h) * s->queries + t->rows.begin);
 }
 
-/* ---- forward -------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * --------------------------------------------------------------------------------------------------
+ */
 
 struct sums {
     struct oa_packed *v; /* [B] */
@@ -100,7 +107,8 @@ static void finish_softmax(struct oa_tiles *t, struct sums *s)
         memcpy(lse_row(t, b), s->m, (size_t)oa_span_length(t->rows) * d->numbers.real_size);
 }
 
-/* Takes the softmax of all tiles of the block, which leaves the exponentials of the last one in t->s. */
+/* Takes the softmax of all tiles of the block, which leaves the exponentials of the last one in
+ * t->s. */
 static long add_softmax(struct oa_tiles *t, struct sums *s)
 {
     long tiles = 0;
@@ -108,8 +116,8 @@ static long add_softmax(struct oa_tiles *t, struct sums *s)
     oa_real_fill(t->d, t->padded_rows, 0, s->z);
     for (; oa_tiles_next(t); tiles++) {
         double factor = oa_tiles_logits(t);
-        t->d->cpu->kernels.softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
-                                        t->padded_cols, s->m, s->z, s->rescale);
+        t->d->cpu->kernels.softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low,
+                                        t->tile_high, t->s, t->padded_cols, s->m, s->z, s->rescale);
     }
     finish_softmax(t, s);
     return tiles;
@@ -129,8 +137,8 @@ static void add_tiles_again(struct oa_tiles *t, struct sums *s, long i0, struct 
     oa_tiles_block(t, i0, within);
     for (; oa_tiles_next(t); first = false) {
         double factor = oa_tiles_logits(t);
-        t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, s->m, t->s,
-                                         t->padded_cols);
+        t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
+                                         t->tile_high, s->m, t->s, t->padded_cols);
         add_tile(t, s, first);
     }
 }
@@ -189,12 +197,16 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
 
 void oa_tables_forward(struct oa_device *d, const struct oa_logits *a)
 {
-    struct tables f = { .d = d, .a = a, .cut = FORWARD_BLOCKS * oa_tile_round(d->cpu->kernels.query_block) };
+    struct tables f = { .d = d,
+                        .a = a,
+                        .cut = FORWARD_BLOCKS * oa_tile_round(d->cpu->kernels.query_block) };
     f.cuts = oa_blocks(a->shape.queries, f.cut);
     oa_parallel(d->context, a->shape.heads * f.cuts, forward_item, &f);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------- */
+/* ---- backward
+ * -------------------------------------------------------------------------------------------------
+ */
 
 struct gradients {
     const struct tables *f;
@@ -204,7 +216,8 @@ struct gradients {
     void *p, *dp, *ds;         /* tiles: act, real, act */
     void *lse, *delta, *sum;   /* real [query_block] */
     void *row;                 /* real: one row of a tile or of Q */
-    void *dq[OA_MAX_PARTS];    /* products: real [query_block, K], dS K of the block; NULL when not wanted */
+    void *dq[OA_MAX_PARTS];    /* products: real [query_block, K], dS K of the block; NULL when not
+                                  wanted */
     void *dk[OA_MAX_PARTS];    /* products: real [cols, K]; NULL when not wanted */
     long item;
     double *dalpha; /* [parts] of this item */
@@ -274,8 +287,9 @@ static void add_product_gradient(struct oa_tiles *t, struct gradients *g, int c,
     if (g->dq[c])
         oa_tiles_keys_product(t, g->ds, t->k[c], g->dq[c], !first);
     if (g->dk[c])
-        oa_tiles_rows_product(t, g->ds, t->q[c],
-                              oa_real_at(t->d, g->dk[c], (t->cols.begin - g->cols.begin) * t->q[c].width), true);
+        oa_tiles_rows_product(
+            t, g->ds, t->q[c],
+            oa_real_at(t->d, g->dk[c], (t->cols.begin - g->cols.begin) * t->q[c].width), true);
 }
 
 /* With G = dS K of the block: dα = τ Σ_i q_i·G_i, and α τ G is this item's share of dQ. */
@@ -286,7 +300,8 @@ static void finish_product(struct oa_tiles *t, struct gradients *g, int c)
     long rows = oa_span_length(t->rows), first = t->rows.begin;
     for (long i = 0; g->dalpha && i < rows; i++) {
         k->real_from_act(p->width, oa_act_at(t->d, t->q[c].x, (first + i) * p->width), g->row);
-        g->dalpha[c] += p->scale * k->dot(p->width, g->row, oa_real_at(t->d, g->dq[c], i * p->width));
+        g->dalpha[c] +=
+            p->scale * k->dot(p->width, g->row, oa_real_at(t->d, g->dq[c], i * p->width));
     }
     if (g->f->dq[c])
         k->axpy(rows * p->width, oa_tiles_alpha(t, c) * p->scale, g->dq[c],
@@ -297,8 +312,8 @@ static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool fi
 {
     for (long b = 0; b < t->a->shape.batch; b++)
         oa_tiles_pair_product(t, g->d_o[b], g->v[b], g->dp, b > 0);
-    t->d->cpu->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols,
-                                        g->sum, g->ds, t->padded_cols);
+    t->d->cpu->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols,
+                                        g->dp, t->padded_cols, g->sum, g->ds, t->padded_cols);
     for (int c = 0; c < t->a->parts; c++) {
         if (is_product(&t->a->part[c])) {
             add_product_gradient(t, g, c, first);
@@ -314,8 +329,8 @@ static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool fi
 static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
 {
     double factor = oa_tiles_logits(t);
-    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
-                                     t->padded_cols);
+    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
+                                     t->tile_high, g->lse, t->s, t->padded_cols);
     if (g->dv) {
         const void *p = oa_tiles_act(t, t->s, g->p);
         for (long b = 0; b < t->a->shape.batch; b++)
@@ -330,8 +345,9 @@ static void store_values(struct oa_tiles *t, struct gradients *g)
     const struct oa_logits *a = t->a;
     long v = a->shape.value_width, begin = g->cols.begin;
     for (long b = 0; b < a->shape.batch; b++)
-        t->d->cpu->kernels.tile_to_act(oa_span_length(g->cols), v, value_sum(t, g, b, begin), v,
-                                       oa_act_at(t->d, a->dv, (b * a->shape.keys + begin) * a->ldv + t->h * v), a->ldv);
+        t->d->cpu->kernels.tile_to_act(
+            oa_span_length(g->cols), v, value_sum(t, g, b, begin), v,
+            oa_act_at(t->d, a->dv, (b * a->shape.keys + begin) * a->ldv + t->h * v), a->ldv);
 }
 
 static void store_products(struct oa_tiles *t, struct gradients *g)
@@ -339,8 +355,9 @@ static void store_products(struct oa_tiles *t, struct gradients *g)
     for (int c = 0; c < t->a->parts; c++) {
         const struct oa_part *p = &t->a->part[c];
         if (g->dk[c])
-            t->d->cpu->kernels.axpy(oa_span_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
-                                    oa_real_at(t->d, p->dk, t->h * p->k_head_stride + g->cols.begin * p->width));
+            t->d->cpu->kernels.axpy(
+                oa_span_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
+                oa_real_at(t->d, p->dk, t->h * p->k_head_stride + g->cols.begin * p->width));
     }
 }
 
@@ -402,7 +419,9 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     const struct oa_logits *a = f->a;
     long begin = item % f->cuts * f->cut;
     struct oa_tiles t;
-    struct gradients g = { .f = f, .item = item, .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
+    struct gradients g = { .f = f,
+                           .item = item,
+                           .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
     oa_tiles_open(&t, f->d, a, w, f->d->cpu->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
     oa_tiles_pack_tables(&t, (struct oa_span){ 0, a->shape.queries }, g.cols);
@@ -439,7 +458,8 @@ static void add_dq(const struct tables *f, int c)
 static bool take_dq(struct tables *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
-    size_t bytes = (size_t)(f->a->shape.heads * f->cuts * f->a->shape.queries * p->width) * f->d->numbers.real_size;
+    size_t bytes = (size_t)(f->a->shape.heads * f->cuts * f->a->shape.queries * p->width) *
+                   f->d->numbers.real_size;
     if (!is_product(p) || !p->dq)
         return true;
     f->dq[c] = oa_arena_take(&f->d->scratch, bytes);

@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-/* ---- memory --------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 void *oa_tiles_take(struct oa_tiles *t, long n, size_t size)
 {
@@ -27,17 +29,19 @@ static long longest_fold(const struct oa_logits *a)
 
 long oa_tiles_query_block(const struct oa_device *d, const struct oa_logits *a, long key_block)
 {
-    return oa_attention_on_tiles(d, a, key_block) ? OA_ATTENTION_ROWS : oa_tile_round(d->cpu->kernels.query_block);
+    return oa_attention_on_tiles(d, a, key_block) ? OA_ATTENTION_ROWS
+                                                  : oa_tile_round(d->cpu->kernels.query_block);
 }
 
-void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w,
-                   long key_block)
+void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a,
+                   const struct oa_worker *w, long key_block)
 {
     *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->cpu->gemm[w->index], .scratch = w->scratch };
     t->support = oa_support_functions(&a->support);
     t->key_block = oa_tile_round(oa_min(key_block, a->shape.keys));
     t->on_tiles = oa_attention_on_tiles(d, a, t->key_block);
-    t->query_block = oa_tile_round(oa_min(oa_tiles_query_block(d, a, t->key_block), a->shape.queries));
+    t->query_block =
+        oa_tile_round(oa_min(oa_tiles_query_block(d, a, t->key_block), a->shape.queries));
     int32_t *bounds = oa_tiles_take(t, 4 * t->query_block, sizeof *bounds);
     if (!t->on_tiles) {
         t->s = oa_tiles_take(t, t->query_block * t->key_block, d->numbers.real_size);
@@ -67,25 +71,30 @@ void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows)
         memset((char *)x + (size_t)i * row_bytes, 0, bytes);
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------- */
+/* ---- products
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static const void *packed_row(const struct oa_tiles *t, struct oa_packed p, long row)
 {
     return oa_act_at(t->d, p.x, (row - p.begin) * p.ld);
 }
 
-/* Panels of p from row `row` on, `bytes` a step of rows; NULL where there are none or the row lies within a step. */
+/* Panels of p from row `row` on, `bytes` a step of rows; NULL where there are none or the row lies
+ * within a step. */
 static const void *panels_from(const void *panels, long row, size_t bytes)
 {
-    return panels && row % OA_PANEL == 0 ? (const char *)panels + (size_t)(row / OA_PANEL) * bytes : NULL;
+    return panels && row % OA_PANEL == 0 ? (const char *)panels + (size_t)(row / OA_PANEL) * bytes
+                                         : NULL;
 }
 
-static void multiply(struct oa_tiles *t, const struct oa_gemm *g, const void *a, const void *b, const void *panels,
-                     void *c)
+static void multiply(struct oa_tiles *t, const struct oa_gemm *g, const void *a, const void *b,
+                     const void *panels, void *c)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     if (panels)
-        k->gemm_part(t->gemm, g, &(struct oa_gemm_part){ .rows = g->m, .cols = g->n }, a, b, panels, c);
+        k->gemm_part(t->gemm, g, &(struct oa_gemm_part){ .rows = g->m, .cols = g->n }, a, b, panels,
+                     c);
     else
         k->gemm(t->gemm, g, a, b, c);
 }
@@ -95,21 +104,25 @@ static const void *pair_panels(const struct oa_tiles *t, const struct oa_packed 
 {
     if (!p->pair)
         return NULL;
-    size_t bytes = t->d->cpu->kernels.gemm_packed_bytes(&(struct oa_gemm){ .n = OA_PANEL, .k = p->width });
+    size_t bytes =
+        t->d->cpu->kernels.gemm_packed_bytes(&(struct oa_gemm){ .n = OA_PANEL, .k = p->width });
     return panels_from(p->pair, row - p->begin, bytes);
 }
 
-/* … of the others, k rows. What follows them in the last step of k may be anything, NaN as well, unless it is zeros. */
-static const void *tile_panels(const struct oa_tiles *t, const struct oa_packed *p, long row, long k)
+/* … of the others, k rows. What follows them in the last step of k may be anything, NaN as well,
+ * unless it is zeros. */
+static const void *tile_panels(const struct oa_tiles *t, const struct oa_packed *p, long row,
+                               long k)
 {
     if (!p->tiles || (k % OA_PANEL && row - p->begin + k < p->rows))
         return NULL;
-    size_t bytes = t->d->cpu->kernels.gemm_packed_bytes(&(struct oa_gemm){ .n = OA_PANEL, .k = OA_PANEL });
+    size_t bytes =
+        t->d->cpu->kernels.gemm_packed_bytes(&(struct oa_gemm){ .n = OA_PANEL, .k = OA_PANEL });
     return panels_from(p->tiles, row - p->begin, bytes);
 }
 
-void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_packed keys, void *tile,
-                           bool accumulate)
+void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_packed keys,
+                           void *tile, bool accumulate)
 {
     struct oa_gemm g = { .m = t->padded_rows,
                          .n = t->padded_cols,
@@ -124,7 +137,8 @@ void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_
              pair_panels(t, &keys, t->cols.begin), tile);
 }
 
-void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c, bool accumulate)
+void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c,
+                           bool accumulate)
 {
     struct oa_gemm g = { .m = t->padded_rows,
                          .n = keys.width,
@@ -135,10 +149,12 @@ void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .accumulate = accumulate,
                          .real_out = true,
                          .packed_k = keys.rows };
-    multiply(t, &g, tile, packed_row(t, keys, t->cols.begin), tile_panels(t, &keys, t->cols.begin, g.k), c);
+    multiply(t, &g, tile, packed_row(t, keys, t->cols.begin),
+             tile_panels(t, &keys, t->cols.begin, g.k), c);
 }
 
-void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c, bool accumulate)
+void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c,
+                           bool accumulate)
 {
     struct oa_gemm g = { .m = t->padded_cols,
                          .n = rows.width,
@@ -150,7 +166,8 @@ void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .accumulate = accumulate,
                          .real_out = true,
                          .packed_k = rows.rows };
-    multiply(t, &g, tile, packed_row(t, rows, t->rows.begin), tile_panels(t, &rows, t->rows.begin, g.k), c);
+    multiply(t, &g, tile, packed_row(t, rows, t->rows.begin),
+             tile_panels(t, &rows, t->rows.begin, g.k), c);
 }
 
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)
@@ -162,14 +179,17 @@ const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)
     return act;
 }
 
-/* ---- logits --------------------------------------------------------------------------------------------------- */
+/* ---- logits
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 double oa_tiles_alpha(const struct oa_tiles *t, int part)
 {
     return t->a->alpha ? oa_real_get(t->d, t->a->alpha, t->h * t->a->parts + part) : 1;
 }
 
-/* Every row of s += factor · a row of reals that starts at `row`, `step` elements further for the next one. */
+/* Every row of s += factor · a row of reals that starts at `row`, `step` elements further for the
+ * next one. */
 static void add_rows(struct oa_tiles *t, double factor, const void *row, long step, void *s)
 {
     for (long i = 0; i < oa_span_length(t->rows); i++)
@@ -180,12 +200,14 @@ static void add_rows(struct oa_tiles *t, double factor, const void *row, long st
 static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
 {
     if (p->bias)
-        add_rows(t, factor, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin), 0, t->s);
+        add_rows(t, factor, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin),
+                 0, t->s);
 }
 
 static const void *table_corner(const struct oa_tiles *t, const struct oa_part *p)
 {
-    long n = OA_BUG(TABLE_CUT_FLAT) ? t->a->shape.keys : p->table_length, row = t->a->shape.first + t->rows.begin;
+    long n = OA_BUG(TABLE_CUT_FLAT) ? t->a->shape.keys : p->table_length,
+         row = t->a->shape.first + t->rows.begin;
     return oa_real_at(t->d, p->table, (t->h * n + row) * n + t->cols.begin);
 }
 
@@ -194,7 +216,8 @@ void oa_tiles_fold_row(struct oa_tiles *t, int part, long i)
     const struct oa_part *p = &t->a->part[part];
     long row = t->rows.begin + i;
     t->d->cpu->kernels.real_from_act(p->width, packed_row(t, t->q[part], row), t->fold);
-    t->d->cpu->kernels.real_from_act(p->folds, packed_row(t, t->k[part], row), oa_real_at(t->d, t->fold, p->width));
+    t->d->cpu->kernels.real_from_act(p->folds, packed_row(t, t->k[part], row),
+                                     oa_real_at(t->d, t->fold, p->width));
 }
 
 bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *run)
@@ -257,12 +280,14 @@ static void put_first_part(struct oa_tiles *t, double base)
         return;
     }
     for (long i = 0; i < oa_span_length(t->rows); i++)
-        memcpy(oa_real_at(t->d, t->s, i * t->padded_cols), oa_real_at(t->d, table_corner(t, p), i * p->table_length),
+        memcpy(oa_real_at(t->d, t->s, i * t->padded_cols),
+               oa_real_at(t->d, table_corner(t, p), i * p->table_length),
                (size_t)oa_span_length(t->cols) * size);
 }
 
-/* The factor of the first part is left to the softmax, which multiplies by one anyway, and the others are divided by
- * it. Not when it is so small that they would grow large, nor below 0, where oa_tiles_hide's −∞ would become +∞. */
+/* The factor of the first part is left to the softmax, which multiplies by one anyway, and the
+ * others are divided by it. Not when it is so small that they would grow large, nor below 0, where
+ * oa_tiles_hide's −∞ would become +∞. */
 double oa_tiles_logits(struct oa_tiles *t)
 {
     const double least = 1e-6;
@@ -294,6 +319,6 @@ void oa_tiles_dropout(struct oa_tiles *t, void *x)
     if (t->a->keep >= 1)
         return;
     oa_tiles_dropout_blocks(t, &block0, &blocks_a_row);
-    t->d->cpu->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout, block0, blocks_a_row, t->a->keep, x,
-                                    t->padded_cols);
+    t->d->cpu->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout, block0,
+                                    blocks_a_row, t->a->keep, x, t->padded_cols);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operands of tiles of S: rows of a head end to end, and where products read panels in these; see cpu_logits.h. */
+ * Operands of tiles of S: rows of a head end to end, and where products read panels in these; see
+ * cpu_logits.h. */
 #include "base/bugs.h"
 #include "device/cpu/cpu_logits.h"
 
@@ -7,7 +8,7 @@
 
 enum {
     FEW_KEYS = 128, /* for which heads are not worth being copied on tiles */
-    AHEAD = 8       /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
+    AHEAD = 8 /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
 };
 
 static long rows_of(const int32_t *lengths, long b, long length)
@@ -23,14 +24,17 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h)
     t->keys = rows_of(t->a->shape.key_lengths, b, t->a->shape.keys);
 }
 
-/* Rows begin … end-1 of a matrix of `width` columns, followed by zeros; where they are if none are wanted and that is
- * allowed. */
-static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct oa_span rows, long width, bool in_place)
+/* Rows begin … end-1 of a matrix of `width` columns, followed by zeros; where they are if none are
+ * wanted and that is allowed. */
+static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct oa_span rows,
+                             long width, bool in_place)
 {
     size_t size = t->d->numbers.act_size, bytes = (size_t)width * size;
     long n = oa_span_length(rows), padded = oa_tile_round(n);
     if ((ld == width || in_place) && padded == n)
-        return (struct oa_packed){ .x = x, .begin = rows.begin, .width = width, .ld = ld, .rows = padded };
+        return (struct oa_packed){
+            .x = x, .begin = rows.begin, .width = width, .ld = ld, .rows = padded
+        };
     char *to = oa_tiles_take(t, padded * width, size);
     if (t->failed)
         return (struct oa_packed){ 0 };
@@ -40,7 +44,9 @@ static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct 
         memcpy(to + (size_t)i * bytes, oa_at(x, size, i * ld), bytes);
     }
     memset(to + (size_t)n * bytes, 0, (size_t)(padded - n) * bytes);
-    return (struct oa_packed){ .x = to, .begin = rows.begin, .width = width, .ld = width, .rows = padded };
+    return (struct oa_packed){
+        .x = to, .begin = rows.begin, .width = width, .ld = width, .rows = padded
+    };
 }
 
 /* op(B) of shape g in panels. */
@@ -58,31 +64,34 @@ static void pack_panels(struct oa_tiles *t, struct oa_packed *p, int sides)
     if (!t->d->cpu->kernels.gemm_part || t->failed || p->rows == 0)
         return;
     if (sides & OA_PACKED_PAIR)
-        p->pair = panels(t, &(struct oa_gemm){ .n = p->rows, .k = p->width, .ldb = p->ld, .tb = true }, p->x);
+        p->pair = panels(
+            t, &(struct oa_gemm){ .n = p->rows, .k = p->width, .ldb = p->ld, .tb = true }, p->x);
     if (sides & OA_PACKED_TILES)
         p->tiles = panels(t, &(struct oa_gemm){ .n = p->width, .k = p->rows, .ldb = p->ld }, p->x);
 }
 
-/* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are packed as zeros. */
-static struct oa_packed pack_head(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows,
-                                  long real, long width, bool in_place)
+/* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are
+ * packed as zeros. */
+static struct oa_packed pack_head(struct oa_tiles *t, const void *x, long ld, long length,
+                                  struct oa_span rows, long real, long width, bool in_place)
 {
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
     long first = (t->b * length + rows.begin) * ld + t->h * width, heads = t->a->shape.heads;
     if (OA_BUG(HEADS_AND_TOKENS_SWAPPED))
-        return pack(t, oa_act_at(t->d, x, ((t->b * heads + t->h) * length + rows.begin) * width), width, kept, width,
-                    false);
+        return pack(t, oa_act_at(t->d, x, ((t->b * heads + t->h) * length + rows.begin) * width),
+                    width, kept, width, false);
     return pack(t, oa_act_at(t->d, x, first), ld, kept, width, in_place);
 }
 
 /* Keys or values, of width columns. */
-static struct oa_packed pack_keys(struct oa_tiles *t, const void *x, long ld, struct oa_span rows, long real,
-                                  long width, bool in_place)
+static struct oa_packed pack_keys(struct oa_tiles *t, const void *x, long ld, struct oa_span rows,
+                                  long real, long width, bool in_place)
 {
     const struct oa_attention_shape *s = &t->a->shape;
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
     if (s->keys_apart)
-        return pack(t, oa_key_row(t->d, s, t->b, t->h, rows.begin, width, x, ld), width, kept, width, false);
+        return pack(t, oa_key_row(t->d, s, t->b, t->h, rows.begin, width, x, ld), width, kept,
+                    width, false);
     return pack_head(t, x, ld, s->keys, rows, real, width, in_place);
 }
 
@@ -91,8 +100,8 @@ struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_span rows, l
     return pack_keys(t, t->a->v, t->a->ldv, rows, real, t->a->shape.value_width, false);
 }
 
-struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
-                               long width)
+struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length,
+                               struct oa_span rows, long real, long width)
 {
     return pack_head(t, x, ld, length, rows, real, width, false);
 }
@@ -103,12 +112,12 @@ static const void *query_table(const struct oa_tiles *t, const struct oa_part *p
     return oa_act_at(t->d, p->q, t->a->shape.first * p->width);
 }
 
-static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_stride, struct oa_span rows, long real,
-                                   long width)
+static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_stride,
+                                   struct oa_span rows, long real, long width)
 {
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), OA_BUG(ONE_ROW_FOR_ALL) ? 0 : width,
-                kept, width, false);
+    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width),
+                OA_BUG(ONE_ROW_FOR_ALL) ? 0 : width, kept, width, false);
 }
 
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols)
@@ -122,7 +131,8 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_spa
     }
 }
 
-/* Short sequences are read where they are on tiles: queries meet few keys, and keys go to panels from the L2 cache. */
+/* Short sequences are read where they are on tiles: queries meet few keys, and keys go to panels
+ * from the L2 cache. */
 static bool stay(const struct oa_tiles *t)
 {
     return t->on_tiles && t->a->shape.keys <= FEW_KEYS;
@@ -134,16 +144,19 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradien
     for (int c = 0; c < a->parts; c++) {
         const struct oa_part *p = &a->part[c];
         if (p->q_table)
-            t->q[c] = pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
+            t->q[c] =
+                pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
         else if (p->q)
-            t->q[c] = pack_head(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width, stay(t));
+            t->q[c] =
+                pack_head(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width, stay(t));
         if (p->kind == OA_PART_FOLD)
             t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
         if (gradient && p->kind == OA_PART_DOT && !t->on_tiles)
             pack_panels(t, &t->q[c], OA_PACKED_TILES);
     }
     if (gradient) {
-        t->d_o = pack_head(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries, a->shape.value_width, stay(t));
+        t->d_o = pack_head(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries,
+                           a->shape.value_width, stay(t));
         if (!t->on_tiles)
             pack_panels(t, &t->d_o, OA_PACKED_TILES);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walking over the tiles of S; see cpu_logits.h. What is visible (mechanisms: support, causality, lengths) is decided
- * here and nowhere else in the logits engine: a key is skipped, never masked by adding a large negative number, so an
- * empty row stays empty and 0·∞ does not arise.
+ * Walking over the tiles of S; see cpu_logits.h. What is visible (mechanisms: support, causality,
+ * lengths) is decided here and nowhere else in the logits engine: a key is skipped, never masked by
+ * adding a large negative number, so an empty row stays empty and 0·∞ does not arise.
  */
 #include "base/bugs.h"
 #include "device/cpu/cpu_logits.h"
@@ -19,9 +19,11 @@ struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
 {
     const struct oa_logits *a = t->a;
     long first = a->shape.first;
-    struct oa_span seen = { 0, a->shape.causal ? oa_min(t->keys, first + i1) : t->keys }, range = seen;
+    struct oa_span seen = { 0, a->shape.causal ? oa_min(t->keys, first + i1) : t->keys },
+                   range = seen;
     if (t->support)
-        t->support->range(&a->support, &a->shape, t->h, first + i0, first + i1, &range.begin, &range.end);
+        t->support->range(&a->support, &a->shape, t->h, first + i0, first + i1, &range.begin,
+                          &range.end);
     seen = oa_span_cut(seen, range);
     seen.begin = seen.begin / OA_TILE_GRANULE * OA_TILE_GRANULE;
     return seen;
@@ -34,7 +36,8 @@ long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_span seen)
 
 long oa_tiles_rows_at_once(const struct oa_tiles *t)
 {
-    return oa_min(OA_PACKED_BLOCKS * t->d->cpu->kernels.query_block, oa_tile_round(t->a->shape.queries));
+    return oa_min(OA_PACKED_BLOCKS * t->d->cpu->kernels.query_block,
+                  oa_tile_round(t->a->shape.queries));
 }
 
 static struct oa_span row_sees(const struct oa_tiles *t, long i)
@@ -81,11 +84,12 @@ static bool step_empty(const struct oa_tiles *t, long j)
 {
     const struct oa_logits *a = t->a;
     long first = a->shape.first;
-    return t->support->empty(&a->support, &a->shape, t->h, first + t->rows.begin, first + t->rows.end, j,
-                             step_end(t, j));
+    return t->support->empty(&a->support, &a->shape, t->h, first + t->rows.begin,
+                             first + t->rows.end, j, step_end(t, j));
 }
 
-/* The next tile: as many keys as fit; with a support that knows its empty tiles, up to the next of these. */
+/* The next tile: as many keys as fit; with a support that knows its empty tiles, up to the next of
+ * these. */
 static struct oa_span next_cols(const struct oa_tiles *t)
 {
     long j = t->cols.end, end = oa_min(j + t->key_block, t->seen.end);
@@ -99,18 +103,21 @@ static struct oa_span next_cols(const struct oa_tiles *t)
     return (struct oa_span){ j, oa_min(e, last) };
 }
 
-/* Columns of the tile at work that are made for rows i … end − 1, a group: as many whole panels as hold what any of
- * them sees. */
+/* Columns of the tile at work that are made for rows i … end − 1, a group: as many whole panels as
+ * hold what any of them sees. */
 static long group_cols(const struct oa_tiles *t, long i, long end)
 {
     struct oa_span see = oa_span_cut(oa_tiles_seen(t, i, oa_min(end, t->rows.end)), t->cols);
     if (oa_span_length(see) == 0)
         return 0;
     long first = (see.begin - t->cols.begin) / OA_PANEL * OA_PANEL;
-    return oa_min(oa_round_up(see.end - t->cols.begin, OA_PANEL), oa_tile_round(oa_span_length(t->cols))) - first;
+    return oa_min(oa_round_up(see.end - t->cols.begin, OA_PANEL),
+                  oa_tile_round(oa_span_length(t->cols))) -
+           first;
 }
 
-/* Of the tile at work: all of it, or of each group of rows what the kernels of cpu_attention_tiles.c make. */
+/* Of the tile at work: all of it, or of each group of rows what the kernels of
+ * cpu_attention_tiles.c make. */
 static double tile_pairs(const struct oa_tiles *t)
 {
     double pairs = 0;
@@ -133,8 +140,8 @@ static double block_pairs(struct oa_tiles *t, long i0)
     return pairs;
 }
 
-/* From twice COUNTED blocks of queries on, every so manyth stands for its neighbours: tiles of a million tokens are too
- * many to be walked one by one. */
+/* From twice COUNTED blocks of queries on, every so manyth stands for its neighbours: tiles of a
+ * million tokens are too many to be walked one by one. */
 double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
 {
     struct oa_tiles t = { .d = d, .a = a, .queries = a->shape.queries, .keys = a->shape.keys };
@@ -175,11 +182,13 @@ static void hide_in_row(struct oa_tiles *t, long i)
 {
     const struct oa_support_functions *f = t->support;
     const struct oa_support *s = &t->a->support;
-    long row = t->a->shape.first + t->rows.begin + i, from = t->cols.begin, last = from + t->tile_high[i];
+    long row = t->a->shape.first + t->rows.begin + i, from = t->cols.begin,
+         last = from + t->tile_high[i];
     for (long j = from + t->tile_low[i], end; j < last; j = end) {
         end = f->alike ? f->alike(s, &t->a->shape, t->h, row, j, last) : j + 1;
         if (!f->visible(s, &t->a->shape, t->h, row, j))
-            oa_real_fill(t->d, end - j, -INFINITY, oa_real_at(t->d, t->s, i * t->padded_cols + j - from));
+            oa_real_fill(t->d, end - j, -INFINITY,
+                         oa_real_at(t->d, t->s, i * t->padded_cols + j - from));
     }
 }
 

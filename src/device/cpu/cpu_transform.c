@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Structured projections by fast transforms (Ailon, Chazelle 2006; Choromanski et al. 2017, arXiv 1703.00864):
+ * Structured projections by fast transforms (Ailon, Chazelle 2006; Choromanski et al. 2017, arXiv
+ * 1703.00864):
  *
  *     y_h = Pᵀ s_f Hᵀ … Hᵀ s_1 Hᵀ s_0 x,   dx = Σ_h s_0 H s_1 H … H s_f P dy_h
  *
- * An item is OA_LANES rows, turned so that they lie side by side: a factor of a chain is then vector arithmetic
- * whatever the distance of the columns that it mixes, and the rows are turned once for all heads. Between the two turns
- * all is real. [rows, D] → [rows, H·K]; D·log D additions a factor, head and row; memory a worker 3·D·OA_LANES reals.
+ * An item is OA_LANES rows, turned so that they lie side by side: a factor of a chain is then
+ * vector arithmetic whatever the distance of the columns that it mixes, and the rows are turned
+ * once for all heads. Between the two turns all is real. [rows, D] → [rows, H·K]; D·log D additions
+ * a factor, head and row; memory a worker 3·D·OA_LANES reals.
  */
 #include "device/cpu/cpu.h"
 
@@ -27,7 +29,8 @@ struct work {
     void *x, *y, *spare; /* real [D, OA_LANES] */
 };
 
-static bool open_work(struct work *w, const struct transform *f, long item, const struct oa_worker *worker)
+static bool open_work(struct work *w, const struct transform *f, long item,
+                      const struct oa_worker *worker)
 {
     const struct oa_transform *a = f->a;
     size_t block = (size_t)(a->chain.width * OA_LANES) * f->d->numbers.real_size;
@@ -59,7 +62,8 @@ static void apply_factor(struct work *w, long h, long i, bool transposed, const 
     w->d->cpu->kernels.hadamard(w->c->width, b, numbers(w, h, i * w->c->width), x, w->y);
     if (!oa_chain_mixes(w->c))
         return;
-    w->d->cpu->kernels.mix_runs(w->c->width, b, transposed, numbers(w, h, oa_chain_mix_at(w->c)), w->y, w->spare);
+    w->d->cpu->kernels.mix_runs(w->c->width, b, transposed, numbers(w, h, oa_chain_mix_at(w->c)),
+                                w->y, w->spare);
     void *mixed = w->spare;
     w->spare = w->y;
     w->y = mixed;
@@ -73,12 +77,14 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
     if (!open_work(&w, f, item, worker))
         return;
     long factors = w.c->factors, K = w.c->out;
-    f->d->cpu->kernels.lanes_in(w.rows, w.c->width, NULL, oa_act_at(f->d, a->x, w.first * a->ldx), a->ldx, w.x);
+    f->d->cpu->kernels.lanes_in(w.rows, w.c->width, NULL, oa_act_at(f->d, a->x, w.first * a->ldx),
+                                a->ldx, w.x);
     for (long h = 0; h < a->heads; h++) {
         read_columns(&w, h);
         for (long i = 0; i < factors; i++)
             apply_factor(&w, h, i, true, i ? w.y : w.x);
-        f->d->cpu->kernels.lanes_out(w.rows, K, w.column, numbers(&w, h, factors * w.c->width), factors ? w.y : w.x,
+        f->d->cpu->kernels.lanes_out(w.rows, K, w.column, numbers(&w, h, factors * w.c->width),
+                                     factors ? w.y : w.x,
                                      oa_act_at(f->d, a->y, w.first * a->ldy + h * K), a->ldy);
     }
 }
@@ -96,13 +102,15 @@ static void backward_item(void *argument, long item, const struct oa_worker *wor
     for (long h = 0; h < a->heads; h++) {
         read_columns(&w, h);
         memset(w.y, 0, block);
-        f->d->cpu->kernels.lanes_in(w.rows, K, w.column, oa_act_at(f->d, a->dy, w.first * a->ldy + h * K), a->ldy, w.y);
+        f->d->cpu->kernels.lanes_in(w.rows, K, w.column,
+                                    oa_act_at(f->d, a->dy, w.first * a->ldy + h * K), a->ldy, w.y);
         for (long i = w.c->factors; i > 0; i--)
             apply_factor(&w, h, i, false, w.y);
         f->d->cpu->kernels.scale_rows(D, OA_LANES, numbers(&w, h, 0), w.y, OA_LANES);
         f->d->cpu->kernels.axpy(D * OA_LANES, 1, w.y, w.x);
     }
-    f->d->cpu->kernels.lanes_out(w.rows, D, NULL, NULL, w.x, oa_act_at(f->d, a->dx, w.first * a->ldx), a->ldx);
+    f->d->cpu->kernels.lanes_out(w.rows, D, NULL, NULL, w.x,
+                                 oa_act_at(f->d, a->dx, w.first * a->ldx), a->ldx);
 }
 
 void oa_cpu_transform(struct oa_device *d, const struct oa_transform *a)

@@ -28,8 +28,8 @@ static void adamw(void *argument, long item, const struct oa_worker *worker)
         u->d->cpu->kernels.act_from_real(n, w, oa_act_at(u->d, u->copy, i));
 }
 
-void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g,
-                  void *copy)
+void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v,
+                  const void *g, void *copy)
 {
     struct update u = { .d = d, .n = n, .adamw = h, .w = w, .m = m, .v = v, .g = g, .copy = copy };
     oa_parallel(d->context, oa_blocks(n, RUN), adamw, &u);
@@ -40,12 +40,13 @@ static void sgd(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct update *u = argument;
     long i = item * RUN;
-    u->d->cpu->kernels.sgd(oa_min(RUN, u->n - i), u->lr, u->momentum, u->weight_decay, u->gradient_scale,
-                           oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i), oa_real_at(u->d, u->g, i));
+    u->d->cpu->kernels.sgd(oa_min(RUN, u->n - i), u->lr, u->momentum, u->weight_decay,
+                           u->gradient_scale, oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i),
+                           oa_real_at(u->d, u->g, i));
 }
 
-void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
-                void *w, void *m, const void *g)
+void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay,
+                double gradient_scale, void *w, void *m, const void *g)
 {
     struct update u = { .d = d,
                         .n = n,
@@ -64,7 +65,8 @@ static void axpy(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct update *u = argument;
     long i = item * RUN;
-    u->d->cpu->kernels.axpy(oa_min(RUN, u->n - i), u->lr, oa_real_at(u->d, u->g, i), oa_real_at(u->d, u->w, i));
+    u->d->cpu->kernels.axpy(oa_min(RUN, u->n - i), u->lr, oa_real_at(u->d, u->g, i),
+                            oa_real_at(u->d, u->w, i));
 }
 
 void oa_cpu_axpy(struct oa_device *d, long n, double a, const void *x, void *y)
@@ -78,14 +80,18 @@ static void sum_squares(void *argument, long item, const struct oa_worker *worke
     (void)worker;
     const struct update *u = argument;
     long i = item * OA_SQUARES_RUN;
-    u->partial[item] = u->d->cpu->kernels.sum_squares(oa_min(OA_SQUARES_RUN, u->n - i), oa_real_at(u->d, u->g, i));
+    u->partial[item] =
+        u->d->cpu->kernels.sum_squares(oa_min(OA_SQUARES_RUN, u->n - i), oa_real_at(u->d, u->g, i));
 }
 
 double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x)
 {
     long items = oa_blocks(n, OA_SQUARES_RUN);
     size_t mark = oa_arena_mark(&d->scratch);
-    struct update u = { .d = d, .n = n, .g = x, .partial = oa_arena_take(&d->scratch, (size_t)items * sizeof(double)) };
+    struct update u = { .d = d,
+                        .n = n,
+                        .g = x,
+                        .partial = oa_arena_take(&d->scratch, (size_t)items * sizeof(double)) };
     if (!u.partial)
         return NAN;
     oa_parallel(d->context, items, sum_squares, &u);

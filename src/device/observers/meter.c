@@ -13,11 +13,14 @@ static struct oa_metered *find(struct oa_meter *m, const char *op)
 {
     for (int i = 0; i < m->rows; i++) {
         struct oa_metered *r = &m->row[i];
-        if (r->backward == m->backward && equal(r->op, op) && equal(r->place, m->place) && equal(r->stack, m->stack))
+        if (r->backward == m->backward && equal(r->op, op) && equal(r->place, m->place) &&
+            equal(r->stack, m->stack))
             return r;
     }
     struct oa_metered *r = &m->row[m->rows < OA_METERED ? m->rows++ : OA_METERED - 1];
-    *r = (struct oa_metered){ .op = op, .stack = m->stack, .place = m->place, .backward = m->backward };
+    *r = (struct oa_metered){
+        .op = op, .stack = m->stack, .place = m->place, .backward = m->backward
+    };
     return r;
 }
 
@@ -46,20 +49,20 @@ static void add(struct oa_device *d, const char *op, const struct reading *befor
 
 #define AT(x) x
 #define OF(type, a) a
-#define OA_DO(name, parameters, arguments)                                                                             \
-    static void metered_##name parameters                                                                              \
-    {                                                                                                                  \
-        struct reading before = read_meter(d);                                                                         \
-        d->meter->base->name arguments;                                                                                \
-        add(d, #name, &before);                                                                                        \
+#define OA_DO(name, parameters, arguments)                                                         \
+    static void metered_##name parameters                                                          \
+    {                                                                                              \
+        struct reading before = read_meter(d);                                                     \
+        d->meter->base->name arguments;                                                            \
+        add(d, #name, &before);                                                                    \
     }
-#define OA_ASK(type, name, parameters, arguments)                                                                      \
-    static type metered_##name parameters                                                                              \
-    {                                                                                                                  \
-        struct reading before = read_meter(d);                                                                         \
-        type answer = d->meter->base->name arguments;                                                                  \
-        add(d, #name, &before);                                                                                        \
-        return answer;                                                                                                 \
+#define OA_ASK(type, name, parameters, arguments)                                                  \
+    static type metered_##name parameters                                                          \
+    {                                                                                              \
+        struct reading before = read_meter(d);                                                     \
+        type answer = d->meter->base->name arguments;                                              \
+        add(d, #name, &before);                                                                    \
+        return answer;                                                                             \
     }
 #include "device/operations.def"
 #undef OA_DO

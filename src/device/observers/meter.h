@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A meter between a device and whoever uses it: how often each operation ran, how long it took, and, on the plan
- * device, what it counted; by the place in the model where it ran. The numbers that the operations make are the same.
+ * A meter between a device and whoever uses it: how often each operation ran, how long it took,
+ * and, on the plan device, what it counted; by the place in the model where it ran. The numbers
+ * that the operations make are the same.
  */
 #ifndef ORTHANT_DEVICE_OBSERVERS_METER_H
 #define ORTHANT_DEVICE_OBSERVERS_METER_H
 
 #include "device/device.h"
 
-/* One operation at one place. op, stack and place are literals; stack and place are those of oa_meter_at. */
+/* One operation at one place. op, stack and place are literals; stack and place are those of
+ * oa_meter_at. */
 struct oa_metered {
     const char *op, *stack, *place;
     bool backward;
@@ -28,11 +30,13 @@ struct oa_meter {
     int rows;
 };
 
-/* The device's operations go through the meter until it is closed, before the device. clock: seconds. */
+/* The device's operations go through the meter until it is closed, before the device. clock:
+ * seconds. */
 void oa_meter_open(struct oa_meter *m, struct oa_device *d, double (*clock)(void));
 void oa_meter_close(struct oa_meter *m);
 void oa_meter_clear(struct oa_meter *m); /* the rows stay, with zeros */
-/* Where the operations that follow belong: literals, or NULL. A device without a meter does not care. */
+/* Where the operations that follow belong: literals, or NULL. A device without a meter does not
+ * care. */
 void oa_meter_at(struct oa_device *d, const char *stack, const char *place, bool backward);
 
 #endif

@@ -11,8 +11,8 @@ static void look(const struct oa_device *d, const void *x)
         w->saw(w->argument, at - first);
 }
 
-/* Whatever in a struct has the value of such an address is taken for one: a number that looks like an address is a
- * mistake on the safe side, a field that a list forgot would not be. */
+/* Whatever in a struct has the value of such an address is taken for one: a number that looks like
+ * an address is a mistake on the safe side, a field that a list forgot would not be. */
 static void look_into(const struct oa_device *d, const void *fields, size_t bytes)
 {
     for (size_t i = 0; i + sizeof(void *) <= bytes; i += sizeof(void *)) {
@@ -22,8 +22,8 @@ static void look_into(const struct oa_device *d, const void *fields, size_t byte
     }
 }
 
-/* ---- the table: every operation, after a look at what it is given. Arguments are named twice: once to be looked at,
- * once to be passed on. ---- */
+/* ---- the table: every operation, after a look at what it is given. Arguments are named twice:
+ * once to be looked at, once to be passed on. ---- */
 
 static const void *seen(const struct oa_device *d, const void *x)
 {
@@ -40,15 +40,15 @@ static const void *seen_into(const struct oa_device *d, const void *fields, size
 
 #define AT(x) (void *)(uintptr_t)seen(d, x)
 #define OF(type, a) (struct oa_##type *)(uintptr_t)seen_into(d, a, sizeof *(a))
-#define OA_DO(name, parameters, arguments)                                                                             \
-    static void witnessed_##name parameters                                                                            \
-    {                                                                                                                  \
-        d->witness->base->name arguments;                                                                              \
+#define OA_DO(name, parameters, arguments)                                                         \
+    static void witnessed_##name parameters                                                        \
+    {                                                                                              \
+        d->witness->base->name arguments;                                                          \
     }
-#define OA_ASK(type, name, parameters, arguments)                                                                      \
-    static type witnessed_##name parameters                                                                            \
-    {                                                                                                                  \
-        return d->witness->base->name arguments;                                                                       \
+#define OA_ASK(type, name, parameters, arguments)                                                  \
+    static type witnessed_##name parameters                                                        \
+    {                                                                                              \
+        return d->witness->base->name arguments;                                                   \
     }
 #include "device/operations.def"
 #undef OA_DO

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison: N attentions × S seeds under one budget, and what they measured. Read comparison.c
+ * first.
+ *
+ *     oa_train_run (train.h) for each cell  ──>  struct oa_comparison, plain data  ──>  report
+ *
+ * Statistics over it (means, intervals, paired tests) belong to report/. Of the measures of its
+ * task (train/run.h) a comparison is about one, its metric.
+ */
+#ifndef ORTHANT_COMPARISON_H
+#define ORTHANT_COMPARISON_H
+
+#include "compare/grid.h"
+#include "train/train.h"
+
+/* A run of another comparison that a run starts from (train.init names that comparison; parents.h).
+ */
+struct oa_parent {
+    long seed;
+    char folder[OA_OPTION_TEXT];
+    struct oa_digest model; /* of its model file */
+};
+
+/* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are
+ * paired. The runs that were made are the first ones. */
+struct oa_entry {
+    char *attention;          /* canonical form */
+    double trainable, frozen; /* parameters */
+    bool floor; /* the uniform average that shows what the rest of the model does: no contender */
+    struct oa_run *runs;
+    struct oa_run *
+        trials; /* [cells of the grid][seeds] of the tuning, without curves; NULL: there was none */
+    int chosen; /* the cell whose values its runs have; meaningless without trials */
+    struct oa_parent
+        *parents; /* of the same attention, by seed; NULL: it starts from no comparison */
+    int parent_count;
+    double *step_seconds; /* a step of training in each round of measuring speeds; NULL: none, not
+                             measured */
+};
+
+/* How options were tuned before the comparison (tune.c): each attention has the values that were
+ * best for it. */
+struct oa_tuning {
+    struct oa_grid grid; /* no options: nothing was tuned */
+    int seeds;           /* trials of each cell */
+    double fraction;     /* of the training text that judged them; they trained on the rest */
+    double train_tokens, valid_tokens;
+};
+
+/* A run in which one source of chance has another seed than the first run of its attention. */
+struct oa_varied {
+    uint64_t seed; /* of that source */
+    double score;  /* in what the comparison is about; NaN: the run diverged */
+};
+struct oa_vary {
+    int values; /* of each source; 0: nothing was varied alone */
+    bool varied[OA_CHANCES],
+        idle[OA_CHANCES];   /* idle: asked for, and without effect in these models */
+    struct oa_varied *runs; /* [entries, OA_CHANCES, values]; the first is the shared run */
+};
+/* The runs of an entry and a source. */
+struct oa_varied *oa_varied_of(const struct oa_vary *v, int entry, enum oa_chance source);
+
+/* The run of that attention with that seed, both from 0. */
+struct oa_cell {
+    int entry, seed;
+};
+
+/* How a comparison that spends seeds only where a question is open (compare.until_resolved) came to
+ * its end. */
+enum oa_ending { OA_ENDING_NONE, OA_ENDING_RESOLVED, OA_ENDING_SEEDS, OA_ENDING_BUDGET };
+struct oa_until {
+    enum oa_ending ending; /* NONE: every attention has the number of seeds that was asked for */
+    int least, most;       /* seeds of an attention */
+    int rounds;            /* that trained something, or would have, had it not been there */
+    double budget, spent;  /* seconds of the clock, over all calls; budget 0: none */
+};
+
+struct oa_comparison {
+    struct oa_entry *entries;
+    int count, seeds; /* seeds: the most that an entry has */
+    int rounds; /* in each of which the steps of every attention were timed, in turn; 0: none */
+    char speed_machine[256];                /* where: "processor, instruction set, threads" */
+    enum oa_equal equal;                    /* what the runs had the same of */
+    double characters, bytes, valid_tokens; /* of the validation text */
+    double test_targets;                    /* of the test data; 0: there are none */
+    bool examples; /* these are all targets of examples; else tokens, the first of which is none */
+    double eval_tokens; /* so many of them each validation during the training predicted */
+    int baseline;       /* number from 1 of the entry that all others are held against; 0: none */
+    bool any_looks;     /* verdicts must hold however often seeds are added and looked at */
+    double margin; /* within which a difference does not matter, in the metric's unit; 0: none */
+    struct oa_measure
+        *measures; /* of the task, ended by name NULL; NULL: the loss alone, in nats a token */
+    int metric;    /* number of the one that the comparison is about */
+    struct oa_tuning tuning;
+    struct oa_until until;
+    struct oa_vary vary;
+    char *parent; /* the folder of the comparison that this one starts from; NULL: there is none */
+    char *options_json; /* the options all runs share: without those that were tuned */
+    char *
+        machine_json; /* what ran where: processor, isa, threads, memory, kernels, versions, date */
+};
+
+/* How an entry is called in everything people read: its attention, or "uniform baseline". */
+const char *oa_entry_name(const struct oa_entry *e);
+/* Made, to its end, with a finite loss and a finite score in what the comparison is about. */
+bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r);
+int oa_runs_made(const struct oa_entry *e, int seeds);
+void oa_comparison_free(struct oa_comparison *comparison);
+
+/* ---- measures (comparison_measures.c) ---- */
+
+/* What the comparison is about. Borrowed from it. */
+const struct oa_measure *oa_metric(const struct oa_comparison *k);
+const struct oa_measure *oa_comparison_measure(const struct oa_comparison *k,
+                                               int i); /* NULL past the end */
+/* What a run got in what the comparison is about: everything that judges asks this. */
+double oa_run_score(const struct oa_comparison *k, const struct oa_run *r);
+/* Gives the comparison a copy of a task's measures. */
+enum oa_error oa_comparison_set_measures(oa_context *c, struct oa_comparison *k,
+                                         const struct oa_measure *measures, int metric);
+
+/* ---- what the trials of an attention say (trials.c) ---- */
+
+/* Mean over the seeds of what the cell got in that measure; NaN when any of its trials diverged. */
+double oa_trial_mean(const struct oa_comparison *k, int entry, int cell, int measure);
+/* The cell with the best mean in what the comparison is about, the first of equal ones; -1: every
+ * cell diverged. */
+int oa_trial_best(const struct oa_comparison *k, int entry);
+/* Does the option make no difference at all? Whatever the others are, the loss is the same with all
+ * its values. */
+bool oa_trial_idle(const struct oa_comparison *k, int entry, int option);
+/* Sentences, with a blank between, about options that are idle or whose chosen value is at an edge;
+ * nothing when there are none. */
+void oa_trial_remarks(const struct oa_comparison *k, int entry, struct oa_text *out);
+/* Is the chosen value of the option at an edge of those that were tried, and could one go on there?
+ * 1: it is the largest, -1: the smallest, 0: neither, or it is as large or small as the option
+ * allows, or its values are no numbers.
+ */
+int oa_trial_edge(const struct oa_comparison *k, int entry, int option);
+struct oa_trial_cost {
+    int runs, failed;
+    double steps, flops, processor_seconds, seconds; /* of diverged ones up to where they did */
+};
+void oa_trial_cost(const struct oa_comparison *k, int entry,
+                   struct oa_trial_cost *sum); /* adds to it */
+
+/* ---- holding one (comparison.c) ---- */
+
+struct oa_comparison_request {
+    const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */
+    const char *const *attentions;
+    int count;
+    struct oa_cluster *cluster; /* ranks that take runs as well; NULL: there are none. Only the
+                                   first holds a comparison */
+    const char *folder;         /* runs/attention-NN/seed-N/ below it */
+    bool overwrite; /* remove the comparison that the folder holds, before the first thing is
+                       written */
+};
+/* Trains what the folder does not hold yet. Finished runs in it are used when their fingerprints
+ * (fingerprint.h) are those of this request; OA_ARGUMENT when anything in it belongs to another
+ * comparison, OA_FORMAT when a file was changed. Runs that diverge are results (oa_run.failed).
+ * OA_INTERNAL when two seeds gave the same model, bit for bit. */
+enum oa_error oa_comparison_run(oa_context *c, const struct oa_comparison_request *r,
+                                struct oa_comparison *out);
+/* Refuses what oa_comparison_run would refuse before its first run: options, attentions, texts,
+ * models that cannot be made, another comparison in the folder. Trains nothing, and writes nothing.
+ */
+enum oa_error oa_comparison_check(oa_context *c, const struct oa_comparison_request *r);
+
+/* The same in pieces, for whoever decides from the runs that there are which ones to make next:
+ * open (all runs are absent), make, finish, close. Request and comparison stay where they are until
+ * the end; after a failed open, too, both the comparison and what is held (it may be NULL) are to
+ * be freed. The seeds of an attention are to be made in their order.
+ */
+struct comparison;
+enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_request *r,
+                                 struct oa_comparison *out, struct comparison **held);
+enum oa_error oa_comparison_make(struct comparison *held, const struct oa_cell *cells, int count);
+bool oa_comparison_has(const struct comparison *held,
+                       const struct oa_cell *cell); /* nothing has to be trained for it */
+/* What comes after the runs: those of compare.vary, which share the first seed's, and speeds. */
+enum oa_error oa_comparison_finish(struct comparison *held);
+void oa_comparison_close(struct comparison *held);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compare/comparison_file.h"
+
+#include "base/seal.h"
+#include "compare/run_result.h"
+
+#include <string.h>
+
+static const char remedy[] = "give another --out, or remove the folder";
+
+static enum oa_error read_members(oa_context *c, const char *path, const json_t *fingerprint,
+                                  json_t **members)
+{
+    json_t *root;
+    OA_TRY(oa_sealed_read(c, path, remedy, &root));
+    enum oa_error e = oa_fingerprint_check(
+        c, path, json_object_get(root, "fingerprint"), fingerprint,
+        "another comparison was begun in this folder: give another --out, or remove the folder");
+    if (e == OA_OK)
+        *members = json_incref(json_object_get(root, "members"));
+    json_decref(root);
+    return e;
+}
+
+enum oa_error oa_comparison_file_read(oa_context *c, const char *folder, const json_t *fingerprint,
+                                      json_t **members)
+{
+    char path[OA_PATH], runs[OA_PATH], trials[OA_PATH];
+    *members = NULL;
+    OA_TRY(oa_path(c, path, folder, "contest.json"));
+    OA_TRY(oa_path(c, runs, folder, "runs"));
+    OA_TRY(oa_path(c, trials, folder, "tune"));
+    if (oa_file_exists(path) && (oa_run_trained(c, runs, 2) || oa_run_trained(c, trials, 3)))
+        OA_TRY(read_members(c, path, fingerprint, members));
+    if (!*members)
+        *members = json_array();
+    return *members ? OA_OK : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
+}
+
+enum oa_error oa_comparison_file_write(oa_context *c, const char *folder, json_t *fingerprint,
+                                       json_t *members)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "contest.json"));
+    json_t *root = json_pack("{s:O, s:O}", "fingerprint", fingerprint, "members", members);
+    enum oa_error e = oa_sealed_write(c, path, root);
+    json_decref(root);
+    return e;
+}
+
+int oa_comparison_file_find(const json_t *members, const char *attention, struct oa_member *out)
+{
+    for (int i = 0; i < (int)json_array_size(members); i++) {
+        const json_t *m = json_array_get(members, (size_t)i);
+        const char *name = json_string_value(json_object_get(m, "attention"));
+        if (!name || strcmp(name, attention) != 0)
+            continue;
+        *out = (struct oa_member){ .attention = name,
+                                   .steps = (long)json_integer_value(json_object_get(m, "steps")),
+                                   .ffn = (long)json_integer_value(json_object_get(m, "ffn")) };
+        return i;
+    }
+    return -1;
+}
+
+int oa_comparison_file_add(json_t *members, const struct oa_member *m)
+{
+    json_array_append_new(members, json_pack("{s:s, s:I, s:I}", "attention", m->attention, "steps",
+                                             (json_int_t)m->steps, "ffn", (json_int_t)m->ffn));
+    return (int)json_array_size(members) - 1;
+}
+
+const json_t *oa_comparison_file_tuned(const json_t *members, int place)
+{
+    return json_object_get(json_array_get(members, (size_t)place), "tuned");
+}
+
+void oa_comparison_file_set_tuned(json_t *members, int place, json_t *values)
+{
+    json_object_set_new(json_array_get(members, (size_t)place), "tuned", values);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * contest.json, the comparison's own file, sealed: the fingerprint of what all its runs share, and
+ * its members, each an attention with its budget. The place of a member is the number of its
+ * folder, so that a later call of the same comparison may add attentions, leave some out or name
+ * them in another order.
+ */
+#ifndef ORTHANT_COMPARISON_FILE_H
+#define ORTHANT_COMPARISON_FILE_H
+
+#include "train/fingerprint.h"
+
+struct oa_member {
+    const char *attention; /* canonical form */
+    long steps, ffn;       /* what makes the budgets equal */
+};
+
+/* The members of the comparison in the folder, as a JSON array to be passed on (json_decref it):
+ * none when there is no comparison, or one of which nothing was trained yet. OA_ARGUMENT when it
+ * has another fingerprint, OA_FORMAT when the file was changed. */
+enum oa_error oa_comparison_file_read(oa_context *c, const char *folder, const json_t *fingerprint,
+                                      json_t **members);
+enum oa_error oa_comparison_file_write(oa_context *c, const char *folder, json_t *fingerprint,
+                                       json_t *members);
+/* The place of the attention, and its budget; -1: it is no member. */
+int oa_comparison_file_find(const json_t *members, const char *attention, struct oa_member *out);
+/* The values that were chosen for the member, {"train.lr": "0.003"}, borrowed; NULL: none were. Set
+ * takes them over. */
+const json_t *oa_comparison_file_tuned(const json_t *members, int place);
+void oa_comparison_file_set_tuned(json_t *members, int place, json_t *values);
+int oa_comparison_file_add(json_t *members,
+                           const struct oa_member *member); /* at its place, which is returned */
+
+#endif

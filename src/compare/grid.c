@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The text of compare.tune, and what its cells are. */
+#include "compare/grid.h"
+
+#include "train/fingerprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- cells
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+int oa_grid_at(const struct oa_grid *g, int cell, int option)
+{
+    for (int i = g->options - 1; i > option; i--)
+        cell /= g->option[i].count;
+    return cell % g->option[option].count;
+}
+
+const char *oa_grid_value(const struct oa_grid *g, int cell, int option)
+{
+    return g->option[option].value[oa_grid_at(g, cell, option)];
+}
+
+enum oa_error oa_grid_apply(oa_context *c, const struct oa_grid *g, int cell, struct oa_options *o)
+{
+    for (int i = 0; i < g->options; i++)
+        OA_TRY(oa_options_set(c, o, g->option[i].key, oa_grid_value(g, cell, i)));
+    return OA_OK;
+}
+
+const char *oa_grid_name(const struct oa_grid *g, int cell, char out[OA_GRID_NAME])
+{
+    int length = 0;
+    out[0] = 0;
+    for (int i = 0; i < g->options; i++)
+        length += snprintf(out + length, (size_t)(OA_GRID_NAME - length), "%s%s=%s", i ? "," : "",
+                           g->option[i].key, oa_grid_value(g, cell, i));
+    return out;
+}
+
+void oa_grid_text(const struct oa_grid *g, struct oa_text *out)
+{
+    for (int i = 0; i < g->options; i++) {
+        oa_text_printf(out, "%s%s=", i ? ";" : "", g->option[i].key);
+        for (int v = 0; v < g->option[i].count; v++)
+            oa_text_printf(out, "%s%s", v ? "," : "", g->option[i].value[v]);
+    }
+}
+
+/* ---- which options
+ * ------------------------------------------------------------------------------------------- */
+
+/* What a comparison gives to all of its runs alike, and why. What changes the parameters is found
+ * by plans (tune.c). */
+static const struct {
+    const char *key, *because;
+} shared[] = {
+    { "train.steps", "is the budget, which a comparison makes equal" },
+    { "train.seconds", "is the budget, which a comparison makes equal" },
+    { "train.clock", "is the budget, which a comparison makes equal" },
+    { "train.batch", "changes the tokens of a step, and so the budget" },
+    { "train.accumulate", "changes the tokens of a step, and so the budget" },
+    { "model.context", "changes the tokens of a step, and so the budget" },
+    { "train.seed", "is the luck that runs share to be compared: give compare.seeds" },
+    { "train.eval_every", "says what is measured, not how it is trained" },
+    { "train.eval_tokens", "says what is measured, not how it is trained" },
+    { "train.final_tokens", "says what is measured, not how it is trained" },
+    { "train.log_every", "says what is measured, not how it is trained" },
+};
+
+static const char *why_not(const struct oa_option_row *row, const char *key)
+{
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (strcmp(shared[i].key, key) == 0)
+            return shared[i].because;
+    if (!oa_fingerprint_has(key))
+        return "is shared by all runs, or decides no number of them";
+    if (row->kind == OA_OPTION_WORDS || row->kind == OA_OPTION_BOOL)
+        return "is neither a number nor a choice of several";
+    return NULL;
+}
+
+static const struct oa_option_row *find(const char *key)
+{
+    char name[2 * OA_GRID_KEY];
+    const struct oa_option_row *row;
+    for (int i = 0; (row = oa_option_at(i)); i++) {
+        snprintf(name, sizeof name, "%s.%s", row->section, row->name);
+        if (strcmp(name, key) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------
+ */
+
+struct reading {
+    oa_context *c;
+    struct oa_grid *grid;
+    struct oa_options scratch; /* checks values and prints them */
+};
+
+static char *trimmed(char *text)
+{
+    text += strspn(text, " \t\n");
+    size_t n = strlen(text);
+    while (n && strchr(" \t\n", text[n - 1]))
+        text[--n] = 0;
+    return text;
+}
+
+/* The sentence that the table of options has just refused something with, with where it stood. */
+static enum oa_error refused(oa_context *c)
+{
+    const char *sentence;
+    oa_last_error(c, &sentence);
+    char *copy = oa_copy_text(c, sentence);
+    oa_clear_error(c);
+    oa_fail(c, OA_ARGUMENT, "compare.tune: %s", copy ? copy : "");
+    oa_free(copy);
+    return OA_ARGUMENT;
+}
+
+static enum oa_error keep_value(struct reading *r, struct oa_grid_option *o, const char *printed)
+{
+    for (int i = 0; i < o->count; i++)
+        if (strcmp(o->value[i], printed) == 0)
+            return oa_fail(r->c, OA_ARGUMENT, "compare.tune: %s has the value %s twice", o->key,
+                           printed);
+    if (o->count == OA_GRID_VALUES)
+        return oa_fail(r->c, OA_ARGUMENT, "compare.tune: %s has more than %d values", o->key,
+                       OA_GRID_VALUES);
+    snprintf(o->value[o->count++], OA_GRID_VALUE, "%s", printed);
+    return OA_OK;
+}
+
+static enum oa_error add_value(struct reading *r, struct oa_grid_option *o, const char *value)
+{
+    struct oa_text printed;
+    if (oa_options_set(r->c, &r->scratch, o->key, value) != OA_OK)
+        return refused(r->c);
+    oa_text_init(&printed, r->c);
+    enum oa_error e = oa_options_get(r->c, &r->scratch, o->key, &printed);
+    if (e == OA_OK)
+        e = keep_value(r, o, printed.s ? printed.s : "");
+    oa_text_free(&printed);
+    return e;
+}
+
+static enum oa_error check_option(struct reading *r, const struct oa_option_row *row,
+                                  const char *key)
+{
+    const struct oa_grid *g = r->grid;
+    if (!row) {
+        oa_options_set(r->c, &r->scratch, key, ""); /* says what it may have been */
+        return refused(r->c);
+    }
+    if (why_not(row, key))
+        return oa_fail(r->c, OA_ARGUMENT, "compare.tune: %s cannot be tuned: it %s", key,
+                       why_not(row, key));
+    for (int i = 0; i < g->options; i++)
+        if (strcmp(g->option[i].key, key) == 0)
+            return oa_fail(r->c, OA_ARGUMENT,
+                           "compare.tune names %s twice: write all its values in one list", key);
+    if (g->options == OA_GRID_OPTIONS)
+        return oa_fail(r->c, OA_ARGUMENT, "compare.tune has more than %d options", OA_GRID_OPTIONS);
+    return OA_OK;
+}
+
+static enum oa_error read_values(struct reading *r, struct oa_grid_option *o, char *list)
+{
+    for (char *value = list, *next; value; value = next) {
+        next = strchr(value, ',');
+        if (next)
+            *next++ = 0;
+        OA_TRY(add_value(r, o, trimmed(value)));
+    }
+    if (o->count < 2)
+        return oa_fail(r->c, OA_ARGUMENT,
+                       "compare.tune: of %s there is one value, so nothing to choose; give --%s %s",
+                       o->key, o->key, o->value[0]);
+    return OA_OK;
+}
+
+/* "train.lr = 1e-3, 3e-3" */
+static enum oa_error read_option(struct reading *r, char *text)
+{
+    char *list = strchr(text, '=');
+    if (!list)
+        return oa_fail(
+            r->c, OA_ARGUMENT,
+            "compare.tune: \"%.80s\" is no option with values; write \"train.lr=3e-4,1e-3,3e-3\"",
+            trimmed(text));
+    *list++ = 0;
+    const char *key = trimmed(text);
+    const struct oa_option_row *row = find(key);
+    OA_TRY(check_option(r, row, key));
+    struct oa_grid_option *o = &r->grid->option[r->grid->options++];
+    *o = (struct oa_grid_option){ .number = row->kind != OA_OPTION_CHOICE,
+                                  .low = row->low,
+                                  .high = row->high };
+    snprintf(o->key, OA_GRID_KEY, "%s", key);
+    return read_values(r, o, list);
+}
+
+static enum oa_error count_cells(struct reading *r)
+{
+    struct oa_grid *g = r->grid;
+    long cells = 1;
+    for (int i = 0; i < g->options; i++)
+        cells *= g->option[i].count;
+    if (cells > OA_GRID_CELLS)
+        return oa_fail(r->c, OA_ARGUMENT,
+                       "compare.tune: %ld combinations are more than %d; give fewer values", cells,
+                       OA_GRID_CELLS);
+    g->cells = (int)cells;
+    return OA_OK;
+}
+
+static enum oa_error read_all(struct reading *r, char *text)
+{
+    for (char *option = text, *next; option; option = next) {
+        next = strchr(option, ';');
+        if (next)
+            *next++ = 0;
+        OA_TRY(read_option(r, option));
+    }
+    return count_cells(r);
+}
+
+enum oa_error oa_grid_parse(oa_context *c, const char *text, struct oa_grid *out)
+{
+    struct reading r = { .c = c, .grid = out };
+    *out = (struct oa_grid){ 0 };
+    if (!text[strspn(text, " \t\n")])
+        return OA_OK;
+    oa_options_default(&r.scratch);
+    char *copy = oa_copy_text(c, text);
+    enum oa_error e = copy ? read_all(&r, copy) : OA_NO_MEMORY;
+    oa_free(copy);
+    return e;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The charts of a comparison that have one mark an attention: differences with their intervals,
+ * quality against cost. */
+#include "report/adjusted.h"
+#include "report/metric_words.h"
+#include "report/page.h"
+
+#include <math.h>
+
+/* ---- differences ---- */
+
+/* "+0.0353 [+0.0192 … +0.0513]"; the verdict is the answer's own. */
+static void add_note(const struct oa_comparison *k, const struct oa_estimate *d,
+                     struct oa_text *note)
+{
+    char number[OA_NUMBER], ends[OA_INTERVAL];
+    oa_text_printf(note, "%s", oa_number_signed(number, d->mean, oa_decimals(k)));
+    if (isfinite(d->half))
+        oa_text_printf(note, " [%s]", oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
+}
+
+/* notes: two texts for each span. */
+static int collect_spans(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_span *spans, struct oa_text *notes)
+{
+    int n = 0;
+    for (int o = 0; o < s->count; o++) {
+        int i = s->order[o];
+        struct oa_asked a;
+        oa_asked_of(k, s, i, &a, notes->context);
+        if (a.itself || a.difference.n == 0) {
+            oa_text_free(&a.verdict);
+            continue;
+        }
+        add_note(k, &a.difference, &notes[2 * n]);
+        notes[2 * n + 1] = a.verdict;
+        spans[n] = (struct oa_span){ oa_entry_name(&k->entries[i]),
+                                     notes[2 * n].s,
+                                     a.verdict.s,
+                                     a.difference.mean,
+                                     a.difference.half,
+                                     i };
+        n++;
+    }
+    return n;
+}
+
+/* What the chart borrows. */
+struct titles {
+    char title[OA_LABEL], x[OA_LABEL];
+};
+
+/* "difference in nats a token →  worse", "worse  ← difference in % points": the arrow points to
+ * where worse is. */
+static void name_axis(const struct oa_comparison *k, char out[OA_LABEL])
+{
+    bool left = oa_metric(k)->higher;
+    const char *unit = oa_difference_unit(k);
+    snprintf(out, OA_LABEL, "%sdifference%s%s%s", left ? "worse  ← " : "", *unit ? " in " : "",
+             unit, left ? "" : " →  worse");
+}
+
+static struct oa_interval_chart differences_chart(const struct oa_comparison *k,
+                                                  const struct oa_summary *s,
+                                                  const struct oa_span *spans, int n,
+                                                  struct titles *titles)
+{
+    snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k),
+             k->baseline ? "baseline" : oa_best_word(k, s));
+    name_axis(k, titles->x);
+    return (struct oa_interval_chart){ .title = titles->title,
+                                       .description = s->recommendation,
+                                       .margin = k->margin,
+                                       .x_label = titles->x,
+                                       .spans = spans,
+                                       .count = n,
+                                       .width = 980 };
+}
+
+static void add_caption(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
+{
+    oa_text_printf(out, "<figcaption><b>%s than ",
+                   k->baseline ? "Better or worse" : "How much worse");
+    oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
+    oa_text_printf(out, "?</b>Difference of ");
+    oa_html_text(out, oa_metric_long(k));
+    if (s->uneven && !k->baseline)
+        oa_text_printf(out, ", between the means that are adjusted for missing seeds. The "
+                            "intervals of pairs are below.");
+    else if (s->seeds > 1)
+        oa_text_printf(out, ", seed by seed, with the interval of its verdict: a bar that reaches "
+                            "0 is no significant "
+                            "difference.");
+    else
+        oa_text_printf(out, ". One seed gives no interval.");
+    if (k->margin > 0) {
+        oa_text_printf(out, " Band: the margin, ±");
+        oa_add_margin(k, out);
+        oa_text_printf(out, "; a bar within it is equivalent.");
+    }
+    oa_text_printf(out, "</figcaption>\n");
+}
+
+static void add_figure(const struct oa_comparison *k, const struct oa_summary *s,
+                       const struct oa_span *spans, int n, struct oa_text *out)
+{
+    struct titles titles;
+    struct oa_interval_chart chart = differences_chart(k, s, spans, n, &titles);
+    if (n == 0)
+        return;
+    oa_text_printf(out, "<figure id=\"differences\">\n");
+    add_caption(k, s, out);
+    oa_text_printf(out, "<div class=\"wide\">");
+    oa_svg_intervals(&chart, out);
+    oa_text_printf(out, "</div>\n<div class=\"narrow\">");
+    chart.width = 380;
+    oa_svg_intervals(&chart, out);
+    oa_text_printf(out, "</div>\n</figure>\n");
+}
+
+static void add_picture(const struct oa_comparison *k, const struct oa_summary *s,
+                        const struct oa_span *spans, int n, struct oa_text *out)
+{
+    struct titles titles;
+    struct oa_interval_chart chart = differences_chart(k, s, spans, n, &titles);
+    chart.standalone = true;
+    oa_svg_intervals(&chart, out);
+}
+
+typedef void use_spans(const struct oa_comparison *, const struct oa_summary *,
+                       const struct oa_span *, int, struct oa_text *);
+
+static void with_spans(const struct oa_comparison *k, const struct oa_summary *s, use_spans *use,
+                       struct oa_text *out)
+{
+    size_t count = (size_t)s->count + 1;
+    struct oa_span *spans = oa_alloc(out->context, count * sizeof *spans);
+    struct oa_text *notes = oa_alloc(out->context, 2 * count * sizeof *notes);
+    for (size_t i = 0; notes && i < 2 * count; i++)
+        oa_text_init(&notes[i], out->context);
+    if (spans && notes)
+        use(k, s, spans, collect_spans(k, s, spans, notes), out);
+    for (size_t i = 0; notes && i < 2 * count; i++)
+        oa_text_free(&notes[i]);
+    oa_free(spans);
+    oa_free(notes);
+}
+
+void oa_page_differences(const struct oa_comparison *k, const struct oa_summary *s,
+                         struct oa_text *out)
+{
+    with_spans(k, s, add_figure, out);
+}
+
+void oa_report_svg(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+{
+    with_spans(k, s, add_picture, out);
+}
+
+/* ---- quality against cost ---- */
+
+struct trade_off {
+    const char *id, *heading, *caption, *x_label;
+    bool speed;
+};
+
+static double cost_of(const struct oa_comparison *k, const struct oa_summary *s, int i, bool speed)
+{
+    return speed ? s->entries[i].tokens_per_second : k->entries[i].trainable;
+}
+
+/* Attentions with failures are left out: what survived of them would only stretch the axes. */
+static int collect_points(const struct oa_comparison *k, const struct oa_summary *s, bool speed,
+                          struct oa_point *points)
+{
+    int n = 0;
+    for (int o = 0; o < s->count; o++) {
+        int i = s->order[o];
+        const struct oa_standing *e = &s->entries[i];
+        struct oa_estimate score = oa_shown_score(k, e);
+        if (e->failed == 0)
+            points[n++] =
+                (struct oa_point){ .name = oa_entry_name(&k->entries[i]),
+                                   .x = cost_of(k, s, i, speed),
+                                   .x_low = speed ? e->tokens / e->steps / e->step.high : NAN,
+                                   .x_high = speed ? e->tokens / e->steps / e->step.low : NAN,
+                                   .y = score.mean,
+                                   .half = score.half,
+                                   .color = i,
+                                   .front = speed ? e->front_speed : e->front_parameters };
+    }
+    return n;
+}
+
+/* A range of more than 1 : 8 is easier to read on a logarithmic axis. */
+static bool spread_out(const struct oa_point *points, int n)
+{
+    double least = INFINITY, most = 0;
+    for (int i = 0; i < n; i++)
+        if (isfinite(points[i].x)) {
+            least = fmin(least, points[i].x);
+            most = fmax(most, points[i].x);
+        }
+    return least > 0 && most > 8 * least;
+}
+
+static void draw_trade_off(const struct oa_comparison *k, const struct trade_off *t,
+                           const struct oa_point *points, int n, struct oa_text *out)
+{
+    char label[OA_LABEL];
+    struct oa_point_chart chart = {
+        .title = t->heading,
+        .description = t->caption,
+        .x_label = t->x_label,
+        .y_label = oa_axis_of(oa_metric(k), oa_metric_long(k), label),
+        .points = points,
+        .x_log = spread_out(points, n),
+        .count = n,
+        .x_low_is_better = !t->speed,
+        .y_high_is_better = oa_metric(k)->higher,
+    };
+    oa_text_printf(
+        out, "<figure id=\"%s\">\n<figcaption><b>%s</b>%s</figcaption>\n<div class=\"wide half\">",
+        t->id, t->heading, t->caption);
+    oa_svg_points(&chart, out);
+    oa_text_printf(out, "</div>\n<div class=\"narrow\">");
+    chart.width = 380;
+    chart.height = 360;
+    oa_svg_points(&chart, out);
+    oa_text_printf(out, "</div>\n</figure>\n");
+}
+
+void oa_page_trade_offs(const struct oa_comparison *k, const struct oa_summary *s,
+                        struct oa_text *out)
+{
+    static const struct trade_off both[] = {
+        { "speed", "Quality against speed",
+          "Ringed: on the Pareto front, so nothing else is better in one and not shown to be worse "
+          "in the other. Bars: "
+          "95 % intervals.",
+          "tokens/s in training", true },
+        { "size", "Quality against size",
+          "Ringed: on the Pareto front, so nothing else is better in one and not shown to be worse "
+          "in the other.",
+          "trainable parameters", false },
+    };
+    struct oa_point *points = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *points);
+    if (points && collect_points(k, s, true, points) > 1) {
+        oa_page_open("trade-offs", "What quality costs", out);
+        oa_text_printf(out, "<div class=\"pair\">\n");
+        for (int i = 0; i < 2; i++)
+            draw_trade_off(k, &both[i], points, collect_points(k, s, both[i].speed, points), out);
+        oa_text_printf(out, "</div>\n");
+        oa_page_close(out);
+    }
+    oa_free(points);
+}
