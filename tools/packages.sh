@@ -26,6 +26,7 @@ quick chromium-headless-shell|chromium|google-chrome-stable a browser: what repo
 test  clang         the second compiler, and fuzzing
 test  libclang-rt-dev sanitizers and the fuzzer of clang
 test  clang-format  the layout of the source
+test  patch         puts the mistakes into copies of the source that tests must notice
 test  gcc-aarch64-linux-gnu compiles the portable code for another processor
 test  libc6-dev-arm64-cross its headers
 test  mmdebstrap    a Debian with nothing in it, for the first two commands of the README

@@ -135,9 +135,9 @@ words_and_files="$words_and_files|written(_scores)?|strange_folder|threads|compa
 # guarded device does what sanitizers do.
 nothing_to_see='_dom$|^check_isa$|^cli_(install|documents)$|_guarded$'
 
-# The products of plain C, the known bugs, and MPI where it is installed, in one build, optimised by the second compiler.
+# The products of plain C, and MPI where it is installed, in one build, optimised by the second compiler.
 plain() {
-    configure build-plain "$(command -v clang || echo gcc)" -DORTHANT_ONEDNN=OFF -DORTHANT_BUGS=ON \
+    configure build-plain "$(command -v clang || echo gcc)" -DORTHANT_ONEDNN=OFF \
         -DORTHANT_MPI="$(command -v mpicc >/dev/null && echo ON || echo OFF)"
 }
 
@@ -165,9 +165,8 @@ layers() {
 
 # Every known bug, one at a time, is found by `orthant verify`.
 bugs() {
-    plain && build build-plain orthant-cli || return 1
-    ! wanted mpi || begin_mpi
-    sh tests/prove_the_prover.sh build-plain/orthant .
+    ! wanted mpi || { plain && build build-plain orthant-cli && begin_mpi; } || return 1
+    configure build gcc && tools/mutants.sh bugs
 }
 
 # Several ranks on this machine against one: begun with `bugs`, whose program it is given, where that is wanted too.
@@ -181,9 +180,9 @@ begin_mpi() {
     begin mpi sh tests/mpi.sh "$PWD/build-plain/orthant" "$PWD"
 }
 
-# Some of the small mistakes of tests/faults, others with each commit, are noticed by a test.
+# Some of the small mistakes of tests/faults, others with each commit, are noticed by a test; so are most that operators make.
 faults() {
-    configure build gcc && tools/faults.sh --sample 30
+    configure build gcc && tools/mutants.sh patches tests/faults 30 && MINUTES=3 tools/mutants.sh random 8
 }
 
 arm64() {

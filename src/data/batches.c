@@ -2,7 +2,6 @@
  *
  * Token ids → batches [rows, length]: random crops for training, windows end to end for validation.
  */
-#include "base/bugs.h"
 #include "data/data.h"
 
 #include <string.h>
@@ -23,8 +22,7 @@ static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
     int32_t *input = b->input + (size_t)r * (size_t)b->length,
             *target = b->target + (size_t)r * (size_t)b->length;
     memcpy(input, b->tokens->ids + start, (size_t)n * sizeof *input);
-    memcpy(target, b->tokens->ids + start + !OA_BUG(LABELS_NOT_SHIFTED),
-           (size_t)n * sizeof *target);
+    memcpy(target, b->tokens->ids + start + 1, (size_t)n * sizeof *target);
     for (int t = n; t < b->length; t++) {
         input[t] = 0;
         target[t] = OA_IGNORED;

@@ -2,7 +2,6 @@
  *
  * Rows of examples as batches: arrays padded to the longest row, for training and for validation.
  */
-#include "base/bugs.h"
 #include "data/example_epochs.h"
 
 #include <string.h>
@@ -191,8 +190,7 @@ static void fill_target(struct oa_example_batches *b, size_t row, long r, long l
     const int32_t *ids = s->ids + s->start[row];
     long n = oa_target_length(b->examples, row);
     fill(b->input + r * length, ids, n, length, 0);
-    fill(b->target + r * length, ids + !OA_BUG(LABELS_NOT_SHIFTED), n, length,
-         OA_BUG(PADDING_IN_LOSS) ? 0 : OA_IGNORED);
+    fill(b->target + r * length, ids + 1, n, length, OA_IGNORED);
     if (b->words)
         fill(b->words + r * length, s->words + s->start[row], n, length, 0);
     b->lengths[r] = (int32_t)n;
@@ -213,8 +211,7 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
     const struct oa_examples *e = b->examples;
     fill_source(&e->source, row, r, length, b->input, b->words, b->lengths);
     for (long t = 0; b->segments && t < length; t++)
-        b->segments[r * length + t] =
-            (t >= e->split[row]) != OA_BUG(SEGMENTS_SWAPPED) && t < b->lengths[r];
+        b->segments[r * length + t] = t >= e->split[row] && t < b->lengths[r];
     if (b->pixels)
         fill_pixels(b, row, r, length);
     if (b->label)

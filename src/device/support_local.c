@@ -2,7 +2,6 @@
  *
  * The support of a sliding window: keys j = i − δt with 0 ≤ t < window (causal) or |t| ≤ window.
  */
-#include "base/bugs.h"
 #include "device/support_functions.h"
 
 enum { WINDOW, DILATION };
@@ -32,7 +31,6 @@ static void row(const struct oa_support *s, const struct oa_attention_shape *a, 
                 long *low, long *high)
 {
     range(s, a, head, i, i + 1, low, high);
-    *low += OA_BUG(WINDOW_SHORT) && *low < i;
 }
 
 static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,

@@ -116,8 +116,6 @@ static void random_features(enum oa_random_feature f, long rows, long width, dou
                 to[j] = STORE(root * (t <= 0 ? 0 : t) + RELU_FLOOR);
             else
                 to[j] = STORE(f == OA_RANDOM_TRIG ? root * FN(cos)(t) : FN(exp)(t - most));
-            if (OA_BUG(EPSILON_IN_FEATURES))
-                to[j] = STORE(LOAD(to[j]) + (REAL)1e-4);
             if (f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC)
                 to[width + j] = STORE(f == OA_RANDOM_TRIG ? root * FN(sin)(t) : FN(exp)(-t - most));
         }

@@ -12,7 +12,6 @@
  *
  * What each function means is said in kernels.h. Sums run from the first element to the last.
  */
-#include "base/bugs.h"
 #include "kernels/attention_tile.h"
 #include "kernels/gemm_template.h"
 #include "kernels/kernels.h"

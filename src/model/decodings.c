@@ -5,7 +5,6 @@
  * others. Sources are encoded one by one, so that what a row sees does not depend on the lengths of
  * others.
  */
-#include "base/bugs.h"
 #include "model/source.h"
 
 enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decodings *out)
@@ -197,7 +196,7 @@ static int free_slot(const struct oa_decodings *r, int made)
 static enum oa_error give_states(struct oa_decodings *r, const int *from, int rows)
 {
     for (int i = 0; i < rows; i++) {
-        r->kept[i] = r->self[OA_BUG(BEAM_KEEPS_STATES) && i < r->rows ? i : from[i]];
+        r->kept[i] = r->self[from[i]];
         for (int j = 0; j < i; j++)
             if (from[j] == from[i])
                 r->kept[i] = -1;

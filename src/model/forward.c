@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A batch through a model: what its stacks make of the tokens, and what that costs beside what was
  * expected. */
-#include "base/bugs.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -154,14 +153,14 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
 
 static int32_t last_of(const struct oa_batch *b, int row)
 {
-    return b->lengths && !OA_BUG(LAST_OF_PADDING) ? b->lengths[row] - 1 : b->length - 1;
+    return b->lengths ? b->lengths[row] - 1 : b->length - 1;
 }
 
 static oa_tensor *one_row_each(oa_tape *t, oa_tensor *hidden, const struct oa_batch *b, bool last)
 {
     int32_t *index = oa_tape_note(t, (size_t)b->rows * sizeof *index);
     for (int i = 0; index && i < b->rows; i++)
-        index[i] = i * b->length + (last ? last_of(b, i) : OA_BUG(CLS_NOT_POOLED));
+        index[i] = i * b->length + (last ? last_of(b, i) : 0);
     return index ? oa_choose_rows(t, hidden, index, b->rows) : NULL;
 }
 
@@ -169,7 +168,7 @@ static oa_tensor *pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
                        const struct oa_batch *b)
 {
     if (m->options.model_pool == OA_POOL_MEAN)
-        return oa_mean_rows(t, hidden, b->length, OA_BUG(MEAN_OVER_PADDING) ? NULL : b->lengths);
+        return oa_mean_rows(t, hidden, b->length, b->lengths);
     return one_row_each(t, hidden, b, m->options.model_pool == OA_POOL_LAST);
 }
 

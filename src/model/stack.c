@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/stack.h"
-#include "base/bugs.h"
 
 #include <math.h>
 
@@ -198,7 +197,7 @@ static void cross_attention(oa_tape *t, struct flow *f, int layer)
                                 .batch = in->batch,
                                 .queries = in->length,
                                 .keys = in->memory_length,
-                                .lengths = OA_BUG(PADDING_IN_MEMORY) ? NULL : in->memory_lengths,
+                                .lengths = in->memory_lengths,
                                 .query_lengths = in->lengths,
                                 .dropout = in->attention_dropout,
                                 .state = in->state ? in->state->cross[layer] : NULL,

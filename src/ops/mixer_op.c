@@ -16,7 +16,6 @@
  * one after the other: each product is cut by the device, and the gradients of the weights have one
  * order.
  */
-#include "base/bugs.h"
 #include "ops/ops.h"
 
 struct mixer {
@@ -49,7 +48,7 @@ static bool make_masks(oa_tape *t, struct mixer *m)
     int32_t *high1 = oa_tape_note(t, (size_t)D * sizeof *high1),
             *high2 = oa_tape_note(t, (size_t)N * sizeof *high2);
     for (long u = 0; high1 && u < D; u++)
-        high1[u] = (int32_t)oa_min(N, u * N / D + 1 + OA_BUG(MIXER_MASK_LATE));
+        high1[u] = (int32_t)oa_min(N, u * N / D + 1);
     for (long i = 0; high2 && i < N; i++)
         high2[i] = (int32_t)oa_min(D, oa_blocks((i + 1) * D, N));
     m->high1 = oa_tape_lend(t, high1, (size_t)D * sizeof *high1);

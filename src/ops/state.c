@@ -11,8 +11,6 @@
  */
 #include "ops/ops.h"
 
-#include "base/bugs.h"
-
 void oa_state_open(struct oa_state *s, struct oa_device *d, long length)
 {
     *s = (struct oa_state){ .device = d, .length = length };
@@ -229,7 +227,7 @@ static void pack_rows(struct oa_device *d, struct oa_place *p, struct goal goal,
     move_rows(d, p, 0, front, goal, 0);
     for (long end = front + h->block; h->summary && end <= p->rows;
          end += h->block, to += h->summary)
-        move_rows(d, p, end - h->summary - OA_BUG(SUMMARY_NEXT_DOOR), h->summary, goal, to);
+        move_rows(d, p, end - h->summary, h->summary, goal, to);
     move_rows(d, p, p->rows - (alive - to), alive - to, goal, to);
     p->rows = alive;
 }

@@ -10,7 +10,7 @@
  * attention of the list
  * (`each`), or at relations between given ones and at laws of estimators (`once`). What it measures
  * it hands to oa_proof_measure, which keeps the worst of each mechanism, and every failure in full.
- * That the checks can fail is proved too: base/bugs.h.
+ * That the checks can fail is proved too: tests/bugs.
  */
 #ifndef ORTHANT_VERIFY_H
 #define ORTHANT_VERIFY_H

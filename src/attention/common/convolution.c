@@ -13,7 +13,6 @@
  * H·V].
  */
 #include "attention/common/convolution.h"
-#include "base/bugs.h"
 
 #include <math.h>
 
@@ -73,8 +72,7 @@ struct oa_band oa_convolution_band(const struct oa_group *g, const struct oa_lay
 {
     return (struct oa_band){ .shape = oa_group_shape(g, in),
                              .taps = oa_convolution_width(g),
-                             .before = OA_BUG(CONVOLUTION_CENTRED) ? oa_convolution_width(g) / 2
-                                                                   : taps_before(g),
+                             .before = taps_before(g),
                              .renormalise = oa_atom_flag(g->atom, "renormalise") };
 }
 

@@ -20,7 +20,6 @@
 #include "attention/attention.h"
 #include "attention/projections/chains.h"
 #include "attention/projections/orthonormal.h"
-#include "base/bugs.h"
 
 #include <math.h>
 #include <string.h>
@@ -236,13 +235,12 @@ struct drawing {
 static void draw_head(void *argument, long item, const struct oa_worker *worker)
 {
     const struct drawing *d = argument;
-    d->make(&(struct head){
-        .p = d->p,
-        .d = d->p->d,
-        .k = d->p->width,
-        .stream = oa_stream_child(d->stream, OA_BUG(BLOCKS_ALIKE) ? 0 : (uint64_t)item),
-        .scratch = worker->scratch,
-        .u = d->out + item * d->size });
+    d->make(&(struct head){ .p = d->p,
+                            .d = d->p->d,
+                            .k = d->p->width,
+                            .stream = oa_stream_child(d->stream, (uint64_t)item),
+                            .scratch = worker->scratch,
+                            .u = d->out + item * d->size });
 }
 
 enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p,

@@ -20,7 +20,6 @@
  * row would lie in one half-space and the estimate were biased.
  */
 #include "attention/projections/omega.h"
-#include "base/bugs.h"
 
 #include <math.h>
 
@@ -55,9 +54,7 @@ static enum oa_error fill_orthogonal(oa_context *c, const struct oa_parameter *p
     struct oa_stream norms = part(p, seed, "norms");
     enum oa_error e = oa_generate_projection(c, &shape, part(p, seed, "directions"), out);
     for (long r = 0; e == OA_OK && r < count; r++) {
-        double norm = p->fill_argument[NORMS] == OA_NORMS_ROOT || OA_BUG(ROWS_OF_ONE_LENGTH)
-                          ? sqrt((double)K)
-                          : chi(norms, r, K);
+        double norm = p->fill_argument[NORMS] == OA_NORMS_ROOT ? sqrt((double)K) : chi(norms, r, K);
         for (long i = 0; i < K; i++)
             out[r * K + i] *= norm;
     }

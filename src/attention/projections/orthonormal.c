@@ -12,7 +12,6 @@
  * once; four columns go through together. Columns are contiguous. Cost: 4dk² − 4k³/3 FLOPs.
  */
 #include "attention/projections/orthonormal.h"
-#include "base/bugs.h"
 
 #include <math.h>
 #include <string.h>
@@ -222,7 +221,7 @@ static void form(oa_context *threads, const struct factors *f, double *q)
 {
     memset(q, 0, (size_t)(f->d * f->k) * sizeof *q);
     for (long l = 0; l < f->k; l++)
-        q[l * f->d + l] = OA_BUG(QR_WITHOUT_SIGNS) ? 1 : f->sign[l];
+        q[l * f->d + l] = f->sign[l];
     for (long first = (f->k - 1) / PANEL * PANEL; first >= 0; first -= PANEL) {
         long count = f->k - first < PANEL ? f->k - first : PANEL;
         apply(threads, &(struct update){ .f = f,

@@ -12,7 +12,6 @@
  *
  * X [B·m, H·c], W [H or 1, N, k], Y [B·k, H·c]; 2·m·k·c FLOPs a (b,h) forward, twice that backward.
  */
-#include "base/bugs.h"
 #include "device/cpu/cpu.h"
 
 #include <string.h>
@@ -27,7 +26,7 @@ struct length {
 
 static long real_rows(const struct oa_length_projection *a, long b)
 {
-    return oa_real_length(OA_BUG(PADDING_IN_LENGTH_PROJECTION) ? NULL : a->lengths, b, a->length);
+    return oa_real_length(a->lengths, b, a->length);
 }
 
 /* Row j of (b,h) of X or dX. */

@@ -4,8 +4,6 @@
  */
 #include "device/cpu/cpu_linear_attention.h"
 
-#include "base/bugs.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -77,7 +75,7 @@ static void find_scales(struct oa_linear_work *w)
     double most = w->a->begun ? w->start : -INFINITY;
     w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
     w->seen = oa_linear_take(w, rows, w->d->numbers.real_size);
-    for (long j = 0; j < keys && (!s->causal || OA_BUG(KEY_MAXIMUM_OF_THE_FUTURE)); j++)
+    for (long j = 0; j < keys && !s->causal; j++)
         most = fmax(most, oa_real_get(w->d, w->scale, j));
     for (long i = 0; i < rows && !w->failed; i++) { /* rows may outnumber real keys */
         if (s->causal && i < keys)
@@ -103,8 +101,6 @@ void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, lo
     w->chunk = !s->causal                          ? CHUNK_FULL
                : f->d->cpu->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16
                                                    : CHUNK_CAUSAL;
-    if (OA_BUG(CHUNKS_BY_THREADS))
-        w->chunk = OA_TILE_GRANULE * oa_thread_count(f->d->context);
     w->wide = f->d->cpu->kernels.gemm_part ? oa_round_up(f->a->features, OA_PANEL) : f->a->features;
     w->b = item / s->heads;
     w->h = item % s->heads;
@@ -197,7 +193,7 @@ void oa_linear_go_to(struct oa_linear_work *w, long i0, int what)
     }
     for (long i = 0; i < w->padded; i++) {
         w->low[i] = 0;
-        w->high[i] = i < w->rows ? (int32_t)oa_min(i + 1 + OA_BUG(CAUSAL_MASK_LATE), w->cols) : 0;
+        w->high[i] = i < w->rows ? (int32_t)oa_min(i + 1, w->cols) : 0;
     }
 }
 
@@ -338,7 +334,7 @@ void oa_linear_add_keys(struct oa_linear_work *w)
 {
     if (w->scale && w->cols > 0) {
         double m = chunk_scale(w, w->i0);
-        if (oa_linear_begun(w) && !OA_BUG(RECURRENCE_KEEPS_SCALE))
+        if (oa_linear_begun(w))
             move_state(w, oa_linear_state_scale(w), m);
         fill_factor(w, w->cols, m, false);
         scale_packed(w, w->cols, w->k);

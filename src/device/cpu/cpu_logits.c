@@ -14,7 +14,6 @@
  * one.
  */
 #include "device/cpu/cpu_logits.h"
-#include "base/bugs.h"
 #include "kernels/attention_tile.h"
 
 #include <math.h>
@@ -104,7 +103,7 @@ static void finish_rows(struct oa_tiles *t, struct sums *s)
     for (long i = 0; i < rows; i++) {
         double z = oa_real_get(d, s->z, i);
         oa_real_set(d, lse, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
-        oa_real_set(d, s->z, i, z == 0 ? 0 : OA_BUG(RECIPROCAL_MISSING) ? z : 1 / z);
+        oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
     }
     d->cpu->kernels.scale_rows(rows, v, s->z, s->o, v);
     d->cpu->kernels.tile_to_act(rows, v, s->o, v, output_row(t, t->rows.begin), t->a->ldo);

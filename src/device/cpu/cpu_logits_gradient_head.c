@@ -2,7 +2,6 @@
  *
  * The logits engine, backward: one (b,h) of an item. cpu_logits_gradient.c has the formulas.
  */
-#include "base/bugs.h"
 #include "device/cpu/cpu_logits_gradient.h"
 
 #include <math.h>
@@ -134,8 +133,6 @@ static void load_rows(struct oa_tiles *t, struct oa_gradients *g)
     memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->numbers.real_size);
     d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo,
                              oa_act_at(d, a->o, at), a->ldo, g->delta);
-    if (OA_BUG(SOFTMAX_WITHOUT_DELTA))
-        oa_real_fill(d, t->padded_rows, 0, g->delta);
 }
 
 /* sums · factor, as acts. */

@@ -7,7 +7,6 @@
  *
  * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each
  * way. */
-#include "base/bugs.h"
 #include "device/cpu/cpu.h"
 
 #include <math.h>
@@ -49,8 +48,6 @@ static void one_row(void *argument, long i, const struct oa_worker *worker)
     const struct rows *r = argument;
     const struct oa_linear_loss *a = r->a;
     int32_t target = a->value ? 0 : a->target[r->first + i];
-    if (OA_BUG(SMOOTHING_ON_PADDING) && a->smoothing > 0)
-        target = target < 0 ? 0 : target;
     void *dlogits = r->dlogits ? oa_act_at(r->d, r->dlogits, i * a->vocabulary) : NULL;
     if (target < 0) {
         r->loss[i] = 0;

@@ -27,7 +27,6 @@
  * a multiple of LANES, so that the compiler knows the trip count of the inner loops. Shifts of
  * tokens are copies. [B·S, H·V] → [B·T, H·V]; an item is a (b,h); memory a worker O(n·V).
  */
-#include "base/bugs.h"
 #include "device/cpu/cpu.h"
 
 #include <string.h>
@@ -228,8 +227,7 @@ static void context(struct rows *r, bool mirrored)
 {
     double *sum = r->sums[0];
     for (long i = oa_max(2, r->first); i < unit_count(r); i++) {
-        add(r->width, cube(i - 1), from_side(r, r->x, mirrored, i - 2 + OA_BUG(PATTERN_NEXT_DOOR)),
-            sum);
+        add(r->width, cube(i - 1), from_side(r, r->x, mirrored, i - 2), sum);
         scale_to(r->width, 1 / cubes(i - 1), sum, from_side(r, r->y, mirrored, i));
     }
 }

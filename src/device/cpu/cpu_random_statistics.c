@@ -22,7 +22,6 @@
  * the data make the features of a token depend on all others; given ones (cpu_moments.c) do not. An
  * item is a (b, h).
  */
-#include "base/bugs.h"
 #include "device/cpu/cpu.h"
 
 #include <math.h>
@@ -124,7 +123,7 @@ static double best(double phi)
     phi = fmax(phi, 0);
     double root = sqrt(4 * phi * phi + 12 * phi + 1);
     double a = phi < 0.5 ? -phi / (1 - 2 * phi + root) : (1 - 2 * phi - root) / 16;
-    return OA_BUG(FIT_CONSTANT) ? 2 * a : a;
+    return a;
 }
 
 static double best_factor(double phi)
@@ -324,7 +323,7 @@ static void copy_moments(const struct call *c, int side, long h, double *mean, d
 
 static long rows_of(const int32_t *lengths, long b, long length)
 {
-    return oa_real_length(OA_BUG(PADDING_IN_MOMENTS) ? NULL : lengths, b, length);
+    return oa_real_length(lengths, b, length);
 }
 
 static void fit_item(void *argument, long item, const struct oa_worker *worker)

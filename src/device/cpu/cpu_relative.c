@@ -14,7 +14,6 @@
  * it stands. Gradient of bias b_h[c]: Σ dS_ij over the pairs of that bucket, first along the
  * diagonals of a tile.
  */
-#include "base/bugs.h"
 #include "device/cpu/cpu_logits.h"
 
 #include <math.h>
@@ -29,7 +28,6 @@ static double slope(long head, long heads)
     long power = 1;
     while (2 * power <= heads)
         power *= 2;
-    head -= OA_BUG(SLOPE_TOO_STEEP);
     if (head < power)
         return exp2(-8 * (double)(head + 1) / (double)power);
     return exp2(-8 * (double)(2 * (head - power) + 1) / (double)(2 * power));
@@ -39,7 +37,7 @@ static double slope(long head, long heads)
  * bucket begins. */
 static long side_bucket(long t, long count, long distance)
 {
-    long exact = count / 2 + OA_BUG(BUCKET_NEXT_DOOR);
+    long exact = count / 2;
     if (t < exact)
         return t;
     if (t >= distance)
@@ -50,10 +48,10 @@ static long side_bucket(long t, long count, long distance)
 
 static long bucket_of(const struct oa_relative *a, long d)
 {
-    if (a->causal || OA_BUG(BUCKETS_OF_A_DECODER))
+    if (a->causal)
         return side_bucket(oa_max(0, -d), a->buckets, a->distance);
     long half = a->buckets / 2;
-    bool behind = OA_BUG(FUTURE_BEFORE_PAST) ? d < 0 : d > 0;
+    bool behind = d > 0;
     return side_bucket(d < 0 ? -d : d, half, a->distance) + (behind ? half : 0);
 }
 
@@ -66,8 +64,7 @@ static void fill_head(struct oa_device *d, const struct oa_relative *a, long h)
         double value = a->kind == OA_RELATIVE_T5
                            ? oa_real_get(d, a->bias, h * a->buckets + a->bucket[e])
                            : -m * far;
-        oa_real_set(d, a->table, h * entries + e,
-                    OA_BUG(ALIBI_REWARDS_DISTANCE) ? fabs(value) : value);
+        oa_real_set(d, a->table, h * entries + e, value);
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operations on rows of a matrix. Items are blocks of rows; what sums over rows is cut by columns
  * instead, so that no two items add to the same place. */
-#include "base/bugs.h"
 #include "device/cpu/cpu.h"
 
 #include <string.h>
@@ -136,8 +135,6 @@ static void select_rows(void *argument, long item, const struct oa_worker *worke
             memcpy(out, oa_act_at(r->d, r->x, i * r->ldx), bytes);
         else
             memset(out, 0, bytes);
-        if (OA_BUG(MASK_BY_MULTIPLICATION) && !is_real(r, i) && bytes >= r->cols * sizeof(double))
-            r->d->cpu->kernels.multiply(r->cols, out, oa_act_at(r->d, r->x, i * r->ldx), out);
     }
 }
 
@@ -233,8 +230,7 @@ static void rotate(void *argument, long item, const struct oa_worker *worker)
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
         long position = i % r->length * (width / 2);
         r->d->cpu->kernels.rotate(r->heads, width, oa_real_at(r->d, r->cosine, position),
-                                  oa_real_at(r->d, r->sine, position),
-                                  OA_BUG(ROTARY_GRADIENT_TURNS_ON) ? 1 : r->sign,
+                                  oa_real_at(r->d, r->sine, position), r->sign,
                                   oa_act_at(r->d, r->out, i * r->ldout));
     }
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tiles of S filled with logits, and the products of a tile; see cpu_logits.h. */
-#include "base/bugs.h"
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"
 
@@ -206,8 +205,7 @@ static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
 
 static const void *table_corner(const struct oa_tiles *t, const struct oa_part *p)
 {
-    long n = OA_BUG(TABLE_CUT_FLAT) ? t->a->shape.keys : p->table_length,
-         row = t->a->shape.first + t->rows.begin;
+    long n = p->table_length, row = t->a->shape.first + t->rows.begin;
     return oa_real_at(t->d, p->table, (t->h * n + row) * n + t->cols.begin);
 }
 
@@ -224,9 +222,7 @@ bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *
 {
     long width = t->a->part[part].width, j = run->n ? run->j + run->n : t->cols.begin;
     *run = (struct oa_fold_run){ .j = j, .fold = j / width, .first = j % width };
-    if (OA_BUG(TILED_TWICE))
-        run->fold = j % t->a->part[part].folds;
-    run->n = oa_max(0, oa_min(OA_BUG(TILED_TWICE) ? 1 : width - run->first, t->cols.end - j));
+    run->n = oa_max(0, oa_min(width - run->first, t->cols.end - j));
     return run->n > 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operands of tiles of S: rows of a head end to end, and where products read panels in these; see
  * cpu_logits.h. */
-#include "base/bugs.h"
 #include "device/cpu/cpu_logits.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@ enum {
 
 static long rows_of(const int32_t *lengths, long b, long length)
 {
-    return oa_max(OA_BUG(EMPTY_ROW_AVERAGED), oa_real_length(lengths, b, length));
+    return oa_real_length(lengths, b, length);
 }
 
 void oa_tiles_head(struct oa_tiles *t, long b, long h)
@@ -76,10 +75,7 @@ static struct oa_packed pack_head(struct oa_tiles *t, const void *x, long ld, lo
                                   struct oa_span rows, long real, long width, bool in_place)
 {
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    long first = (t->b * length + rows.begin) * ld + t->h * width, heads = t->a->shape.heads;
-    if (OA_BUG(HEADS_AND_TOKENS_SWAPPED))
-        return pack(t, oa_act_at(t->d, x, ((t->b * heads + t->h) * length + rows.begin) * width),
-                    width, kept, width, false);
+    long first = (t->b * length + rows.begin) * ld + t->h * width;
     return pack(t, oa_act_at(t->d, x, first), ld, kept, width, in_place);
 }
 
@@ -116,8 +112,8 @@ static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_
                                    struct oa_span rows, long real, long width)
 {
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width),
-                OA_BUG(ONE_ROW_FOR_ALL) ? 0 : width, kept, width, false);
+    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), width, kept, width,
+                false);
 }
 
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols)

@@ -4,7 +4,6 @@
  * lengths) is decided here and nowhere else in the logits engine: a key is skipped, never masked by
  * adding a large negative number, so an empty row stays empty and 0·∞ does not arise.
  */
-#include "base/bugs.h"
 #include "device/cpu/cpu_logits.h"
 
 #include <math.h>
@@ -44,10 +43,10 @@ static struct oa_span row_sees(const struct oa_tiles *t, long i)
 {
     const struct oa_logits *a = t->a;
     struct oa_span sees = t->seen, row = sees;
-    long position = a->shape.first + i - (OA_BUG(DECODING_SHIFT) && a->shape.first > 0);
+    long position = a->shape.first + i;
     if (t->support && t->support->row)
         t->support->row(&a->support, &a->shape, t->h, position, &row.begin, &row.end);
-    if (a->shape.causal && !OA_BUG(CAUSAL_MASK_DROPPED))
+    if (a->shape.causal)
         row.end = oa_min(row.end, position + 1);
     return oa_span_cut(sees, row);
 }
