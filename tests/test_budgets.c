@@ -5,7 +5,7 @@
  * a uniform average that the test computes. */
 #include "setups.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 
 #include "api/api.h"
 #include "device/device.h"
@@ -172,7 +172,7 @@ static double budget_of(const struct held *h, int entry, int seed)
     json_t *root;
     snprintf(path, sizeof path, "%s/runs/attention-%02d/seed-%d/pace.json", folder, entry + 1,
              seed + 1);
-    assert_int_equal(oa_sealed_read(h->c, path, "", &root), OA_OK);
+    assert_int_equal(oa_checksummed_read(h->c, path, "", &root), OA_OK);
     double seconds = json_real_value(json_object_get(root, "seconds"));
     json_decref(root);
     return seconds;
@@ -306,7 +306,7 @@ static void going_on_forgets_what_came_later(void **state)
     oa_close(c);
 }
 
-/* Sealed, where it is JSON at all. */
+/* With a checksum, where it is JSON at all. */
 /* A run of 100 steps in 1 s that is given 2 s goes on to step 200, at the rates of a run that was
  * to last 2 s; with the rates of a cosine from 1 to 0.1 without a warm-up. What is not its own pace
  * any more is not repeated. */
@@ -353,8 +353,9 @@ static void lengthened_pace(void **state)
 static void write_pace(oa_context *c, const char *path, const char *text)
 {
     json_t *root = json_loads(text, 0, NULL);
-    assert_int_equal(
-        root ? oa_sealed_write(c, path, root) : oa_file_write(c, path, text, strlen(text)), OA_OK);
+    assert_int_equal(root ? oa_checksummed_write(c, path, root)
+                          : oa_file_write(c, path, text, strlen(text)),
+                     OA_OK);
     json_decref(root);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison trusts: sealed files, fingerprints that every deciding option enters, results
- * that follow from their options even where the seal was made anew, and seeds that make a
+ * What a comparison trusts: checksums, fingerprints that every deciding option enters, results
+ * that follow from their options even where the checksum was made anew, and seeds that make a
  * difference. */
 #include "compare/comparison.h"
 #include "setups.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "compare/run_result.h"
 
 #include <math.h>
@@ -57,10 +57,11 @@ static void expect_sentence(oa_context *c, const char *part)
     oa_clear_error(c);
 }
 
-/* ---- seals ---- */
+/* ---- checksums ---- */
 
 /* printf '{"a":[1,2.5],"b":"x"}' | sha256sum */
-static const char known_seal[] = "5cefae54a95b31dc660d6cbbb2198f0811fc70ee37b1cc85b1989870cd293ffb";
+static const char known_checksum[] =
+    "5cefae54a95b31dc660d6cbbb2198f0811fc70ee37b1cc85b1989870cd293ffb";
 
 static void write_text(const char *path, const char *text)
 {
@@ -69,15 +70,15 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-static void test_seals(void **state)
+static void test_checksums(void **state)
 {
     (void)state;
-    static const char path[] = "test_comparison_seal.json";
+    static const char path[] = "test_comparison_checksum.json";
     oa_context *c = open_context(NULL);
     json_t *back, *object = json_pack("{s:s, s:[i, f]}", "b", "x", "a", 1, 2.5);
-    assert_int_equal(oa_sealed_write(c, path, object), OA_OK);
-    assert_string_equal(json_string_value(json_object_get(object, "seal")), known_seal);
-    assert_int_equal(oa_sealed_read(c, path, "mend it", &back), OA_OK);
+    assert_int_equal(oa_checksummed_write(c, path, object), OA_OK);
+    assert_string_equal(json_string_value(json_object_get(object, "seal")), known_checksum);
+    assert_int_equal(oa_checksummed_read(c, path, "mend it", &back), OA_OK);
     json_object_del(object, "seal");
     assert_true(json_equal(object, back));
     json_decref(object);
@@ -85,23 +86,23 @@ static void test_seals(void **state)
 
     char text[256];
     snprintf(text, sizeof text, "{ \"b\": \"x\",\n \"seal\": \"%s\", \"a\": [1, 2.5] }\n",
-             known_seal);
+             known_checksum);
     write_text(path, text); /* another order and blanks are the same content */
-    assert_int_equal(oa_sealed_read(c, path, "mend it", &back), OA_OK);
+    assert_int_equal(oa_checksummed_read(c, path, "mend it", &back), OA_OK);
     json_decref(back);
-    snprintf(text, sizeof text, "{\"a\":[1,2.6],\"b\":\"x\",\"seal\":\"%s\"}", known_seal);
+    snprintf(text, sizeof text, "{\"a\":[1,2.6],\"b\":\"x\",\"seal\":\"%s\"}", known_checksum);
     write_text(path, text);
-    assert_int_equal(oa_sealed_read(c, path, "mend it", &back), OA_FORMAT);
+    assert_int_equal(oa_checksummed_read(c, path, "mend it", &back), OA_FORMAT);
     expect_sentence(c, "was changed after it was written");
-    static const char *const no_seal[] = { "{\"a\":1}", "[1]", "{\"a\":1,\"seal\":7}" };
-    for (size_t i = 0; i < sizeof no_seal / sizeof *no_seal; i++) {
-        write_text(path, no_seal[i]);
-        assert_int_equal(oa_sealed_read(c, path, "mend it", &back), OA_FORMAT);
+    static const char *const no_checksum[] = { "{\"a\":1}", "[1]", "{\"a\":1,\"seal\":7}" };
+    for (size_t i = 0; i < sizeof no_checksum / sizeof *no_checksum; i++) {
+        write_text(path, no_checksum[i]);
+        assert_int_equal(oa_checksummed_read(c, path, "mend it", &back), OA_FORMAT);
         expect_sentence(c, "mend it");
     }
     write_text(path, "{\"a\":1,\"a\":2}");
-    assert_int_equal(oa_sealed_read(c, path, "mend it", &back), OA_FORMAT);
-    expect_sentence(c, "test_comparison_seal.json:1:");
+    assert_int_equal(oa_checksummed_read(c, path, "mend it", &back), OA_FORMAT);
+    expect_sentence(c, "test_comparison_checksum.json:1:");
     oa_close(c);
     remove(path);
 }
@@ -258,7 +259,7 @@ static void test_the_version_of_the_numbers(void **state)
     oa_close(c);
 }
 
-/* ---- results that were edited and sealed anew ---- */
+/* ---- results that were edited, with a new checksum ---- */
 
 static const char first_result[] = "test_comparison_folder/runs/attention-01/seed-1/result.json";
 static const char second_result[] = "test_comparison_folder/runs/attention-01/seed-2/result.json";
@@ -266,7 +267,7 @@ static const char second_result[] = "test_comparison_folder/runs/attention-01/se
 static json_t *read_result(oa_context *c, const char *path)
 {
     json_t *root;
-    assert_int_equal(oa_sealed_read(c, path, "", &root), OA_OK);
+    assert_int_equal(oa_checksummed_read(c, path, "", &root), OA_OK);
     return root;
 }
 
@@ -305,12 +306,12 @@ static void test_results_must_make_sense(void **state)
                         : json_is_integer(old) ? json_integer((json_int_t)edits[i].value)
                                                : json_real(edits[i].value);
         json_object_set_new(edited, edits[i].key, value);
-        assert_int_equal(oa_sealed_write(c, first_result, edited), OA_OK);
+        assert_int_equal(oa_checksummed_write(c, first_result, edited), OA_OK);
         assert_int_equal(comparison(c, &o), OA_FORMAT);
         expect_sentence(c, edits[i].sentence);
         json_decref(edited);
     }
-    assert_int_equal(oa_sealed_write(c, first_result, good), OA_OK);
+    assert_int_equal(oa_checksummed_write(c, first_result, good), OA_OK);
     assert_int_equal(comparison(c, &o), OA_OK);
     json_decref(good);
     oa_close(c);
@@ -333,21 +334,21 @@ static void test_curves_must_make_sense(void **state)
     json_t *result = read_result(c, first_result);
     double loss = json_number_value(json_object_get(result, "valid_loss"));
     edit_last_point(result, 4, json_real(loss - 1));
-    assert_int_equal(oa_sealed_write(c, first_result, result), OA_OK);
+    assert_int_equal(oa_checksummed_write(c, first_result, result), OA_OK);
     assert_int_equal(comparison(c, &o), OA_FORMAT);
     expect_sentence(c, "the last validation loss of the curve");
     edit_last_point(result, 4, json_real(loss));
     edit_last_point(result, 0, json_integer(3));
-    oa_sealed_write(c, first_result, result);
+    oa_checksummed_write(c, first_result, result);
     assert_int_equal(comparison(c, &o), OA_FORMAT);
     expect_sentence(c, "the last step of the curve is 3");
     edit_last_point(result, 0, json_integer(2));
-    oa_sealed_write(c, first_result, result);
+    oa_checksummed_write(c, first_result, result);
     assert_int_equal(comparison(c, &o), OA_FORMAT);
     expect_sentence(c, "step 2 of the curve follows step 2");
     edit_last_point(result, 0, json_integer(4));
     edit_last_point(result, 3, json_real(0.5)); /* a training loss: only the log can know */
-    oa_sealed_write(c, first_result, result);
+    oa_checksummed_write(c, first_result, result);
     assert_int_equal(comparison(c, &o), OA_FORMAT);
     expect_sentence(c, "log.jsonl says something else");
     json_decref(result);
@@ -396,12 +397,12 @@ static void test_seeds_must_differ(void **state)
     json_object_set(first, "fingerprint", json_object_get(second, "fingerprint"));
     remove("test_comparison_folder/runs/attention-01/seed-2/log.jsonl");
     remove("test_comparison_folder/runs/attention-01/seed-2/model.safetensors");
-    oa_sealed_write(c, second_result, first);
+    oa_checksummed_write(c, second_result, first);
     assert_int_equal(comparison(c, &o), OA_INTERNAL);
     expect_sentence(c, "softmax: seeds 1 and 2 ended with the same model, bit for bit");
     json_object_set(first, "weights",
                     json_object_get(second, "weights")); /* a coincidence of losses is none */
-    oa_sealed_write(c, second_result, first);
+    oa_checksummed_write(c, second_result, first);
     assert_int_equal(comparison(c, &o), OA_OK);
     json_decref(first);
     json_decref(second);
@@ -425,7 +426,7 @@ static void test_seeds_that_hold_everything_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seals),
+        cmocka_unit_test(test_checksums),
         cmocka_unit_test(test_every_deciding_option_is_in_the_fingerprint),
         cmocka_unit_test(test_options_that_came_later),
         cmocka_unit_test(test_older_comparisons_have_bleu_by_13a),

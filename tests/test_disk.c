@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is on the disk of runs and models, attacked: every bit of a sealed file, every number of a
- * config.json, names and locks; and what is there is all that a reader needs: frozen tensors of a
- * saved model, run by `attend`, give the model's own rows. */
+ * What is on the disk of runs and models, attacked: every bit of a file with a checksum, every
+ * number of a config.json, names and locks; and what is there is all that a reader needs: frozen
+ * tensors of a saved model, run by `attend`, give the model's own rows. */
 #include "setups.h"
 
 #include "api/api.h"
@@ -91,8 +91,8 @@ static enum oa_error train(const struct oa_options *o, const char *folder, bool 
  * ----------------------------------------------------------------------------------------------------
  */
 
-/* With one bit flipped the file must be refused, unless it reads as before: then only the seal's
- * own name was hit. */
+/* With one bit flipped the file must be refused, unless it reads as before: then only the
+ * checksum's own name was hit. */
 static void flip(const char *path, char *data, size_t length, size_t at, int bit, bool must_refuse)
 {
     struct oa_tensors *f = NULL;
@@ -100,7 +100,7 @@ static void flip(const char *path, char *data, size_t length, size_t at, int bit
     put("flipped", data, length);
     data[at] = (char)(data[at] ^ 1 << bit);
     enum oa_error e = oa_tensors_open(context, "flipped", &f);
-    if (e == OA_OK && (must_refuse || oa_tensors_metadata(f, OA_SEAL)))
+    if (e == OA_OK && (must_refuse || oa_tensors_metadata(f, OA_CHECKSUM_KEY)))
         fail_msg("%s: bit %d of byte %zu is flipped, and nothing was noticed", path, bit, at);
     oa_tensors_close(f);
     oa_clear_error(context);
@@ -114,11 +114,11 @@ static void flip_all(const char *path, int bits, size_t stride)
     char *data;
     get(path, &data, &length);
     memcpy(&header, data, 8);
-    assert_non_null(strstr(data + 8, OA_SEAL));
-    size_t name = (size_t)(strstr(data + 8, OA_SEAL) - data);
+    assert_non_null(strstr(data + 8, OA_CHECKSUM_KEY));
+    size_t name = (size_t)(strstr(data + 8, OA_CHECKSUM_KEY) - data);
     for (size_t at = 0; at < 8 + header; at++)
         for (int i = 0; i < bits; i++) {
-            bool of_name = at >= name && at < name + strlen(OA_SEAL);
+            bool of_name = at >= name && at < name + strlen(OA_CHECKSUM_KEY);
             flip(path, data, length, at, (int)(at + (size_t)i) % 8, !of_name);
         }
     for (size_t at = 8 + header; at < length; at += stride)
@@ -127,7 +127,7 @@ static void flip_all(const char *path, int bits, size_t stride)
 }
 
 /* All bits of a small file, and one of every byte of the headers that training writes. */
-static void every_bit_is_under_the_seal(void **state)
+static void every_bit_is_under_the_checksum(void **state)
 {
     (void)state;
     struct oa_options o = options("softmax");
@@ -135,7 +135,7 @@ static void every_bit_is_under_the_seal(void **state)
     struct oa_array arrays[] = { { "a", OA_F32, 2, { 1, 2 }, numbers, 8, NULL, NULL },
                                  { "b", OA_F32, 1, { 1 }, numbers, 4, NULL, NULL } };
     const char *metadata[] = { "name", "value", NULL };
-    assert_int_equal(oa_tensors_write_sealed(context, "small", arrays, 2, metadata), OA_OK);
+    assert_int_equal(oa_tensors_write_checksummed(context, "small", arrays, 2, metadata), OA_OK);
     flip_all("small", 8, 1);
     assert_int_equal(train(&o, "run", false), OA_OK);
     flip_all("run/model.safetensors", 1, 97);
@@ -144,7 +144,7 @@ static void every_bit_is_under_the_seal(void **state)
 
 /* The recipe of docs/interop.md, carried out with python3's json, hashlib and zlib on this very
  * file. */
-static void the_seal_is_as_documented(void **state)
+static void the_checksum_is_as_documented(void **state)
 {
     (void)state;
     float numbers[3] = { 1, -2, 0 };
@@ -152,14 +152,14 @@ static void the_seal_is_as_documented(void **state)
                                  { "a", OA_F32, 2, { 1, 2 }, numbers, 8, NULL, NULL } };
     const char *metadata[] = { "name", "v\u00e4lue \"quoted\"", NULL };
     struct oa_tensors *f;
-    assert_int_equal(oa_tensors_write_sealed(context, "small", arrays, 2, metadata), OA_OK);
+    assert_int_equal(oa_tensors_write_checksummed(context, "small", arrays, 2, metadata), OA_OK);
     assert_int_equal(oa_tensors_open(context, "small", &f), OA_OK);
-    assert_string_equal(oa_tensors_metadata(f, OA_SEAL),
+    assert_string_equal(oa_tensors_metadata(f, OA_CHECKSUM_KEY),
                         "e2af798c7d15c7adc9257c1c99e59fc2515a6cfd63dac3ec016e9fcf5268d595");
     oa_tensors_close(f);
 }
 
-/* A checkpoint without a seal is none; a model without one is somebody else's, and is read. */
+/* A checkpoint without a checksum is none; a model without one is somebody else's, and is read. */
 static void files_of_others_are_read(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void files_of_others_are_read(void **state)
     size_t length;
     char *data;
     get("run/checkpoint-000000002.safetensors", &data, &length);
-    *strstr(data + 8, OA_SEAL) ^= 1;
+    *strstr(data + 8, OA_CHECKSUM_KEY) ^= 1;
     put("run/checkpoint-000000002.safetensors", data, length);
     oa_free(data);
     assert_int_equal(unlink("run/model.safetensors"), 0);
@@ -211,12 +211,12 @@ static void write_config(const char *text, const char *section, const char *key,
 /* Opens the run, whatever config.json says: it must open or be refused with a sentence, and when it
  * opens, all that decides what the model computes is as it was trained. */
 static void open_altered(const char *text, const char *section, const char *key, const char *value,
-                         bool sealed)
+                         bool checksummed)
 {
     struct oa_trained t;
     write_config(text, section, key, value);
     enum oa_error e = oa_trained_open(context, "run", &t);
-    if (e == OA_OK && sealed) {
+    if (e == OA_OK && checksummed) {
         assert_int_equal(t.options.model_context, 8);
         assert_int_equal(t.options.train_seed, 1);
         assert_int_equal(t.options.model_position, OA_POSITION_LEARNED);
@@ -231,18 +231,18 @@ static void open_altered(const char *text, const char *section, const char *key,
     oa_clear_error(context);
 }
 
-static void try_every_number(const char *text, bool sealed)
+static void try_every_number(const char *text, bool checksummed)
 {
     const struct oa_option_row *row;
     for (size_t v = 0; v < sizeof hostile / sizeof *hostile; v++) {
         char section[64], key[64];
-        open_altered(text, "", "\"vocabulary\": ", hostile[v], sealed);
+        open_altered(text, "", "\"vocabulary\": ", hostile[v], checksummed);
         for (int i = 0; (row = oa_option_at(i)); i++) {
             if (row->kind != OA_OPTION_INT && row->kind != OA_OPTION_REAL)
                 continue;
             snprintf(section, sizeof section, "\"%s\": {", row->section);
             snprintf(key, sizeof key, "\"%s\": ", row->name);
-            open_altered(text, section, key, hostile[v], sealed);
+            open_altered(text, section, key, hostile[v], checksummed);
         }
     }
 }
@@ -638,8 +638,8 @@ static void reading_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(every_bit_is_under_the_seal),
-        IN_FOLDER(the_seal_is_as_documented),
+        IN_FOLDER(every_bit_is_under_the_checksum),
+        IN_FOLDER(the_checksum_is_as_documented),
         IN_FOLDER(files_of_others_are_read),
         IN_FOLDER(numbers_of_config_are_checked),
         IN_FOLDER(files_that_a_config_names_are_not_opened),

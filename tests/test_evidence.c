@@ -7,7 +7,7 @@
  */
 #include "testing.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "evidence/evidence.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static void keep(const char *variant, json_t *record)
     assert_non_null(record);
     assert_int_equal(oa_directory_make(context, FOLDER), OA_OK);
     snprintf(name, sizeof name, FOLDER "/%s.json", variant);
-    assert_int_equal(oa_sealed_write(context, name, record), OA_OK);
+    assert_int_equal(oa_checksummed_write(context, name, record), OA_OK);
     json_decref(record);
 }
 
@@ -94,11 +94,11 @@ static void claim(const struct oa_experiment *e, const struct oa_variant *v)
         snprintf(o.train_init, sizeof o.train_init, FOLDER "/%.60s", e->variants[v->from].name);
     oa_text_init(&text, context);
     oa_options_json(&o, &text);
-    assert_int_equal(oa_sealed_read(context, name, "", &record), OA_OK);
+    assert_int_equal(oa_checksummed_read(context, name, "", &record), OA_OK);
     assert_int_equal(oa_digest_of_file(context, FOLDER "/declared.json", &declared), OA_OK);
     json_object_set_new(record, "options", json_loads(text.s, 0, NULL));
     json_object_set_new(record, "declared", json_sprintf("sha256:%s", declared.hex));
-    assert_int_equal(oa_sealed_write(context, name, record), OA_OK);
+    assert_int_equal(oa_checksummed_write(context, name, record), OA_OK);
     oa_text_free(&text);
     json_decref(record);
 }
@@ -569,10 +569,10 @@ static void rankings_wait(void **state)
 static void change(const char *name, const char *remove, const char *key, json_t *value)
 {
     json_t *object;
-    assert_int_equal(oa_sealed_read(context, name, "", &object), OA_OK);
+    assert_int_equal(oa_checksummed_read(context, name, "", &object), OA_OK);
     json_object_del(object, remove);
     json_object_set_new(object, key, value);
-    assert_int_equal(oa_sealed_write(context, name, object), OA_OK);
+    assert_int_equal(oa_checksummed_write(context, name, object), OA_OK);
     json_decref(object);
 }
 
@@ -1025,10 +1025,10 @@ static void records_are_of_the_declared_options(void **state)
                   { "train", "steps", "null", OA_FORMAT } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *record, *value = json_loads(cases[i].value, JSON_DECODE_ANY, NULL);
-        assert_int_equal(oa_sealed_read(context, FOLDER "/a.json", "", &record), OA_OK);
+        assert_int_equal(oa_checksummed_read(context, FOLDER "/a.json", "", &record), OA_OK);
         json_object_set_new(json_object_get(json_object_get(record, "options"), cases[i].section),
                             cases[i].name, value);
-        assert_int_equal(oa_sealed_write(context, FOLDER "/a.json", record), OA_OK);
+        assert_int_equal(oa_checksummed_write(context, FOLDER "/a.json", record), OA_OK);
         json_decref(record);
         if (oa_judge(context, &e, FOLDER, &j) != cases[i].code)
             fail_msg("case %zu", i);

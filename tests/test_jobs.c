@@ -93,7 +93,8 @@ static enum oa_error comparison(const struct oa_options *o, int threads, const c
     return e;
 }
 
-/* Times and machines differ, and the seals over them, and `also`, "" or "NAME|"; nothing else does.
+/* Times and machines differ, and the checksums over them, and `also`, "" or "NAME|"; nothing else
+ * does.
  */
 static void assert_same_folders(const char *a, const char *b, const char *also)
 {

@@ -4,7 +4,7 @@
  * intervals; what is measured, and kept. */
 #include "setups.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "compare/speed.h"
 #include "report/report.h"
 
@@ -419,16 +419,16 @@ static void a_stop_while_speeds_are_measured(void **state)
     let_go(&h);
 }
 
-/* speed.json with a value changed and the seal made anew. */
+/* speed.json with a value changed and the checksum made anew. */
 static void change(const char *key, json_t *value)
 {
     char path[64];
     json_t *root;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
     snprintf(path, sizeof path, "%s/%s", folder, OA_SPEED_FILE);
-    assert_int_equal(oa_sealed_read(c, path, "", &root), OA_OK);
+    assert_int_equal(oa_checksummed_read(c, path, "", &root), OA_OK);
     json_object_set_new(root, key, value);
-    assert_int_equal(oa_sealed_write(c, path, root), OA_OK);
+    assert_int_equal(oa_checksummed_write(c, path, root), OA_OK);
     json_decref(root);
     oa_close(c);
 }
@@ -481,10 +481,10 @@ static void who_never_finished_has_no_speed(void **state)
         json_t *root;
         oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
         snprintf(path, sizeof path, "%s/runs/attention-02/seed-%d/result.json", folder, seed);
-        assert_int_equal(oa_sealed_read(c, path, "", &root), OA_OK);
+        assert_int_equal(oa_checksummed_read(c, path, "", &root), OA_OK);
         json_object_set_new(root, "failed", json_true());
         json_object_set_new(root, "weights", json_string(""));
-        assert_int_equal(oa_sealed_write(c, path, root), OA_OK);
+        assert_int_equal(oa_checksummed_write(c, path, root), OA_OK);
         json_decref(root);
         oa_close(c);
     }

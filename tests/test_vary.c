@@ -4,7 +4,7 @@
 #include "compare/comparison.h"
 #include "setups.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "compare/run_result.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static json_t *result_of(oa_context *c, const char *run)
     char path[256];
     json_t *root;
     snprintf(path, sizeof path, "%s/%s/result.json", folder, run);
-    assert_int_equal(oa_sealed_read(c, path, "", &root), OA_OK);
+    assert_int_equal(oa_checksummed_read(c, path, "", &root), OA_OK);
     return root;
 }
 

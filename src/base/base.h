@@ -336,13 +336,13 @@ const char *oa_tensors_metadata(const struct oa_tensors *f, const char *key); /*
  * memory. metadata: pairs key, value, …, ended by NULL; may be NULL. */
 enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays,
                                int count, const char *const *metadata);
-/* The same with the metadata OA_SEAL: a checksum of all that the file says (docs/interop.md has the
- * recipe). oa_tensors_open refuses a file whose seal does not fit; a file without one is taken as
- * it is. */
-#define OA_SEAL "orthant.seal"
-enum oa_error oa_tensors_write_sealed(oa_context *c, const char *path,
-                                      const struct oa_array *arrays, int count,
-                                      const char *const *metadata);
+/* The same with the metadata OA_CHECKSUM_KEY: a checksum of all that the file says (docs/interop.md
+ * has the recipe). oa_tensors_open refuses a file whose checksum does not match; a file without one
+ * is taken as it is. */
+#define OA_CHECKSUM_KEY "orthant.seal"
+enum oa_error oa_tensors_write_checksummed(oa_context *c, const char *path,
+                                           const struct oa_array *arrays, int count,
+                                           const char *const *metadata);
 /* Element i of an array as a double, whatever its type. */
 double oa_array_value(const struct oa_array *a, size_t i);
 

@@ -60,11 +60,11 @@ enum oa_error oa_special_open(oa_context *c, const char *path, int *fd);
 enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length,
                            size_t before);
 
-/* safetensors_seal.c: the seal that fits a header (a jansson object) and the CRC-32 of the tensors'
- * bytes. */
+/* safetensors_checksum.c: the checksum that fits a header (a jansson object) and the CRC-32 of the
+ * tensors' bytes. */
 struct json_t;
-enum oa_error oa_tensors_seal(oa_context *c, struct json_t *header, unsigned long crc,
-                              struct oa_digest *out);
+enum oa_error oa_tensors_checksum(oa_context *c, struct json_t *header, unsigned long crc,
+                                  struct oa_digest *out);
 
 /* options.c: sets one option. On failure `why` holds the sentence, so that the caller can put file
  * and line before it.

@@ -283,12 +283,12 @@ static enum oa_error check_cover(struct reading *r)
     return OA_OK;
 }
 
-/* A file that carries a seal must still say what it said when it was sealed. */
-static enum oa_error check_seal(struct reading *r)
+/* A file that carries a checksum must still say what it said when it was written. */
+static enum oa_error tensors_check_checksum(struct reading *r)
 {
-    const char *seal = oa_tensors_metadata(r->file, OA_SEAL);
+    const char *written = oa_tensors_metadata(r->file, OA_CHECKSUM_KEY);
     struct oa_digest now;
-    if (!seal)
+    if (!written)
         return OA_OK;
     unsigned long crc = crc32_z(0, NULL, 0);
     for (size_t at = 0; at < r->data_length; at += OA_READING_PIECE) {
@@ -297,8 +297,8 @@ static enum oa_error check_seal(struct reading *r)
         crc = crc32_z(crc, (const unsigned char *)r->data + at,
                       left < OA_READING_PIECE ? left : OA_READING_PIECE);
     }
-    OA_TRY(oa_tensors_seal(r->context, r->file->header, crc, &now));
-    if (strcmp(seal, now.hex) != 0)
+    OA_TRY(oa_tensors_checksum(r->context, r->file->header, crc, &now));
+    if (strcmp(written, now.hex) != 0)
         return REFUSE(r,
                       "%s: the contents do not match the checksum they were written with: the file "
                       "was altered",
@@ -322,7 +322,7 @@ static enum oa_error read_file(struct reading *r)
     OA_TRY(check_cover(r));
     if (r->fd >= 0)
         OA_TRY(read_at(r, r->file->own_data, r->data_length, r->file->length - r->data_length));
-    OA_TRY(check_seal(r));
+    OA_TRY(tensors_check_checksum(r));
     sort_names(r->file);
     return OA_OK;
 }

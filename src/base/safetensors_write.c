@@ -94,10 +94,10 @@ static const void *bytes_of(const struct oa_array *a)
     return a->make ? a->make(a->argument, a) : a->data;
 }
 
-static enum oa_error add_seal(oa_context *c, json_t *header, const struct oa_array *const *sorted,
-                              int count)
+static enum oa_error tensors_add_checksum(oa_context *c, json_t *header,
+                                          const struct oa_array *const *sorted, int count)
 {
-    struct oa_digest seal;
+    struct oa_digest checksum;
     unsigned long crc = crc32_z(0, NULL, 0);
     for (int i = 0; i < count; i++) {
         const void *bytes = bytes_of(sorted[i]);
@@ -106,8 +106,9 @@ static enum oa_error add_seal(oa_context *c, json_t *header, const struct oa_arr
     }
     if (!json_object_get(header, "__metadata__"))
         json_object_set_new(header, "__metadata__", json_object());
-    OA_TRY(oa_tensors_seal(c, header, crc, &seal));
-    json_object_set_new(json_object_get(header, "__metadata__"), OA_SEAL, json_string(seal.hex));
+    OA_TRY(oa_tensors_checksum(c, header, crc, &checksum));
+    json_object_set_new(json_object_get(header, "__metadata__"), OA_CHECKSUM_KEY,
+                        json_string(checksum.hex));
     return OA_OK;
 }
 
@@ -133,14 +134,14 @@ static enum oa_error print_header(oa_context *c, const char *path, json_t *heade
 
 static enum oa_error make_header(oa_context *c, const char *path,
                                  const struct oa_array *const *sorted, int count,
-                                 const char *const *metadata, bool sealed, struct oa_text *out)
+                                 const char *const *metadata, bool checksummed, struct oa_text *out)
 {
     json_t *header = json_object();
     enum oa_error e = add_metadata(c, path, header, metadata);
     if (e == OA_OK)
         e = add_tensors(c, path, header, sorted, count);
-    if (e == OA_OK && sealed)
-        e = add_seal(c, header, sorted, count);
+    if (e == OA_OK && checksummed)
+        e = tensors_add_checksum(c, header, sorted, count);
     if (e == OA_OK)
         e = print_header(c, path, header, out);
     json_decref(header);
@@ -167,7 +168,7 @@ static enum oa_error write_file(oa_context *c, const char *path, const struct oa
 }
 
 static enum oa_error write_tensors(oa_context *c, const char *path, const struct oa_array *arrays,
-                                   int count, const char *const *metadata, bool sealed)
+                                   int count, const char *const *metadata, bool checksummed)
 {
     const struct oa_array **sorted = oa_alloc(c, (size_t)count * sizeof *sorted);
     if (!sorted)
@@ -177,7 +178,7 @@ static enum oa_error write_tensors(oa_context *c, const char *path, const struct
     qsort(sorted, (size_t)count, sizeof *sorted, by_type_then_name);
     struct oa_text header;
     oa_text_init(&header, c);
-    enum oa_error e = make_header(c, path, sorted, count, metadata, sealed, &header);
+    enum oa_error e = make_header(c, path, sorted, count, metadata, checksummed, &header);
     if (e == OA_OK)
         e = write_file(c, path, &header, sorted, count);
     oa_text_free(&header);
@@ -191,9 +192,9 @@ enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_
     return write_tensors(c, path, arrays, count, metadata, false);
 }
 
-enum oa_error oa_tensors_write_sealed(oa_context *c, const char *path,
-                                      const struct oa_array *arrays, int count,
-                                      const char *const *metadata)
+enum oa_error oa_tensors_write_checksummed(oa_context *c, const char *path,
+                                           const struct oa_array *arrays, int count,
+                                           const char *const *metadata)
 {
     return write_tensors(c, path, arrays, count, metadata, true);
 }

@@ -84,7 +84,7 @@ const struct command command_data = {
         "PART is train, valid and test. All inputs of a data set are different. The same options "
         "give the same bytes, "
         "and test and validation examples are the same for any number of training examples. "
-        "data.json, sealed, says "
+        "data.json, which has a checksum, records "
         "what the folder holds. A data set that is there already is replaced, once the new one is "
         "complete; a folder "
         "that holds anything else is refused. docs/data.md has an example of each file.",

@@ -4,7 +4,7 @@
  * (named random streams), so runs of one seed differ by the attention and by nothing else. Runs are
  * ordered seed by seed. A run that is done leaves result.json in its folder, one that was
  * interrupted its checkpoint: starting the same comparison again goes on from there, with more
- * seeds or attentions if asked. Nothing of another comparison is used: files are sealed and carry
+ * seeds or attentions if asked. Nothing of another comparison is used: files carry checksums and
  * fingerprints.
  *
  * comparison_parts.h says which file does what. */

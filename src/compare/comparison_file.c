@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/comparison_file.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "compare/run_result.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static enum oa_error read_members(oa_context *c, const char *path, const json_t 
                                   json_t **members)
 {
     json_t *root;
-    OA_TRY(oa_sealed_read(c, path, remedy, &root));
+    OA_TRY(oa_checksummed_read(c, path, remedy, &root));
     enum oa_error e = oa_fingerprint_check(
         c, path, json_object_get(root, "fingerprint"), fingerprint,
         "another comparison was begun in this folder: give another --out, or remove the folder");
@@ -43,7 +43,7 @@ enum oa_error oa_comparison_file_write(oa_context *c, const char *folder, json_t
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "contest.json"));
     json_t *root = json_pack("{s:O, s:O}", "fingerprint", fingerprint, "members", members);
-    enum oa_error e = oa_sealed_write(c, path, root);
+    enum oa_error e = oa_checksummed_write(c, path, root);
     json_decref(root);
     return e;
 }

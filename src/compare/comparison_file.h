@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * contest.json, the comparison's own file, sealed: the fingerprint of what all its runs share, and
- * its members, each an attention with its budget. The place of a member is the number of its
- * folder, so that a later call of the same comparison may add attentions, leave some out or name
- * them in another order.
+ * contest.json, the comparison's own file, with a checksum: the fingerprint of what all its runs
+ * share, and its members, each an attention with its budget. The place of a member is the number of
+ * its folder, so that a later call of the same comparison may add attentions, leave some out or
+ * name them in another order.
  */
 #ifndef ORTHANT_COMPARISON_FILE_H
 #define ORTHANT_COMPARISON_FILE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A comparison that another one starts from, as it is found in its folder. Its own files say what
  * is there: contest.json which attentions, result.json of a run with which weights it ended; all
- * are sealed, and the model must have these weights. */
+ * carry checksums, and the model must have these weights. */
 #include "compare/parents.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "compare/comparison_parts.h"
 #include "compare/run_result.h"
 
@@ -39,7 +39,7 @@ static enum oa_error open_comparison(oa_context *c, const char *folder, json_t *
                        "it goes on with it",
                        folder);
     OA_TRY(oa_path(c, path, folder, "contest.json"));
-    OA_TRY(oa_sealed_read(c, path, "hold that comparison again", &root));
+    OA_TRY(oa_checksummed_read(c, path, "hold that comparison again", &root));
     *members = json_incref(json_object_get(root, "members"));
     json_decref(root);
     return OA_OK;
@@ -139,7 +139,7 @@ static enum oa_error check_run(oa_context *c, const struct oa_parent *p)
                        "train.init: the run %s has not ended: the command that began its "
                        "comparison goes on with it",
                        p->folder);
-    OA_TRY(oa_sealed_read(c, path, "hold that comparison again", &result));
+    OA_TRY(oa_checksummed_read(c, path, "hold that comparison again", &result));
     enum oa_error e = OA_OK;
     if (json_is_true(json_object_get(result, "failed")))
         e = oa_fail(c, OA_ARGUMENT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One run that a comparison wants: made in its folder to its end, gone on with where it stopped, or
- * read where it ended. Nothing of another run is used: files are sealed and carry fingerprints
+ * read where it ended. Nothing of another run is used: files carry checksums and fingerprints
  * (run_result.h, fingerprint.h).
  */
 #ifndef ORTHANT_RUN_ORDER_H

@@ -2,7 +2,7 @@
  * A run as JSON, and back: what a comparison keeps of it when it goes on after an interruption. */
 #include "compare/run_result.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "train/run_scores.h"
 
 #include <dirent.h>
@@ -99,7 +99,7 @@ enum oa_error oa_run_save(oa_context *c, const char *folder, json_t *fingerprint
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "result.json"));
     json_t *o = run_json(measures, run, fingerprint);
-    enum oa_error e = oa_sealed_write(c, path, o);
+    enum oa_error e = oa_checksummed_write(c, path, o);
     json_decref(o);
     return e;
 }
@@ -292,7 +292,7 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
     if (!*found)
         return OA_OK;
     *run = (struct oa_run){ 0 };
-    OA_TRY(oa_sealed_read(c, path, remedy, &root));
+    OA_TRY(oa_checksummed_read(c, path, remedy, &root));
     enum oa_error e =
         oa_fingerprint_check(c, path, json_object_get(root, "fingerprint"), fingerprint, other);
     if (e == OA_OK)
@@ -343,7 +343,7 @@ static enum oa_error check_begun(oa_context *c, const char *path, const json_t *
             c, OA_FORMAT,
             "%s is missing, so the checkpoints and models beside it belong to nothing; %s", path,
             other);
-    OA_TRY(oa_sealed_read(c, path, "remove the run's folder to train it again", &before));
+    OA_TRY(oa_checksummed_read(c, path, "remove the run's folder to train it again", &before));
     enum oa_error e =
         oa_fingerprint_check(c, path, json_object_get(before, "fingerprint"), fingerprint, other);
     read_text(before, "machine", begun, MACHINE);
@@ -356,7 +356,7 @@ static enum oa_error write_begun(oa_context *c, const char *folder, const char *
 {
     OA_TRY(oa_directory_make(c, folder));
     json_t *root = json_pack("{s:O, s:s}", "fingerprint", fingerprint, "machine", machine);
-    enum oa_error e = oa_sealed_write(c, path, root);
+    enum oa_error e = oa_checksummed_write(c, path, root);
     json_decref(root);
     return e;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a comparison keeps of a run in its folder, sealed (base/seal.h), so that it can go on after
- * an interruption:
+ * What a comparison keeps of a run in its folder, with a checksum (base/checksum.h), so that it can
+ * go on after an interruption:
  *
  *     run.json      at the start: the fingerprint and the machine
  *     result.json   at the end: the fingerprint and everything that was measured
@@ -22,7 +22,7 @@ enum oa_error oa_run_check_begun(oa_context *c, const char *folder, const json_t
 /* measures: of the run's task. */
 enum oa_error oa_run_save(oa_context *c, const char *folder, json_t *fingerprint,
                           const struct oa_measure *measures, const struct oa_run *run);
-/* *found: whether there is a result.json, and then it is `run`. Refused by name: a broken seal,
+/* *found: whether there is a result.json, and then it is `run`. Refused by name: a wrong checksum,
  * another fingerprint, numbers that cannot be those of a run with these options, and what lies
  * beside it and tells another story: the log, the pace, the model, run.json; and a result that says
  * nothing of the measure that the options' comparison is about. */

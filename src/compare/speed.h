@@ -4,7 +4,7 @@
  * and by different numbers of threads. Each attention's training step is timed in turn, a b c, then
  * c b a, then b c a …, in rounds, alone on all threads: what slows the machine for a while slows a
  * whole round, and ratios within a round do not show it (statistics/rounds.c makes the intervals).
- * speed.json in the comparison's folder keeps the rounds, sealed.
+ * speed.json in the comparison's folder keeps the rounds, with a checksum.
  */
 #ifndef ORTHANT_SPEED_H
 #define ORTHANT_SPEED_H

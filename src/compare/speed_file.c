@@ -2,7 +2,7 @@
  * speed.json: the rounds of a measurement of speeds. */
 #include "compare/speed.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "statistics/statistics.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ enum oa_error oa_speed_write(struct comparison *t)
     json_object_set_new(root, "machine", json_string(k->speed_machine));
     json_object_set_new(root, "rounds", json_integer(k->rounds));
     json_object_set_new(root, "step_seconds", steps);
-    enum oa_error e = oa_sealed_write(t->c, path, root);
+    enum oa_error e = oa_checksummed_write(t->c, path, root);
     json_decref(root);
     return e;
 }
@@ -101,7 +101,7 @@ enum oa_error oa_speed_read(struct comparison *t, const char *machine, bool *fou
     OA_TRY(oa_path(t->c, path, t->r->folder, OA_SPEED_FILE));
     if (!oa_file_exists(path))
         return OA_OK;
-    OA_TRY(oa_sealed_read(t->c, path, remedy, &root));
+    OA_TRY(oa_checksummed_read(t->c, path, remedy, &root));
     enum oa_error e =
         oa_fingerprint_check(t->c, path, json_object_get(root, "fingerprint"), t->shared, remedy);
     *found = e == OA_OK && still_holds(t, root, machine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/spending.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 
 static enum oa_error read_seconds(oa_context *c, const char *path, const json_t *root,
                                   const char *key, double *out)
@@ -23,7 +23,7 @@ enum oa_error oa_spending_read(oa_context *c, const char *folder, struct oa_spen
     OA_TRY(oa_path(c, path, folder, "spending.json"));
     if (!oa_file_exists(path))
         return OA_OK;
-    OA_TRY(oa_sealed_read(c, path, "remove it to count from 0", &root));
+    OA_TRY(oa_checksummed_read(c, path, "remove it to count from 0", &root));
     enum oa_error e = read_seconds(c, path, root, "clock", &out->clock);
     if (e == OA_OK)
         e = read_seconds(c, path, root, "rounds", &out->rounds);
@@ -39,8 +39,8 @@ enum oa_error oa_spending_write(oa_context *c, const char *folder, const struct 
     OA_TRY(oa_path(c, path, folder, "spending.json"));
     json_t *root = json_pack("{s:f, s:f, s:f}", "clock", s->clock, "rounds", s->rounds, "training",
                              s->training);
-    enum oa_error e =
-        root ? oa_sealed_write(c, path, root) : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
+    enum oa_error e = root ? oa_checksummed_write(c, path, root)
+                           : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
     json_decref(root);
     return e;
 }

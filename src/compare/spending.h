@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * spending.json: what a comparison with compare.until_resolved has taken so far, over all calls for
- * its folder. Sealed.
+ * its folder, with a checksum.
  */
 #ifndef ORTHANT_SPENDING_H
 #define ORTHANT_SPENDING_H

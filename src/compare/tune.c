@@ -5,7 +5,7 @@
  *
  * Trials see neither the validation text of the comparison nor its seeds: they train on the
  * training text without its end, which judges them, and their seeds are far away. They are runs
- * like all others: sealed, fingerprinted, gone on with; tune/attention-NN/CELL/seed-S/ is the
+ * like all others: with checksum and fingerprint, continued; tune/attention-NN/CELL/seed-S/ is the
  * folder of one. */
 #include "compare/comparison_parts.h"
 #include "compare/jobs.h"

@@ -3,7 +3,7 @@
  * Where the spread comes from (Bouthillier et al. 2021, arXiv 2103.03098): beside the runs of a
  * comparison, whose seeds vary initial values, batch order and dropout together, runs in which one
  * source alone has other seeds than in the first run. They lie in vary/attention-NN/SOURCE-SEED,
- * are sealed and gone on with like all others, and take no part in verdicts. The floor is not
+ * carry checksums, are continued like all others, and take no part in verdicts. The floor is not
  * varied.
  */
 #ifndef ORTHANT_VARY_H

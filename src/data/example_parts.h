@@ -24,7 +24,7 @@ enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line);
 void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n,
                      const char *to);                        /* notes that a label was */
 void oa_rows_leave_out(struct oa_rows *rows, uint64_t line); /* notes an empty line */
-void oa_rows_seal(struct oa_rows *rows); /* sets the digest: nothing is added any more */
+void oa_rows_set_digest(struct oa_rows *rows); /* sets the digest: nothing is added any more */
 /* Takes a part of the rows out, drawn with the seed; the others and those keep their order.
  * by_class: of rows of one label the same share, and never all of them. */
 enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed,

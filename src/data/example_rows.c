@@ -152,7 +152,7 @@ enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line)
     return OA_OK;
 }
 
-void oa_rows_seal(struct oa_rows *rows)
+void oa_rows_set_digest(struct oa_rows *rows)
 {
     const struct oa_array parts[] = {
         { .data = rows->pool.s, .bytes = rows->pool.length },

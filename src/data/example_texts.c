@@ -171,7 +171,7 @@ static enum oa_error take_labels(oa_context *c, const struct oa_example_request 
 static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *side,
                                   struct oa_overlap *out)
 {
-    oa_rows_seal(side);
+    oa_rows_set_digest(side);
     OA_TRY(oa_rows_overlap(train, side, out));
     tell_overlap(side, out);
     return OA_OK;
@@ -183,7 +183,7 @@ static enum oa_error open_texts(oa_context *c, const struct oa_example_request *
     OA_TRY(check_request(c, r));
     OA_TRY(read_sides(r, t));
     OA_TRY(take_labels(c, r, t));
-    oa_rows_seal(&t->train);
+    oa_rows_set_digest(&t->train);
     OA_TRY(compare_side(&t->train, &t->valid, &t->valid_overlap));
     return compare_side(&t->train, &t->test, &t->test_overlap);
 }
@@ -289,8 +289,8 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
         oa_rows_divide(&whole->train, fraction, seed, false, &out->train, &out->valid);
     if (e == OA_OK)
         e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);
-    oa_rows_seal(&out->train);
-    oa_rows_seal(&out->valid);
+    oa_rows_set_digest(&out->train);
+    oa_rows_set_digest(&out->valid);
     return close_if(e, out);
 }
 

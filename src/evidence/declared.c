@@ -6,7 +6,7 @@
  * the comparisons themselves (train/fingerprint.h), which do not know about margins, baselines and
  * predictions, nor of the data that another comparison had under the same name.
  */
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "evidence/reading.h"
 #include "train/fingerprint.h"
 
@@ -249,7 +249,7 @@ static enum oa_error check(oa_context *c, const struct oa_experiment *e, const c
                            json_t *now, struct oa_declared *out)
 {
     json_t *before, *data = json_object_get(now, "data");
-    OA_TRY(oa_sealed_read(c, path, "remove the folder to run the experiment anew", &before));
+    OA_TRY(oa_checksummed_read(c, path, "remove the folder to run the experiment anew", &before));
     note(before, now, out);
     enum oa_error code = compare(c, e, before, now);
     if (code == OA_OK && json_object_size(data) > 0)
@@ -265,7 +265,7 @@ static enum oa_error write_down(oa_context *c, const char *path, json_t *said)
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
     json_object_set_new(said, "date", json_string(date));
-    return oa_sealed_write(c, path, said);
+    return oa_checksummed_write(c, path, said);
 }
 
 static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const char *data,

@@ -3,11 +3,12 @@
  * evidence: published claims, held against comparisons. An experiment is a YAML file: the
  * configuration of a comparison (as `orthant compare --config` reads it) and a section `claim`,
  * which says what was published and what should follow from it here. It is written down before
- * anything is run (declared.c). What comparisons found is kept without curves in sealed files
- * (record.c), from which verdicts (judge.c) and pages (evidence_page.c, evidence_json.c) are made.
+ * anything is run (declared.c). What comparisons found is kept without curves in files with
+ * checksums (record.c), from which verdicts (judge.c) and pages (evidence_page.c, evidence_json.c)
+ * are made.
  *
  *     experiment.c: file ──> struct oa_experiment ┐
- *     record.c: results.json ──> sealed record ───┴─ judge.c ──> struct oa_judged ──> page, charts,
+ *     record.c: results.json ──> record ──────────┴─ judge.c ──> struct oa_judged ──> page, charts,
  * JSON
  *
  *     claim:
@@ -124,8 +125,8 @@ enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, c
 
 /* ---- records of comparisons (record.c, whose.c) ---- */
 
-/* Makes of folder/NAME/results.json the sealed folder/NAME.json, without curves, texts and trials;
- * whose it is (whose.c) stands in it. */
+/* Writes folder/NAME.json: folder/NAME/results.json without curves, texts and trials, with a
+ * checksum; whose it is (whose.c) stands in it. */
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v);
 /* *out NULL: there is none. OA_FORMAT: it is of another variant, of other options or of another
  * declaration, or nothing was declared. */

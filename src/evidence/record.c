@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The record of a comparison: its results.json (docs/results.md) without what pages of evidence do
- * not show, under a seal. So a page can be made again from small files, without the data and
+ * not show, under a checksum. So a page can be made again from small files, without the data and
  * without the runs.
  */
+#include "base/checksum.h"
 #include "base/json_read.h"
-#include "base/seal.h"
 #include "evidence/reading.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa
     leave_out(root);
     enum oa_error e = oa_record_claim(c, folder, v, root);
     if (e == OA_OK)
-        e = oa_sealed_write(c, path, root);
+        e = oa_checksummed_write(c, path, root);
     json_decref(root);
     return e;
 }
@@ -66,7 +66,7 @@ enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_
     OA_TRY(record_path(c, folder, v, path));
     if (!oa_file_exists(path))
         return OA_OK;
-    OA_TRY(oa_sealed_read(c, path, remedy, out));
+    OA_TRY(oa_checksummed_read(c, path, remedy, out));
     enum oa_error code = oa_record_check(c, folder, e, v, path, *out);
     if (code == OA_OK)
         return OA_OK;

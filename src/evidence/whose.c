@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose a record is. A seal says that a file is whole, and nothing of what it is about: a record
- * that was copied from another variant, another experiment or another declaration would be shown
- * under a wrong name. So a record says which variant it is of and has the SHA-256 of the
+ * Whose a record is. A checksum says that a file is whole, and nothing of what it is about: a
+ * record that was copied from another variant, another experiment or another declaration would be
+ * shown under a wrong name. So a record says which variant it is of and has the SHA-256 of the
  * declared.json that it was made under, and the options of its comparison are held against those
  * that were declared.
  */
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "evidence/reading.h"
 
 #include <stdlib.h>
@@ -139,7 +139,7 @@ static enum oa_error check_older(oa_context *c, const char *folder, const json_t
     char path[OA_PATH];
     json_t *declared;
     OA_TRY(oa_path(c, path, folder, "declared.json"));
-    OA_TRY(oa_sealed_read(c, path, "remove the folder to run the experiment anew", &declared));
+    OA_TRY(oa_checksummed_read(c, path, "remove the folder to run the experiment anew", &declared));
     *good = may_be_older(record, declared);
     json_decref(declared);
     return OA_OK;

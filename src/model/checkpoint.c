@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same
- * bits, and in the metadata all that says what run it is, everything under the seal of the file. */
+ * bits, and in the metadata all that says what run it is, everything under the checksum of the
+ * file. */
 #include "model/model_identity.h"
 
 #include <stdlib.h>
@@ -120,7 +121,7 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f,
                                NULL };
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
-        e = oa_tensors_write_sealed(m->context, path, f->array, arrays_of(f, p), metadata);
+        e = oa_tensors_write_checksummed(m->context, path, f->array, arrays_of(f, p), metadata);
     free(form);
     oa_text_free(&options);
     return e;
@@ -145,17 +146,17 @@ static const char *text_of(const struct oa_tensors *f, const char *key)
     return text ? text : "";
 }
 
-/* Nothing below is asked before this: a seal that fits says that every text is there as it was
+/* Nothing below is asked before this: a checksum that fits says that every text is there as it was
  * written. */
-static enum oa_error check_seal(const struct oa_model *m, const char *path,
-                                const struct oa_tensors *f)
+static enum oa_error checkpoint_require_checksum(const struct oa_model *m, const char *path,
+                                                 const struct oa_tensors *f)
 {
     const char *version = oa_tensors_metadata(f, "orthant.checkpoint");
     if (!version || strcmp(version, VERSION) != 0)
         return oa_fail(m->context, OA_FORMAT,
                        "%s: not a checkpoint of this version of Orthant (form %s, expected %s)",
                        path, version ? version : "unknown", VERSION);
-    if (!oa_tensors_metadata(f, OA_SEAL))
+    if (!oa_tensors_metadata(f, OA_CHECKSUM_KEY))
         return oa_fail(m->context, OA_FORMAT,
                        "%s: the checkpoint has no checksum: the file was altered", path);
     return OA_OK;
@@ -268,7 +269,7 @@ enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, cons
 {
     struct oa_tensors *f;
     OA_TRY(oa_tensors_open(m->context, path, &f));
-    enum oa_error e = check_seal(m, path, f);
+    enum oa_error e = checkpoint_require_checksum(m, path, f);
     if (e == OA_OK)
         e = read_progress(m->context, path, f, p);
     if (e == OA_OK)

@@ -241,10 +241,10 @@ enum oa_error oa_model_after_step(const struct oa_model *m, long step);
 /* ---- files ---- a run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl,
  * and checkpoints. */
 
-/* Every parameter as F32 (f64: F64) under its name, sealed (base.h). frozen = false: those that the
- * seed gives again are left out, unless other values may have taken their place (train.init).
- * metadata: format=pt, orthant=<version>, attention=<canonical>, parameters trainable and frozen,
- * and what the model is beside its tensors (model_identity.h).
+/* Every parameter as F32 (f64: F64) under its name, with a checksum (safetensors.h). frozen =
+ * false: those that the seed gives again are left out, unless other values may have taken their
+ * place (train.init). metadata: format=pt, orthant=<version>, attention=<canonical>, parameters
+ * trainable and frozen, and what the model is beside its tensors (model_identity.h).
  */
 enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer *tokenizer,
                             const char *path, bool frozen);
@@ -285,8 +285,8 @@ struct oa_best {
 };
 
 /* Everything that training needs to go on bit for bit: parameters and moments as they are in
- * memory, and a few numbers. Written durably and atomically, and sealed; a file without a whole
- * seal is no checkpoint. */
+ * memory, and a few numbers. Written durably and atomically, with a checksum; a file without a
+ * valid one is no checkpoint. */
 struct oa_progress {
     long step;        /* optimiser steps done */
     double seconds;   /* of training so far, on the clock on the wall */

@@ -151,7 +151,7 @@ static enum oa_error write_tensors(const struct saving *s, const struct oa_token
                                    drawn ? OA_MODEL_DRAWN : NULL,
                                    drawn,
                                    NULL };
-        e = oa_tensors_write_sealed(m->context, path, s->array, s->count, metadata);
+        e = oa_tensors_write_checksummed(m->context, path, s->array, s->count, metadata);
     }
     free(identity);
     free(drawn);

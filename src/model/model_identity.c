@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a model is, beside its tensors: the options model.*, the seed of what is made from it, the
- * vocabulary, its form. The text of it stands in the metadata of model.safetensors, under the seal,
- * so that a config.json that was changed since, and whose shapes still fit (positions, the window
- * of an attention), is noticed. */
+ * vocabulary, its form. The text of it stands in the metadata of model.safetensors, under the
+ * checksum, so that a config.json that was changed since, and whose shapes still fit (positions,
+ * the window of an attention), is noticed. */
 #include "model/model_identity.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The folder of a data set: whether it is one. */
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "synthetic/data_files.h"
 
 #include <dirent.h>
@@ -35,7 +35,8 @@ static enum oa_error check_names(oa_context *c, const char *folder, const json_t
     return e;
 }
 
-/* The files that a data.json lists. Its seal is no signature, and what it lists may be removed. */
+/* The files that a data.json lists. Its checksum is no signature, and what it lists may be removed.
+ */
 static enum oa_error files_of(oa_context *c, const char *path, const json_t *record, json_t **names)
 {
     const char *name;
@@ -52,7 +53,7 @@ static enum oa_error files_of(oa_context *c, const char *path, const json_t *rec
 static enum oa_error read_record(oa_context *c, const char *path, json_t **names)
 {
     json_t *record;
-    OA_TRY(oa_sealed_read(c, path, "choose another folder", &record));
+    OA_TRY(oa_checksummed_read(c, path, "choose another folder", &record));
     enum oa_error e = files_of(c, path, record, names);
     json_decref(record);
     return e;

@@ -5,7 +5,7 @@
  * data set go, and data.json says what it is now. A program that is killed in between leaves a
  * folder that is known as one of a data set, and not as a whole one.
  */
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "synthetic/data_files.h"
 
 #include <string.h>
@@ -120,7 +120,7 @@ static enum oa_error write_record(const struct making *m, json_t *record, bool c
     oa_text_printf(&path, "%s/%s", m->folder, OA_DATA_RECORD);
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
-        e = oa_sealed_write(m->context, path.s, record);
+        e = oa_checksummed_write(m->context, path.s, record);
     oa_text_free(&path);
     json_object_del(record, "seal");
     return e;

@@ -95,12 +95,12 @@ static enum oa_error save(const struct oa_model *m, long step, const char *folde
     struct oa_array a = weights_of(m, &v);
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
-        e = oa_tensors_write_sealed(m->context, path, &a, 1, metadata);
+        e = oa_tensors_write_checksummed(m->context, path, &a, 1, metadata);
     oa_view_close(&v);
     return e;
 }
 
-/* Weights of that step with an unbroken seal; close the file. */
+/* Weights of that step with a valid checksum; close the file. */
 static enum oa_error open_weights(oa_context *c, const char *folder, long step,
                                   struct oa_tensors **out)
 {
@@ -116,7 +116,7 @@ static enum oa_error open_weights(oa_context *c, const char *folder, long step,
     const char *version = oa_tensors_metadata(*out, "orthant.average"),
                *number = oa_tensors_metadata(*out, "step");
     if (version && strcmp(version, VERSION) == 0 && number && strtol(number, NULL, 10) == step &&
-        oa_tensors_metadata(*out, OA_SEAL) && oa_tensors_find(*out, "values"))
+        oa_tensors_metadata(*out, OA_CHECKSUM_KEY) && oa_tensors_find(*out, "values"))
         return OA_OK;
     oa_tensors_close(*out);
     return oa_fail(

@@ -5,11 +5,11 @@
  * Checkpoints come by the clock, so that their mean would be another one each time; validations are
  * at every multiple of train.eval_every and at the end.
  *
- * Weights at a multiple lie in average-STEP.safetensors, sealed, written before a checkpoint of
- * that step: those that the mean may need, from the newest step and from each checkpoint that is
- * there. What is learnt by gradients is averaged, in f64 from the oldest step to the newest, and
- * rounded once; what training changes otherwise (features drawn again, kept statistics) is that of
- * the last step, and what is frozen stays.
+ * Weights at a multiple lie in average-STEP.safetensors, with a checksum, written before a
+ * checkpoint of that step: those that the mean may need, from the newest step and from each
+ * checkpoint that is there. What is learnt by gradients is averaged, in f64 from the oldest step to
+ * the newest, and rounded once; what training changes otherwise (features drawn again, kept
+ * statistics) is that of the last step, and what is frozen stays.
  */
 #ifndef ORTHANT_TRAIN_AVERAGE_H
 #define ORTHANT_TRAIN_AVERAGE_H

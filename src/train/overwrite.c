@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/overwrite.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -183,7 +183,7 @@ static const char whose[] =
 static enum oa_error check_comparison(oa_context *c, const char *path)
 {
     json_t *root;
-    OA_TRY(oa_sealed_read(c, path, whose, &root));
+    OA_TRY(oa_checksummed_read(c, path, whose, &root));
     bool ours = json_is_object(json_object_get(root, "fingerprint")) &&
                 json_is_array(json_object_get(root, "members"));
     json_decref(root);

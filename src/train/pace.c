@@ -2,7 +2,7 @@
  * Levels of a measured run: made from a clock, kept in a file, read again. */
 #include "train/pace.h"
 
-#include "base/seal.h"
+#include "base/checksum.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *c
     json_object_set_new(root, "began", began);
     if (p->changed)
         json_object_set_new(root, "budget_changed_after_step", json_integer(p->changed));
-    enum oa_error e = oa_sealed_write(c, path, root);
+    enum oa_error e = oa_checksummed_write(c, path, root);
     json_decref(root);
     return e;
 }
@@ -97,8 +97,8 @@ static bool read_levels(const json_t *began, struct oa_pace *p)
 static enum oa_error read(oa_context *c, const char *path, struct oa_pace *p, double *budget)
 {
     json_t *root;
-    OA_TRY(
-        oa_sealed_read(c, path, "a run is only repeated from its pace as it was written", &root));
+    OA_TRY(oa_checksummed_read(c, path, "a run is only repeated from its pace as it was written",
+                               &root));
     const json_t *steps = json_object_get(root, "steps");
     bool good = read_levels(json_object_get(root, "began"), p);
     p->steps = json_is_integer(steps) ? (long)json_integer_value(steps) : -1;

@@ -38,9 +38,9 @@ double oa_pace_rate(const struct oa_pace *p, const struct oa_options *o,
 double oa_pace_total(const struct oa_pace *p, long step,
                      double used); /* steps, known or estimated */
 
-/* pace.json in a folder, sealed (base/seal.h); nothing is written or read for a run that is not
- * measured. A run that goes on at `step` forgets what came later; with another budget than in the
- * file its levels become parts of that. */
+/* pace.json in a folder, with a checksum (base/checksum.h); nothing is written or read for a run
+ * that is not measured. A run that goes on at `step` forgets what came later; with another budget
+ * than in the file its levels become parts of that. */
 enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *clock,
                            const char *path);
 enum oa_error oa_pace_resume(oa_context *c, struct oa_pace *p, const char *path, long step);

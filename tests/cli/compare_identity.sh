@@ -64,7 +64,7 @@ expect 0 compare $options --equal flops --seeds 2 $pair --out flops
 expect 2 compare $options --equal flops --seeds 2 --attention random --attention softmax --out flops
 says err 'it was "softmax", and now it is "random"'
 
-# A seal is what sha256sum says of the rest.
+# A checksum is what sha256sum says of the rest.
 result=a/runs/attention-01/seed-1/result.json
 cp -r a keep
 seal=$(sed 's/"seal":"[0-9a-f]\{64\}",\{0,1\}//; s/,}$/}/' $result | sha256sum | cut -d ' ' -f 1)
@@ -78,7 +78,7 @@ for file in a/contest.json $result; do
     sed 's/"seal":"[^"]*",*//; s/,}$/}/' $file >x
     mv x $file
     compare 1
-    says err 'has no seal'
+    says err 'checksum missing'
     restore
 done
 sed 's/"valid_loss":[0-9.]*/"valid_loss":0.001/' $result >x
@@ -93,7 +93,7 @@ says err 'a/contest.json was changed'
 restore
 echo '{"valid_loss": 0.001}' >$result
 compare 1
-says err 'has no seal'
+says err 'checksum missing'
 restore
 head -c 100 $result >x
 mv x $result

@@ -9,7 +9,7 @@ listing() { # FOLDER: names and contents
 field() { # FOLDER NAME: the first such member of data.json
     sed "s/.*\"$2\":\([^,}]*\).*/\1/" "$1/data.json"
 }
-seal() { # FOLDER: seals its data.json anew
+update_checksum() { # FOLDER: updates the checksum in data.json
     sum=$(sed 's/"seal":"[0-9a-f]\{64\}",\{0,1\}//; s/,}$/}/' "$1/data.json" | tr -d '\n' | sha256sum | cut -c 1-64)
     sed -i "s/\"seal\":\"[0-9a-f]*\"/\"seal\":\"$sum\"/" "$1/data.json"
 }
@@ -52,7 +52,7 @@ for task in $tasks; do
         "$(field $task shortest) $(field $task longest) " ] || fail "words of $task"
     [ "$(ls -A $task | wc -l)" -eq $((3 * $(echo $files | wc -w) + 1)) ] || fail "$task holds other files: $(ls -A $task)"
     cp $task/data.json wanted
-    seal $task
+    update_checksum $task
     same $task/data.json wanted
 done
 for part in train valid test; do # the line of a language model is the text with its label
@@ -126,14 +126,14 @@ cp -r copy altered
 cp changed altered/data.json
 expect 1 data copy $small --out altered
 says err 'altered/data.json was changed'
-sed -i 's/"test.source":/"..\/before":/' altered/data.json # a seal that fits: still nothing outside is touched
-seal altered
+sed -i 's/"test.source":/"..\/before":/' altered/data.json # a checksum that fits: still nothing outside is touched
+update_checksum altered
 expect 1 data copy $small --out altered
 says err 'lists "../before", which no data set has'
 [ -e before ] || fail "a file outside was removed"
 echo '{}' >altered/data.json
 expect 1 data copy $small --out altered
-says err 'has no seal'
+says err 'checksum missing'
 : >plain
 expect 1 data copy $small --out plain
 says err 'plain'
@@ -142,7 +142,7 @@ says err 'plain'
 cp -r copy half
 sed -i 's/"complete":true/"complete":false/' half/data.json
 rm half/test.target
-seal half
+update_checksum half
 expect 0 data sort $small --out half
 [ "$(field half complete)" = true ] || fail "not complete"
 same half/train.source sort/train.source
