@@ -15,8 +15,7 @@
 
 #include "ops/ops.h"
 
-/* ---- options of mechanisms
- * ----------------------------------------------------------------------------------- */
+/* ---- options of mechanisms ---- */
 
 /* REALS: numbers with / between them. */
 enum oa_value_kind {
@@ -84,8 +83,7 @@ struct oa_value {
 #define OA_QK_LEARNED "learned|haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation"
 #define OA_QK_HAAR "haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation|learned"
 
-/* ---- a parsed attention
- * -------------------------------------------------------------------------------------- */
+/* ---- a parsed attention ---- */
 
 #define OA_MAX_ARGUMENTS 16
 struct oa_atom {
@@ -188,9 +186,7 @@ enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has,
 enum oa_error oa_attention_warn(oa_context *c, const char *text, unsigned has,
                                 const struct oa_options *o); /* as lines of the log */
 
-/* ---- the layer
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the layer ---- */
 
 struct oa_layer_shape {
     long width, heads, head_width,
@@ -408,9 +404,7 @@ void oa_layer_close(struct oa_layer *l);
 /* y [B·T, D]. Padded rows: inputs are ignored by selection, outputs are 0. */
 oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in);
 
-/* ---- the map of a layer (layer_map.c): for `attend --weights`, `inspect` and tests
- * ---------------------------------
- */
+/* ---- the map of a layer (layer_map.c): for `attend --weights`, `inspect` and tests ---- */
 
 /* map [H, T, S] in double, by the oracles of the groups; heads of a group that has none are 0. */
 enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle *in, double *map);
@@ -422,8 +416,7 @@ const struct oa_group *oa_layer_mapless(const struct oa_layer *l);
 enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map,
                            double *y);
 
-/* ---- decoding (layer_state.c)
- * ---------------------------------------------------------------------------------- */
+/* ---- decoding (layer_state.c) ---- */
 
 /* A layer's state for one sequence of up to `length` tokens (queries, in cross-attention), which
  * comes in pieces: each oa_layer_forward with in->state set takes `queries` new tokens (one, or a
@@ -448,8 +441,7 @@ enum oa_error oa_layer_after_step(const struct oa_layer *l,
 double oa_layer_flops(const struct oa_layer *l, long queries,
                       long keys); /* forward, one sequence, projections included */
 
-/* ---- helpers for mechanisms
- * ----------------------------------------------------------------------------------- */
+/* ---- helpers for mechanisms ---- */
 
 /* projection.c: q [B·T, H·K] and k [B·S, H·K] after projection, scale, temperature, diagonal
  * (docs/attention.md), and rotation at the end: positions turn what is scored. */
@@ -568,8 +560,7 @@ bool oa_projection_chain(const struct oa_projection_shape *p, struct oa_chain *o
 enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape *p,
                                  struct oa_stream s, double *out);
 
-/* ---- text about mechanisms (explain.c)
- * ------------------------------------------------------------------------ */
+/* ---- text about mechanisms (explain.c) ---- */
 
 /* One attention in words at the shape of a model: formulas, parameters, FLOPs, modes, options in
  * force, caveats. A text with labels may be of all stacks that there are, and each that it names is

@@ -19,9 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* ---- errors
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 #if defined(__GNUC__)
 #define OA_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -61,9 +59,7 @@ int oa_stop_requested(const oa_context *c);
 enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long *reserved,
                                 int count);
 
-/* ---- memory
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 #define OA_ALIGN 64 /* bytes: a cache line and the widest vector */
 
@@ -112,8 +108,7 @@ size_t oa_arena_mark(const struct oa_arena *a);
 void oa_arena_release(struct oa_arena *a,
                       size_t mark); /* gives back all that was taken since the mark */
 
-/* ---- small arithmetic
- * ------------------------------------------------------------------------------------------ */
+/* ---- small arithmetic ---- */
 
 static inline long oa_min(long a, long b)
 {
@@ -135,9 +130,7 @@ static inline long oa_round_up(long n, long step)
     return oa_blocks(n, step) * step;
 }
 
-/* ---- threads
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- threads ---- */
 
 /* A worker's view of a parallel call: its number and its own scratch arena (released after each
  * item). */
@@ -159,8 +152,7 @@ void oa_scratch_share(oa_context *c);
 size_t oa_scratch_peak(oa_context *c);
 int oa_thread_count(const oa_context *c);
 
-/* ---- randomness
- * ---------------------------------------------------------------------------------------------- */
+/* ---- randomness ---- */
 
 /* Counter-based (Philox4x32-10, Salmon et al., SC 2011): the value is a function of (stream, index)
  * alone, so it is free of order, of threads and of history. A stream is named by (seed, name), e.g.
@@ -178,9 +170,7 @@ double oa_random_normal(struct oa_stream s, uint64_t index);  /* Box–Muller, i
 void oa_random_normals(struct oa_stream s, uint64_t first, long n, double *out);
 uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n); /* 0 … n-1 */
 
-/* ---- text
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 /* A growing string; `s` is always terminated once something was added. A failed growth is recorded
  * in the context. */
@@ -219,9 +209,7 @@ const char *
 oa_plural(double count); /* what makes a noun a plural where there is not one of it: "s" or "" */
 /* oa_nearest ("did you mean") is in orthant.h. */
 
-/* ---- files
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 /* A whole file in memory, gzip unpacked transparently; `*data` has a terminating 0 beyond
  * `*length`. oa_free it. */
@@ -267,9 +255,7 @@ void oa_folder_unlock(
 /* Removes the path.PID-N.tmp that killed processes left; only in a folder that is locked. */
 void oa_folder_sweep(const char *folder);
 
-/* ---- types
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- types ---- */
 
 enum oa_type { OA_F32, OA_BF16, OA_F64, OA_I32, OA_I64, OA_U8, OA_TYPES };
 size_t oa_type_size(enum oa_type t);
@@ -308,8 +294,7 @@ static inline uint16_t oa_float_to_bf16(float x) /* round to nearest even; NaN s
     return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);
 }
 
-/* ---- safetensors
- * --------------------------------------------------------------------------------------------- */
+/* ---- safetensors ---- */
 
 /* One tensor of a file: name, type, shape, and its bytes (row-major, little-endian). */
 struct oa_array {
@@ -346,9 +331,7 @@ enum oa_error oa_tensors_write_checksummed(oa_context *c, const char *path,
 /* Element i of an array as a double, whatever its type. */
 double oa_array_value(const struct oa_array *a, size_t i);
 
-/* ---- digests
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- digests ---- */
 
 /* SHA-256 (FIPS 180-4) in 64 lower-case hexadecimal digits, as `sha256sum` prints it. */
 struct oa_digest {
@@ -360,9 +343,7 @@ struct oa_digest oa_digest_of_arrays(const struct oa_array *arrays,
 enum oa_error oa_digest_of_file(oa_context *c, const char *path,
                                 struct oa_digest *out); /* of its bytes */
 
-/* ---- options
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 /* One row of options.def each gives the struct below, the parser, --help, the man page, the YAML
  * configuration and the report. A text option holds at most OA_OPTION_TEXT-1 bytes. */
@@ -472,8 +453,7 @@ const char *oa_chance_says(enum oa_chance s); /* "initial values", … */
 uint64_t oa_chance_seed(const struct oa_options *o, enum oa_chance s);
 void oa_chance_set(struct oa_options *o, enum oa_chance s, uint64_t seed);
 
-/* ---- the processor
- * ------------------------------------------------------------------------------------------- */
+/* ---- the processor ---- */
 
 enum oa_isa {
     OA_ISA_REF,
@@ -501,9 +481,7 @@ void oa_cpu_detect(struct oa_cpu *cpu);
 enum oa_isa oa_cpu_isa(const struct oa_cpu *cpu); /* the best that this processor has */
 const char *oa_isa_name(enum oa_isa isa);         /* "ref", "avx2", "avx512", "amx" */
 
-/* ---- context
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- context ---- */
 
 const struct oa_cpu *oa_context_cpu(const oa_context *c);
 enum oa_isa oa_context_isa(const oa_context *c); /* after --isa */

@@ -13,9 +13,7 @@
 
 #define MAX_THREADS 1024
 
-/* ---- errors
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 static void show_line_ends(char sentence[SENTENCE])
 {
@@ -103,8 +101,7 @@ void oa_clear_error(oa_context *c)
     atomic_store(&c->error, OA_OK);
 }
 
-/* ---- log, stop, version
- * -------------------------------------------------------------------------------------- */
+/* ---- log, stop, version ---- */
 
 void oa_log(oa_context *c, int level, const char *format, ...)
 {
@@ -184,8 +181,7 @@ double oa_thread_clock(void)
     return oa_seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* ---- opening and closing
- * ------------------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 const struct oa_cpu *oa_context_cpu(const oa_context *c)
 {

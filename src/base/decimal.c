@@ -92,8 +92,7 @@ void oa_text_real(struct oa_text *t, double value)
     oa_text_add(t, text.s, strlen(text.s));
 }
 
-/* ---- whole numbers however they are written
- * ---------------------------------------------------------------------- */
+/* ---- whole numbers however they are written ---- */
 
 /* Digits with at most one point among them; how many characters. Leading zeros are part of a code,
  * not of a number. */
@@ -153,9 +152,7 @@ bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out)
     return true;
 }
 
-/* ---- labels
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
 static size_t blank_at(const char *s, size_t n, bool end)
 {

@@ -11,9 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* ---- errors
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 const char *oa_remedy(int code)
 {
@@ -49,9 +47,7 @@ enum oa_error oa_fail_system(oa_context *c, int code, const char *what, const ch
     return oa_fail(c, OA_IO, "cannot %s %s: %s; %s", what, path, strerror(code), oa_remedy(code));
 }
 
-/* ---- reading
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 uint64_t oa_read_limit(const char *path)
 {
@@ -177,9 +173,7 @@ enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t 
     return OA_OK;
 }
 
-/* ---- folders
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- folders ---- */
 
 static enum oa_error make_one(oa_context *c, const char *path)
 {

@@ -22,8 +22,7 @@ struct oa_lock {
     size_t existed;      /* bytes of the folder's path that were there before */
 };
 
-/* ---- the folder
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the folder ---- */
 
 /* Cuts the last name off a path; false when none is left. */
 static bool cut_last(char *path)
@@ -51,9 +50,7 @@ static void remove_what_was_made(const struct oa_lock *l)
         ;
 }
 
-/* ---- the lock
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the lock ---- */
 
 static enum oa_error fail_held(oa_context *c, const struct oa_lock *l)
 {
@@ -118,9 +115,7 @@ static enum oa_error take(oa_context *c, struct oa_lock *l)
     return OA_OK;
 }
 
-/* ---- both
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- both ---- */
 
 static void free_lock(struct oa_lock *l)
 {

@@ -42,9 +42,7 @@ enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *
     return OA_OK;
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 /* Renaming over a device or a pipe would destroy it (think of /dev/null), so these are written to
  * directly. */
@@ -106,8 +104,7 @@ void oa_folder_sweep(const char *folder)
         closedir(d);
 }
 
-/* ---- a new file
- * ---------------------------------------------------------------------------------------------- */
+/* ---- a new file ---- */
 
 enum oa_error oa_new_file_open(struct oa_new_file *f, oa_context *c, const char *path)
 {

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 #define AT(section, name) offsetof(struct oa_options, section##_##name)
 #define OA_INT(section, name, fallback, low, high, help)                                           \
@@ -67,9 +65,7 @@ static void row_key(const struct oa_option_row *r, char key[KEY])
     snprintf(key, KEY, "%s.%s", r->section, r->name);
 }
 
-/* ---- from text
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- from text ---- */
 
 static bool parse_int(const char *text, long *value)
 {
@@ -153,9 +149,7 @@ void oa_options_default(struct oa_options *o)
         parse_value(o, &rows[i], rows[i].fallback);
 }
 
-/* ---- sentences
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- sentences ---- */
 
 static void say(char why[SENTENCE], const char *format, ...) OA_PRINTF(2, 3);
 static void say(char why[SENTENCE], const char *format, ...)
@@ -231,9 +225,7 @@ static enum oa_error refuse_key(const char *key, char why[SENTENCE])
     return OA_ARGUMENT;
 }
 
-/* ---- by key
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- by key ---- */
 
 int oa_option_number(const char *key)
 {
@@ -268,9 +260,7 @@ enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *ke
     return e == OA_OK ? OA_OK : oa_fail(c, e, "%s", why);
 }
 
-/* ---- choices
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- choices ---- */
 
 static struct oa_option_word word_of(const char *choices, int i)
 {
@@ -291,9 +281,7 @@ int oa_option_choice(const char *key, const char *word)
     return choice_of(find_row(key)->choices, word);
 }
 
-/* ---- to text
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- to text ---- */
 
 void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
 {
@@ -350,9 +338,7 @@ void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, 
     json_decref(string);
 }
 
-/* ---- JSON
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 void oa_options_json(const struct oa_options *o, struct oa_text *out)
 {

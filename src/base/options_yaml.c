@@ -25,9 +25,7 @@ struct reading {
     int line[OA_MOST_OPTIONS]; /* where each was given, or 0 */
 };
 
-/* ---- reading
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static enum oa_error refuse(struct reading *r, const yaml_node_t *at, enum oa_error code,
                             const char *sentence)
@@ -177,9 +175,7 @@ enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *p
     return OA_OK;
 }
 
-/* ---- writing
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 static void describe(const struct oa_option_row *r, struct oa_text *out)
 {

@@ -28,9 +28,7 @@ enum oa_error oa_wait_a_moment(oa_context *c, const char *path, int fd, short ev
     return OA_OK;
 }
 
-/* ---- reading
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 /* What is copied into memory. */
 struct source {
@@ -97,9 +95,7 @@ enum oa_error oa_input_open(oa_context *c, const char *path, const char *remedy,
                    remedy ? remedy : oa_remedy(code));
 }
 
-/* ---- writing
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 enum oa_error oa_special_open(oa_context *c, const char *path, int *fd)
 {

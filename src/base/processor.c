@@ -13,8 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* ---- instruction sets
- * ---------------------------------------------------------------------------------------- */
+/* ---- instruction sets ---- */
 
 #if defined(__x86_64__)
 
@@ -147,9 +146,7 @@ const char *oa_isa_name(enum oa_isa isa)
     return names[isa];
 }
 
-/* ---- sizes
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- sizes ---- */
 
 /* The first word of a small file of the system; false when there is none. */
 static bool read_word(const char *path, char word[32])

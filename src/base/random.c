@@ -19,9 +19,7 @@
 
 #define ROUNDS 10
 
-/* ---- streams
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- streams ---- */
 
 /* The finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
  * 2014). */
@@ -50,9 +48,7 @@ struct oa_stream oa_stream_child(struct oa_stream parent, uint64_t number)
     return (struct oa_stream){ .key = parent.key, .id = mix(id) };
 }
 
-/* ---- Philox
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- Philox ---- */
 
 void oa_random_block(struct oa_stream s, uint64_t index, uint32_t out[4])
 {
@@ -80,8 +76,7 @@ static uint64_t wide_word(const uint32_t block[4], unsigned half)
     return (uint64_t)block[2 * half + 1] << 32 | block[2 * half];
 }
 
-/* ---- distributions
- * ------------------------------------------------------------------------------------------- */
+/* ---- distributions ---- */
 
 double oa_random_uniform(struct oa_stream s, uint64_t index)
 {

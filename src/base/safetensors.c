@@ -52,9 +52,7 @@ struct reading {
 
 #define REFUSE(r, ...) oa_fail((r)->context, OA_FORMAT, __VA_ARGS__)
 
-/* ---- the bytes
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the bytes ---- */
 
 static enum oa_error read_at(struct reading *r, char *out, size_t length, size_t at)
 {
@@ -130,8 +128,7 @@ static enum oa_error parse_header(struct reading *r)
                          "this is the header of the tensors", &f->header);
 }
 
-/* ---- one tensor
- * ---------------------------------------------------------------------------------------------- */
+/* ---- one tensor ---- */
 
 static enum oa_error read_type(struct reading *r, json_t *entry, struct oa_array *a)
 {
@@ -208,8 +205,7 @@ static enum oa_error read_tensor(struct reading *r, const char *name, json_t *en
     return read_offsets(r, entry, a);
 }
 
-/* ---- all tensors
- * --------------------------------------------------------------------------------------------- */
+/* ---- all tensors ---- */
 
 static int by_place(const void *x, const void *y)
 {
@@ -358,9 +354,7 @@ void oa_tensors_close(struct oa_tensors *f)
     oa_free(f);
 }
 
-/* ---- questions
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- questions ---- */
 
 int oa_tensors_count(const struct oa_tensors *f)
 {

@@ -13,9 +13,7 @@
 
 #define HEADER_LIMIT 100000000u
 
-/* ---- checks
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- checks ---- */
 
 static enum oa_error check_array(oa_context *c, const char *path, const struct oa_array *a)
 {
@@ -45,8 +43,7 @@ static int by_type_then_name(const void *x, const void *y)
     return places ? places : strcmp(a->name, b->name);
 }
 
-/* ---- the header
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the header ---- */
 
 static json_t *describe(const struct oa_array *a, size_t begin)
 {
@@ -148,9 +145,7 @@ static enum oa_error make_header(oa_context *c, const char *path,
     return e;
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 static enum oa_error write_file(oa_context *c, const char *path, const struct oa_text *header,
                                 const struct oa_array *const *sorted, int count)

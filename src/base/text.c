@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers and locales
- * ------------------------------------------------------------------------------------- */
+/* ---- numbers and locales ---- */
 
 struct plain_locale {
     locale_t plain, before;
@@ -53,8 +52,7 @@ bool oa_parse_real(const char *text, double *value)
     return *end == 0;
 }
 
-/* ---- growing strings
- * ----------------------------------------------------------------------------------------- */
+/* ---- growing strings ---- */
 
 void oa_text_init(struct oa_text *t, oa_context *c)
 {
@@ -114,8 +112,7 @@ void oa_text_cut(struct oa_text *t, size_t length)
         t->s[t->length = length] = 0;
 }
 
-/* ---- did you mean
- * -------------------------------------------------------------------------------------------- */
+/* ---- did you mean ---- */
 
 #define LONGEST_WORD 63
 

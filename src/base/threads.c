@@ -63,9 +63,7 @@ static void pause_core(void)
 #endif
 }
 
-/* ---- the gate
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the gate ---- */
 
 static bool called(const struct member *m)
 {
@@ -129,9 +127,7 @@ static bool watch(const struct member *m, bool (*condition)(const struct member 
     return false;
 }
 
-/* ---- workers
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- workers ---- */
 
 static void run_item(struct oa_pool *p, struct member *m, long item)
 {
@@ -182,8 +178,7 @@ static void *helper(void *argument)
     }
 }
 
-/* ---- the caller
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the caller ---- */
 
 /* Wakes as many sleepers as there are items left for them. A sleeper that is not woken is never
  * waited for. */
@@ -313,8 +308,7 @@ size_t oa_scratch_peak(oa_context *c)
     return peak;
 }
 
-/* ---- making and freeing
- * -------------------------------------------------------------------------------------- */
+/* ---- making and freeing ---- */
 
 static void init_member(struct oa_pool *p, oa_context *c, int i)
 {

@@ -68,9 +68,7 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
     return OA_OK;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                                  long first, long rows, float *logits, double *sums)

@@ -37,9 +37,7 @@ static long table_length(const struct mixer *m)
     return m->m.in_weight->dim[1];
 }
 
-/* ---- masks
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- masks ---- */
 
 /* t(u) ≥ j for j < high1[u] = t(u) + 1; t(u) ≤ i for u < high2[i] = ⌈(i + 1)D_S/N⌉. */
 static bool make_masks(oa_tape *t, struct mixer *m)
@@ -86,9 +84,7 @@ static void finish_weight(oa_tape *t, const struct oa_parameter *p, const int32_
         t->device->ops->mask_rows_gradient(t->device, p->dim[0], p->dim[1], high, sum, p->gradient);
 }
 
-/* ---- backward
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- backward ---- */
 
 static void *of_item(const oa_tape *t, const struct mixer *m, const void *hidden, long b)
 {
@@ -197,9 +193,7 @@ static void mixer_backward(oa_tape *t, void *saved)
     finish_weight(t, m->m.out_weight, m->high2, dw2);
 }
 
-/* ---- forward
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 static bool take_hidden(oa_tape *t, struct mixer *m)
 {

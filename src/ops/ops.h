@@ -13,8 +13,7 @@
 
 #include "device/device.h"
 
-/* ---- parameters
- * ---------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 enum oa_init { OA_INIT_ZERO, OA_INIT_ONE, OA_INIT_NORMAL, OA_INIT_UNIFORM, OA_INIT_CUSTOM };
 
@@ -105,8 +104,7 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
 enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uint64_t seed);
 void oa_store_zero_gradients(struct oa_store *s); /* and changes */
 
-/* ---- tensors and the tape
- * ------------------------------------------------------------------------------------- */
+/* ---- tensors and the tape ---- */
 
 typedef struct oa_tensor oa_tensor;
 struct oa_tensor {
@@ -210,8 +208,7 @@ const void *oa_gradient_of(const oa_tape *t, const oa_tensor *y);
  * of their making. */
 struct oa_dropout oa_dropout_site(oa_tape *t, double p);
 
-/* ---- decoding (state.c): one sequence that comes in pieces
- * ------------------------------------------------------- */
+/* ---- decoding (state.c): one sequence that comes in pieces ---- */
 
 /* Ops that need something of the tokens before ask the tape's state for a place; as they ask in the
  * same order at each call, places have no names. Nothing is recorded for backward then. */
@@ -263,9 +260,7 @@ oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape,
 bool oa_rows_apart(const struct oa_horizon *h, long tokens, long rows);
 void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_t *positions);
 
-/* ---- operations
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- operations ---- */
 
 /* B of the product g with a parameter, [n, k]: its act copy, or where the tape packs weights what
  * the device made of that, which g is told. */

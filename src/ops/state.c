@@ -86,9 +86,7 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
     return OA_OK;
 }
 
-/* ---- places
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- places ---- */
 
 void oa_state_begin(oa_tape *t, struct oa_state *s)
 {
@@ -139,9 +137,7 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made)
     return data;
 }
 
-/* ---- rows
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
 /* Rows from i on, of all heads, in memory that has room for so many, to rows from j on. */
 static void copy_rows(struct oa_device *d, const struct oa_place *p, long rows, void *from,

@@ -136,8 +136,7 @@ void oa_record_as(oa_tape *t, const char *op, oa_backward *backward, void *saved
     t->made = NULL;
 }
 
-/* ---- memory of the backward pass
- * -------------------------------------------------------------------------------- */
+/* ---- memory of the backward pass ---- */
 
 static void give_spare(oa_tape *t, void *memory, size_t bytes)
 {

@@ -90,9 +90,7 @@ double oa_convolution_state(const struct oa_group *g, long t)
     return (double)(g->shape.heads * g->shape.value_width * oa_rows_alive(&h, t));
 }
 
-/* ---- oracle
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 static double product(const struct oa_group *g, const double *x, long out)
 {

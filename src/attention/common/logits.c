@@ -26,8 +26,7 @@ void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
     oa_project(t, g, in, &out->q, &out->k);
 }
 
-/* ---- what decoding keeps
- * ---------------------------------------------------------------------------------------- */
+/* ---- what decoding keeps ---- */
 
 static double rows_kept(const struct oa_group *g, long t)
 {
@@ -49,9 +48,7 @@ double oa_sums_state(const struct oa_group *g, double features)
     return (double)g->shape.heads * (features * (double)g->shape.value_width + features + 1);
 }
 
-/* ---- cost
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- cost ---- */
 
 double oa_visible_pairs(const struct oa_group *g, long queries, long keys)
 {

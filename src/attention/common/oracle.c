@@ -35,8 +35,7 @@ bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, lon
     return oa_support_visible(&g->support, &a, head, i, j);
 }
 
-/* ---- projections
- * --------------------------------------------------------------------------------------------- */
+/* ---- projections ---- */
 
 /* rows [n, H·K] of x [n, D] times a projection. */
 static enum oa_error project_rows(const struct oa_group *g, const double *x, long n,
@@ -134,8 +133,7 @@ enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in
     return e;
 }
 
-/* ---- softmax over the visible keys
- * ---------------------------------------------------------------------------- */
+/* ---- softmax over the visible keys ---- */
 
 static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
                         double *w)
@@ -165,8 +163,7 @@ enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracl
     return OA_OK;
 }
 
-/* ---- kernels: weights that a sum divides
- * ------------------------------------------------------------------------ */
+/* ---- kernels: weights that a sum divides ---- */
 
 struct weighing {
     oa_kernel *kernel;

@@ -66,9 +66,7 @@ bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, ch
     return true;
 }
 
-/* ---- in words
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- in words ---- */
 
 static const struct oa_relative_words words[] = {
     [OA_RELATIVE_ALIBI] = { "alibi",
@@ -99,9 +97,7 @@ const struct oa_relative_words *oa_relative_words(const struct oa_atom *a)
     return kind > OA_RELATIVE_NONE ? &words[kind] : NULL;
 }
 
-/* ---- the bias
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the bias ---- */
 
 /* "decoder.layers.3.attention.", as layer 0 has it: where layers share. */
 static void name_first_layer(const char *prefix, char *out, size_t size)

@@ -42,9 +42,7 @@ bool oa_atom_divides_signed(const struct oa_atom *a)
     return (oa_atom_claims(a) & (OA_AVERAGES | OA_POSITIVE)) == OA_AVERAGES;
 }
 
-/* ---- sentences
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- sentences ---- */
 
 typedef bool has_note(const struct oa_atom *a);
 

@@ -22,8 +22,7 @@ const char oa_raganato[] =
 
 #define MOST_NAMES 128 /* candidates for "did you mean" */
 
-/* ---- mechanisms
- * ---------------------------------------------------------------------------------------------- */
+/* ---- mechanisms ---- */
 
 const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset)
 {
@@ -105,9 +104,7 @@ enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_wor
     return e;
 }
 
-/* ---- choices
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- choices ---- */
 
 /* Where word i begins, NULL past the end. */
 static const char *choice_at(const char *choices, int i)
@@ -148,8 +145,7 @@ static int choice_index(const char *choices, const char *wanted)
     return -1;
 }
 
-/* ---- what would be valid
- * ------------------------------------------------------------------------------------- */
+/* ---- what would be valid ---- */
 
 /* One option as it is written: tie · scale=none|jl · window=<integer> · current|previous (only bare
  * words). */
@@ -212,9 +208,7 @@ static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_me
     return e;
 }
 
-/* ---- values
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static bool parse_integer(const char *text, double *out)
 {
@@ -313,8 +307,7 @@ static enum oa_error set_value(const struct oa_reader *r, const struct oa_argume
     }
 }
 
-/* ---- options of an atom
- * -------------------------------------------------------------------------------------- */
+/* ---- options of an atom ---- */
 
 void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset)
 {

@@ -22,9 +22,7 @@ const char oa_grammar[] = "model  := stack (\"&\" stack)* | layers\n"
 static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out,
                                      const struct oa_word *name);
 
-/* ---- atoms
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- atoms ---- */
 
 /* The list at *list grows by one zeroed element; NULL after a failure. */
 static void *add_element(oa_context *c, void *list, int *count, size_t size)
@@ -128,8 +126,7 @@ static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out,
     return e;
 }
 
-/* ---- mixtures, groups, layers
- * -------------------------------------------------------------------------------- */
+/* ---- mixtures, groups, layers ---- */
 
 /* A + B: what was parsed as one atom becomes the first component of a mixture. */
 static enum oa_error make_mixture(struct oa_reader *r, struct oa_atom *a, size_t at)
@@ -263,9 +260,7 @@ enum oa_error oa_spec_parse(oa_context *c, const char *text, struct oa_spec *out
     return oa_expect_end(&r, "( : + | or ;");
 }
 
-/* ---- the end
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 static void free_layer(struct oa_layer_spec *layer)
 {

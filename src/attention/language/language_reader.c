@@ -78,9 +78,7 @@ void oa_found_here(struct oa_reader *r, char *out, size_t size)
         snprintf(out, size, "found byte 0x%02x", (unsigned char)c);
 }
 
-/* ---- errors
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 #define LINE 100 /* bytes of the text that are shown around the place */
 

@@ -34,9 +34,7 @@ static void join_names(unsigned stacks, char *out, size_t size)
     }
 }
 
-/* ---- labels
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
 /* softmax:7 is a count of heads: behind a label stands no number, and it is no mechanism. */
 bool oa_begins_with_label(const struct oa_reader *r)
@@ -89,9 +87,7 @@ static enum oa_error read_label(struct oa_reader *r, unsigned named)
     return OA_OK;
 }
 
-/* ---- stacks
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- stacks ---- */
 
 /* A text, or what is left of it, as the layers of one stack. */
 static enum oa_error parse_as(oa_context *c, const char *text, enum oa_stack_role role,
@@ -156,8 +152,7 @@ enum oa_error oa_stack_parse(oa_context *c, const char *text, enum oa_stack_role
     return e;
 }
 
-/* ---- canonical form
- * -------------------------------------------------------------------------------------------- */
+/* ---- canonical form ---- */
 
 /* Adds the stack, and its label if it gets one; plain softmax goes without saying. */
 static void print_stack(const struct oa_spec *spec, const char *label, struct oa_text *out)

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* ---- heads of groups
- * ----------------------------------------------------------------------------------------- */
+/* ---- heads of groups ---- */
 
 static enum oa_error refuse_heads(oa_context *c, const struct oa_layer_spec *s, int heads,
                                   const char *why)
@@ -51,8 +50,7 @@ enum oa_error oa_spec_heads(oa_context *c, const struct oa_layer_spec *s, int he
     return OA_OK;
 }
 
-/* ---- values of options
- * --------------------------------------------------------------------------------------- */
+/* ---- values of options ---- */
 
 static int argument_index(const struct oa_atom *a, const char *key)
 {

@@ -15,8 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- helpers for mechanisms
- * ----------------------------------------------------------------------------------- */
+/* ---- helpers for mechanisms ---- */
 
 bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in)
 {
@@ -65,8 +64,7 @@ struct oa_layer_shape oa_even_shape(long width, long heads, long length)
                                     .memory_length = length };
 }
 
-/* ---- what cannot be right is refused
- * --------------------------------------------------------------------------- */
+/* ---- what cannot be right is refused ---- */
 
 static enum oa_error check_modes(oa_context *c, const struct oa_group *g)
 {
@@ -102,9 +100,7 @@ static enum oa_error check_widths(oa_context *c, const struct oa_group *g)
     return OA_OK;
 }
 
-/* ---- opening
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 struct opening {
     void (*refine)(void *argument, struct oa_group *g);
@@ -275,9 +271,7 @@ void oa_layer_close(struct oa_layer *l)
     *l = (struct oa_layer){ 0 };
 }
 
-/* ---- forward
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 /* The states of the first sequence, or NULL. */
 static struct oa_state *first_state(const struct oa_layer_input *in)
@@ -422,9 +416,7 @@ oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct o
     return padded ? oa_select_rows(t, y, in->queries, real.lengths) : y;
 }
 
-/* ---- training
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- training ---- */
 
 enum oa_error oa_layer_after_step(const struct oa_layer *l, long step)
 {
@@ -435,9 +427,7 @@ enum oa_error oa_layer_after_step(const struct oa_layer *l, long step)
     return OA_OK;
 }
 
-/* ---- cost
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- cost ---- */
 
 static double projection_flops(const struct oa_group *g, long queries, long keys)
 {

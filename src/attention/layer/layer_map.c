@@ -29,9 +29,7 @@ const struct oa_group *oa_layer_mapless(const struct oa_layer *l)
     return NULL;
 }
 
-/* ---- A V
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- A V ---- */
 
 static double *parameter_values(const struct oa_layer *l, const struct oa_parameter *p)
 {

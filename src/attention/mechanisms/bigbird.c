@@ -41,9 +41,7 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-/* ---- the layout
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the layout ---- */
 
 static bool is_global(const struct oa_parameter *p, long block)
 {

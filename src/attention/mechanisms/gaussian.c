@@ -55,9 +55,7 @@ static double state_numbers(const struct oa_group *g, long t)
                     (g->shape.cross ? t : oa_rows_alive(&h, t)));
 }
 
-/* ---- oracle
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 static double logit(const struct oa_band *b, long i, long j)
 {

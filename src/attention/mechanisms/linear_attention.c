@@ -74,8 +74,7 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_sums_state(g, (double)(g->shape.head_width * degree_of(g)));
 }
 
-/* ---- oracle: A_ij = φ(q_i)·φ(k_j) / den_i
- * --------------------------------------------------------------------- */
+/* ---- oracle: A_ij = φ(q_i)·φ(k_j) / den_i ---- */
 
 static double feature(enum oa_feature map, double x, int power)
 {

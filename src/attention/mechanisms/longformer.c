@@ -46,9 +46,7 @@ static long global_tokens(const struct oa_group *g, long queries)
     return count < queries ? count : queries;
 }
 
-/* ---- parameters
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- parameters ---- */
 
 /* The same stream gives the same draw. */
 static void begin_as(struct oa_parameter *copy, const struct oa_parameter *p)
@@ -93,9 +91,7 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-/* ---- forward
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 static void run_local(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                       oa_tensor *v, oa_tensor *o)
@@ -174,9 +170,7 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_dot_state(g, t) + (is_shared(g) ? 0 : (double)(each * global_tokens(g, t)));
 }
 
-/* ---- oracle
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
 {

@@ -128,9 +128,7 @@ static double state_numbers(const struct oa_group *g, long t)
     return sum;
 }
 
-/* ---- oracle
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 static double alpha(const struct oa_group *g, const struct oa_mixture *m, long head, int c)
 {

@@ -95,8 +95,7 @@ static double state_numbers(const struct oa_group *g, long t)
     return (double)(g->shape.heads * g->shape.value_width * oa_pattern_state(kind_of(g)));
 }
 
-/* ---- oracle: the formulas above, term by term
- * ---------------------------------------------------------------- */
+/* ---- oracle: the formulas above, term by term ---- */
 
 static double cube(long x)
 {

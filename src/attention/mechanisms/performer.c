@@ -170,9 +170,7 @@ static enum oa_error after_step(const struct oa_group *g, long step)
     return oa_store_redraw(g->store, g->parameter[OMEGA], (uint64_t)(step / every));
 }
 
-/* ---- forward
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 static enum oa_random_feature feature_of(enum kernel k)
 {
@@ -230,9 +228,7 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_sums_state(g, both ? 2 * r0 : r0);
 }
 
-/* ---- oracle
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 /* Row r of Ω times x = row/K^¼. */
 static double projected(const struct oa_group *g, const double *row, long r)

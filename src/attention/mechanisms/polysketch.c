@@ -76,9 +76,7 @@ static double state_numbers(const struct oa_group *g, long t)
     return oa_sums_state(g, s * (s + 1) / 2);
 }
 
-/* ---- oracle
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 /* Element c of the row after layer norm. */
 static double normed(const struct oa_group *g, const double *x, long c)

@@ -62,8 +62,7 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
     return OA_OK;
 }
 
-/* ---- parameters
- * ---------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 /* Glorot's uniform limit for one head's matrix. */
 static double glorot(long in, long out)
@@ -115,9 +114,7 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
     return axis(argument, "dense.logits.weight", -2);
 }
 
-/* ---- forward
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                  struct oa_part_tensors *out)
@@ -141,9 +138,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
            oa_visible_pairs(g, queries, keys) * (2 * hidden + 2 * (double)g->shape.value_width + 5);
 }
 
-/* ---- oracle
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 static double hidden_unit(const struct oa_group *g, const double *row, long head, long unit)
 {

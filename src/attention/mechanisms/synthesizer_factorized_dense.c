@@ -39,9 +39,7 @@ static long input_width(const struct oa_group *g)
     return sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
 }
 
-/* ---- a·b = N
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- a·b = N ---- */
 
 static long largest_divisor(long n)
 {
@@ -80,8 +78,7 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
     return OA_OK;
 }
 
-/* ---- parameters
- * ---------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 static struct oa_parameter *add_side(struct oa_group *g, const char *name, long out)
 {
@@ -109,9 +106,7 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
     return axis(argument, "dense.a.weight", -2) * axis(argument, "dense.b.weight", -2);
 }
 
-/* ---- forward
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                  struct oa_part_tensors *out)
@@ -133,9 +128,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return layers + oa_visible_pairs(g, queries, keys) * (2 + 2 * (double)g->shape.value_width + 5);
 }
 
-/* ---- oracle
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- oracle ---- */
 
 /* Number `at` of A_i (side 0) or B_i (side 1) of a head. */
 static double side(const struct oa_group *g, const double *row, int which, long head, long at)

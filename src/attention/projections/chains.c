@@ -30,9 +30,7 @@ bool oa_chain_pays(const struct oa_chain *c)
     return 2 * c->factors * oa_chain_unit(c) <= c->out;
 }
 
-/* ---- drawing
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- drawing ---- */
 
 static double random_sign(struct oa_stream s, long i)
 {
@@ -101,8 +99,7 @@ void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_
         draw_mix(c, oa_stream_child(head, OA_DRAW_MATRIX), scratch, numbers);
 }
 
-/* ---- as a matrix
- * ---------------------------------------------------------------------------------------------- */
+/* ---- as a matrix ---- */
 
 /* x ← (H_{2^a} ⊗ Q) x: Q on each run of b, then the fast Walsh–Hadamard transform across the runs.
  */

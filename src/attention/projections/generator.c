@@ -34,8 +34,7 @@ struct head {
     double *u; /* k columns of d */
 };
 
-/* ---- haar, gram-schmidt, gaussian
- * ------------------------------------------------------------------------------ */
+/* ---- haar, gram-schmidt, gaussian ---- */
 
 /* Haar d×k from the given draw; without scratch memory the failure is in the context already. */
 static void haar(const struct head *h, uint64_t draw, long d, long k, double *out)
@@ -65,8 +64,7 @@ static void make_gaussian(const struct head *h)
         h->u[i] /= sqrt((double)h->d);
 }
 
-/* ---- block, givens
- * ------------------------------------------------------------------------------- */
+/* ---- block, givens ---- */
 
 static void make_block(const struct head *h)
 {
@@ -109,8 +107,7 @@ static void make_givens(const struct head *h)
     }
 }
 
-/* ---- srht, hd3, permutation: chains
- * ----------------------------------------------------------------------------- */
+/* ---- srht, hd3, permutation: chains ---- */
 
 static void make_chain(const struct head *h)
 {
@@ -125,8 +122,7 @@ static void make_chain(const struct head *h)
         oa_chain_column(&chain, numbers, l, room, h->u + l * h->d);
 }
 
-/* ---- slice: one matrix for the heads of a layer
- * ----------------------------------------------------------------- */
+/* ---- slice: one matrix for the heads of a layer ---- */
 
 static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape *p,
                                 struct oa_stream s, double *out)
@@ -145,9 +141,7 @@ static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape 
     return oa_status(c);
 }
 
-/* ---- all kinds
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- all kinds ---- */
 
 static const struct {
     const char *name;
@@ -256,8 +250,7 @@ enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_s
     return oa_status(c);
 }
 
-/* ---- chains as they are
- * ----------------------------------------------------------------------------------------- */
+/* ---- chains as they are ---- */
 
 bool oa_projection_chain(const struct oa_projection_shape *p, struct oa_chain *out)
 {

@@ -59,8 +59,7 @@ static void subtract(long n, double a, const double *x, double *y)
         y[i] -= a * x[i];
 }
 
-/* ---- applying a panel
- * ----------------------------------------------------------------------------------------- */
+/* ---- applying a panel ---- */
 
 /* w[i][c] = v_i · x_c */
 static void project_tile(const struct update *u, double *const x[TILE], double w[PANEL][TILE])
@@ -160,8 +159,7 @@ static void apply(oa_context *threads, struct update *u)
         update_columns(u, 0, u->columns);
 }
 
-/* ---- the factorisation
- * ---------------------------------------------------------------------------------------- */
+/* ---- the factorisation ---- */
 
 /* Column l becomes its reflection. */
 static void reflect(struct factors *f, long l)

@@ -21,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parameters
- * ---------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 static const struct oa_argument *row_of(const struct oa_group *g, const char *key)
 {
@@ -215,9 +214,7 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-/* ---- forward
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                        oa_tensor *x, long length)
@@ -309,8 +306,7 @@ double oa_project_flops(const struct oa_group *g, long queries, long keys)
     return project_flops(g, g->query, queries) + (one ? 0 : project_flops(g, key, keys));
 }
 
-/* ---- as a matrix
- * --------------------------------------------------------------------------------------------- */
+/* ---- as a matrix ---- */
 
 enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parameter *w,
                                 double *matrix)

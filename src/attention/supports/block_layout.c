@@ -60,9 +60,7 @@ long oa_layout_memory_length(const struct oa_atom *a, oa_stored_axis *axis, cons
     return axis(argument, "block.layout", -1) * oa_atom_int(a, "block", 64);
 }
 
-/* ---- values
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 /* What the store would draw, where it holds no numbers: the counting device, a layer that only
  * explains itself. */
@@ -93,9 +91,7 @@ static enum oa_error read_layout(const struct oa_group *g)
     return OA_OK;
 }
 
-/* ---- use
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- use ---- */
 
 static enum oa_error check_lengths(const struct oa_group *g, long queries, long keys)
 {
