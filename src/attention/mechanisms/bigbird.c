@@ -31,7 +31,7 @@ static const struct oa_argument arguments[] = {
 
 enum { RANDOM, WINDOW, GLOBAL };
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool bigbird_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     long window = oa_atom_int(a, "window", 3);
     if (window % 2 == 1)
@@ -73,7 +73,8 @@ static void draw_row(const struct oa_parameter *p, struct oa_stream s, long row,
     }
 }
 
-static enum oa_error draw(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+static enum oa_error bigbird_draw(oa_context *c, const struct oa_parameter *p, uint64_t seed,
+                                  double *out)
 {
     struct oa_stream stream = oa_stream_named(seed, p->stream);
     long *others = oa_alloc(c, (size_t)p->dim[2] * sizeof *others);
@@ -87,11 +88,11 @@ static enum oa_error draw(oa_context *c, const struct oa_parameter *p, uint64_t 
     return oa_status(c);
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error bigbird_parameters(struct oa_group *g)
 {
     return oa_layout_parameters(
         g, &(struct oa_parameter){
-               .fill = draw,
+               .fill = bigbird_draw,
                .fill_argument = { [RANDOM] = oa_atom_int(g->atom, "random", 3),
                                   [WINDOW] = oa_atom_int(g->atom, "window", 3),
                                   [GLOBAL] = oa_atom_int(g->atom, "global", 2) } });
@@ -119,8 +120,8 @@ const struct oa_mechanism oa_mechanism_bigbird = {
            OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, since its window is around the query",
     .arguments = arguments,
-    .clash = clash,
-    .parameters = parameters,
+    .clash = bigbird_clash,
+    .parameters = bigbird_parameters,
     .length = oa_layout_length,
     .forward = oa_layout_forward,
     .part = oa_dot_part,

@@ -17,7 +17,7 @@ static const struct oa_argument arguments[] = { { "size", OA_VALUE_INT, "64", NU
                                                 OA_RELATIVE_ARGUMENTS,
                                                 { .key = NULL } };
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error block_local_parameters(struct oa_group *g)
 {
     g->support = oa_support_blocks(oa_atom_int(g->atom, "size", 0));
     return OA_OK;
@@ -38,7 +38,7 @@ const struct oa_mechanism oa_mechanism_block_local = {
            OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, which share a block",
     .arguments = arguments,
-    .parameters = parameters,
+    .parameters = block_local_parameters,
     .forward = oa_part_forward,
     .part = oa_dot_part,
     .flops = oa_dot_flops,

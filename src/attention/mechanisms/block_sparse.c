@@ -33,7 +33,7 @@ static bool has_layout(const struct oa_atom *a)
     return oa_atom_value(a, "layout")->given;
 }
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool block_sparse_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     if (!has_layout(a) || !oa_atom_value(a, "from")->given)
         return false;
@@ -41,8 +41,8 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
-                       size_t size)
+static bool block_sparse_mode_clash(const struct oa_atom *a, bool causal, bool cross,
+                                    char *sentence, size_t size)
 {
     (void)causal;
     if (!cross || has_layout(a))
@@ -54,7 +54,7 @@ static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *s
     return true;
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error block_sparse_parameters(struct oa_group *g)
 {
     long block = oa_atom_int(g->atom, "block", 64), N = oa_group_length(g);
     if (has_layout(g->atom))
@@ -69,7 +69,7 @@ static enum oa_error parameters(struct oa_group *g)
     return OA_OK;
 }
 
-static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
+static long block_sparse_length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
 {
     return has_layout(a) ? oa_layout_length(a, axis, argument) : 0;
 }
@@ -79,18 +79,19 @@ static long memory_length(const struct oa_atom *a, oa_stored_axis *axis, const v
     return has_layout(a) ? oa_layout_memory_length(a, axis, argument) : 0;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void block_sparse_forward(oa_tape *t, const struct oa_group *g,
+                                 const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     (g->layout ? oa_layout_forward : oa_part_forward)(t, g, in, v, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double block_sparse_flops(const struct oa_group *g, long queries, long keys)
 {
     return (g->layout ? oa_layout_flops : oa_dot_flops)(g, queries, keys);
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *out)
+static enum oa_error block_sparse_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                          double *out)
 {
     return (g->layout ? oa_layout_weights : oa_softmax_weights)(g, in, out);
 }
@@ -109,15 +110,15 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER |
            OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .clash = clash,
-    .mode_clash = mode_clash,
-    .parameters = parameters,
-    .length = length,
+    .clash = block_sparse_clash,
+    .mode_clash = block_sparse_mode_clash,
+    .parameters = block_sparse_parameters,
+    .length = block_sparse_length,
     .memory_length = memory_length,
-    .forward = forward,
+    .forward = block_sparse_forward,
     .part = oa_dot_part,
-    .flops = flops,
+    .flops = block_sparse_flops,
     .state_numbers = oa_dot_state,
     .scores = oa_dot_scores,
-    .weights = weights,
+    .weights = block_sparse_weights,
 };

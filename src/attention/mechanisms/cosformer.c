@@ -25,69 +25,71 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static long limit(const struct oa_group *g)
+static long cosformer_limit(const struct oa_group *g)
 {
     return oa_atom_int(g->atom, "length", oa_group_length(g));
 }
 
-static enum oa_error check(oa_context *c, const struct oa_group *g)
+static enum oa_error cosformer_check(oa_context *c, const struct oa_group *g)
 {
-    if (limit(g) >= oa_group_length(g))
+    if (cosformer_limit(g) >= oa_group_length(g))
         return OA_OK;
     return oa_fail(c, OA_SHAPE,
                    "cosformer(length=%ld) with sequences of up to %ld tokens: keys %ld tokens away "
                    "and more would get "
                    "negative weights; give a length of at least %ld, or none",
-                   limit(g), oa_group_length(g), limit(g), oa_group_length(g));
+                   cosformer_limit(g), oa_group_length(g), cosformer_limit(g), oa_group_length(g));
 }
 
 /* N is its unit of angles. */
-static bool length_counts(const struct oa_group *g)
+static bool cosformer_length_counts(const struct oa_group *g)
 {
     return !oa_atom_value(g->atom, "length")->given;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void cosformer_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                              oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    q = oa_place(t, q, shape.queries, g->shape.heads, (double)limit(g));
-    k = oa_place(t, k, shape.keys, g->shape.heads, (double)limit(g));
+    q = oa_place(t, q, shape.queries, g->shape.heads, (double)cosformer_limit(g));
+    k = oa_place(t, k, shape.keys, g->shape.heads, (double)cosformer_limit(g));
     oa_linear_attention_op(t, &shape, q, k, v, OA_DENOMINATOR_CLAMP, EPSILON, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double cosformer_flops(const struct oa_group *g, long queries, long keys)
 {
     double features = 2 * (double)g->shape.head_width,
            rows = (double)(g->shape.heads * (queries + keys));
     return rows * features * (2 * (double)g->shape.value_width + 2 + 1);
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double cosformer_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
     return oa_sums_state(g, 2 * (double)g->shape.head_width);
 }
 
-static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
+static double cosformer_kernel(const struct oa_group *g, const double *q, const double *k, long i,
+                               long j)
 {
     double sum = 0;
     for (long c = 0; c < g->shape.head_width; c++)
         sum += fmax(q[c], 0) * fmax(k[c], 0);
-    return sum * cos(PI * (double)(i - j) / (2 * (double)limit(g)));
+    return sum * cos(PI * (double)(i - j) / (2 * (double)cosformer_limit(g)));
 }
 
-static double clamped(const struct oa_group *g, double den)
+static double cosformer_clamp(const struct oa_group *g, double den)
 {
     (void)g;
     return fmax(den, EPSILON);
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error cosformer_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                       double *w)
 {
-    return oa_kernel_weights(g, in, kernel, NULL, clamped, w);
+    return oa_kernel_weights(g, in, cosformer_kernel, NULL, cosformer_clamp, w);
 }
 
 const struct oa_mechanism oa_mechanism_cosformer = {
@@ -113,11 +115,11 @@ const struct oa_mechanism oa_mechanism_cosformer = {
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME |
            OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .check = check,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
+    .check = cosformer_check,
+    .forward = cosformer_forward,
+    .flops = cosformer_flops,
+    .state_numbers = cosformer_state_numbers,
+    .weights = cosformer_weights,
     .numbers = "length=80", /* the longest sequence of the proof */
-    .length_counts = length_counts,
+    .length_counts = cosformer_length_counts,
 };

@@ -18,7 +18,7 @@
 
 static const struct oa_argument arguments[] = { OA_CONVOLUTION_ARGUMENTS, { .key = NULL } };
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error dynamicconv_parameters(struct oa_group *g)
 {
     long out = g->shape.heads * oa_convolution_width(g), in = g->shape.heads * g->shape.value_width;
     struct oa_parameter p = { .dims = 2,
@@ -33,8 +33,8 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void dynamicconv_forward(oa_tape *t, const struct oa_group *g,
+                                const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     (void)v;
     struct oa_band band = oa_convolution_band(g, in);
@@ -42,7 +42,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     oa_band_op(t, &band, NULL, oa_linear(t, u, g->parameter[OA_CONVOLUTION_FILTER], NULL), u, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double dynamicconv_flops(const struct oa_group *g, long queries, long keys)
 {
     (void)keys;
     return oa_convolution_flops(g, queries) +
@@ -59,7 +59,8 @@ static double filter_tap(const struct oa_group *g, const double *x, long row)
     return sum;
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error dynamicconv_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                         double *w)
 {
     long width = oa_convolution_width(g);
     double *logits = oa_alloc(g->context, (size_t)width * sizeof *logits);
@@ -77,7 +78,7 @@ static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *i
     return OA_OK;
 }
 
-static unsigned can_with(const struct oa_atom *a)
+static unsigned dynamicconv_can_with(const struct oa_atom *a)
 {
     return a->mechanism->can | oa_convolution_claims(a);
 }
@@ -98,13 +99,13 @@ const struct oa_mechanism oa_mechanism_dynamicconv = {
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES | OA_POSITIVE,
     .self_only = "positions of one sequence, since its taps lie around the query",
-    .can_with = can_with,
+    .can_with = dynamicconv_can_with,
     .arguments = arguments,
     .mode_clash = oa_convolution_mode_clash,
-    .parameters = parameters,
-    .forward = forward,
-    .flops = flops,
+    .parameters = dynamicconv_parameters,
+    .forward = dynamicconv_forward,
+    .flops = dynamicconv_flops,
     .state_numbers = oa_convolution_state,
-    .weights = weights,
+    .weights = dynamicconv_weights,
     .values = oa_convolution_value,
 };

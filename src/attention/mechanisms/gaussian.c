@@ -31,15 +31,15 @@ static struct oa_band band_of(const struct oa_group *g)
                              .renormalise = oa_atom_flag(g->atom, "renormalise") };
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void gaussian_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                             oa_tensor *v, oa_tensor *o)
 {
     struct oa_band band = band_of(g);
     band.shape = oa_group_shape(g, in);
     oa_band_op(t, &band, NULL, NULL, v, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double gaussian_flops(const struct oa_group *g, long queries, long keys)
 {
     struct oa_band band = band_of(g);
     band.shape.keys = keys;
@@ -47,7 +47,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
            (double)oa_band_taps(&band);
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double gaussian_state_numbers(const struct oa_group *g, long t)
 {
     struct oa_band band = band_of(g);
     const struct oa_horizon h = { .span = oa_band_span(&band) };
@@ -63,8 +63,8 @@ static double logit(const struct oa_band *b, long i, long j)
     return -distance * distance / (2 * b->sigma * b->sigma);
 }
 
-static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
-                      double *w)
+static void gaussian_weigh_row(const struct oa_group *g, const struct oa_oracle *in, long head,
+                               long i, double *w)
 {
     struct oa_band b = band_of(g);
     double top = -INFINITY, sum = 0;
@@ -82,16 +82,17 @@ static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, long
         w[j] /= b.renormalise ? sum : b.sigma * sqrt(2 * acos(-1));
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error gaussian_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                      double *w)
 {
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++)
-            weigh_row(g, in, h, i, w + (h * in->queries + i) * in->keys);
+            gaussian_weigh_row(g, in, h, i, w + (h * in->queries + i) * in->keys);
     }
     return OA_OK;
 }
 
-static unsigned can_with(const struct oa_atom *a)
+static unsigned gaussian_can_with(const struct oa_atom *a)
 {
     return a->mechanism->can | (oa_atom_flag(a, "renormalise") ? OA_AVERAGES : 0u);
 }
@@ -107,10 +108,10 @@ const struct oa_mechanism oa_mechanism_gaussian = {
     .cost = "O(nσV) time, O(n) memory",
     .state = "the values of the last 9.2σ tokens, and of as many as the centre lies behind",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE,
-    .can_with = can_with,
+    .can_with = gaussian_can_with,
     .arguments = arguments,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
+    .forward = gaussian_forward,
+    .flops = gaussian_flops,
+    .state_numbers = gaussian_state_numbers,
+    .weights = gaussian_weights,
 };

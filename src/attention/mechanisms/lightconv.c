@@ -18,7 +18,7 @@
 static const struct oa_argument arguments[] = { OA_CONVOLUTION_ARGUMENTS, { .key = NULL } };
 
 /* Xavier, for a convolution from one channel to H with `width` taps. */
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error lightconv_parameters(struct oa_group *g)
 {
     long H = g->shape.heads, width = oa_convolution_width(g);
     struct oa_parameter p = { .dims = 2,
@@ -32,8 +32,8 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void lightconv_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                              oa_tensor *v, oa_tensor *o)
 {
     (void)v;
     struct oa_band band = oa_convolution_band(g, in);
@@ -41,13 +41,14 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
                o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double lightconv_flops(const struct oa_group *g, long queries, long keys)
 {
     (void)keys;
     return oa_convolution_flops(g, queries);
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error lightconv_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                       double *w)
 {
     long width = oa_convolution_width(g);
     double *logits = oa_alloc(g->context, (size_t)width * sizeof *logits);
@@ -64,7 +65,7 @@ static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *i
     return OA_OK;
 }
 
-static unsigned can_with(const struct oa_atom *a)
+static unsigned lightconv_can_with(const struct oa_atom *a)
 {
     return a->mechanism->can | oa_convolution_claims(a);
 }
@@ -86,13 +87,13 @@ const struct oa_mechanism oa_mechanism_lightconv = {
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES | OA_POSITIVE,
     .self_only = "positions of one sequence, since its taps lie around the query",
-    .can_with = can_with,
+    .can_with = lightconv_can_with,
     .arguments = arguments,
     .mode_clash = oa_convolution_mode_clash,
-    .parameters = parameters,
-    .forward = forward,
-    .flops = flops,
+    .parameters = lightconv_parameters,
+    .forward = lightconv_forward,
+    .flops = lightconv_flops,
     .state_numbers = oa_convolution_state,
-    .weights = weights,
+    .weights = lightconv_weights,
     .values = oa_convolution_value,
 };

@@ -26,7 +26,7 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool linear_attention_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     if (oa_atom_is(a, "map", "power") || !oa_atom_value(a, "degree")->given)
         return false;
@@ -34,49 +34,51 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static enum oa_feature map_of(const struct oa_group *g)
+static enum oa_feature linear_attention_map_of(const struct oa_group *g)
 {
     return (enum oa_feature)oa_atom_value(g->atom, "map")->number;
 }
 
-static int degree_of(const struct oa_group *g)
+static int linear_attention_degree_of(const struct oa_group *g)
 {
-    return map_of(g) == OA_FEATURE_POWER ? (int)oa_atom_int(g->atom, "degree", 2) : 1;
+    return linear_attention_map_of(g) == OA_FEATURE_POWER ? (int)oa_atom_int(g->atom, "degree", 2)
+                                                          : 1;
 }
 
 static bool positive(const struct oa_group *g)
 {
-    return map_of(g) == OA_FEATURE_ELU || map_of(g) == OA_FEATURE_RELU;
+    return linear_attention_map_of(g) == OA_FEATURE_ELU ||
+           linear_attention_map_of(g) == OA_FEATURE_RELU;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void linear_attention_forward(oa_tape *t, const struct oa_group *g,
+                                     const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     enum oa_denominator policy = positive(g) ? OA_DENOMINATOR_ADD : OA_DENOMINATOR_SIGN;
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    q = oa_feature(t, q, map_of(g), degree_of(g), g->shape.heads);
-    k = oa_feature(t, k, map_of(g), degree_of(g), g->shape.heads);
+    q = oa_feature(t, q, linear_attention_map_of(g), linear_attention_degree_of(g), g->shape.heads);
+    k = oa_feature(t, k, linear_attention_map_of(g), linear_attention_degree_of(g), g->shape.heads);
     oa_linear_attention_op(t, &shape, q, k, v, policy, EPSILON, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double linear_attention_flops(const struct oa_group *g, long queries, long keys)
 {
-    double features = (double)(g->shape.head_width * degree_of(g)),
+    double features = (double)(g->shape.head_width * linear_attention_degree_of(g)),
            rows = (double)(g->shape.heads * (queries + keys));
     return rows * features * (2 * (double)g->shape.value_width + 2 + 1);
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double linear_attention_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
-    return oa_sums_state(g, (double)(g->shape.head_width * degree_of(g)));
+    return oa_sums_state(g, (double)(g->shape.head_width * linear_attention_degree_of(g)));
 }
 
 /* ---- oracle: A_ij = φ(q_i)·φ(k_j) / den_i ---- */
 
-static double feature(enum oa_feature map, double x, int power)
+static double linear_attention_feature(enum oa_feature map, double x, int power)
 {
     switch (map) {
     case OA_FEATURE_ELU:
@@ -90,30 +92,34 @@ static double feature(enum oa_feature map, double x, int power)
     }
 }
 
-static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
+static double linear_attention_kernel(const struct oa_group *g, const double *q, const double *k,
+                                      long i, long j)
 {
     double sum = 0;
     (void)i, (void)j;
     for (long c = 0; c < g->shape.head_width; c++) {
-        for (int p = 1; p <= degree_of(g); p++)
-            sum += feature(map_of(g), q[c], p) * feature(map_of(g), k[c], p);
+        for (int p = 1; p <= linear_attention_degree_of(g); p++)
+            sum += linear_attention_feature(linear_attention_map_of(g), q[c], p) *
+                   linear_attention_feature(linear_attention_map_of(g), k[c], p);
     }
     return sum;
 }
 
-static double guarded(const struct oa_group *g, double den)
+static double linear_attention_guard_denominator(const struct oa_group *g, double den)
 {
     if (positive(g))
         return den + EPSILON;
     return copysign(fmax(fabs(den), EPSILON), den < 0 ? -1 : 1);
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error linear_attention_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                              double *w)
 {
-    return oa_kernel_weights(g, in, kernel, NULL, guarded, w);
+    return oa_kernel_weights(g, in, linear_attention_kernel, NULL,
+                             linear_attention_guard_denominator, w);
 }
 
-static unsigned can_with(const struct oa_atom *a)
+static unsigned linear_attention_can_with(const struct oa_atom *a)
 {
     bool signs = oa_atom_is(a, "map", "cos") || oa_atom_is(a, "map", "power");
     return a->mechanism->can & ~(signs ? OA_POSITIVE : 0u);
@@ -140,11 +146,11 @@ const struct oa_mechanism oa_mechanism_linear = {
     .state = "r(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
            OA_POSITIVE | OA_AVERAGES,
-    .can_with = can_with,
+    .can_with = linear_attention_can_with,
     .arguments = arguments,
-    .clash = clash,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
+    .clash = linear_attention_clash,
+    .forward = linear_attention_forward,
+    .flops = linear_attention_flops,
+    .state_numbers = linear_attention_state_numbers,
+    .weights = linear_attention_weights,
 };

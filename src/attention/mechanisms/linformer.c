@@ -31,14 +31,14 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static long rank_of(const struct oa_group *g)
+static long linformer_rank_of(const struct oa_group *g)
 {
     return oa_atom_int(g->atom, "rank", 64);
 }
 
 static struct oa_parameter *add_length(struct oa_group *g, const char *name)
 {
-    long N = oa_group_length(g), rank = rank_of(g);
+    long N = oa_group_length(g), rank = linformer_rank_of(g);
     bool own = oa_atom_is(g->atom, "share", "none");
     struct oa_parameter p = { .dims = own ? 3 : 2,
                               .dim = { own ? g->shape.heads : N, own ? N : rank, own ? rank : 0 },
@@ -50,7 +50,7 @@ static struct oa_parameter *add_length(struct oa_group *g, const char *name)
     return oa_group_parameter(g, name, &p);
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error linformer_parameters(struct oa_group *g)
 {
     g->parameter[LENGTH_KEY] = add_length(g, "length.key");
     g->parameter[LENGTH_VALUE] = oa_atom_is(g->atom, "share", "kv") ? g->parameter[LENGTH_KEY]
@@ -58,14 +58,14 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
+static long linformer_length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
 {
     (void)a;
     return axis(argument, "length.key", -2);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void linformer_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                              oa_tensor *v, oa_tensor *o)
 {
     long H = g->shape.heads;
     struct oa_attention_shape shape = oa_group_shape(g, in);
@@ -74,22 +74,23 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     part.k = oa_project_length(t, part.k, in->batch, H, in->lengths, g->parameter[LENGTH_KEY]);
     oa_tensor *values =
         oa_project_length(t, v, in->batch, H, in->lengths, g->parameter[LENGTH_VALUE]);
-    shape.keys = rank_of(g);
+    shape.keys = linformer_rank_of(g);
     shape.key_lengths = NULL;
     oa_logits_op(t, &shape, NULL, 1, &part, NULL, NULL, values, in->dropout, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double linformer_flops(const struct oa_group *g, long queries, long keys)
 {
-    double H = (double)g->shape.heads, k = (double)rank_of(g);
+    double H = (double)g->shape.heads, k = (double)linformer_rank_of(g);
     double widths = (double)(g->shape.head_width + g->shape.value_width);
     return H * k * (2 * (double)keys * widths + (double)queries * (2 * widths + 5));
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double linformer_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
-    return (double)(g->shape.heads * rank_of(g) * (g->shape.head_width + g->shape.value_width));
+    return (double)(g->shape.heads * linformer_rank_of(g) *
+                    (g->shape.head_width + g->shape.value_width));
 }
 
 const struct oa_mechanism oa_mechanism_linformer = {
@@ -107,9 +108,9 @@ const struct oa_mechanism oa_mechanism_linformer = {
     .state = "the k keys and values, of another sequence only",
     .can = OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_DROPS,
     .arguments = arguments,
-    .parameters = parameters,
-    .length = length,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
+    .parameters = linformer_parameters,
+    .length = linformer_length,
+    .forward = linformer_forward,
+    .flops = linformer_flops,
+    .state_numbers = linformer_state_numbers,
 };

@@ -22,7 +22,7 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error local_parameters(struct oa_group *g)
 {
     g->support =
         oa_support_local(oa_atom_int(g->atom, "window", 0), oa_atom_int(g->atom, "dilation", 1));
@@ -50,7 +50,7 @@ const struct oa_mechanism oa_mechanism_local = {
            OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, since its window is around the query",
     .arguments = arguments,
-    .parameters = parameters,
+    .parameters = local_parameters,
     .forward = oa_part_forward,
     .part = oa_dot_part,
     .flops = oa_dot_flops,

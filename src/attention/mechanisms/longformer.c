@@ -68,7 +68,7 @@ static struct oa_group global_group(const struct oa_group *g)
     return other;
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error longformer_parameters(struct oa_group *g)
 {
     g->support = oa_support_longformer(oa_atom_int(g->atom, "window", 0),
                                        oa_atom_int(g->atom, "global", 1), true);
@@ -140,8 +140,8 @@ static void run_global(oa_tape *t, const struct oa_group *g, const struct oa_lay
     oa_put_leading_rows(t, o, in->queries, rows.queries, result);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void longformer_forward(oa_tape *t, const struct oa_group *g,
+                               const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     if (is_shared(g)) {
         oa_part_forward(t, g, in, v, o);
@@ -152,7 +152,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 }
 
 /* With the projections that the layer does not know of. */
-static double flops(const struct oa_group *g, long queries, long keys)
+static double longformer_flops(const struct oa_group *g, long queries, long keys)
 {
     double sum = oa_dot_flops(g, queries, keys),
            heads = 2 * (double)(g->shape.heads * g->shape.width);
@@ -164,7 +164,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
 }
 
 /* Global rows keep what they need of themselves. */
-static double state_numbers(const struct oa_group *g, long t)
+static double longformer_state_numbers(const struct oa_group *g, long t)
 {
     long each = g->shape.heads * (g->shape.head_width + g->shape.value_width);
     return oa_dot_state(g, t) + (is_shared(g) ? 0 : (double)(each * global_tokens(g, t)));
@@ -172,7 +172,8 @@ static double state_numbers(const struct oa_group *g, long t)
 
 /* ---- oracle ---- */
 
-static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
+static enum oa_error longformer_scores(const struct oa_group *g, const struct oa_oracle *in,
+                                       double *s)
 {
     long each = in->queries * in->keys, count = global_tokens(g, in->queries);
     OA_TRY(oa_dot_scores(g, in, s));
@@ -190,7 +191,7 @@ static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in
 }
 
 /* Rows that are global mix values of their own. */
-static double values(const struct oa_group *g, const double *x, long i, long column)
+static double longformer_values(const struct oa_group *g, const double *x, long i, long column)
 {
     if (is_shared(g) || i >= oa_atom_int(g->atom, "global", 1))
         return oa_oracle_value(g, g->value, g->value_bias, x, column);
@@ -219,12 +220,12 @@ const struct oa_mechanism oa_mechanism_longformer = {
            OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, since its window is around the query",
     .arguments = arguments,
-    .parameters = parameters,
-    .forward = forward,
+    .parameters = longformer_parameters,
+    .forward = longformer_forward,
     .part = oa_dot_part,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .scores = scores,
+    .flops = longformer_flops,
+    .state_numbers = longformer_state_numbers,
+    .scores = longformer_scores,
     .weights = oa_softmax_weights,
-    .values = values,
+    .values = longformer_values,
 };

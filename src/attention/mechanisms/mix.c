@@ -35,7 +35,7 @@ static bool has_relative_component(const struct oa_atom *a)
     return any;
 }
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool mix_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     const struct oa_value *weights = oa_atom_value(a, "weights");
     bool fixed = oa_atom_is(a, "alpha", "fixed");
@@ -66,7 +66,7 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error mix_parameters(struct oa_group *g)
 {
     struct oa_parameter theta = { .trainable = true };
     if (oa_atom_is(g->atom, "alpha", "softmax")) {
@@ -96,8 +96,8 @@ static struct oa_mixture mixture_of(const struct oa_group *g)
     return m;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void mix_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                        oa_tensor *v, oa_tensor *o)
 {
     struct oa_part_tensors parts[OA_MAX_PARTS];
     struct oa_mixture mixture = mixture_of(g);
@@ -109,7 +109,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 }
 
 /* Each component counts its own softmax and product with V; they happen once. */
-static double flops(const struct oa_group *g, long queries, long keys)
+static double mix_flops(const struct oa_group *g, long queries, long keys)
 {
     double pairs = oa_visible_pairs(g, queries, keys), sum = 0;
     for (int c = 0; c < g->components; c++)
@@ -120,7 +120,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
 }
 
 /* The values once. */
-static double state_numbers(const struct oa_group *g, long t)
+static double mix_state_numbers(const struct oa_group *g, long t)
 {
     double values = oa_value_state(g, t), sum = values;
     for (int c = 0; c < g->components; c++)
@@ -148,7 +148,7 @@ static double alpha(const struct oa_group *g, const struct oa_mixture *m, long h
     }
 }
 
-static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
+static enum oa_error mix_scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
 {
     long each = in->queries * in->keys, all = g->shape.heads * each;
     struct oa_mixture m = mixture_of(g);
@@ -184,12 +184,12 @@ const struct oa_mechanism oa_mechanism_mix = {
     .state = "that of the components; the values once",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .clash = clash,
-    .parameters = parameters,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .scores = scores,
+    .clash = mix_clash,
+    .parameters = mix_parameters,
+    .forward = mix_forward,
+    .flops = mix_flops,
+    .state_numbers = mix_state_numbers,
+    .scores = mix_scores,
     .weights = oa_softmax_weights,
     .plain = "random + softmax",
 };

@@ -35,7 +35,7 @@ static long hidden_units(const struct oa_group *g)
     return oa_atom_int(g->atom, "hidden", g->shape.width / 2);
 }
 
-static enum oa_error check(oa_context *c, const struct oa_group *g)
+static enum oa_error mixer_check(oa_context *c, const struct oa_group *g)
 {
     long V = g->shape.value_width, width = g->shape.width;
     if (hidden_units(g) < 1)
@@ -51,7 +51,7 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
     return OA_OK;
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error mixer_parameters(struct oa_group *g)
 {
     long D = hidden_units(g), N = oa_group_length(g);
     struct oa_parameter w = { .dims = 2,
@@ -71,15 +71,15 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
+static long mixer_length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
 {
     (void)a;
     return axis(argument, "mixer.in.weight", -1);
 }
 
 /* Values with a bias are not 0 at padding; x is already. */
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void mixer_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                          oa_tensor *v, oa_tensor *o)
 {
     struct oa_mixer mixer = { .in_weight = g->parameter[IN_WEIGHT],
                               .in_bias = g->parameter[IN_BIAS],
@@ -94,21 +94,21 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
         oa_mixer_op(t, &mixer, in->x, g->first_head * g->shape.value_width, in->batch, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double mixer_flops(const struct oa_group *g, long queries, long keys)
 {
     (void)keys;
     return 4 * (double)queries * (double)hidden_units(g) *
            (double)(g->shape.heads * g->shape.value_width);
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double mixer_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
     return (double)(hidden_units(g) * g->shape.heads * g->shape.value_width);
 }
 
 /* Which time a hidden unit has. */
-static bool length_counts(const struct oa_group *g)
+static bool mixer_length_counts(const struct oa_group *g)
 {
     return g->shape.causal;
 }
@@ -137,11 +137,11 @@ const struct oa_mechanism oa_mechanism_mixer = {
     .can = OA_CAN_CAUSAL | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_OWN_VALUES,
     .self_only = "positions of one sequence, which are mixed with each other",
     .arguments = arguments,
-    .check = check,
-    .parameters = parameters,
-    .length = length,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .length_counts = length_counts,
+    .check = mixer_check,
+    .parameters = mixer_parameters,
+    .length = mixer_length,
+    .forward = mixer_forward,
+    .flops = mixer_flops,
+    .state_numbers = mixer_state_numbers,
+    .length_counts = mixer_length_counts,
 };

@@ -28,7 +28,7 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static enum oa_pattern kind_of(const struct oa_group *g)
+static enum oa_pattern pattern_kind_of(const struct oa_group *g)
 {
     return (enum oa_pattern)oa_atom_value(g->atom, "")->number;
 }
@@ -43,14 +43,14 @@ static bool by_words(const struct oa_group *g)
     return oa_atom_is(g->atom, "unit", "word");
 }
 
-static bool looks_ahead(enum oa_pattern kind)
+static bool pattern_looks_ahead(enum oa_pattern kind)
 {
     return kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
            kind == OA_PATTERN_LAST;
 }
 
-static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
-                       size_t size)
+static bool pattern_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                               size_t size)
 {
     (void)cross;
     if (causal && oa_atom_is(a, "unit", "word"))
@@ -58,7 +58,7 @@ static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *s
                  "pattern(unit=word) has no causal form: the tokens of a word share its weight, "
                  "and some of them "
                  "are in the future; use unit=token in a causal stack");
-    else if (causal && looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
+    else if (causal && pattern_looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
         snprintf(sentence, size,
                  "pattern(next), (right), (end) and (last) look ahead and have no causal form; "
                  "current, previous, "
@@ -68,42 +68,42 @@ static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *s
     return true;
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error pattern_parameters(struct oa_group *g)
 {
     g->needs_words = by_words(g);
     return OA_OK;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void pattern_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                            oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
-    oa_pattern_op(t, &shape, kind_of(g), edge_of(g), by_words(g) ? in->words : NULL, v, o);
+    oa_pattern_op(t, &shape, pattern_kind_of(g), edge_of(g), by_words(g) ? in->words : NULL, v, o);
 }
 
 /* Shifts copy a row; the others keep one running sum. */
-static double flops(const struct oa_group *g, long queries, long keys)
+static double pattern_flops(const struct oa_group *g, long queries, long keys)
 {
     (void)keys;
-    bool shift = kind_of(g) <= OA_PATTERN_NEXT || kind_of(g) == OA_PATTERN_LAST;
+    bool shift = pattern_kind_of(g) <= OA_PATTERN_NEXT || pattern_kind_of(g) == OA_PATTERN_LAST;
     return (shift ? 1.0 : 4.0) * (double)(g->shape.heads * queries * g->shape.value_width);
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double pattern_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
-    return (double)(g->shape.heads * g->shape.value_width * oa_pattern_state(kind_of(g)));
+    return (double)(g->shape.heads * g->shape.value_width * oa_pattern_state(pattern_kind_of(g)));
 }
 
 /* ---- oracle: the formulas above, term by term ---- */
 
-static double cube(long x)
+static double pattern_cube(long x)
 {
     return (double)x * (double)x * (double)x;
 }
 
 /* Unnormalised ξ_ij over n positions. */
-static double term(enum oa_pattern kind, long i, long j, long n)
+static double pattern_term(enum oa_pattern kind, long i, long j, long n)
 {
     switch (kind) {
     case OA_PATTERN_CURRENT:
@@ -115,13 +115,13 @@ static double term(enum oa_pattern kind, long i, long j, long n)
     case OA_PATTERN_LAST:
         return j == n - 1;
     case OA_PATTERN_LEFT:
-        return j <= i - 2 ? cube(j + 1) : 0;
+        return j <= i - 2 ? pattern_cube(j + 1) : 0;
     case OA_PATTERN_RIGHT:
-        return j >= i + 2 ? cube(n - j) : 0;
+        return j >= i + 2 ? pattern_cube(n - j) : 0;
     case OA_PATTERN_END:
-        return cube(j + 1);
+        return pattern_cube(j + 1);
     case OA_PATTERN_START:
-        return j < n ? cube(n - j) : 0;
+        return j < n ? pattern_cube(n - j) : 0;
     }
     return 0;
 }
@@ -140,15 +140,15 @@ static double row_sum(const struct oa_group *g, long i, long n)
 {
     double sum = 0;
     for (long l = 0; l < n; l++)
-        sum += term(kind_of(g), i, l, n);
+        sum += pattern_term(pattern_kind_of(g), i, l, n);
     return sum;
 }
 
 static double pattern_weight(const struct oa_group *g, long i, long j, long n, double sum)
 {
     if (sum > 0)
-        return term(kind_of(g), i, j, n) / sum;
-    return edge_target(kind_of(g), edge_of(g), i, n) == j ? 1 : 0;
+        return pattern_term(pattern_kind_of(g), i, j, n) / sum;
+    return edge_target(pattern_kind_of(g), edge_of(g), i, n) == j ? 1 : 0;
 }
 
 static double word_weight(const struct oa_group *g, const struct oa_oracle *in, long i, long j,
@@ -161,7 +161,8 @@ static double word_weight(const struct oa_group *g, const struct oa_oracle *in, 
            (double)tokens;
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error pattern_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                     double *w)
 {
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++) {
@@ -208,10 +209,10 @@ const struct oa_mechanism oa_mechanism_pattern = {
     .self_only =
         "positions of one sequence, since its weights are those of places around the query",
     .arguments = arguments,
-    .mode_clash = mode_clash,
-    .parameters = parameters,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
+    .mode_clash = pattern_mode_clash,
+    .parameters = pattern_parameters,
+    .forward = pattern_forward,
+    .flops = pattern_flops,
+    .state_numbers = pattern_state_numbers,
+    .weights = pattern_weights,
 };

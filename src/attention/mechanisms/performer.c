@@ -67,12 +67,12 @@ static bool keeps_moments(const struct oa_group *g)
 }
 
 /* What is kept is a parameter, and no gradient passes it either way. */
-static bool fitted(const struct oa_group *g)
+static bool performer_fitted(const struct oa_group *g)
 {
     return kernel_of(g->atom) == FITTED && !keeps_moments(g);
 }
 
-static enum oa_error check(oa_context *c, const struct oa_group *g)
+static enum oa_error performer_check(oa_context *c, const struct oa_group *g)
 {
     if (!keeps_moments(g) || g->statistics != OA_STATISTICS_ABSENT)
         return OA_OK;
@@ -84,7 +84,7 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
         "and features.square [2, H, K, K], as a trained model has them, or use kernel=favor+");
 }
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool performer_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     bool iid = oa_atom_is(a, "draw", "iid");
     if (iid && oa_atom_value(a, "ensemble")->given)
@@ -118,7 +118,7 @@ static enum oa_error fill_square(oa_context *c, const struct oa_parameter *p, ui
     return OA_OK;
 }
 
-static void add_moments(struct oa_group *g)
+static void performer_add_moments(struct oa_group *g)
 {
     long H = g->shape.heads, K = g->shape.head_width;
     struct oa_parameter mean = { .dims = 3, .dim = { 2, H, K }, .moving = true };
@@ -133,7 +133,7 @@ static void add_moments(struct oa_group *g)
     g->parameter[SEEN] = oa_group_parameter(g, "features.seen", &seen);
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error performer_parameters(struct oa_group *g)
 {
     static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS,
                                                     OA_PROJECTION_HD3 };
@@ -146,8 +146,8 @@ static enum oa_error parameters(struct oa_group *g)
                           .redrawn = oa_atom_int(g->atom, "redraw", 0) > 0 };
     g->parameter[OMEGA] = oa_omega_parameter(g, &o);
     if (keeps_moments(g))
-        add_moments(g);
-    if (fitted(g))
+        performer_add_moments(g);
+    if (performer_fitted(g))
         g->needs_all =
             "its features are fitted to all queries at once; use performer(kernel=favor+) there";
     return oa_status(g->context);
@@ -159,7 +159,7 @@ static struct oa_kept_moments kept_moments(const struct oa_group *g)
 }
 
 /* Draw number step/redraw: what evaluation and decoding see is the newest. */
-static enum oa_error after_step(const struct oa_group *g, long step)
+static enum oa_error performer_after_step(const struct oa_group *g, long step)
 {
     long every = oa_atom_int(g->atom, "redraw", 0);
     struct oa_kept_moments kept = kept_moments(g);
@@ -181,8 +181,8 @@ static enum oa_random_feature feature_of(enum kernel k)
     return features[k];
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void performer_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                              oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     enum kernel kernel = kernel_of(g->atom);
@@ -210,7 +210,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
                                   kernel == TRIG ? GUARD : TINY, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double performer_flops(const struct oa_group *g, long queries, long keys)
 {
     enum oa_random_feature f = feature_of(kernel_of(g->atom));
     double r0 = (double)g->parameter[OMEGA]->dim[0], K = (double)g->shape.head_width,
@@ -219,7 +219,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return (double)(g->shape.heads * (queries + keys)) * (2 * r0 * K + r * (2 * V + 2 + 1));
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double performer_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
     enum oa_random_feature f = feature_of(kernel_of(g->atom));
@@ -231,7 +231,7 @@ static double state_numbers(const struct oa_group *g, long t)
 /* ---- oracle ---- */
 
 /* Row r of Ω times x = row/K^¼. */
-static double projected(const struct oa_group *g, const double *row, long r)
+static double performer_projected(const struct oa_group *g, const double *row, long r)
 {
     double sum = 0;
     long K = g->shape.head_width;
@@ -249,12 +249,12 @@ static double half_square(const struct oa_group *g, const double *row)
 }
 
 /* The largest exponent of a row, without the norm. */
-static double largest(const struct oa_group *g, const double *row)
+static double performer_largest(const struct oa_group *g, const double *row)
 {
     enum kernel kernel = kernel_of(g->atom);
     double top = kernel == HYPERBOLIC ? 0 : -INFINITY;
     for (long r = 0; r < g->parameter[OMEGA]->dim[0]; r++) {
-        double t = projected(g, row, r);
+        double t = performer_projected(g, row, r);
         top = fmax(top, kernel == HYPERBOLIC ? fabs(t) : t);
     }
     return kernel == TRIG || kernel == RELU ? 0 : top;
@@ -262,16 +262,18 @@ static double largest(const struct oa_group *g, const double *row)
 
 static double log_scale(const struct oa_group *g, const double *k)
 {
-    return largest(g, k) - half_square(g, k);
+    return performer_largest(g, k) - half_square(g, k);
 }
 
-static double pair(const struct oa_group *g, const double *q, const double *k, long i, long j)
+static double performer_pair(const struct oa_group *g, const double *q, const double *k, long i,
+                             long j)
 {
     long count = g->parameter[OMEGA]->dim[0];
-    double sum = 0, top_q = largest(g, q), top_k = largest(g, k), root = 1 / sqrt((double)count);
+    double sum = 0, top_q = performer_largest(g, q), top_k = performer_largest(g, k),
+           root = 1 / sqrt((double)count);
     (void)i, (void)j;
     for (long r = 0; r < count; r++) {
-        double t = projected(g, q, r), u = projected(g, k, r);
+        double t = performer_projected(g, q, r), u = performer_projected(g, k, r);
         switch (kernel_of(g->atom)) {
         case TRIG:
             sum += cos(t - u) / (double)count * exp(half_square(g, q) + half_square(g, k));
@@ -289,22 +291,24 @@ static double pair(const struct oa_group *g, const double *q, const double *k, l
     return sum;
 }
 
-static double guarded(const struct oa_group *g, double den)
+static double performer_guard_denominator(const struct oa_group *g, double den)
 {
     if (kernel_of(g->atom) == TRIG)
         return copysign(fmax(fabs(den), GUARD), den < 0 ? -1 : 1);
     return fmax(den, TINY);
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error performer_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                       double *w)
 {
     if (kernel_of(g->atom) == FITTED)
         return oa_fitted_weights(g, in, fit_of(g->atom), keeps_moments(g), w);
     bool relative = kernel_of(g->atom) != TRIG && kernel_of(g->atom) != RELU;
-    return oa_kernel_weights(g, in, pair, relative ? log_scale : NULL, guarded, w);
+    return oa_kernel_weights(g, in, performer_pair, relative ? log_scale : NULL,
+                             performer_guard_denominator, w);
 }
 
-static unsigned can_with(const struct oa_atom *a)
+static unsigned performer_can_with(const struct oa_atom *a)
 {
     return a->mechanism->can & ~(kernel_of(a) == TRIG ? OA_POSITIVE : 0u);
 }
@@ -370,15 +374,15 @@ const struct oa_mechanism oa_mechanism_performer = {
     .state = "r(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
            OA_POSITIVE | OA_AVERAGES,
-    .can_with = can_with,
+    .can_with = performer_can_with,
     .arguments = arguments,
-    .clash = clash,
-    .check = check,
-    .parameters = parameters,
-    .forward = forward,
-    .after_step = after_step,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
-    .fitted = fitted,
+    .clash = performer_clash,
+    .check = performer_check,
+    .parameters = performer_parameters,
+    .forward = performer_forward,
+    .after_step = performer_after_step,
+    .flops = performer_flops,
+    .state_numbers = performer_state_numbers,
+    .weights = performer_weights,
+    .fitted = performer_fitted,
 };

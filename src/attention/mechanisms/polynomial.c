@@ -28,7 +28,7 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool polynomial_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     long degree = oa_atom_int(a, "degree", 2);
     if (degree % 2 == 0)
@@ -38,12 +38,12 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static int degree_of(const struct oa_group *g)
+static int polynomial_degree_of(const struct oa_group *g)
 {
     return (int)oa_atom_int(g->atom, "degree", 2);
 }
 
-static double scale_of(const struct oa_group *g)
+static double polynomial_scale_of(const struct oa_group *g)
 {
     return 1 / sqrt((double)g->shape.head_width);
 }
@@ -71,47 +71,50 @@ static double feature_flops(const struct oa_group *g, long queries, long keys)
 
 static bool by_features(const struct oa_group *g, long queries, long keys)
 {
-    return degree_of(g) == 2 && feature_flops(g, queries, keys) < pair_flops(g, queries, keys);
+    return polynomial_degree_of(g) == 2 &&
+           feature_flops(g, queries, keys) < pair_flops(g, queries, keys);
 }
 
 /* Decoding. The longest length decides, so that the first token and the last agree. */
 static bool keeps_sums(const struct oa_group *g)
 {
     double pairs = oa_dot_state(g, oa_group_length(g));
-    return degree_of(g) == 2 && oa_sums_state(g, features_of(g)) < pairs;
+    return polynomial_degree_of(g) == 2 && oa_sums_state(g, features_of(g)) < pairs;
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void polynomial_forward(oa_tape *t, const struct oa_group *g,
+                               const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
-    const double c[3] = { 0, 0, scale_of(g) }, bias = oa_atom_real(g->atom, "bias", 0);
+    const double c[3] = { 0, 0, polynomial_scale_of(g) }, bias = oa_atom_real(g->atom, "bias", 0);
     oa_project(t, g, in, &q, &k);
     if (t->state ? keeps_sums(g) : by_features(g, shape.queries, shape.keys))
         oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_ADD, bias, o);
     else
-        oa_polynomial_op(t, &shape, q, k, v, degree_of(g), scale_of(g), bias, o);
+        oa_polynomial_op(t, &shape, q, k, v, polynomial_degree_of(g), polynomial_scale_of(g), bias,
+                         o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double polynomial_flops(const struct oa_group *g, long queries, long keys)
 {
     return by_features(g, queries, keys) ? feature_flops(g, queries, keys)
                                          : pair_flops(g, queries, keys);
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double polynomial_state_numbers(const struct oa_group *g, long t)
 {
     return keeps_sums(g) ? oa_sums_state(g, features_of(g)) : oa_dot_state(g, t);
 }
 
-static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
+static double polynomial_kernel(const struct oa_group *g, const double *q, const double *k, long i,
+                                long j)
 {
     double sum = 0;
     (void)i, (void)j;
     for (long c = 0; c < g->shape.head_width; c++)
         sum += q[c] * k[c];
-    return pow(sum * scale_of(g), degree_of(g));
+    return pow(sum * polynomial_scale_of(g), polynomial_degree_of(g));
 }
 
 static double biased(const struct oa_group *g, double den)
@@ -119,13 +122,14 @@ static double biased(const struct oa_group *g, double den)
     return den + oa_atom_real(g->atom, "bias", 0);
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error polynomial_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                        double *w)
 {
-    return oa_kernel_weights(g, in, kernel, NULL, biased, w);
+    return oa_kernel_weights(g, in, polynomial_kernel, NULL, biased, w);
 }
 
 /* A bias shares the denominator with the weights; only degree 2 has a form by features. */
-static unsigned can_with(const struct oa_atom *a)
+static unsigned polynomial_can_with(const struct oa_atom *a)
 {
     unsigned without = (oa_atom_real(a, "bias", 0) > 0 ? OA_AVERAGES : 0u);
     return a->mechanism->can & ~(without | (oa_atom_int(a, "degree", 2) > 2 ? OA_LINEAR_TIME : 0u));
@@ -147,11 +151,11 @@ const struct oa_mechanism oa_mechanism_polynomial = {
              "less at t = N",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
            OA_POSITIVE | OA_AVERAGES,
-    .can_with = can_with,
+    .can_with = polynomial_can_with,
     .arguments = arguments,
-    .clash = clash,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
+    .clash = polynomial_clash,
+    .forward = polynomial_forward,
+    .flops = polynomial_flops,
+    .state_numbers = polynomial_state_numbers,
+    .weights = polynomial_weights,
 };

@@ -23,7 +23,7 @@ static const struct oa_argument arguments[] = { { "sketch", OA_VALUE_INT, "32", 
                                                 OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
                                                 { .key = NULL } };
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error polysketch_parameters(struct oa_group *g)
 {
     struct oa_parameter p = { .dims = 3,
                               .dim = { 2, g->shape.head_width, oa_atom_int(g->atom, "sketch", 32) },
@@ -49,8 +49,8 @@ static oa_tensor *sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x)
     return oa_product(t, one, two, 1 / sqrt((double)sketch_of(g)));
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void polysketch_forward(oa_tape *t, const struct oa_group *g,
+                               const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     static const double square[3] = { 0, 0, 1 };
     struct oa_attention_shape shape = oa_group_shape(g, in);
@@ -61,7 +61,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     oa_squared_attention_op(t, &shape, q, k, v, square, OA_DENOMINATOR_NONE, 0, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double polysketch_flops(const struct oa_group *g, long queries, long keys)
 {
     double s = (double)sketch_of(g), K = (double)g->shape.head_width,
            V = (double)g->shape.value_width;
@@ -69,7 +69,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
            (4 * K * s + 8 * K + s * (s + 1) / 2 * (2 * V + 2 + 1));
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double polysketch_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
     double s = (double)sketch_of(g);
@@ -101,7 +101,8 @@ static double sketched(const struct oa_group *g, const double *x, long l)
     return one * two / sqrt((double)s);
 }
 
-static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
+static double polysketch_kernel(const struct oa_group *g, const double *q, const double *k, long i,
+                                long j)
 {
     double sum = 0;
     (void)i, (void)j;
@@ -110,9 +111,10 @@ static double kernel(const struct oa_group *g, const double *q, const double *k,
     return sum * sum;
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error polysketch_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                        double *w)
 {
-    return oa_kernel_weights(g, in, kernel, NULL, NULL, w);
+    return oa_kernel_weights(g, in, polysketch_kernel, NULL, NULL, w);
 }
 
 const struct oa_mechanism oa_mechanism_polysketch = {
@@ -136,10 +138,10 @@ const struct oa_mechanism oa_mechanism_polysketch = {
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
            OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .parameters = parameters,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
+    .parameters = polysketch_parameters,
+    .forward = polysketch_forward,
+    .flops = polysketch_flops,
+    .state_numbers = polysketch_state_numbers,
+    .weights = polysketch_weights,
     .rounding = 8, /* a sketch is rounded and then raised to the fourth power */
 };

@@ -34,7 +34,7 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool sparse_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     if (oa_atom_is(a, "", "fixed") || !oa_atom_value(a, "summary")->given)
         return false;
@@ -42,7 +42,7 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error sparse_parameters(struct oa_group *g)
 {
     long stride = oa_atom_int(g->atom, "stride", oa_default_stride(oa_group_length(g)));
     g->support = oa_support_sparse(oa_atom_is(g->atom, "", "fixed"), stride,
@@ -51,7 +51,7 @@ static enum oa_error parameters(struct oa_group *g)
     return OA_OK;
 }
 
-static bool length_counts(const struct oa_group *g)
+static bool sparse_length_counts(const struct oa_group *g)
 {
     return !oa_atom_value(g->atom, "stride")->given;
 }
@@ -80,13 +80,13 @@ const struct oa_mechanism oa_mechanism_sparse = {
            OA_AVERAGES,
     .self_only = "positions of one sequence, whose distance decides",
     .arguments = arguments,
-    .clash = clash,
-    .parameters = parameters,
+    .clash = sparse_clash,
+    .parameters = sparse_parameters,
     .forward = oa_part_forward,
     .part = oa_dot_part,
     .flops = oa_dot_flops,
     .state_numbers = oa_dot_state,
     .scores = oa_dot_scores,
     .weights = oa_softmax_weights,
-    .length_counts = length_counts,
+    .length_counts = sparse_length_counts,
 };

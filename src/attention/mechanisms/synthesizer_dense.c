@@ -35,19 +35,19 @@ static long hidden_width(const struct oa_group *g)
     return oa_atom_int(g->atom, "hidden", g->shape.head_width);
 }
 
-static bool sliced(const struct oa_group *g)
+static bool synthesizer_dense_sliced(const struct oa_group *g)
 {
     return oa_atom_is(g->atom, "input", "slice");
 }
 
-static long input_width(const struct oa_group *g)
+static long synthesizer_dense_input_width(const struct oa_group *g)
 {
-    return sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
+    return synthesizer_dense_sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
 }
 
-static enum oa_error check(oa_context *c, const struct oa_group *g)
+static enum oa_error synthesizer_dense_check(oa_context *c, const struct oa_group *g)
 {
-    if (sliced(g) && g->shape.width % g->layer_heads)
+    if (synthesizer_dense_sliced(g) && g->shape.width % g->layer_heads)
         return oa_fail(c, OA_SHAPE,
                        "dense gives each of the %d heads a slice of the model width, but %ld does "
                        "not divide by %d; "
@@ -80,7 +80,7 @@ static struct oa_parameter weight_of(int dims, long a, long b, long c)
                                   .init = OA_INIT_UNIFORM };
 }
 
-static enum oa_error add_logits(struct oa_group *g)
+static enum oa_error synthesizer_dense_add_logits(struct oa_group *g)
 {
     long H = g->shape.heads, N = oa_group_length(g), hidden = hidden_width(g);
     bool shared = oa_atom_flag(g->atom, "shared");
@@ -95,9 +95,9 @@ static enum oa_error add_logits(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error synthesizer_dense_parameters(struct oa_group *g)
 {
-    long H = g->shape.heads, in = input_width(g), hidden = hidden_width(g);
+    long H = g->shape.heads, in = synthesizer_dense_input_width(g), hidden = hidden_width(g);
     struct oa_parameter w = weight_of(3, H, hidden, in);
     w.scale = glorot(in, hidden);
     g->parameter[HIDDEN_WEIGHT] = oa_group_parameter(g, "dense.hidden.weight", &w);
@@ -105,10 +105,11 @@ static enum oa_error parameters(struct oa_group *g)
         struct oa_parameter b = { .dims = 2, .dim = { H, hidden }, .trainable = true };
         g->parameter[HIDDEN_BIAS] = oa_group_parameter(g, "dense.hidden.bias", &b);
     }
-    return add_logits(g);
+    return synthesizer_dense_add_logits(g);
 }
 
-static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
+static long synthesizer_dense_length(const struct oa_atom *a, oa_stored_axis *axis,
+                                     const void *argument)
 {
     (void)a;
     return axis(argument, "dense.logits.weight", -2);
@@ -116,12 +117,12 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
 
 /* ---- forward ---- */
 
-static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                 struct oa_part_tensors *out)
+static void synthesizer_dense_part(oa_tape *t, const struct oa_group *g,
+                                   const struct oa_layer_input *in, struct oa_part_tensors *out)
 {
-    oa_tensor *hidden =
-        oa_head_linear(t, in->x, g->parameter[HIDDEN_WEIGHT], g->parameter[HIDDEN_BIAS], sliced(g),
-                       g->first_head * input_width(g));
+    oa_tensor *hidden = oa_head_linear(t, in->x, g->parameter[HIDDEN_WEIGHT],
+                                       g->parameter[HIDDEN_BIAS], synthesizer_dense_sliced(g),
+                                       g->first_head * synthesizer_dense_input_width(g));
     *out = (struct oa_part_tensors){ .kind = OA_PART_DOT,
                                      .scale = 1,
                                      .width = hidden_width(g),
@@ -130,9 +131,9 @@ static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
                                      .bias = g->parameter[LOGITS_BIAS] };
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double synthesizer_dense_flops(const struct oa_group *g, long queries, long keys)
 {
-    double hidden = (double)hidden_width(g), in = (double)input_width(g);
+    double hidden = (double)hidden_width(g), in = (double)synthesizer_dense_input_width(g);
     double layer = 2 * (double)(g->shape.heads * queries) * in * hidden;
     return layer +
            oa_visible_pairs(g, queries, keys) * (2 * hidden + 2 * (double)g->shape.value_width + 5);
@@ -142,15 +143,16 @@ static double flops(const struct oa_group *g, long queries, long keys)
 
 static double hidden_unit(const struct oa_group *g, const double *row, long head, long unit)
 {
-    long in = input_width(g), at = head * hidden_width(g) + unit;
-    const double *x = row + (sliced(g) ? (g->first_head + head) * in : 0);
+    long in = synthesizer_dense_input_width(g), at = head * hidden_width(g) + unit;
+    const double *x = row + (synthesizer_dense_sliced(g) ? (g->first_head + head) * in : 0);
     double sum = g->parameter[HIDDEN_BIAS] ? oa_parameter_at(g, g->parameter[HIDDEN_BIAS], at) : 0;
     for (long c = 0; c < in; c++)
         sum += x[c] * oa_parameter_at(g, g->parameter[HIDDEN_WEIGHT], at * in + c);
     return sum > 0 ? sum : 0;
 }
 
-static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
+static enum oa_error synthesizer_dense_scores(const struct oa_group *g, const struct oa_oracle *in,
+                                              double *s)
 {
     long hidden = hidden_width(g), H = g->shape.heads,
          stride = oa_atom_flag(g->atom, "shared") ? 0 : oa_group_length(g);
@@ -191,13 +193,13 @@ const struct oa_mechanism oa_mechanism_dense = {
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
            OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .check = check,
-    .parameters = parameters,
-    .length = length,
+    .check = synthesizer_dense_check,
+    .parameters = synthesizer_dense_parameters,
+    .length = synthesizer_dense_length,
     .forward = oa_part_forward,
-    .part = part,
-    .flops = flops,
+    .part = synthesizer_dense_part,
+    .flops = synthesizer_dense_flops,
     .state_numbers = oa_value_state,
-    .scores = scores,
+    .scores = synthesizer_dense_scores,
     .weights = oa_softmax_weights,
 };

@@ -29,14 +29,14 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static bool sliced(const struct oa_group *g)
+static bool factorized_dense_sliced(const struct oa_group *g)
 {
     return oa_atom_is(g->atom, "input", "slice");
 }
 
-static long input_width(const struct oa_group *g)
+static long factorized_dense_input_width(const struct oa_group *g)
 {
-    return sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
+    return factorized_dense_sliced(g) ? g->shape.width / g->layer_heads : g->shape.width;
 }
 
 /* ---- a·b = N ---- */
@@ -60,7 +60,7 @@ static long factor_b(const struct oa_group *g)
     return oa_atom_int(g->atom, "b", oa_group_length(g) / factor_a(g));
 }
 
-static enum oa_error check(oa_context *c, const struct oa_group *g)
+static enum oa_error factorized_dense_check(oa_context *c, const struct oa_group *g)
 {
     long N = oa_group_length(g), a = factor_a(g), b = factor_b(g);
     if (a * b != N)
@@ -69,7 +69,7 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
                        "length N = %ld; give "
                        "divisors of N, or leave a and b out",
                        a, b, a * b, N);
-    if (sliced(g) && g->shape.width % g->layer_heads)
+    if (factorized_dense_sliced(g) && g->shape.width % g->layer_heads)
         return oa_fail(c, OA_SHAPE,
                        "factorized-dense gives each of the %d heads a slice of the model width, "
                        "but %ld does not "
@@ -82,7 +82,7 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
 
 static struct oa_parameter *add_side(struct oa_group *g, const char *name, long out)
 {
-    long in = input_width(g);
+    long in = factorized_dense_input_width(g);
     struct oa_parameter p = { .dims = 3,
                               .dim = { g->shape.heads, out, in },
                               .trainable = true,
@@ -93,14 +93,15 @@ static struct oa_parameter *add_side(struct oa_group *g, const char *name, long 
     return oa_group_parameter(g, name, &p);
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error factorized_dense_parameters(struct oa_group *g)
 {
     g->parameter[SIDE_A] = add_side(g, "dense.a.weight", factor_a(g));
     g->parameter[SIDE_B] = add_side(g, "dense.b.weight", factor_b(g));
     return oa_status(g->context);
 }
 
-static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
+static long factorized_dense_length(const struct oa_atom *a, oa_stored_axis *axis,
+                                    const void *argument)
 {
     (void)a;
     return axis(argument, "dense.a.weight", -2) * axis(argument, "dense.b.weight", -2);
@@ -108,22 +109,22 @@ static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *ar
 
 /* ---- forward ---- */
 
-static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                 struct oa_part_tensors *out)
+static void factorized_dense_part(oa_tape *t, const struct oa_group *g,
+                                  const struct oa_layer_input *in, struct oa_part_tensors *out)
 {
-    long first = g->first_head * input_width(g);
-    *out = (struct oa_part_tensors){
-        .kind = OA_PART_FOLD,
-        .scale = 1,
-        .width = factor_a(g),
-        .q = oa_head_linear(t, in->x, g->parameter[SIDE_A], NULL, sliced(g), first),
-        .k = oa_head_linear(t, in->x, g->parameter[SIDE_B], NULL, sliced(g), first)
-    };
+    long first = g->first_head * factorized_dense_input_width(g);
+    *out = (struct oa_part_tensors){ .kind = OA_PART_FOLD,
+                                     .scale = 1,
+                                     .width = factor_a(g),
+                                     .q = oa_head_linear(t, in->x, g->parameter[SIDE_A], NULL,
+                                                         factorized_dense_sliced(g), first),
+                                     .k = oa_head_linear(t, in->x, g->parameter[SIDE_B], NULL,
+                                                         factorized_dense_sliced(g), first) };
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double factorized_dense_flops(const struct oa_group *g, long queries, long keys)
 {
-    double layers = 2 * (double)(g->shape.heads * queries * input_width(g)) *
+    double layers = 2 * (double)(g->shape.heads * queries * factorized_dense_input_width(g)) *
                     (double)(factor_a(g) + factor_b(g));
     return layers + oa_visible_pairs(g, queries, keys) * (2 + 2 * (double)g->shape.value_width + 5);
 }
@@ -131,31 +132,34 @@ static double flops(const struct oa_group *g, long queries, long keys)
 /* ---- oracle ---- */
 
 /* Number `at` of A_i (side 0) or B_i (side 1) of a head. */
-static double side(const struct oa_group *g, const double *row, int which, long head, long at)
+static double factorized_dense_side(const struct oa_group *g, const double *row, int which,
+                                    long head, long at)
 {
-    long in = input_width(g), out = which == SIDE_A ? factor_a(g) : factor_b(g);
-    const double *x = row + (sliced(g) ? (g->first_head + head) * in : 0);
+    long in = factorized_dense_input_width(g), out = which == SIDE_A ? factor_a(g) : factor_b(g);
+    const double *x = row + (factorized_dense_sliced(g) ? (g->first_head + head) * in : 0);
     double sum = 0;
     for (long c = 0; c < in; c++)
         sum += x[c] * oa_parameter_at(g, g->parameter[which], (head * out + at) * in + c);
     return sum;
 }
 
-static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
+static enum oa_error factorized_dense_scores(const struct oa_group *g, const struct oa_oracle *in,
+                                             double *s)
 {
     long a = factor_a(g);
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++) {
             const double *row = in->x + i * g->shape.width;
             for (long j = 0; j < in->keys; j++)
-                *s++ = side(g, row, SIDE_A, h, j % a) * side(g, row, SIDE_B, h, j / a);
+                *s++ = factorized_dense_side(g, row, SIDE_A, h, j % a) *
+                       factorized_dense_side(g, row, SIDE_B, h, j / a);
         }
     }
     return OA_OK;
 }
 
 /* Which pair of numbers a position has. */
-static bool length_counts(const struct oa_group *g)
+static bool factorized_dense_length_counts(const struct oa_group *g)
 {
     (void)g;
     return true;
@@ -179,15 +183,15 @@ const struct oa_mechanism oa_mechanism_factorized_dense = {
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
            OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .check = check,
-    .parameters = parameters,
-    .length = length,
+    .check = factorized_dense_check,
+    .parameters = factorized_dense_parameters,
+    .length = factorized_dense_length,
     .forward = oa_part_forward,
-    .part = part,
-    .flops = flops,
+    .part = factorized_dense_part,
+    .flops = factorized_dense_flops,
     .state_numbers = oa_value_state,
-    .scores = scores,
+    .scores = factorized_dense_scores,
     .weights = oa_softmax_weights,
     .numbers = "a=1|b=1", /* divisors of every length */
-    .length_counts = length_counts,
+    .length_counts = factorized_dense_length_counts,
 };

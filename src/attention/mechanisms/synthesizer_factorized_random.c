@@ -22,15 +22,15 @@ static const struct oa_argument arguments[] = {
     { "rank", OA_VALUE_INT, "8", NULL, 1, 1 << 20, "columns of the two factors" }, { .key = NULL }
 };
 
-static long rank_of(const struct oa_group *g)
+static long factorized_random_rank_of(const struct oa_group *g)
 {
     return oa_atom_int(g->atom, "rank", 8);
 }
 
 /* Glorot's uniform limit for each factor, an N × k matrix. */
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error factorized_random_parameters(struct oa_group *g)
 {
-    long N = oa_group_length(g), rank = rank_of(g);
+    long N = oa_group_length(g), rank = factorized_random_rank_of(g);
     struct oa_parameter p = { .dims = 3,
                               .dim = { g->shape.heads, N, rank },
                               .trainable = true,
@@ -43,33 +43,35 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
+static long factorized_random_length(const struct oa_atom *a, oa_stored_axis *axis,
+                                     const void *argument)
 {
     (void)a;
     return axis(argument, "random.left", -2);
 }
 
-static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                 struct oa_part_tensors *out)
+static void factorized_random_part(oa_tape *t, const struct oa_group *g,
+                                   const struct oa_layer_input *in, struct oa_part_tensors *out)
 {
     (void)t;
     (void)in;
     *out = (struct oa_part_tensors){ .kind = OA_PART_DOT,
                                      .scale = 1,
-                                     .width = rank_of(g),
+                                     .width = factorized_random_rank_of(g),
                                      .q_table = g->parameter[LEFT],
                                      .k_table = g->parameter[RIGHT] };
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double factorized_random_flops(const struct oa_group *g, long queries, long keys)
 {
     return oa_visible_pairs(g, queries, keys) *
-           (2 * (double)rank_of(g) + 2 * (double)g->shape.value_width + 5);
+           (2 * (double)factorized_random_rank_of(g) + 2 * (double)g->shape.value_width + 5);
 }
 
-static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
+static enum oa_error factorized_random_scores(const struct oa_group *g, const struct oa_oracle *in,
+                                              double *s)
 {
-    long N = oa_group_length(g), rank = rank_of(g);
+    long N = oa_group_length(g), rank = factorized_random_rank_of(g);
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++) {
             for (long j = 0; j < in->keys; j++, s++) {
@@ -99,12 +101,12 @@ const struct oa_mechanism oa_mechanism_factorized_random = {
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
            OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .parameters = parameters,
-    .length = length,
+    .parameters = factorized_random_parameters,
+    .length = factorized_random_length,
     .forward = oa_part_forward,
-    .part = part,
-    .flops = flops,
+    .part = factorized_random_part,
+    .flops = factorized_random_flops,
     .state_numbers = oa_value_state,
-    .scores = scores,
+    .scores = factorized_random_scores,
     .weights = oa_softmax_weights,
 };

@@ -24,7 +24,7 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+static bool synthesizer_random_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     if (!oa_atom_is(a, "init", "glorot") || !oa_atom_value(a, "sigma")->given)
         return false;
@@ -33,7 +33,7 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static enum oa_error parameters(struct oa_group *g)
+static enum oa_error synthesizer_random_parameters(struct oa_group *g)
 {
     long H = g->shape.heads, N = oa_group_length(g);
     bool trainable = !oa_atom_flag(g->atom, "frozen"),
@@ -50,26 +50,28 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static long length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument)
+static long synthesizer_random_length(const struct oa_atom *a, oa_stored_axis *axis,
+                                      const void *argument)
 {
     (void)a;
     return axis(argument, "random.logits", -1);
 }
 
-static void part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                 struct oa_part_tensors *out)
+static void synthesizer_random_part(oa_tape *t, const struct oa_group *g,
+                                    const struct oa_layer_input *in, struct oa_part_tensors *out)
 {
     (void)t;
     (void)in;
     *out = (struct oa_part_tensors){ .kind = OA_PART_TABLE, .table = g->parameter[0] };
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double synthesizer_random_flops(const struct oa_group *g, long queries, long keys)
 {
     return oa_visible_pairs(g, queries, keys) * (2 * (double)g->shape.value_width + 5);
 }
 
-static enum oa_error scores(const struct oa_group *g, const struct oa_oracle *in, double *s)
+static enum oa_error synthesizer_random_scores(const struct oa_group *g, const struct oa_oracle *in,
+                                               double *s)
 {
     long N = oa_group_length(g);
     for (long h = 0; h < g->shape.heads; h++) {
@@ -102,13 +104,13 @@ const struct oa_mechanism oa_mechanism_random = {
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
            OA_DROPS | OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .clash = clash,
-    .parameters = parameters,
-    .length = length,
+    .clash = synthesizer_random_clash,
+    .parameters = synthesizer_random_parameters,
+    .length = synthesizer_random_length,
     .forward = oa_part_forward,
-    .part = part,
-    .flops = flops,
+    .part = synthesizer_random_part,
+    .flops = synthesizer_random_flops,
     .state_numbers = oa_value_state,
-    .scores = scores,
+    .scores = synthesizer_random_scores,
     .weights = oa_softmax_weights,
 };

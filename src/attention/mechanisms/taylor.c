@@ -25,8 +25,8 @@ static long width_of(const struct oa_atom *a)
     return oa_atom_int(a, "width", 16);
 }
 
-static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                    oa_tensor *v, oa_tensor *o)
+static void taylor_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                           oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     struct oa_layer_input unturned = *in;
@@ -38,21 +38,22 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_NONE, 0, o);
 }
 
-static double flops(const struct oa_group *g, long queries, long keys)
+static double taylor_flops(const struct oa_group *g, long queries, long keys)
 {
     double d = (double)g->shape.head_width, features = 1 + d + d * (d + 1) / 2;
     return (double)(g->shape.heads * (queries + keys)) * features *
            (2 * (double)g->shape.value_width + 2 + 1);
 }
 
-static double state_numbers(const struct oa_group *g, long t)
+static double taylor_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
     double d = (double)g->shape.head_width;
     return oa_sums_state(g, 1 + d + d * (d + 1) / 2);
 }
 
-static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
+static double taylor_kernel(const struct oa_group *g, const double *q, const double *k, long i,
+                            long j)
 {
     double s = 0;
     (void)i, (void)j;
@@ -61,11 +62,11 @@ static double kernel(const struct oa_group *g, const double *q, const double *k,
     return 1 + s + s * s / 2;
 }
 
-static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+static enum oa_error taylor_weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
 {
     struct oa_oracle unturned = *in;
     unturned.cosine = unturned.sine = NULL;
-    return oa_kernel_weights(g, &unturned, kernel, NULL, NULL, w);
+    return oa_kernel_weights(g, &unturned, taylor_kernel, NULL, NULL, w);
 }
 
 const struct oa_mechanism oa_mechanism_taylor = {
@@ -86,9 +87,9 @@ const struct oa_mechanism oa_mechanism_taylor = {
            OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .head_width = width_of,
-    .forward = forward,
-    .flops = flops,
-    .state_numbers = state_numbers,
-    .weights = weights,
+    .forward = taylor_forward,
+    .flops = taylor_flops,
+    .state_numbers = taylor_state_numbers,
+    .weights = taylor_weights,
     .trial = "width=4",
 };
