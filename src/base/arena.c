@@ -58,7 +58,7 @@ void oa_arena_free(struct oa_arena *a)
     a->used = 0;
 }
 
-static bool add_chunk(struct oa_arena *a, size_t size)
+static bool arena_add_chunk(struct oa_arena *a, size_t size)
 {
     struct oa_chunk *k = oa_alloc(a->context, sizeof *k);
     char *memory = !k          ? NULL
@@ -78,7 +78,7 @@ static bool add_chunk(struct oa_arena *a, size_t size)
 static bool grow_for(struct oa_arena *a, size_t bytes)
 {
     size_t size = a->used > SMALLEST_CHUNK ? a->used : SMALLEST_CHUNK;
-    return add_chunk(a, bytes > size ? bytes : size);
+    return arena_add_chunk(a, bytes > size ? bytes : size);
 }
 
 /* What was taken of a chunk from `used` on. */
@@ -93,7 +93,7 @@ void oa_arena_reset(struct oa_arena *a)
     a->used = 0;
     if (a->chunks && a->chunks->older) {
         free_chunks(a);
-        add_chunk(a, a->peak);
+        arena_add_chunk(a, a->peak);
     }
     if (a->chunks) {
         a->chunks->start = 0;
@@ -107,7 +107,7 @@ static void *take_dry(const struct oa_arena *a)
     return (void *)(uintptr_t)(OA_ALIGN + a->used);
 }
 
-static void spoil(const struct oa_arena *a, void *memory, size_t bytes)
+static void arena_poison(const struct oa_arena *a, void *memory, size_t bytes)
 {
     if (!a->poison)
         return;
@@ -129,13 +129,13 @@ static void *take_real(struct oa_arena *a, size_t bytes, size_t room)
     char *memory = k->memory + k->used;
     k->used += room;
     oa_permit(memory, bytes);
-    spoil(a, memory, bytes);
+    arena_poison(a, memory, bytes);
     return memory;
 }
 
 /* What a take of so many bytes makes an arena longer by: never nothing, and where it can be watched
  * there is always something behind the bytes that is forbidden. */
-static size_t room_for(size_t bytes)
+static size_t arena_padded(size_t bytes)
 {
     size_t least = OA_FORBIDS || bytes == 0 ? bytes + 1 : bytes;
     return (least + OA_ALIGN - 1) / OA_ALIGN * OA_ALIGN;
@@ -148,7 +148,7 @@ void *oa_arena_take(struct oa_arena *a, size_t bytes)
                 a->used, bytes);
         return NULL;
     }
-    size_t room = room_for(bytes);
+    size_t room = arena_padded(bytes);
     void *memory = a->dry ? take_dry(a) : take_real(a, bytes, room);
     if (memory) {
         a->used += room;

@@ -278,7 +278,7 @@ oa_context *oa_open_beside(oa_context *c, int threads,
         beside->isa = c->isa;
         beside->device = c->device;
         pthread_mutex_init(&beside->error_lock, NULL);
-        beside->pool = oa_pool_make(beside, threads, oa_pool_watches(c->pool));
+        beside->pool = oa_pool_make(beside, threads, oa_pool_spins(c->pool));
     }
     if (beside && beside->pool)
         return beside;

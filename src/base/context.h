@@ -33,11 +33,11 @@ struct oa_context {
 
 double oa_seconds_of(clockid_t clock); /* context.c */
 
-/* threads.c: NULL after a recorded failure. watch: whether threads that wait may keep their core
- * busy for a moment. */
-struct oa_pool *oa_pool_make(oa_context *c, int threads, bool watch);
+/* threads.c: NULL after a recorded failure. spin: whether a waiting thread may busy-wait
+ * for a moment before it sleeps. */
+struct oa_pool *oa_pool_make(oa_context *c, int threads, bool spin);
 void oa_pool_free(struct oa_pool *p);
-bool oa_pool_watches(const struct oa_pool *p);
+bool oa_pool_spins(const struct oa_pool *p);
 
 /* files.c: records why the system refused `what` ("read", "write", …) on a path, with a remedy;
  * `code` is an errno. */

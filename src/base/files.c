@@ -81,7 +81,7 @@ struct content {
     uint64_t limit;
 };
 
-static bool make_room(oa_context *c, struct content *t)
+static bool content_make_room(oa_context *c, struct content *t)
 {
     if (t->length + 1 < t->capacity)
         return true;
@@ -118,7 +118,7 @@ static enum oa_error fail_unpack(oa_context *c, gzFile gz, const char *path, siz
 static enum oa_error read_content(oa_context *c, gzFile gz, const char *path, struct content *t)
 {
     for (;;) {
-        if (!make_room(c, t))
+        if (!content_make_room(c, t))
             return OA_NO_MEMORY;
         size_t room = t->capacity - t->length - 1;
         OA_TRY(oa_reading_stopped(c, path, t->length));

@@ -25,7 +25,7 @@ struct oa_lock {
 /* ---- the folder ---- */
 
 /* Cuts the last name off a path; false when none is left. */
-static bool cut_last(char *path)
+static bool lock_cut_last(char *path)
 {
     char *slash = strrchr(path, '/');
     if (slash)
@@ -37,7 +37,7 @@ static size_t existing_length(oa_context *c, const char *folder)
 {
     char *part = oa_copy_text(c, folder);
     bool there = part && oa_file_exists(part);
-    while (part && !there && cut_last(part))
+    while (part && !there && lock_cut_last(part))
         there = oa_file_exists(part);
     size_t length = there ? strlen(part) : 0;
     oa_free(part);
@@ -46,7 +46,7 @@ static size_t existing_length(oa_context *c, const char *folder)
 
 static void remove_what_was_made(const struct oa_lock *l)
 {
-    while (strlen(l->folder) > l->existed && rmdir(l->folder) == 0 && cut_last(l->folder))
+    while (strlen(l->folder) > l->existed && rmdir(l->folder) == 0 && lock_cut_last(l->folder))
         ;
 }
 
@@ -105,7 +105,7 @@ static enum oa_error try_lock(oa_context *c, struct oa_lock *l, bool *again)
     return OA_OK;
 }
 
-static enum oa_error take(oa_context *c, struct oa_lock *l)
+static enum oa_error lock_take(oa_context *c, struct oa_lock *l)
 {
     bool again = true;
     while (again)
@@ -150,7 +150,7 @@ enum oa_error oa_folder_lock(oa_context *c, const char *folder, struct oa_lock *
     l->fd = -1;
     enum oa_error e = name_lock(c, l, folder);
     if (e == OA_OK)
-        e = take(c, l);
+        e = lock_take(c, l);
     if (e == OA_OK)
         *out = l;
     else

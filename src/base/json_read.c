@@ -8,7 +8,7 @@
 #define LONGEST                                                                                    \
     ((size_t)100000000) /* bytes: what the reference allows the header of a safetensors file */
 
-struct source {
+struct json_source {
     oa_context *context;
     const char *path, *text;
     size_t left, taken;
@@ -18,7 +18,7 @@ struct source {
 /* For json_load_callback: the next bytes, 0 at the end. */
 static size_t next_bytes(void *buffer, size_t room, void *data)
 {
-    struct source *s = data;
+    struct json_source *s = data;
     s->error = oa_reading_stopped(s->context, s->path, s->taken);
     if (s->error != OA_OK)
         return (size_t)-1;
@@ -33,7 +33,7 @@ static size_t next_bytes(void *buffer, size_t room, void *data)
 enum oa_error oa_json_parse(oa_context *c, const char *path, const char *text, size_t length,
                             const char *remedy, json_t **out)
 {
-    struct source s = { .context = c, .path = path, .text = text, .left = length };
+    struct json_source s = { .context = c, .path = path, .text = text, .left = length };
     json_error_t why;
     *out = NULL;
     if (length > LONGEST)

@@ -53,7 +53,7 @@ static bool is_special(const char *path)
 }
 
 /* Where the file will be: a symbolic link stays, and what it points to is replaced. */
-static enum oa_error find_place(struct oa_new_file *f)
+static enum oa_error new_file_resolve(struct oa_new_file *f)
 {
     struct stat about;
     bool link = lstat(f->path, &about) == 0 && S_ISLNK(about.st_mode);
@@ -111,7 +111,7 @@ enum oa_error oa_new_file_open(struct oa_new_file *f, oa_context *c, const char 
     *f = (struct oa_new_file){ .context = c, .path = path, .fd = -1 };
     if (is_special(path))
         return oa_special_open(c, path, &f->fd);
-    OA_TRY(find_place(f));
+    OA_TRY(new_file_resolve(f));
     size_t room = strlen(f->place) + 64;
     f->temporary = oa_alloc(c, room);
     if (!f->temporary)
@@ -154,7 +154,7 @@ static enum oa_error sync_folder(oa_context *c, const char *path)
     return e;
 }
 
-static enum oa_error put_in_place(struct oa_new_file *f)
+static enum oa_error new_file_rename(struct oa_new_file *f)
 {
     if (fsync(f->fd) != 0)
         return oa_fail_system(f->context, errno, "write", f->path);
@@ -171,7 +171,7 @@ enum oa_error oa_new_file_finish(struct oa_new_file *f, enum oa_error so_far)
 {
     enum oa_error e = so_far;
     if (e == OA_OK && f->temporary)
-        e = put_in_place(f);
+        e = new_file_rename(f);
     if (f->fd >= 0)
         close(f->fd);
     if (e != OA_OK && f->temporary)

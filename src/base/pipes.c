@@ -31,7 +31,7 @@ enum oa_error oa_wait_a_moment(oa_context *c, const char *path, int fd, short ev
 /* ---- reading ---- */
 
 /* What is copied into memory. */
-struct source {
+struct pipe_copy {
     oa_context *context;
     const char *path;
     int from, to;
@@ -39,7 +39,7 @@ struct source {
 
 /* *length: 0 at the end. As long as there was no writer yet, poll says that there is nothing to
  * read. */
-static enum oa_error read_piece(const struct source *s, char *piece, size_t room, size_t *length)
+static enum oa_error pipe_read(const struct pipe_copy *s, char *piece, size_t room, size_t *length)
 {
     ssize_t n;
     bool ready;
@@ -51,13 +51,13 @@ static enum oa_error read_piece(const struct source *s, char *piece, size_t room
     return n < 0 ? oa_fail_system(s->context, errno, "read", s->path) : OA_OK;
 }
 
-static enum oa_error copy(const struct source *s)
+static enum oa_error pipe_copy_all(const struct pipe_copy *s)
 {
     char piece[1 << 16];
     uint64_t limit = oa_read_limit(s->path), copied = 0;
     size_t length;
     do {
-        OA_TRY(read_piece(s, piece, sizeof piece, &length));
+        OA_TRY(pipe_read(s, piece, sizeof piece, &length));
         OA_TRY(oa_write_all(s->context, s->to, s->path, piece, length, copied));
         copied += length;
         if (copied > limit)
@@ -71,10 +71,10 @@ static enum oa_error copy(const struct source *s)
 /* Puts the copy in the place of *fd. */
 static enum oa_error copy_into_memory(oa_context *c, const char *path, int *fd)
 {
-    struct source s = {
+    struct pipe_copy s = {
         .context = c, .path = path, .from = *fd, .to = memfd_create("orthant", MFD_CLOEXEC)
     };
-    enum oa_error e = s.to < 0 ? oa_fail_system(c, errno, "read", path) : copy(&s);
+    enum oa_error e = s.to < 0 ? oa_fail_system(c, errno, "read", path) : pipe_copy_all(&s);
     close(s.from);
     if (e != OA_OK && s.to >= 0)
         close(s.to);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The folder of a path, in the same memory. */
-static const char *cut_last(char *path)
+static const char *parent_folder(char *path)
 {
     char *slash = strrchr(path, '/');
     if (!slash)
@@ -21,7 +21,7 @@ static const char *cut_last(char *path)
     return path;
 }
 
-static enum oa_error check_folder(oa_context *c, const char *folder, const char *path)
+static enum oa_error check_writable_folder(oa_context *c, const char *folder, const char *path)
 {
     struct stat about;
     if (stat(folder, &about) != 0)
@@ -42,7 +42,7 @@ enum oa_error oa_file_check(oa_context *c, const char *path)
     char *copy = oa_copy_text(c, path);
     if (!copy)
         return OA_NO_MEMORY;
-    enum oa_error e = check_folder(c, cut_last(copy), path);
+    enum oa_error e = check_writable_folder(c, parent_folder(copy), path);
     oa_free(copy);
     return e;
 }
@@ -55,8 +55,8 @@ enum oa_error oa_directory_check(oa_context *c, const char *path)
     const char *there = copy; /* the nearest folder that exists: the others will be made in it */
     while (access(there, F_OK) != 0 && errno == ENOENT && strcmp(there, ".") != 0 &&
            strcmp(there, "/") != 0)
-        there = cut_last(copy);
-    enum oa_error e = check_folder(c, there, path);
+        there = parent_folder(copy);
+    enum oa_error e = check_writable_folder(c, there, path);
     oa_free(copy);
     return e;
 }

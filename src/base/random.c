@@ -23,7 +23,7 @@
 
 /* The finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
  * 2014). */
-static uint64_t mix(uint64_t x)
+static uint64_t random_mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -37,15 +37,15 @@ struct oa_stream oa_stream_named(uint64_t seed, const char *name)
     uint64_t h = 0xcbf29ce484222325u;
     for (const unsigned char *s = (const unsigned char *)name; *s; s++)
         h = (h ^ *s) * 0x100000001b3u;
-    return (struct oa_stream){ .key = seed, .id = mix(h) };
+    return (struct oa_stream){ .key = seed, .id = random_mix(h) };
 }
 
 /* The odd constant of splitmix64 keeps child 0 apart from its parent and child(child(s, 1), 2) from
  * (…, 2), 1). */
 struct oa_stream oa_stream_child(struct oa_stream parent, uint64_t number)
 {
-    uint64_t id = mix(parent.id + 0x9e3779b97f4a7c15u) + number;
-    return (struct oa_stream){ .key = parent.key, .id = mix(id) };
+    uint64_t id = random_mix(parent.id + 0x9e3779b97f4a7c15u) + number;
+    return (struct oa_stream){ .key = parent.key, .id = random_mix(id) };
 }
 
 /* ---- Philox ---- */

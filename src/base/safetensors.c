@@ -41,7 +41,7 @@ struct oa_tensors {
 };
 
 /* What the functions that check a file need for a sentence. */
-struct reading {
+struct tensors_reading {
     oa_context *context;
     const char *path;
     int fd; /* of a plain file; otherwise -1 */
@@ -54,7 +54,7 @@ struct reading {
 
 /* ---- the bytes ---- */
 
-static enum oa_error read_at(struct reading *r, char *out, size_t length, size_t at)
+static enum oa_error tensors_read_at(struct tensors_reading *r, char *out, size_t length, size_t at)
 {
     for (size_t done = 0; done < length;) {
         size_t left = length - done;
@@ -74,7 +74,7 @@ static enum oa_error read_at(struct reading *r, char *out, size_t length, size_t
 
 /* Of a plain file only the number of bytes of the header; what else can be read (a pipe) is read
  * whole. */
-static enum oa_error open_bytes(struct reading *r)
+static enum oa_error open_bytes(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     struct stat about;
@@ -85,13 +85,13 @@ static enum oa_error open_bytes(struct reading *r)
         return oa_fail_system(r->context, errno, "read", r->path);
     f->length = (size_t)about.st_size;
     f->bytes = oa_alloc(r->context, 8);
-    return !f->bytes ? OA_NO_MEMORY : f->length < 8 ? OA_OK : read_at(r, f->bytes, 8, 0);
+    return !f->bytes ? OA_NO_MEMORY : f->length < 8 ? OA_OK : tensors_read_at(r, f->bytes, 8, 0);
 }
 
 /* Of a plain file `n` more bytes, and room for those that follow them, which are read when the
  * header was found right.
  */
-static enum oa_error read_header(struct reading *r, size_t n)
+static enum oa_error tensors_read_header(struct tensors_reading *r, size_t n)
 {
     struct oa_tensors *f = r->file;
     r->data_length = f->length - 8 - n;
@@ -103,10 +103,10 @@ static enum oa_error read_header(struct reading *r, size_t n)
     f->bytes = grown ? grown : f->bytes;
     if (grown)
         f->data = f->own_data = oa_alloc_raw(r->context, r->data_length);
-    return f->data ? read_at(r, f->bytes + 8, n, 8) : OA_NO_MEMORY;
+    return f->data ? tensors_read_at(r, f->bytes + 8, n, 8) : OA_NO_MEMORY;
 }
 
-static enum oa_error parse_header(struct reading *r)
+static enum oa_error parse_header(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     uint64_t n;
@@ -120,7 +120,7 @@ static enum oa_error parse_header(struct reading *r)
     if (n > f->length - 8)
         return REFUSE(r, "%s: cut off: the header has %llu bytes, the whole file %zu", r->path,
                       (unsigned long long)n, f->length);
-    OA_TRY(read_header(r, (size_t)n));
+    OA_TRY(tensors_read_header(r, (size_t)n));
     if (n == 0 || f->bytes[8] != '{')
         return REFUSE(r, "%s: not a safetensors file (the header must begin with '{')", r->path);
     r->data = f->data;
@@ -130,7 +130,7 @@ static enum oa_error parse_header(struct reading *r)
 
 /* ---- one tensor ---- */
 
-static enum oa_error read_type(struct reading *r, json_t *entry, struct oa_array *a)
+static enum oa_error tensors_read_type(struct tensors_reading *r, json_t *entry, struct oa_array *a)
 {
     const char *name = json_string_value(json_object_get(entry, "dtype"));
     if (!name)
@@ -148,7 +148,7 @@ static enum oa_error read_type(struct reading *r, json_t *entry, struct oa_array
 }
 
 /* Sets dims, dim and bytes. A product beyond the range of size_t is refused, not wrapped. */
-static enum oa_error read_shape(struct reading *r, json_t *entry, struct oa_array *a)
+static enum oa_error read_shape(struct tensors_reading *r, json_t *entry, struct oa_array *a)
 {
     json_t *shape = json_object_get(entry, "shape"), *side;
     size_t i;
@@ -173,7 +173,7 @@ static enum oa_error read_shape(struct reading *r, json_t *entry, struct oa_arra
     return OA_OK;
 }
 
-static enum oa_error read_offsets(struct reading *r, json_t *entry, struct oa_array *a)
+static enum oa_error read_offsets(struct tensors_reading *r, json_t *entry, struct oa_array *a)
 {
     json_t *offsets = json_object_get(entry, "data_offsets");
     json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
@@ -192,7 +192,7 @@ static enum oa_error read_offsets(struct reading *r, json_t *entry, struct oa_ar
     return OA_OK;
 }
 
-static enum oa_error read_tensor(struct reading *r, const char *name, json_t *entry,
+static enum oa_error read_tensor(struct tensors_reading *r, const char *name, json_t *entry,
                                  struct oa_array *a)
 {
     a->name = oa_copy_text(r->context, name);
@@ -200,14 +200,14 @@ static enum oa_error read_tensor(struct reading *r, const char *name, json_t *en
         return OA_NO_MEMORY;
     if (!json_is_object(entry))
         return REFUSE(r, "%s: tensor %s is not described by a JSON object", r->path, name);
-    OA_TRY(read_type(r, entry, a));
+    OA_TRY(tensors_read_type(r, entry, a));
     OA_TRY(read_shape(r, entry, a));
     return read_offsets(r, entry, a);
 }
 
 /* ---- all tensors ---- */
 
-static int by_place(const void *x, const void *y)
+static int array_by_data(const void *x, const void *y)
 {
     const struct oa_array *a = x, *b = y;
     if (a->data != b->data)
@@ -217,13 +217,13 @@ static int by_place(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-static int by_name(const void *x, const void *y)
+static int array_by_name(const void *x, const void *y)
 {
     const struct oa_array *const *a = x, *const *b = y;
     return strcmp((*a)->name, (*b)->name);
 }
 
-static enum oa_error check_metadata(struct reading *r)
+static enum oa_error tensors_check_metadata(struct tensors_reading *r)
 {
     const char *key;
     json_t *value, *metadata = json_object_get(r->file->header, "__metadata__");
@@ -237,7 +237,7 @@ static enum oa_error check_metadata(struct reading *r)
     return OA_OK;
 }
 
-static enum oa_error read_tensors(struct reading *r)
+static enum oa_error read_tensors(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     const char *name;
@@ -258,11 +258,11 @@ static enum oa_error read_tensors(struct reading *r)
 }
 
 /* In the order of their bytes each tensor begins where the one before ends. */
-static enum oa_error check_cover(struct reading *r)
+static enum oa_error check_cover(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     const char *end = r->data;
-    qsort(f->arrays, (size_t)f->count, sizeof *f->arrays, by_place);
+    qsort(f->arrays, (size_t)f->count, sizeof *f->arrays, array_by_data);
     for (int i = 0; i < f->count; i++) {
         const struct oa_array *a = &f->arrays[i];
         if (a->data != (const void *)end)
@@ -280,7 +280,7 @@ static enum oa_error check_cover(struct reading *r)
 }
 
 /* A file that carries a checksum must still say what it said when it was written. */
-static enum oa_error tensors_check_checksum(struct reading *r)
+static enum oa_error tensors_check_checksum(struct tensors_reading *r)
 {
     const char *written = oa_tensors_metadata(r->file, OA_CHECKSUM_KEY);
     struct oa_digest now;
@@ -306,18 +306,19 @@ static void sort_names(struct oa_tensors *f)
 {
     for (int i = 0; i < f->count; i++)
         f->sorted[i] = &f->arrays[i];
-    qsort(f->sorted, (size_t)f->count, sizeof *f->sorted, by_name);
+    qsort(f->sorted, (size_t)f->count, sizeof *f->sorted, array_by_name);
 }
 
-static enum oa_error read_file(struct reading *r)
+static enum oa_error tensors_read_file(struct tensors_reading *r)
 {
     OA_TRY(open_bytes(r));
     OA_TRY(parse_header(r));
-    OA_TRY(check_metadata(r));
+    OA_TRY(tensors_check_metadata(r));
     OA_TRY(read_tensors(r));
     OA_TRY(check_cover(r));
     if (r->fd >= 0)
-        OA_TRY(read_at(r, r->file->own_data, r->data_length, r->file->length - r->data_length));
+        OA_TRY(tensors_read_at(r, r->file->own_data, r->data_length,
+                               r->file->length - r->data_length));
     OA_TRY(tensors_check_checksum(r));
     sort_names(r->file);
     return OA_OK;
@@ -325,12 +326,12 @@ static enum oa_error read_file(struct reading *r)
 
 enum oa_error oa_tensors_open(oa_context *c, const char *path, struct oa_tensors **out)
 {
-    struct reading r = {
+    struct tensors_reading r = {
         .context = c, .path = path, .fd = -1, .file = oa_alloc(c, sizeof *r.file)
     };
     if (!r.file)
         return OA_NO_MEMORY;
-    enum oa_error e = read_file(&r);
+    enum oa_error e = tensors_read_file(&r);
     if (r.fd >= 0)
         close(r.fd);
     if (e == OA_OK)
@@ -370,7 +371,7 @@ const struct oa_array *oa_tensors_find(const struct oa_tensors *f, const char *n
 {
     const struct oa_array key = { .name = (char *)name }, *at = &key;
     const struct oa_array **found =
-        bsearch(&at, f->sorted, (size_t)f->count, sizeof *f->sorted, by_name);
+        bsearch(&at, f->sorted, (size_t)f->count, sizeof *f->sorted, array_by_name);
     return found ? *found : NULL;
 }
 

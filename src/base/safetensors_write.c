@@ -45,7 +45,7 @@ static int by_type_then_name(const void *x, const void *y)
 
 /* ---- the header ---- */
 
-static json_t *describe(const struct oa_array *a, size_t begin)
+static json_t *array_describe(const struct oa_array *a, size_t begin)
 {
     json_t *shape = json_array();
     for (int i = 0; i < a->dims; i++)
@@ -69,8 +69,8 @@ static enum oa_error add_metadata(oa_context *c, const char *path, json_t *heade
     return OA_OK;
 }
 
-static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header,
-                                 const struct oa_array *const *sorted, int count)
+static enum oa_error header_add_tensors(oa_context *c, const char *path, json_t *header,
+                                        const struct oa_array *const *sorted, int count)
 {
     size_t begin = 0;
     for (int i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header
         OA_TRY(check_array(c, path, a));
         if (json_object_get(header, a->name))
             return oa_fail(c, OA_ARGUMENT, "%s: two tensors are called %s", path, a->name);
-        if (json_object_set_new(header, a->name, describe(a, begin)) != 0)
+        if (json_object_set_new(header, a->name, array_describe(a, begin)) != 0)
             return oa_fail(c, OA_ARGUMENT, "%s: the tensor name \"%s\" is not UTF-8 text", path,
                            a->name);
         begin += a->bytes;
@@ -86,7 +86,7 @@ static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header
     return OA_OK;
 }
 
-static const void *bytes_of(const struct oa_array *a)
+static const void *array_bytes(const struct oa_array *a)
 {
     return a->make ? a->make(a->argument, a) : a->data;
 }
@@ -97,7 +97,7 @@ static enum oa_error tensors_add_checksum(oa_context *c, json_t *header,
     struct oa_digest checksum;
     unsigned long crc = crc32_z(0, NULL, 0);
     for (int i = 0; i < count; i++) {
-        const void *bytes = bytes_of(sorted[i]);
+        const void *bytes = array_bytes(sorted[i]);
         OA_TRY(oa_status(c));
         crc = sorted[i]->bytes ? crc32_z(crc, bytes, sorted[i]->bytes) : crc;
     }
@@ -136,7 +136,7 @@ static enum oa_error make_header(oa_context *c, const char *path,
     json_t *header = json_object();
     enum oa_error e = add_metadata(c, path, header, metadata);
     if (e == OA_OK)
-        e = add_tensors(c, path, header, sorted, count);
+        e = header_add_tensors(c, path, header, sorted, count);
     if (e == OA_OK && checksummed)
         e = tensors_add_checksum(c, header, sorted, count);
     if (e == OA_OK)
@@ -147,22 +147,23 @@ static enum oa_error make_header(oa_context *c, const char *path,
 
 /* ---- the file ---- */
 
-static enum oa_error write_file(oa_context *c, const char *path, const struct oa_text *header,
-                                const struct oa_array *const *sorted, int count)
+static enum oa_error tensors_write_file(oa_context *c, const char *path,
+                                        const struct oa_text *header,
+                                        const struct oa_array *const *sorted, int count)
 {
     struct oa_new_file f;
     enum oa_error e = oa_new_file_open(&f, c, path);
     if (e == OA_OK)
         e = oa_new_file_add(&f, header->s, header->length);
     for (int i = 0; i < count && e == OA_OK; i++) {
-        const void *bytes = bytes_of(sorted[i]);
+        const void *bytes = array_bytes(sorted[i]);
         e = oa_status(c);
         e = e == OA_OK ? oa_new_file_add(&f, bytes, sorted[i]->bytes) : e;
     }
     return oa_new_file_finish(&f, e);
 }
 
-static enum oa_error write_tensors(oa_context *c, const char *path, const struct oa_array *arrays,
+static enum oa_error tensors_write(oa_context *c, const char *path, const struct oa_array *arrays,
                                    int count, const char *const *metadata, bool checksummed)
 {
     const struct oa_array **sorted = oa_alloc(c, (size_t)count * sizeof *sorted);
@@ -175,7 +176,7 @@ static enum oa_error write_tensors(oa_context *c, const char *path, const struct
     oa_text_init(&header, c);
     enum oa_error e = make_header(c, path, sorted, count, metadata, checksummed, &header);
     if (e == OA_OK)
-        e = write_file(c, path, &header, sorted, count);
+        e = tensors_write_file(c, path, &header, sorted, count);
     oa_text_free(&header);
     oa_free(sorted);
     return e;
@@ -184,12 +185,12 @@ static enum oa_error write_tensors(oa_context *c, const char *path, const struct
 enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays,
                                int count, const char *const *metadata)
 {
-    return write_tensors(c, path, arrays, count, metadata, false);
+    return tensors_write(c, path, arrays, count, metadata, false);
 }
 
 enum oa_error oa_tensors_write_checksummed(oa_context *c, const char *path,
                                            const struct oa_array *arrays, int count,
                                            const char *const *metadata)
 {
-    return write_tensors(c, path, arrays, count, metadata, true);
+    return tensors_write(c, path, arrays, count, metadata, true);
 }

@@ -23,13 +23,13 @@
 #include <stdalign.h>
 #include <string.h>
 
-#define WATCH_SECONDS 100e-6
+#define SPIN_SECONDS 100e-6
 
 #define GATE_OPEN ((uint64_t)1 << 15)
 #define GATE_INSIDE (GATE_OPEN - 1)
 #define GATE_JOB_SHIFT 16
 
-struct member {
+struct pool_member {
     struct oa_pool *pool;
     struct oa_worker worker;
     struct oa_arena scratch;
@@ -40,9 +40,9 @@ struct member {
 };
 
 struct oa_pool {
-    struct member *members; /* the first is the caller */
+    struct pool_member *members; /* the first is the caller */
     int threads;
-    double watch; /* seconds before a thread that waits goes to sleep */
+    double spin_seconds; /* seconds before a thread that waits goes to sleep */
     /* What a helper reads of a job is in the line of the gate, for each line comes from the other
      * core's cache. */
     alignas(OA_ALIGN) _Atomic uint64_t gate;
@@ -65,20 +65,20 @@ static void pause_core(void)
 
 /* ---- the gate ---- */
 
-static bool called(const struct member *m)
+static bool gate_called(const struct pool_member *m)
 {
     uint64_t gate = atomic_load(&m->pool->gate);
     return atomic_load(&m->pool->quit) ||
            ((gate & GATE_OPEN) && gate >> GATE_JOB_SHIFT != m->served);
 }
 
-static bool empty(const struct member *m)
+static bool gate_empty(const struct pool_member *m)
 {
     return (atomic_load(&m->pool->gate) & GATE_INSIDE) == 0;
 }
 
 /* Lines that the job will read come while the gate's becomes the helper's own. */
-static void fetch_job(const struct member *m)
+static void fetch_job(const struct pool_member *m)
 {
     const char *argument = atomic_load_explicit(&m->pool->argument, memory_order_relaxed);
     __builtin_prefetch(&m->next, 1);
@@ -86,7 +86,7 @@ static void fetch_job(const struct member *m)
     __builtin_prefetch(argument + OA_ALIGN);
 }
 
-static bool enter(struct member *m)
+static bool gate_enter(struct pool_member *m)
 {
     uint64_t gate = atomic_load(&m->pool->gate);
     fetch_job(m);
@@ -99,7 +99,7 @@ static bool enter(struct member *m)
     return false;
 }
 
-static void leave(struct oa_pool *p)
+static void gate_leave(struct oa_pool *p)
 {
     uint64_t gate = atomic_fetch_sub(&p->gate, 1) - 1;
     if ((gate & (GATE_OPEN | GATE_INSIDE)) == 0 && atomic_load(&p->caller_sleeps)) {
@@ -110,13 +110,13 @@ static void leave(struct oa_pool *p)
 }
 
 /* Watches for a moment; false: it is time to sleep. */
-static bool watch(const struct member *m, bool (*condition)(const struct member *))
+static bool gate_spin(const struct pool_member *m, bool (*condition)(const struct pool_member *))
 {
     if (condition(m))
         return true;
-    if (m->pool->watch <= 0)
+    if (m->pool->spin_seconds <= 0)
         return false;
-    double end = oa_clock() + m->pool->watch;
+    double end = oa_clock() + m->pool->spin_seconds;
     do {
         for (int i = 0; i < 16; i++) {
             pause_core();
@@ -129,22 +129,22 @@ static bool watch(const struct member *m, bool (*condition)(const struct member 
 
 /* ---- workers ---- */
 
-static void run_item(struct oa_pool *p, struct member *m, long item)
+static void pool_run_item(struct oa_pool *p, struct pool_member *m, long item)
 {
     size_t mark = oa_arena_mark(&m->scratch);
     p->task(atomic_load_explicit(&p->argument, memory_order_relaxed), item, &m->worker);
     oa_arena_release(&m->scratch, mark);
 }
 
-static void run_share(struct oa_pool *p, struct member *m, struct member *share)
+static void run_share(struct oa_pool *p, struct pool_member *m, struct pool_member *share)
 {
     long item;
     while ((item = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) < share->end)
-        run_item(p, m, item);
+        pool_run_item(p, m, item);
 }
 
 /* Its own share first. */
-static void run_items(struct oa_pool *p, struct member *m)
+static void run_items(struct oa_pool *p, struct pool_member *m)
 {
     for (int i = 0; i < p->threads; i++)
         run_share(p, m, &p->members[(m->worker.index + i) % p->threads]);
@@ -152,12 +152,12 @@ static void run_items(struct oa_pool *p, struct member *m)
 
 /* Returns when woken, even if the job is over by then: the helper watches for a moment before it
  * sleeps again. */
-static void sleep_until_woken(struct member *m)
+static void sleep_until_woken(struct pool_member *m)
 {
     struct oa_pool *p = m->pool;
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
-    if (!called(m))
+    if (!gate_called(m))
         pthread_cond_wait(&p->opened, &p->lock);
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
@@ -165,15 +165,15 @@ static void sleep_until_woken(struct member *m)
 
 static void *helper(void *argument)
 {
-    struct member *m = argument;
+    struct pool_member *m = argument;
     for (;;) {
-        if (!watch(m, called))
+        if (!gate_spin(m, gate_called))
             sleep_until_woken(m);
         if (atomic_load(&m->pool->quit))
             return NULL;
-        if (enter(m)) {
+        if (gate_enter(m)) {
             run_items(m->pool, m);
-            leave(m->pool);
+            gate_leave(m->pool);
         }
     }
 }
@@ -223,12 +223,12 @@ static void open_gate(struct oa_pool *p, long items, oa_task *task, void *argume
 static void shut_gate(struct oa_pool *p)
 {
     atomic_fetch_and(&p->gate, ~GATE_OPEN);
-    struct member *caller = &p->members[0];
-    if (watch(caller, empty))
+    struct pool_member *caller = &p->members[0];
+    if (gate_spin(caller, gate_empty))
         return;
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->caller_sleeps, true);
-    while (!empty(caller))
+    while (!gate_empty(caller))
         pthread_cond_wait(&p->emptied, &p->lock);
     atomic_store(&p->caller_sleeps, false);
     pthread_mutex_unlock(&p->lock);
@@ -239,7 +239,7 @@ static void run_alone(struct oa_pool *p, long items, oa_task *task, void *argume
     p->task = task;
     atomic_store_explicit(&p->argument, argument, memory_order_relaxed);
     for (long i = 0; i < items; i++)
-        run_item(p, &p->members[0], i);
+        pool_run_item(p, &p->members[0], i);
 }
 
 void oa_parallel(oa_context *c, long items, oa_task *task, void *argument)
@@ -265,9 +265,9 @@ int oa_thread_count(const oa_context *c)
     return c->pool->threads;
 }
 
-bool oa_pool_watches(const struct oa_pool *p)
+bool oa_pool_spins(const struct oa_pool *p)
 {
-    return p->watch > 0;
+    return p->spin_seconds > 0;
 }
 
 double oa_context_clock(const oa_context *c)
@@ -312,7 +312,7 @@ size_t oa_scratch_peak(oa_context *c)
 
 static void init_member(struct oa_pool *p, oa_context *c, int i)
 {
-    struct member *m = &p->members[i];
+    struct pool_member *m = &p->members[i];
     m->pool = p;
     oa_arena_init(&m->scratch, c, false);
     m->worker = (struct oa_worker){ .index = i, .scratch = &m->scratch };
@@ -332,7 +332,7 @@ int oa_thread_start(pthread_t *out, void *(*body)(void *), void *argument)
 static void start_helpers(struct oa_pool *p, oa_context *c, int threads)
 {
     for (p->threads = 1; p->threads < threads; p->threads++) {
-        struct member *m = &p->members[p->threads];
+        struct pool_member *m = &p->members[p->threads];
         int e = oa_thread_start(&m->thread, helper, m);
         if (e) {
             oa_log(c, 0, "only %d of %d threads could be started: %s", p->threads, threads,
@@ -342,7 +342,7 @@ static void start_helpers(struct oa_pool *p, oa_context *c, int threads)
     }
 }
 
-struct oa_pool *oa_pool_make(oa_context *c, int threads, bool watch)
+struct oa_pool *oa_pool_make(oa_context *c, int threads, bool spin)
 {
     struct oa_pool *p = oa_alloc(c, sizeof *p);
     if (!p)
@@ -354,7 +354,7 @@ struct oa_pool *oa_pool_make(oa_context *c, int threads, bool watch)
     }
     for (int i = 0; i < threads; i++)
         init_member(p, c, i);
-    p->watch = watch ? WATCH_SECONDS : 0;
+    p->spin_seconds = spin ? SPIN_SECONDS : 0;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->opened, NULL);
     pthread_cond_init(&p->emptied, NULL);

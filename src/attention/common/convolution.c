@@ -92,7 +92,7 @@ double oa_convolution_state(const struct oa_group *g, long t)
 
 /* ---- oracle ---- */
 
-static double product(const struct oa_group *g, const double *x, long out)
+static double convolution_product(const struct oa_group *g, const double *x, long out)
 {
     double sum = 0;
     for (long c = 0; c < g->shape.width; c++)
@@ -104,9 +104,9 @@ static double product(const struct oa_group *g, const double *x, long out)
 double oa_convolution_value(const struct oa_group *g, const double *x, long i, long column)
 {
     (void)i;
-    double u = product(g, x, column);
+    double u = convolution_product(g, x, column);
     if (oa_atom_flag(g->atom, "glu"))
-        u /= 1 + exp(-product(g, x, g->shape.heads * g->shape.value_width + column));
+        u /= 1 + exp(-convolution_product(g, x, g->shape.heads * g->shape.value_width + column));
     return u;
 }
 

@@ -38,9 +38,9 @@ bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, lon
 /* ---- projections ---- */
 
 /* rows [n, H·K] of x [n, D] times a projection. */
-static enum oa_error project_rows(const struct oa_group *g, const double *x, long n,
-                                  const struct oa_parameter *w, const struct oa_parameter *b,
-                                  double *rows)
+static enum oa_error oracle_project_rows(const struct oa_group *g, const double *x, long n,
+                                         const struct oa_parameter *w, const struct oa_parameter *b,
+                                         double *rows)
 {
     long D = g->shape.width, HK = g->shape.heads * g->shape.head_width;
     double *matrix = oa_alloc(g->context, (size_t)(HK * D) * sizeof *matrix);
@@ -58,7 +58,8 @@ static enum oa_error project_rows(const struct oa_group *g, const double *x, lon
 }
 
 /* Pairs (c, c + K/2) of a head turn by the angle of their position. */
-static void turn(const struct oa_group *g, const struct oa_oracle *in, long position, double *row)
+static void oracle_rotate_row(const struct oa_group *g, const struct oa_oracle *in, long position,
+                              double *row)
 {
     long K = g->shape.head_width, half = K / 2;
     for (long h = 0; in->cosine && h < g->shape.heads; h++) {
@@ -87,18 +88,18 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
     long D = g->shape.width, K = g->shape.head_width, HK = g->shape.heads * K;
     bool tie = oa_atom_flag(g->atom, "tie");
     double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)D / (double)K) : 1;
-    OA_TRY(project_rows(g, in->x, in->queries, g->query, g->query_bias, q));
-    OA_TRY(project_rows(g, in->memory ? in->memory : in->x, in->keys, tie ? g->query : g->key,
-                        tie ? g->query_bias : g->key_bias, k));
+    OA_TRY(oracle_project_rows(g, in->x, in->queries, g->query, g->query_bias, q));
+    OA_TRY(oracle_project_rows(g, in->memory ? in->memory : in->x, in->keys,
+                               tie ? g->query : g->key, tie ? g->query_bias : g->key_bias, k));
     for (long i = 0; i < in->queries; i++) {
         for (long c = 0; c < HK; c++)
             q[i * HK + c] *= s * query_factor(g, c);
-        turn(g, in, i, q + i * HK);
+        oracle_rotate_row(g, in, i, q + i * HK);
     }
     for (long j = 0; j < in->keys; j++) {
         for (long c = 0; c < HK; c++)
             k[j * HK + c] *= s;
-        turn(g, in, j, k + j * HK);
+        oracle_rotate_row(g, in, j, k + j * HK);
     }
     return oa_status(g->context);
 }
@@ -172,8 +173,8 @@ struct weighing {
     const double *q, *k;
 };
 
-static void weigh_row(const struct oa_group *g, const struct oa_oracle *in,
-                      const struct weighing *r, long head, long i, double *w)
+static void oracle_softmax_row(const struct oa_group *g, const struct oa_oracle *in,
+                               const struct weighing *r, long head, long i, double *w)
 {
     long K = g->shape.head_width, stride = K * g->shape.heads;
     const double *q = r->q + i * stride + head * K, *k = r->k + head * K;
@@ -208,7 +209,7 @@ enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle
     enum oa_error e = oa_oracle_project(g, in, q, q + width * in->queries);
     for (long h = 0; e == OA_OK && h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++)
-            weigh_row(g, in, &r, h, i, weights + (h * in->queries + i) * in->keys);
+            oracle_softmax_row(g, in, &r, h, i, weights + (h * in->queries + i) * in->keys);
     }
     oa_free(q);
     return e;

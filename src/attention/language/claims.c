@@ -53,8 +53,8 @@ static bool without_weights(const struct oa_atom *a)
 
 /* One sentence for each part of the attention that has the note, however often the part occurs, in
  * whichever stack. */
-static void add_notes(const struct oa_spec *s, has_note *has, const char *sentence,
-                      struct oa_text *out)
+static void claims_add_notes(const struct oa_spec *s, has_note *has, const char *sentence,
+                             struct oa_text *out)
 {
     for (int l = 0; l < s->layers; l++) {
         for (int g = 0; g < s->layer[l].groups; g++) {
@@ -77,14 +77,14 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
              " has no attention weights to drop: model.attention_dropout = %s does nothing there.",
              oa_real_text(dropout).s);
     if (dropout > 0)
-        add_notes(s, without_weights, sentence, out);
+        claims_add_notes(s, without_weights, sentence, out);
 }
 
 static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision,
                                  struct oa_text *out)
 {
     if (precision == OA_PRECISION_BF16)
-        add_notes(
+        claims_add_notes(
             s, oa_atom_divides_signed,
             " divides weights of both signs by their sum, which can come near 0: in bf16 rounding "
             "alone can then "

@@ -8,14 +8,14 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool is_space(char c)
+static bool language_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 char oa_peek(struct oa_reader *r)
 {
-    while (is_space(r->text[r->at]))
+    while (language_is_space(r->text[r->at]))
         r->at++;
     return r->text[r->at];
 }
@@ -54,7 +54,7 @@ struct oa_word oa_read_value(struct oa_reader *r, char *value, size_t size)
     struct oa_word w = { .at = r->at };
     size_t n = strcspn(r->text + r->at, ",()");
     r->at += n;
-    while (n > 0 && is_space(r->text[w.at + n - 1]))
+    while (n > 0 && language_is_space(r->text[w.at + n - 1]))
         n--;
     if (n >= size)
         n = 0;
@@ -96,7 +96,7 @@ static char showable(char c)
 
 /* The text and a caret under byte `at`; of a long text only the neighbourhood. Columns count UTF-8
  * characters. */
-static void draw(const char *text, size_t at, char *out, size_t size)
+static void language_draw_line(const char *text, size_t at, char *out, size_t size)
 {
     size_t first = at > LINE / 2 ? at - LINE / 2 : 0, length = strlen(text);
     size_t last = first + LINE < length ? first + LINE : length;
@@ -114,13 +114,13 @@ static void draw(const char *text, size_t at, char *out, size_t size)
              first ? "  " : "", caret);
 }
 
-static enum oa_error point_at(const struct oa_reader *r, size_t at, enum oa_error code,
-                              const char *problem)
+static enum oa_error language_point_at(const struct oa_reader *r, size_t at, enum oa_error code,
+                                       const char *problem)
 {
     char picture[2 * LINE + 64];
     for (; r->alias; r = r->alias)
         at = r->alias_at;
-    draw(r->text, at, picture, sizeof picture);
+    language_draw_line(r->text, at, picture, sizeof picture);
     return oa_fail_with_picture(r->context, code, picture, "attention, character %zu: %s", at + 1,
                                 problem);
 }
@@ -132,10 +132,10 @@ enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format
     va_start(arguments, format);
     oa_format(problem, sizeof problem, format, arguments);
     va_end(arguments);
-    return point_at(r, at, OA_ARGUMENT, problem);
+    return language_point_at(r, at, OA_ARGUMENT, problem);
 }
 
 enum oa_error oa_refuse_mode(const struct oa_reader *r, size_t at, const char *sentence)
 {
-    return point_at(r, at, OA_UNSUPPORTED, sentence);
+    return language_point_at(r, at, OA_UNSUPPORTED, sentence);
 }

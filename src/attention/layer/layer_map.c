@@ -60,8 +60,8 @@ static enum oa_error project(const struct oa_layer *l, const struct oa_parameter
 }
 
 /* Row i of a group: o = Σ_j A_ij v_j, values [S, H·V]. */
-static void mix_row(const struct oa_group *g, const struct oa_oracle *in, const double *map,
-                    const double *values, long i, double *o)
+static void layer_map_mix_row(const struct oa_group *g, const struct oa_oracle *in,
+                              const double *map, const double *values, long i, double *o)
 {
     long V = g->shape.value_width, columns = g->shape.heads * V;
     for (long c = 0; c < columns; c++) {
@@ -96,7 +96,7 @@ static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *
     for (long i = 0; i < in->queries && e == OA_OK; i++) {
         if (g->mechanism->values)
             own_values(g, source, in, i, values);
-        mix_row(g, in, map, values, i, o + i * stride);
+        layer_map_mix_row(g, in, map, values, i, o + i * stride);
     }
     oa_free(values);
     return e;
