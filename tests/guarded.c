@@ -341,6 +341,6 @@ oa_context *oa_guarded_open(const struct oa_settings *settings)
 {
     oa_context *c = oa_open(settings);
     if (c)
-        oa_context_choose(c, &oa_device_guarded);
+        oa_context_set_device(c, &oa_device_guarded);
     return c;
 }

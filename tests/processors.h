@@ -9,13 +9,13 @@
 
 /* On a processor that looks ahead, or on one that must be asked. */
 static struct oa_gemm_state *open_on(oa_context *context, const struct oa_kernels *k,
-                                     bool looks_ahead)
+                                     bool prefetches_early)
 {
     struct oa_cpu *cpu = (struct oa_cpu *)oa_context_cpu(context);
-    bool here = cpu->looks_ahead;
-    cpu->looks_ahead = looks_ahead;
+    bool here = cpu->prefetches_early;
+    cpu->prefetches_early = prefetches_early;
     struct oa_gemm_state *s = k->gemm_open(context, k->precision);
-    cpu->looks_ahead = here;
+    cpu->prefetches_early = here;
     assert_non_null(s);
     return s;
 }

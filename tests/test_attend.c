@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * attend beyond the reference vectors: what is missing is initialised, what cannot be used is
  * refused by name. */
+#include "base/safetensors.h"
 #include "testing.h"
 
 #include "attention/attention.h"

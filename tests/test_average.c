@@ -2,6 +2,7 @@
  * The mean of the weights at the last validations (train.average), against models of the same run
  * that ended at these steps, added up here; that it is the same after stops and kills and with any
  * number of threads; what is validated, what is kept, what is refused. */
+#include "base/safetensors.h"
 #include "setups.h"
 
 #include "compare/comparison.h"

@@ -3,7 +3,8 @@
 #include "testing.h"
 
 #include "base/base.h"
-#include "base/container.h"
+#include "base/cgroup.h"
+#include "base/processor.h"
 
 #include <locale.h>
 #include <math.h>
@@ -197,7 +198,7 @@ static void limits_of_control_groups_are_read(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof made_up_groups / sizeof *made_up_groups; i++) {
         const struct made_up_group *g = &made_up_groups[i];
-        struct oa_container seen;
+        struct oa_cgroup_limits seen;
         char root[64];
         snprintf(root, sizeof root, "made-up-groups-%zu", i);
         mkdir(root, 0700);
@@ -205,7 +206,7 @@ static void limits_of_control_groups_are_read(void **state)
         put_file(root, "/proc/self/cgroup", g->group);
         for (const struct made_up_file *f = g->file; f->name; f++)
             put_file(root, f->name, f->text);
-        oa_container_read(root, &seen);
+        oa_cgroup_limits_read(root, &seen);
         assert_true(seen.cores == g->cores);
         assert_int_equal(seen.memory, g->memory);
         assert_string_equal(seen.cores_file, g->says);
@@ -236,7 +237,7 @@ static void processor_looks_ahead(void **state)
         amd |= strncmp(line, "vendor_id", 9) == 0 && strstr(line, ": AuthenticAMD");
     fclose(f);
     oa_cpu_detect(&cpu);
-    assert_int_equal(cpu.looks_ahead, amd);
+    assert_int_equal(cpu.prefetches_early, amd);
 }
 
 /* ---- memory
@@ -366,7 +367,7 @@ static void poison_is_not_a_number(void **state)
     float *x = oa_arena_take(&a, 4 * sizeof *x);
     assert_true(isnan(x[0]) && isnan(x[3]));
     assert_null(oa_arena_take(&a, SIZE_MAX));
-    expect_error(c, OA_NO_MEMORY, "more wanted");
+    expect_error(c, OA_NO_MEMORY, "more requested");
     oa_arena_free(&a);
     oa_close(c);
 }

@@ -2,6 +2,8 @@
  * What is on the disk of runs and models, attacked: every bit of a file with a checksum, every
  * number of a config.json, names and locks; and what is there is all that a reader needs: frozen
  * tensors of a saved model, run by `attend`, give the model's own rows. */
+#include "base/folder_lock.h"
+#include "base/safetensors.h"
 #include "setups.h"
 
 #include "api/api.h"
@@ -554,7 +556,7 @@ static void links_are_kept_and_not_guessed(void **state)
     oa_free(precious);
     assert_int_equal(unlink("f"), 0);
     assert_int_equal(oa_file_write(context, "link", "333", 3), OA_IO);
-    expect_error(OA_IO, "symbolic link to nothing");
+    expect_error(OA_IO, "dangling symbolic link");
 }
 
 static void leftovers_are_swept(void **state)
@@ -567,7 +569,7 @@ static void leftovers_are_swept(void **state)
         put(leftovers[i], "1", 1);
     for (int i = 0; i < 6; i++)
         put(kept[i], "1", 1);
-    oa_folder_sweep(".");
+    oa_folder_remove_temporaries(".");
     for (int i = 0; i < 2; i++)
         assert_false(oa_file_exists(leftovers[i]));
     for (int i = 0; i < 6; i++)

@@ -4,8 +4,9 @@
 #include "setups.h"
 
 #include "base/base.h"
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "base/json_read.h"
+#include "base/safetensors.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static void gzip_is_unpacked(void **state)
     for (off_t cut = 1; cut < 200; cut += 20) {
         assert_int_equal(truncate("t.gz", about.st_size - cut), 0);
         assert_int_equal(oa_file_read(context, "t.gz", &data, &length), OA_FORMAT);
-        expect_error(OA_FORMAT, "t.gz: the gzip data is damaged or cut off after");
+        expect_error(OA_FORMAT, "t.gz: gzip data damaged or truncated after");
     }
     free(text);
 }
@@ -118,11 +119,11 @@ static void folders_are_made(void **state)
     assert_int_equal(oa_directory_make(context, "x/y/z"), OA_OK);
     assert_int_equal(oa_file_write(context, "x/y/z/f", "1", 1), OA_OK);
     assert_int_equal(oa_directory_make(context, "x/y/z/f"), OA_IO);
-    expect_error(OA_IO, "cannot make the folder x/y/z/f: Not a directory");
+    expect_error(OA_IO, "cannot create the folder x/y/z/f: Not a directory");
     assert_int_equal(oa_directory_make(context, "x/y/z/f/g"), OA_IO);
     expect_error(OA_IO, "x/y/z/f: Not a directory");
     assert_int_equal(oa_directory_make(context, ""), OA_IO);
-    expect_error(OA_IO, "cannot make the folder");
+    expect_error(OA_IO, "cannot create the folder");
 }
 
 /* ---- writing that fails
@@ -348,11 +349,11 @@ static void wrong_tensors_are_not_written(void **state)
     struct oa_array two[2] = { { "a", OA_F32, 1, { 3 }, matrix, 12, NULL, NULL },
                                { "a", OA_F32, 1, { 2 }, matrix, 8, NULL, NULL } };
     assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "t: two tensors are called a");
+    expect_error(OA_ARGUMENT, "t: two tensors have the name a");
     two[1].name = "b";
     two[1].dim[0] = 5;
     assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_SHAPE);
-    expect_error(OA_SHAPE, "tensor b is given with 8 bytes, but its type and shape need 20");
+    expect_error(OA_SHAPE, "tensor b has 8 bytes, but its type and shape need 20");
     two[1] = (struct oa_array){ "bad\xff", OA_F32, 1, { 2 }, matrix, 8, NULL, NULL };
     assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "not UTF-8");
@@ -389,32 +390,32 @@ static void broken_headers_are_refused(void **state)
         { "{" TENSOR("a", "[2]", 0, 8) "}", 8, OA_OK, "" },
         { "{" TENSOR("b", "[1]", 4, 8) "," TENSOR("a", "[1]", 0, 4) "}  ", 8, OA_OK, "" },
         { "{" TENSOR("a", "[2]", 0, 8) "}", 7, OA_FORMAT,
-          "t: tensor a lies at bytes 0 to 8, but the file has 7" },
+          "t: tensor a has data_offsets 0 to 8 of 7 bytes of data" },
         { "{" TENSOR("a", "[2]", 0, 8) "}", 9, OA_FORMAT,
-          "t: the tensors end at byte 8, but the file has 9" },
+          "t: the tensors end at byte 8 of 9 bytes of data" },
         { "{" TENSOR("a", "[2]", 4, 12) "}", 12, OA_FORMAT,
-          "a begins at byte 4, but nothing covers byte 0" },
+          "a begins at byte 4, with a gap after byte 0" },
         { "{" TENSOR("a", "[2]", 0, 8) "," TENSOR("b", "[2]", 4, 12) "}", 12, OA_FORMAT,
-          "one before it ends at byte 8" },
+          "inside the one that ends at byte 8" },
         { "{" TENSOR("a", "[1]", 0, 4) "," TENSOR("a", "[1]", 4, 8) "}", 8, OA_FORMAT,
           "duplicate" },
         { "{" TENSOR("a", "[3]", 0, 8) "}", 8, OA_FORMAT,
           "a has 8 bytes, but its type and shape need 12" },
-        { "{" TENSOR("a", "[-2]", 0, 8) "}", 8, OA_FORMAT, "side 0 of tensor a" },
-        { "{" TENSOR("a", "[2.0]", 0, 8) "}", 8, OA_FORMAT, "side 0 of tensor a" },
-        { "{" TENSOR("a", "[4611686018427387904,4]", 0, 0) "}", 0, OA_FORMAT, "too large" },
+        { "{" TENSOR("a", "[-2]", 0, 8) "}", 8, OA_FORMAT, "dimension 0 of tensor a" },
+        { "{" TENSOR("a", "[2.0]", 0, 8) "}", 8, OA_FORMAT, "dimension 0 of tensor a" },
+        { "{" TENSOR("a", "[4611686018427387904,4]", 0, 0) "}", 0, OA_FORMAT, "overflows" },
         { "{" TENSOR("a", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, OA_UNSUPPORTED, "9 dimensions" },
-        { "{" TENSOR("a", "[2]", -8, 0) "}", 8, OA_FORMAT, "lies at bytes -8 to 0" },
-        { "{" TENSOR("a", "[2]", 8, 0) "}", 8, OA_FORMAT, "lies at bytes 8 to 0" },
+        { "{" TENSOR("a", "[2]", -8, 0) "}", 8, OA_FORMAT, "data_offsets -8 to 0" },
+        { "{" TENSOR("a", "[2]", 8, 0) "}", 8, OA_FORMAT, "data_offsets 8 to 0" },
         { "{\"a\":{\"dtype\":\"F16\",\"shape\":[4],\"data_offsets\":[0,8]}}", 8, OA_UNSUPPORTED,
-          "tensor a has the type F16" },
+          "tensor a has the unsupported type F16" },
         { "{\"a\":{\"shape\":[4],\"data_offsets\":[0,8]}}", 8, OA_FORMAT, "tensor a has no dtype" },
         { "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, OA_FORMAT,
           "tensor a has no shape" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, OA_FORMAT,
-          "no pair of data_offsets" },
-        { "{\"a\":3}", 0, OA_FORMAT, "not described by a JSON object" },
-        { "{\"__metadata__\":{\"a\":1}}", 0, OA_FORMAT, "the metadata \"a\" is not a text" },
+          "lacks data_offsets" },
+        { "{\"a\":3}", 0, OA_FORMAT, "the entry of tensor a is not a JSON object" },
+        { "{\"__metadata__\":{\"a\":1}}", 0, OA_FORMAT, "metadata \"a\" is not a string" },
         { "{\"__metadata__\":[]}", 0, OA_FORMAT, "__metadata__ is not a JSON object" },
         { " {}", 0, OA_FORMAT, "must begin with '{'" },
         { "", 5, OA_FORMAT, "must begin with '{'" },

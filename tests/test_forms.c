@@ -2,6 +2,7 @@
  * Whole models of every form: losses, outputs and gradients against those that PyTorch made in
  * float64 (tests/golden-tasks); that padding says nothing; what their files keep; what is refused.
  */
+#include "base/safetensors.h"
 #include "testing.h"
 
 #include "model/model.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every reference vector of tests/golden and tests/golden-relative through oa_attend: outputs,
  * gradients and maps, in f64, f32 and bf16; and its spec and alias through the parser. */
+#include "base/safetensors.h"
 #include "testing.h"
 
 #include "attention/attention.h"

@@ -6,6 +6,7 @@
 #include "testing.h"
 
 #include "base/base.h"
+#include "base/safetensors.h"
 
 #include <jansson.h>
 #include <math.h>

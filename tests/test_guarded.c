@@ -4,7 +4,7 @@
  * for ends the program. */
 #include "testing.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "guarded.h"
 #include "model/model.h"
 #include "verify/verify.h"
@@ -123,7 +123,7 @@ static void work_beside_is_on_the_same_device(void **state)
     for (int d = 0; d < DEVICES; d++) {
         struct oa_device *opened;
         size_t bytes, bytes_beside;
-        oa_context *beside = oa_open_beside(context[d], 1, NULL, NULL);
+        oa_context *beside = oa_context_clone(context[d], 1, NULL, NULL);
         assert_non_null(beside);
         assert_int_equal(oa_device_open(beside, OA_PRECISION_F32, false, &opened), OA_OK);
         assert_ptr_equal(opened->ops, d == GUARDED ? &oa_device_guarded : &oa_device_cpu);

@@ -3,6 +3,7 @@
  * what stands in the other run's model.safetensors, what is not taken is what a run without it
  * begins with. And that runs go on, that threads make no difference, what is refused, and that it
  * helps. */
+#include "base/safetensors.h"
 #include "setups.h"
 
 #include "train/train.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * inspect: numbers of maps against closed forms, and the maps of models against what their layers
  * gave. */
+#include "base/safetensors.h"
 #include "testing.h"
 
 #include "api/word_links.h"

@@ -4,7 +4,7 @@
 #include "compare/comparison.h"
 #include "setups.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "compare/jobs.h"
 
 #include <math.h>
@@ -415,7 +415,7 @@ static void a_context_has_its_own_clock(void **state)
 {
     (void)state;
     struct listener l = { 0 };
-    oa_context *c = open_context(2, &l), *beside = oa_open_beside(c, 1, listen, &l);
+    oa_context *c = open_context(2, &l), *beside = oa_context_clone(c, 1, listen, &l);
     double mine = oa_context_clock(c), program = oa_processor_clock();
     oa_parallel(c, 8, spin, NULL);
     mine = oa_context_clock(c) - mine;

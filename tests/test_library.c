@@ -5,6 +5,7 @@
 #include "testing.h"
 
 #include "base/base.h"
+#include "base/safetensors.h"
 #include "orthant/orthant.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A saved model: it is read back to the bit, and refused by name when a tensor is missing, is not
  * the model's, or has another shape. */
+#include "base/safetensors.h"
 #include "testing.h"
 
 #include "model/model.h"

@@ -3,6 +3,7 @@
  * where the other comparison has its attentions in another order and fewer seeds; trials of a
  * tuning; what is refused before anything is trained. That a run of such a comparison is the run
  * that `train --init RUN` makes, and that it goes on, says tests/cli/parents.sh. */
+#include "base/safetensors.h"
 #include "compare/parents.h"
 #include "setups.h"
 

@@ -2,7 +2,7 @@
  * Every part and flag of a tokenizer.json that is read gives the ids, the text and the words of
  * Hugging Face, and training gives its merges down to pairs that come once
  * (tests/tokenizers/pipeline_vectors.py); what a stranger's file can ask for is bounded. */
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "text_setup.h"
 #include "tokenizers/tokenizer_parts.h"
 

@@ -4,7 +4,7 @@
 #include "setups.h"
 #include "thread_ranks.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
                                .judged = v->scored,
                                .title = "test" };
     assert_int_equal(oa_batches_cover(&batches, w.tokenizer, (uint64_t)v->tokens, &e.cover), OA_OK);
-    oa_context_hold_stop(c, cluster != NULL);
+    oa_context_defer_stop(c, cluster != NULL);
     assert_int_equal(oa_evaluate(&e, &run), OA_OK);
     v->made[oa_rank_of(cluster)] = k.made;
     if (!cluster)

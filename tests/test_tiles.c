@@ -372,9 +372,9 @@ static void compare_few(struct fixture *f, const struct oa_kernels *k)
     fill(f, 11, false);
     for (int i = 0; i < 3; i++)
         for (int variant = 2; variant <= 6; variant += 4)
-            for (int looks_ahead = 0; looks_ahead < 2; looks_ahead++) {
+            for (int prefetches_early = 0; prefetches_early < 2; prefetches_early++) {
                 struct oa_gemm g = gemm_of(sizes[i], variant, 0);
-                struct oa_gemm_state *s = open_on(f->context, k, looks_ahead);
+                struct oa_gemm_state *s = open_on(f->context, k, prefetches_early);
                 multiply(f, k, &g, f->c[0]);
                 k->gemm_pack(&g, &(struct oa_gemm_part){ 0, g.k, 0, g.n, 0 }, f->b, f->packed);
                 multiply_few(f, k, g, s);

@@ -3,6 +3,7 @@
  * threads, going on equals never having stopped, nothing allocates in the loop, the plan is exact,
  * losses fall, numbers that are not finite stop the run by name, and models that share a tensor
  * share its first value. */
+#include "base/safetensors.h"
 #include "setups.h"
 
 #include "train/train.h"

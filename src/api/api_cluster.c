@@ -9,7 +9,7 @@ enum oa_error oa_join(oa_context *c, double patience)
     OA_TRY(oa_status(c));
     enum oa_error e = oa_cluster_open(c, patience, &cluster);
     if (cluster)
-        oa_context_join(c, cluster, cluster->rank > 0);
+        oa_context_set_cluster(c, cluster, cluster->rank > 0);
     return e;
 }
 
@@ -31,5 +31,5 @@ int oa_stopped_by(const oa_context *c)
 void oa_part(oa_context *c, int code)
 {
     oa_cluster_close(oa_context_cluster(c), code);
-    oa_context_join(c, NULL, false);
+    oa_context_set_cluster(c, NULL, false);
 }

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/api_until.h"
 #include "api/attention_names.h"
+#include "base/folder_lock.h"
 #include "compare/farm.h"
 
 #include <string.h>

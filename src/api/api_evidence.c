@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * evidence: experiments are run, one after the other, and the page is made of what was found. */
 #include "api/api.h"
+#include "base/folder_lock.h"
 
 #include "evidence/evidence.h"
 

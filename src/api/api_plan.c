@@ -64,7 +64,7 @@ static enum oa_error check(const struct planning *p, const char *attention)
     struct oa_stack_specs stacks;
     enum oa_error e = oa_stacks_parse(p->c, attention, oa_options_stacks(&p->options), &stacks);
     oa_stacks_free(&stacks);
-    return e == OA_OK ? OA_OK : oa_fail_as_named(p->c);
+    return e == OA_OK ? OA_OK : oa_fail_as_argument(p->c);
 }
 
 static enum oa_error check_parent(const struct planning *p, const char *attention)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * train: one run into a folder. */
 #include "api/api.h"
+#include "base/folder_lock.h"
 #include "train/best.h"
 #include "train/initial.h"
 #include "train/overwrite.h"

@@ -8,6 +8,7 @@
 #define ORTHANT_ATTENTION_ATTEND_H
 
 #include "attention/layer/rig.h"
+#include "base/safetensors.h"
 
 struct attend {
     oa_context *context;

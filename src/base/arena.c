@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arenas. Positions (`used`, marks) count the bytes taken, rounded up to OA_ALIGN each, whatever
- * chunk they lie in; the free tail that a full chunk leaves behind is not counted. So a dry arena,
- * which has no chunks, counts the same, and one chunk of `peak` bytes is exactly enough for a
- * second use.
+ * Arenas. Positions (`used`, marks) count the bytes taken, each rounded up to OA_ALIGN, across all
+ * chunks; the unused tail of a full chunk does not count. So a dry arena, which has no chunks,
+ * counts the same, and one chunk of `peak` bytes fits exactly the second use.
  */
+#include "base/asan_poison.h"
 #include "base/context.h"
-#include "base/forbidden.h"
 
 #include <string.h>
 
@@ -14,8 +13,8 @@
 
 struct oa_chunk {
     struct oa_chunk *older;
-    char *memory; /* of the source, which need not be the host */
-    size_t start; /* position of the arena at which this chunk begins */
+    char *memory; /* of the source: possibly not host memory */
+    size_t start; /* arena position of the chunk's first byte */
     size_t used, size;
 };
 
@@ -34,7 +33,7 @@ void oa_arena_init(struct oa_arena *a, oa_context *c, bool dry)
     a->dry = dry;
 }
 
-static void free_chunk(struct oa_arena *a, struct oa_chunk *k)
+static void arena_free_chunk(struct oa_arena *a, struct oa_chunk *k)
 {
     if (a->source)
         a->source->release(a->owner, k->memory);
@@ -43,18 +42,18 @@ static void free_chunk(struct oa_arena *a, struct oa_chunk *k)
     oa_free(k);
 }
 
-static void free_chunks(struct oa_arena *a)
+static void arena_free_chunks(struct oa_arena *a)
 {
     while (a->chunks) {
         struct oa_chunk *k = a->chunks;
         a->chunks = k->older;
-        free_chunk(a, k);
+        arena_free_chunk(a, k);
     }
 }
 
 void oa_arena_free(struct oa_arena *a)
 {
-    free_chunks(a);
+    arena_free_chunks(a);
     a->used = 0;
 }
 
@@ -70,21 +69,14 @@ static bool arena_add_chunk(struct oa_arena *a, size_t size)
     }
     *k = (struct oa_chunk){ .older = a->chunks, .memory = memory, .start = a->used, .size = size };
     a->chunks = k;
-    oa_forbid(memory, size);
+    oa_asan_poison(memory, size);
     return true;
 }
 
-/* At least doubles the arena, so that the number of chunks stays small. */
-static bool grow_for(struct oa_arena *a, size_t bytes)
+/* Releases what was taken of a chunk from `used` on. */
+static void chunk_truncate(struct oa_chunk *k, size_t used)
 {
-    size_t size = a->used > SMALLEST_CHUNK ? a->used : SMALLEST_CHUNK;
-    return arena_add_chunk(a, bytes > size ? bytes : size);
-}
-
-/* What was taken of a chunk from `used` on. */
-static void give_back(struct oa_chunk *k, size_t used)
-{
-    oa_forbid(k->memory + used, k->used - used);
+    oa_asan_poison(k->memory + used, k->used - used);
     k->used = used;
 }
 
@@ -92,64 +84,49 @@ void oa_arena_reset(struct oa_arena *a)
 {
     a->used = 0;
     if (a->chunks && a->chunks->older) {
-        free_chunks(a);
+        arena_free_chunks(a);
         arena_add_chunk(a, a->peak);
     }
     if (a->chunks) {
         a->chunks->start = 0;
-        give_back(a->chunks, 0);
+        chunk_truncate(a->chunks, 0);
     }
 }
 
-/* Addresses of a dry arena are never touched; they only have to differ from NULL and be aligned. */
-static void *take_dry(const struct oa_arena *a)
-{
-    return (void *)(uintptr_t)(OA_ALIGN + a->used);
-}
-
-static void arena_poison(const struct oa_arena *a, void *memory, size_t bytes)
-{
-    if (!a->poison)
-        return;
-    if (a->source)
-        a->source->spoil(a->owner, memory, bytes);
-    else
-        memset(memory, 0xff, bytes);
-}
-
-/* `bytes` to be used of `room`. */
-static void *take_real(struct oa_arena *a, size_t bytes, size_t room)
+/* `bytes` for the caller, `room` with padding. */
+static void *arena_take_memory(struct oa_arena *a, size_t bytes, size_t room)
 {
     struct oa_chunk *k = a->chunks;
     if (!k || k->size - k->used < room) {
-        if (!grow_for(a, room))
+        /* At least doubles the arena, so that chunks stay few. */
+        size_t size = a->used > SMALLEST_CHUNK ? a->used : SMALLEST_CHUNK;
+        if (!arena_add_chunk(a, room > size ? room : size))
             return NULL;
         k = a->chunks;
     }
     char *memory = k->memory + k->used;
     k->used += room;
-    oa_permit(memory, bytes);
-    arena_poison(a, memory, bytes);
+    oa_asan_unpoison(memory, bytes);
+    if (a->poison && a->source)
+        a->source->spoil(a->owner, memory, bytes);
+    else if (a->poison)
+        memset(memory, 0xff, bytes);
     return memory;
-}
-
-/* What a take of so many bytes makes an arena longer by: never nothing, and where it can be watched
- * there is always something behind the bytes that is forbidden. */
-static size_t arena_padded(size_t bytes)
-{
-    size_t least = OA_FORBIDS || bytes == 0 ? bytes + 1 : bytes;
-    return (least + OA_ALIGN - 1) / OA_ALIGN * OA_ALIGN;
 }
 
 void *oa_arena_take(struct oa_arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2 || a->used > SIZE_MAX / 2) {
-        oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in use and %zu more wanted",
+        oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in use, %zu more requested",
                 a->used, bytes);
         return NULL;
     }
-    size_t room = arena_padded(bytes);
-    void *memory = a->dry ? take_dry(a) : take_real(a, bytes, room);
+    /* Never empty, and with ASan always followed by a poisoned byte. */
+    size_t least = OA_ASAN || bytes == 0 ? bytes + 1 : bytes;
+    size_t room = (least + OA_ALIGN - 1) / OA_ALIGN * OA_ALIGN;
+    /* Addresses of a dry arena are never dereferenced: aligned and not NULL. */
+    void *memory =
+        a->dry ? (void *)(uintptr_t)(OA_ALIGN + a->used) : arena_take_memory(a, bytes, room);
     if (memory) {
         a->used += room;
         a->peak = a->used > a->peak ? a->used : a->peak;
@@ -170,9 +147,8 @@ size_t oa_arena_mark(const struct oa_arena *a)
     return a->used;
 }
 
-/* Of the chunks that become empty only the newest, which is the largest, is kept for what comes
- * next. */
-static void drop_empty_chunks(struct oa_arena *a, size_t mark)
+/* Frees the chunks that become empty, except the newest, which is the largest. */
+static void arena_free_empty(struct oa_arena *a, size_t mark)
 {
     struct oa_chunk *newest = a->chunks;
     if (newest->start < mark)
@@ -180,7 +156,7 @@ static void drop_empty_chunks(struct oa_arena *a, size_t mark)
     while (newest->older && newest->older->start >= mark) {
         struct oa_chunk *k = newest->older;
         newest->older = k->older;
-        free_chunk(a, k);
+        arena_free_chunk(a, k);
     }
     newest->start = mark;
 }
@@ -194,9 +170,9 @@ void oa_arena_release(struct oa_arena *a, size_t mark)
     a->used = mark;
     if (!a->chunks)
         return;
-    drop_empty_chunks(a, mark);
+    arena_free_empty(a, mark);
     struct oa_chunk *k = a->chunks;
-    give_back(k, mark - k->start);
+    chunk_truncate(k, mark - k->start);
     if (k->older && k->used == 0)
-        give_back(k->older, mark - k->older->start);
+        chunk_truncate(k->older, mark - k->older->start);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sources of chance in a run, and the option that holds the seed of each. Frozen tensors, and
- * features that are drawn again during a training, belong to the initial values: both are drawn as
- * those are, by name from one seed.
+ * The sources of randomness in a run, and the option with the seed of each. Frozen tensors and
+ * features redrawn during training count as initial values: all are drawn by name from one seed.
  */
 #include "base/base.h"
 
 static const struct {
-    const char *name, *says;
-    size_t seed; /* in struct oa_options */
+    const char *name, *title;
+    size_t seed; /* offset in struct oa_options */
 } sources[OA_CHANCES] = {
     [OA_CHANCE_INIT] = { "init", "initial values", offsetof(struct oa_options, train_seed_init) },
     [OA_CHANCE_ORDER] = { "order", "batch order", offsetof(struct oa_options, train_seed_order) },
@@ -22,9 +21,9 @@ const char *oa_chance_name(enum oa_chance s)
     return sources[s].name;
 }
 
-const char *oa_chance_says(enum oa_chance s)
+const char *oa_chance_title(enum oa_chance s)
 {
-    return sources[s].says;
+    return sources[s].title;
 }
 
 uint64_t oa_chance_seed(const struct oa_options *o, enum oa_chance s)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts: settings, the error that is recorded, log and stop. Everything mutable in the library
- * hangs on one of these.
+ * Contexts: settings, the recorded error, log and stop flag. All mutable state of the library
+ * belongs to a context.
  */
 #include "base/context.h"
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- errors ---- */
 
-static void show_line_ends(char sentence[SENTENCE])
+static void escape_line_ends(char sentence[SENTENCE])
 {
     char shown[SENTENCE];
     size_t n = 0;
@@ -29,16 +29,16 @@ static void show_line_ends(char sentence[SENTENCE])
     sentence[n] = 0;
 }
 
-static void record(oa_context *c, enum oa_error code, const char *picture, const char *format,
-                   va_list arguments)
+static void record_error(oa_context *c, enum oa_error code, const char *excerpt, const char *format,
+                         va_list arguments)
 {
     pthread_mutex_lock(&c->error_lock);
     if (atomic_load(&c->error) == OA_OK) {
         oa_format(c->sentence, sizeof c->sentence, format, arguments);
         if (strchr(c->sentence, '\n'))
-            show_line_ends(c->sentence);
+            escape_line_ends(c->sentence);
         size_t length = strlen(c->sentence);
-        snprintf(c->sentence + length, sizeof c->sentence - length, "%s", picture);
+        snprintf(c->sentence + length, sizeof c->sentence - length, "%s", excerpt);
         atomic_store(&c->error, code);
     }
     pthread_mutex_unlock(&c->error_lock);
@@ -48,17 +48,17 @@ enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...
 {
     va_list arguments;
     va_start(arguments, format);
-    record(c, code, "", format, arguments);
+    record_error(c, code, "", format, arguments);
     va_end(arguments);
     return code;
 }
 
-enum oa_error oa_fail_with_picture(oa_context *c, enum oa_error code, const char *picture,
+enum oa_error oa_fail_with_excerpt(oa_context *c, enum oa_error code, const char *excerpt,
                                    const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    record(c, code, picture, format, arguments);
+    record_error(c, code, excerpt, format, arguments);
     va_end(arguments);
     return code;
 }
@@ -89,7 +89,7 @@ enum oa_error oa_fail_as(oa_context *c, const oa_context *other)
     return code;
 }
 
-enum oa_error oa_fail_as_named(oa_context *c)
+enum oa_error oa_fail_as_argument(oa_context *c)
 {
     int unsupported = OA_UNSUPPORTED;
     atomic_compare_exchange_strong(&c->error, &unsupported, OA_ARGUMENT);
@@ -117,29 +117,29 @@ void oa_log(oa_context *c, int level, const char *format, ...)
 
 int oa_stop_requested(const oa_context *c)
 {
-    int asked = atomic_load(&c->asked);
-    return asked || c->stop_held ? asked : oa_stop_held(c);
+    int signal = atomic_load(&c->stop_now);
+    return signal || c->stop_deferred ? signal : oa_stop_pending(c);
 }
 
-int oa_stop_held(const oa_context *c)
+int oa_stop_pending(const oa_context *c)
 {
-    int wished = atomic_load(&c->wished);
-    return wished || !c->settings.stop ? wished : *c->settings.stop;
+    int signal = atomic_load(&c->stop_asked);
+    return signal || !c->settings.stop ? signal : *c->settings.stop;
 }
 
-void oa_context_hold_stop(oa_context *c, bool hold)
+void oa_context_defer_stop(oa_context *c, bool defer)
 {
-    c->stop_held = hold;
+    c->stop_deferred = defer;
 }
 
 void oa_stop_ask(oa_context *c, int signal)
 {
-    atomic_store(&c->wished, signal);
+    atomic_store(&c->stop_asked, signal);
 }
 
 void oa_stop(oa_context *c, int signal)
 {
-    atomic_store(&c->asked, signal);
+    atomic_store(&c->stop_now, signal);
 }
 
 enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long *reserved,
@@ -147,10 +147,11 @@ enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long
 {
     for (int i = 0; i < count; i++)
         if (reserved[i])
-            return oa_fail(c, OA_ARGUMENT,
-                           "struct %s: reserved[%d] is %ld and must be 0; set the whole struct to "
-                           "zero before filling it",
-                           structure, i, reserved[i]);
+            return oa_fail(
+                c, OA_ARGUMENT,
+                "struct %s: reserved[%d] is %ld, must be 0; zero the whole struct before "
+                "setting its fields",
+                structure, i, reserved[i]);
     return OA_OK;
 }
 
@@ -193,7 +194,7 @@ enum oa_isa oa_context_isa(const oa_context *c)
     return c->isa;
 }
 
-void oa_context_choose(oa_context *c, const struct oa_device_ops *device)
+void oa_context_set_device(oa_context *c, const struct oa_device_ops *device)
 {
     c->device = device;
 }
@@ -203,7 +204,7 @@ const struct oa_device_ops *oa_context_device(const oa_context *c)
     return c->device;
 }
 
-void oa_context_join(oa_context *c, struct oa_cluster *cluster, bool silent)
+void oa_context_set_cluster(oa_context *c, struct oa_cluster *cluster, bool silent)
 {
     c->cluster = cluster;
     if (silent)
@@ -215,7 +216,7 @@ struct oa_cluster *oa_context_cluster(const oa_context *c)
     return c->cluster;
 }
 
-/* The instruction set that was asked for may only be lower than the best one of the processor. */
+/* At most the best instruction set of the processor. */
 static enum oa_isa choose_isa(oa_context *c, const char *wanted)
 {
     enum oa_isa best = oa_cpu_isa(&c->cpu);
@@ -227,8 +228,8 @@ static enum oa_isa choose_isa(oa_context *c, const char *wanted)
         if ((enum oa_isa)i <= best)
             return (enum oa_isa)i;
         oa_fail(c, OA_ARGUMENT,
-                "isa is %s, but this processor (%s) has no more than %s; give that, or auto",
-                wanted, c->cpu.name, oa_isa_name(best));
+                "isa is %s, but this processor (%s) supports at most %s; use that, or auto", wanted,
+                c->cpu.name, oa_isa_name(best));
         return best;
     }
     oa_fail(c, OA_ARGUMENT, "isa is \"%s\"; choose auto, ref, avx2, avx512 or amx", wanted);
@@ -245,7 +246,7 @@ static int choose_threads(oa_context *c, int wanted)
     return c->cpu.cores < MAX_THREADS ? c->cpu.cores : MAX_THREADS;
 }
 
-/* A setting that cannot be honoured is recorded as an error in a context that works without it. */
+/* An invalid setting is recorded as an error in a context that works without it. */
 oa_context *oa_open(const struct oa_settings *settings)
 {
     oa_context *c = calloc(1, sizeof *c);
@@ -267,23 +268,24 @@ oa_context *oa_open(const struct oa_settings *settings)
     return c;
 }
 
-oa_context *oa_open_beside(oa_context *c, int threads,
-                           void (*log)(void *argument, int level, const char *line), void *argument)
+oa_context *oa_context_clone(oa_context *c, int threads,
+                             void (*log)(void *argument, int level, const char *line),
+                             void *argument)
 {
-    oa_context *beside = calloc(1, sizeof *beside);
-    if (beside) {
-        beside->settings =
+    oa_context *clone = calloc(1, sizeof *clone);
+    if (clone) {
+        clone->settings =
             (struct oa_settings){ .threads = threads, .log = log, .log_argument = argument };
-        beside->cpu = c->cpu;
-        beside->isa = c->isa;
-        beside->device = c->device;
-        pthread_mutex_init(&beside->error_lock, NULL);
-        beside->pool = oa_pool_make(beside, threads, oa_pool_spins(c->pool));
+        clone->cpu = c->cpu;
+        clone->isa = c->isa;
+        clone->device = c->device;
+        pthread_mutex_init(&clone->error_lock, NULL);
+        clone->pool = oa_pool_make(clone, threads, oa_pool_spins(c->pool));
     }
-    if (beside && beside->pool)
-        return beside;
-    oa_close(beside);
-    oa_fail(c, OA_NO_MEMORY, "no memory left for %d more threads", threads);
+    if (clone && clone->pool)
+        return clone;
+    oa_close(clone);
+    oa_fail(c, OA_NO_MEMORY, "out of memory for %d more threads", threads);
     return NULL;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as people write them: the fewest digits that read back as the same double, in plain
- * decimal from 1e-4 to below 1e16 (Python's repr has the same range), and whole numbers without a
- * point.
+ * Shortest decimal representation that reads back as the same double; plain notation from 1e-4 to
+ * below 1e16 as in Python's repr, integers without a point.
  */
 #include "base/base.h"
 
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ±0.DIGITS · 10^point; no digit at all is zero. */
+/* ±0.DIGITS · 10^point; count 0: zero. */
 struct decimal {
     bool negative;
     const char *digits;
@@ -18,7 +17,7 @@ struct decimal {
     long point;
 };
 
-static void print_plain_decimal(const struct decimal *d, char *out)
+static void decimal_print_plain(const struct decimal *d, char *out)
 {
     int n = 0;
     if (d->point <= 0)
@@ -32,7 +31,7 @@ static void print_plain_decimal(const struct decimal *d, char *out)
     out[n] = 0;
 }
 
-static void print_decimal(const struct decimal *d, struct oa_real_text *out)
+static void decimal_print(const struct decimal *d, struct oa_real_text *out)
 {
     enum { SMALLEST = -3, LARGEST = 16 };
     char *s = out->s;
@@ -41,14 +40,14 @@ static void print_decimal(const struct decimal *d, struct oa_real_text *out)
     if (!d->count)
         snprintf(s, 2, "0");
     else if (d->point >= SMALLEST && d->point <= LARGEST)
-        print_plain_decimal(d, s);
+        decimal_print_plain(d, s);
     else
         snprintf(s, sizeof out->s - 1, "%c%s%.*se%+03ld", d->digits[0], d->count > 1 ? "." : "",
                  d->count - 1, d->digits + 1, d->point - 1);
 }
 
-/* From "-d,ddde+XX", whatever sign the locale has for the point. */
-static void take_digits(const char *printed, double value, struct oa_real_text *out)
+/* printed: "-d.ddde+XX", with any locale's decimal point. */
+static void decimal_from_printf(const char *printed, double value, struct oa_real_text *out)
 {
     char digits[sizeof out->s];
     struct decimal d = { .negative = value < 0, .digits = digits };
@@ -59,7 +58,7 @@ static void take_digits(const char *printed, double value, struct oa_real_text *
     while (d.count && digits[d.count - 1] == '0')
         d.count--;
     d.point = strtol(e + 1, NULL, 10) + 1;
-    print_decimal(&d, out);
+    decimal_print(&d, out);
 }
 
 struct oa_real_text oa_real_rounded(double value, int digits)
@@ -68,7 +67,7 @@ struct oa_real_text oa_real_rounded(double value, int digits)
     struct oa_real_text out;
     snprintf(printed, sizeof printed, "%.*e", digits - 1, value);
     if (isfinite(value))
-        take_digits(printed, value, &out);
+        decimal_from_printf(printed, value, &out);
     else
         snprintf(out.s, sizeof out.s, "%s", printed); /* nan, inf */
     return out;
@@ -92,11 +91,11 @@ void oa_text_real(struct oa_text *t, double value)
     oa_text_add(t, text.s, strlen(text.s));
 }
 
-/* ---- whole numbers however they are written ---- */
+/* ---- integers in any notation ---- */
 
-/* Digits with at most one point among them; how many characters. Leading zeros are part of a code,
- * not of a number. */
-static size_t read_digits(const char *s, size_t n, struct decimal *d, char *digits)
+/* Digits with at most one point. Returns the characters read; 0: no number, or a code with leading
+ * zeros. */
+static size_t decimal_read_digits(const char *s, size_t n, struct decimal *d, char *digits)
 {
     size_t i = 0, whole = 0;
     bool point = false;
@@ -116,8 +115,8 @@ static size_t read_digits(const char *s, size_t n, struct decimal *d, char *digi
     return i;
 }
 
-/* "e+02"; how many characters, 0: it is none. */
-static size_t read_exponent(const char *s, size_t n, long *exponent)
+/* "e+02". Returns the characters read; 0: no exponent. */
+static size_t decimal_read_exponent(const char *s, size_t n, long *exponent)
 {
     size_t i = 1 + (n > 1 && (s[1] == '+' || s[1] == '-')), from = i;
     if (n < 2 || (s[0] != 'e' && s[0] != 'E'))
@@ -138,15 +137,15 @@ bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out)
     if (n == sign || n > LONGEST)
         return false;
     d.negative = s[0] == '-';
-    size_t at = sign + read_digits(s + sign, n - sign, &d, digits);
-    if (at == sign || (at < n && (at += read_exponent(s + at, n - at, &exponent)) < n))
+    size_t at = sign + decimal_read_digits(s + sign, n - sign, &d, digits);
+    if (at == sign || (at < n && (at += decimal_read_exponent(s + at, n - at, &exponent)) < n))
         return false;
     d.point += exponent;
     if (d.count && (d.point < d.count || d.point > MOST_DIGITS))
         return false;
     out->s[0] = '-';
     if (d.count)
-        print_plain_decimal(&d, out->s + d.negative);
+        decimal_print_plain(&d, out->s + d.negative);
     else
         snprintf(out->s, 2, "0");
     return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Digests: what tells two texts, or a file and its edited copy, apart.
+ * SHA-256 digests, by libmd.
  */
 #include "base/new_file.h"
+#include "base/safetensors.h"
 
 #include <errno.h>
 #include <sha256.h>

@@ -3,7 +3,7 @@
  * Files read whole (gzip unpacked), and folders.
  */
 #include "base/context.h"
-#include "base/unpacking.h"
+#include "base/gzip_reason.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 
 /* ---- errors ---- */
 
-const char *oa_remedy(int code)
+const char *oa_errno_remedy(int code)
 {
     switch (code) {
     case ENOENT:
-        return "check that the path is spelled right and the folder exists";
+        return "check the spelling of the path and that the folder exists";
     case EACCES:
     case EPERM:
         return "change its permissions or choose another place";
@@ -44,7 +44,8 @@ const char *oa_remedy(int code)
 
 enum oa_error oa_fail_system(oa_context *c, int code, const char *what, const char *path)
 {
-    return oa_fail(c, OA_IO, "cannot %s %s: %s; %s", what, path, strerror(code), oa_remedy(code));
+    return oa_fail(c, OA_IO, "cannot %s %s: %s; %s", what, path, strerror(code),
+                   oa_errno_remedy(code));
 }
 
 /* ---- reading ---- */
@@ -57,12 +58,11 @@ uint64_t oa_read_limit(const char *path)
     return size > least / ratio ? size * ratio : least;
 }
 
-enum oa_error oa_fail_endless(oa_context *c, const char *path, uint64_t limit)
+enum oa_error oa_fail_read_limit(oa_context *c, const char *path, uint64_t limit)
 {
     return oa_fail(c, OA_UNSUPPORTED,
-                   "%s gives more than %.0f MiB: a pipe or a device is read up to 256 MiB, and "
-                   "gzip data up to that or "
-                   "to 64 times their size; put what it holds into a plain file",
+                   "%s yields more than %.0f MiB, the limit (256 MiB for pipes and devices; for "
+                   "gzip data that or 64 times the file's size); store the content as a plain file",
                    path, (double)limit / 1048576);
 }
 
@@ -74,14 +74,14 @@ enum oa_error oa_reading_stopped(oa_context *c, const char *path, size_t done)
                : OA_OK;
 }
 
-/* What was read so far. */
-struct content {
+/* A file read so far. */
+struct file_content {
     char *data;
     size_t length, capacity;
     uint64_t limit;
 };
 
-static bool content_make_room(oa_context *c, struct content *t)
+static bool content_make_room(oa_context *c, struct file_content *t)
 {
     if (t->length + 1 < t->capacity)
         return true;
@@ -94,13 +94,13 @@ static bool content_make_room(oa_context *c, struct content *t)
     return true;
 }
 
-const char *oa_unpacking_fault(const char *said)
+const char *oa_gzip_reason(const char *message)
 {
-    const char *colon = strncmp(said, "<fd:", 4) == 0 ? strstr(said, ": ") : NULL;
-    return colon ? colon + 2 : said;
+    const char *colon = strncmp(message, "<fd:", 4) == 0 ? strstr(message, ": ") : NULL;
+    return colon ? colon + 2 : message;
 }
 
-static enum oa_error fail_unpack(oa_context *c, gzFile gz, const char *path, size_t length)
+static enum oa_error fail_gzip(oa_context *c, gzFile gz, const char *path, size_t length)
 {
     int code, system = errno;
     const char *reason = gzerror(gz, &code);
@@ -108,14 +108,16 @@ static enum oa_error fail_unpack(oa_context *c, gzFile gz, const char *path, siz
         return oa_fail_system(c, system, "read", path);
     if (code == Z_MEM_ERROR)
         return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
-    return oa_fail(
-        c, OA_FORMAT,
-        "%s: the gzip data is damaged or cut off after %zu unpacked bytes (%s); get it again", path,
-        length, code == Z_BUF_ERROR ? "unexpected end of file" : oa_unpacking_fault(reason));
+    return oa_fail(c, OA_FORMAT,
+                   "%s: gzip data damaged or truncated after %zu unpacked bytes (%s); copy or "
+                   "download it again",
+                   path, length,
+                   code == Z_BUF_ERROR ? "unexpected end of file" : oa_gzip_reason(reason));
 }
 
-/* zlib hands out a plain file as it is. */
-static enum oa_error read_content(oa_context *c, gzFile gz, const char *path, struct content *t)
+/* zlib passes plain files through. */
+static enum oa_error read_content(oa_context *c, gzFile gz, const char *path,
+                                  struct file_content *t)
 {
     for (;;) {
         if (!content_make_room(c, t))
@@ -125,23 +127,23 @@ static enum oa_error read_content(oa_context *c, gzFile gz, const char *path, st
         int n = gzread(gz, t->data + t->length,
                        (unsigned)(room < OA_READING_PIECE ? room : OA_READING_PIECE));
         if (n < 0)
-            return fail_unpack(c, gz, path, t->length);
+            return fail_gzip(c, gz, path, t->length);
         if (n == 0)
             break;
         t->length += (size_t)n;
         if (t->length > t->limit)
-            return oa_fail_endless(c, path, t->limit);
+            return oa_fail_read_limit(c, path, t->limit);
     }
     int code;
     gzerror(gz, &code);
     if (code != Z_OK && code != Z_STREAM_END)
-        return fail_unpack(c, gz, path, t->length);
+        return fail_gzip(c, gz, path, t->length);
     t->data[t->length] = 0;
     return OA_OK;
 }
 
-/* An open file, ready to be unpacked; *size is how much room to make first. */
-static enum oa_error open_packed(oa_context *c, const char *path, gzFile *gz, size_t *size)
+/* *size: initial capacity. */
+static enum oa_error gzip_open(oa_context *c, const char *path, gzFile *gz, size_t *size)
 {
     struct stat about;
     int fd;
@@ -159,8 +161,8 @@ static enum oa_error open_packed(oa_context *c, const char *path, gzFile *gz, si
 enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t *length)
 {
     gzFile gz;
-    struct content t = { .limit = oa_read_limit(path) };
-    OA_TRY(open_packed(c, path, &gz, &t.capacity));
+    struct file_content t = { .limit = oa_read_limit(path) };
+    OA_TRY(gzip_open(c, path, &gz, &t.capacity));
     t.data = oa_alloc_raw(c, t.capacity);
     enum oa_error e = t.data ? read_content(c, gz, path, &t) : OA_NO_MEMORY;
     gzclose(gz);
@@ -175,19 +177,19 @@ enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t 
 
 /* ---- folders ---- */
 
-static enum oa_error make_one(oa_context *c, const char *path)
+static enum oa_error make_directory(oa_context *c, const char *path)
 {
     struct stat about;
     if (mkdir(path, 0777) == 0)
         return OA_OK;
     int code = errno;
     if (code == EEXIST && stat(path, &about) != 0 && errno == ENOENT)
-        return oa_fail(c, OA_IO,
-                       "cannot make the folder %s: it is a symbolic link to nothing; remove it",
+        return oa_fail(c, OA_IO, "cannot create the folder %s: dangling symbolic link; remove it",
                        path);
     if (stat(path, &about) == 0)
-        return S_ISDIR(about.st_mode) ? OA_OK : oa_fail_system(c, ENOTDIR, "make the folder", path);
-    return oa_fail_system(c, code, "make the folder", path);
+        return S_ISDIR(about.st_mode) ? OA_OK
+                                      : oa_fail_system(c, ENOTDIR, "create the folder", path);
+    return oa_fail_system(c, code, "create the folder", path);
 }
 
 enum oa_error oa_directory_make(oa_context *c, const char *path)
@@ -199,11 +201,11 @@ enum oa_error oa_directory_make(oa_context *c, const char *path)
     for (char *slash = part[0] ? strchr(part + 1, '/') : NULL; slash && e == OA_OK;
          slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        e = make_one(c, part);
+        e = make_directory(c, part);
         *slash = '/';
     }
     if (e == OA_OK)
-        e = make_one(c, part);
+        e = make_directory(c, part);
     oa_free(part);
     return e;
 }

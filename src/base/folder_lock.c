@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A folder that one process has for itself: an advisory lock (flock) on the file .lock in it, which
- * says who holds it. The kernel forgets the lock with its process, so a lock file that was left
- * behind holds nobody up. The file is removed at the end; whoever opened it before and locks it
- * after that holds a file without a name, sees so and opens again.
+ * Exclusive use of a folder: an advisory lock (flock) on the file .lock in it, which names its
+ * owner. The kernel releases the lock with its process, so a stale lock file does not block. The
+ * file is removed on unlock; a process that had opened it before and locks it then finds it
+ * unlinked and opens again.
  */
+#include "base/folder_lock.h"
 #include "base/context.h"
 
 #include <errno.h>
@@ -18,13 +19,13 @@
 
 struct oa_lock {
     int fd;
-    char *folder, *path; /* of the folder, of the lock file */
-    size_t existed;      /* bytes of the folder's path that were there before */
+    char *folder, *path; /* path: of the lock file */
+    size_t existed;      /* bytes of the folder's path that existed before */
 };
 
 /* ---- the folder ---- */
 
-/* Cuts the last name off a path; false when none is left. */
+/* Cuts off the last name; false when none is left. */
 static bool lock_cut_last(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -44,28 +45,21 @@ static size_t existing_length(oa_context *c, const char *folder)
     return length;
 }
 
-static void remove_what_was_made(const struct oa_lock *l)
-{
-    while (strlen(l->folder) > l->existed && rmdir(l->folder) == 0 && lock_cut_last(l->folder))
-        ;
-}
-
 /* ---- the lock ---- */
 
-static enum oa_error fail_held(oa_context *c, const struct oa_lock *l)
+static enum oa_error fail_locked(oa_context *c, const struct oa_lock *l)
 {
     char holder[200] = "";
     ssize_t n = pread(l->fd, holder, sizeof holder - 1, 0);
     holder[n > 0 ? strcspn(holder, "\n") : 0] = 0;
     return oa_fail(
         c, OA_IO,
-        "%s is in use by another process (%s); wait until it has ended, or choose another folder",
-        l->folder, holder[0] ? holder : "it has only just begun");
+        "%s is in use by another process (%s); wait for it to end, or choose another folder",
+        l->folder, holder[0] ? holder : "just started");
 }
 
-/* Who is in the folder is said for people; where there is no room for it the lock holds all the
- * same. */
-static void say_holder(const struct oa_lock *l)
+/* For people only: without disk space the lock works all the same. */
+static void lock_write_owner(const struct oa_lock *l)
 {
     char text[200], date[32];
     struct utsname machine;
@@ -78,15 +72,8 @@ static void say_holder(const struct oa_lock *l)
         return;
 }
 
-static bool still_named(const struct oa_lock *l)
-{
-    struct stat open, named;
-    return fstat(l->fd, &open) == 0 && lstat(l->path, &named) == 0 && open.st_dev == named.st_dev &&
-           open.st_ino == named.st_ino;
-}
-
-/* Opens and locks the file; *again when another process removed it in between. */
-static enum oa_error try_lock(oa_context *c, struct oa_lock *l, bool *again)
+/* Opens and locks the file; *again when another process unlinked it in between. */
+static enum oa_error lock_try(oa_context *c, struct oa_lock *l, bool *again)
 {
     *again = false;
     l->fd = open(l->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -94,12 +81,14 @@ static enum oa_error try_lock(oa_context *c, struct oa_lock *l, bool *again)
         return oa_fail_system(c, errno, "lock", l->path);
     if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
-            return fail_held(c, l);
-        oa_log(c, 0, "%s cannot be locked (%s): see to it that no other process writes there",
-               l->folder, strerror(errno));
+            return fail_locked(c, l);
+        oa_log(c, 0, "cannot lock %s (%s): make sure that no other process writes there", l->folder,
+               strerror(errno));
         return OA_OK;
     }
-    *again = !still_named(l);
+    struct stat opened, named;
+    *again = fstat(l->fd, &opened) != 0 || lstat(l->path, &named) != 0 ||
+             opened.st_dev != named.st_dev || opened.st_ino != named.st_ino;
     if (*again)
         close(l->fd);
     return OA_OK;
@@ -109,13 +98,13 @@ static enum oa_error lock_take(oa_context *c, struct oa_lock *l)
 {
     bool again = true;
     while (again)
-        OA_TRY(try_lock(c, l, &again));
-    say_holder(l);
-    oa_folder_sweep(l->folder);
+        OA_TRY(lock_try(c, l, &again));
+    lock_write_owner(l);
+    oa_folder_remove_temporaries(l->folder);
     return OA_OK;
 }
 
-/* ---- both ---- */
+/* ---- locking and unlocking ---- */
 
 static void free_lock(struct oa_lock *l)
 {
@@ -126,7 +115,7 @@ static void free_lock(struct oa_lock *l)
     oa_free(l);
 }
 
-static enum oa_error name_lock(oa_context *c, struct oa_lock *l, const char *folder)
+static enum oa_error lock_prepare(oa_context *c, struct oa_lock *l, const char *folder)
 {
     size_t length = strlen(folder), room = length + sizeof "/.lock";
     while (length > 1 && folder[length - 1] == '/')
@@ -148,7 +137,7 @@ enum oa_error oa_folder_lock(oa_context *c, const char *folder, struct oa_lock *
     if (!l)
         return OA_NO_MEMORY;
     l->fd = -1;
-    enum oa_error e = name_lock(c, l, folder);
+    enum oa_error e = lock_prepare(c, l, folder);
     if (e == OA_OK)
         e = lock_take(c, l);
     if (e == OA_OK)
@@ -163,8 +152,9 @@ void oa_folder_unlock(struct oa_lock *l)
     if (!l)
         return;
     unlink(l->path);
-    flock(l->fd,
-          LOCK_UN); /* said, since a child that was forked meanwhile has the file open as well */
-    remove_what_was_made(l);
+    flock(l->fd, LOCK_UN); /* explicitly: a forked child may have the file open too */
+    /* Removes the folders that were created for the lock, if empty. */
+    while (strlen(l->folder) > l->existed && rmdir(l->folder) == 0 && lock_cut_last(l->folder))
+        ;
     free_lock(l);
 }

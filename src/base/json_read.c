@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-#define LONGEST                                                                                    \
-    ((size_t)100000000) /* bytes: what the reference allows the header of a safetensors file */
+#define MOST_BYTES ((size_t)100000000) /* the limit of a safetensors header */
 
 struct json_source {
     oa_context *context;
@@ -16,7 +15,7 @@ struct json_source {
 };
 
 /* For json_load_callback: the next bytes, 0 at the end. */
-static size_t next_bytes(void *buffer, size_t room, void *data)
+static size_t json_next_bytes(void *buffer, size_t room, void *data)
 {
     struct json_source *s = data;
     s->error = oa_reading_stopped(s->context, s->path, s->taken);
@@ -36,10 +35,10 @@ enum oa_error oa_json_parse(oa_context *c, const char *path, const char *text, s
     struct json_source s = { .context = c, .path = path, .text = text, .left = length };
     json_error_t why;
     *out = NULL;
-    if (length > LONGEST)
-        return oa_fail(c, OA_UNSUPPORTED, "%s has %zu bytes of JSON; %zu are read at most", path,
-                       length, LONGEST);
-    *out = json_load_callback(next_bytes, &s, JSON_REJECT_DUPLICATES, &why);
+    if (length > MOST_BYTES)
+        return oa_fail(c, OA_UNSUPPORTED, "%s has %zu bytes of JSON; the limit is %zu", path,
+                       length, MOST_BYTES);
+    *out = json_load_callback(json_next_bytes, &s, JSON_REJECT_DUPLICATES, &why);
     if (*out || s.error != OA_OK)
         return s.error;
     if (json_error_code(&why) == json_error_out_of_memory)

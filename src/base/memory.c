@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Aligned memory. Large blocks start on a huge page and ask for huge pages: a step walks through
- * hundreds of megabytes, and with pages of 4 kB the processor would spend its time looking
- * addresses up.
+ * Aligned memory. Large blocks use huge pages: a step walks through hundreds of megabytes, and with
+ * 4 kB pages TLB misses would dominate.
  */
+#include "base/asan_poison.h"
 #include "base/context.h"
-#include "base/forbidden.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +12,23 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static size_t round_up(size_t bytes, size_t unit)
-{
-    return (bytes + unit - 1) / unit * unit;
-}
-
 void *oa_alloc_raw(oa_context *c, size_t bytes)
 {
     atomic_fetch_add_explicit(&c->allocations, 1, memory_order_relaxed);
     void *memory = NULL;
     if (bytes <= SIZE_MAX / 2) {
         size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : OA_ALIGN;
-        size_t whole = round_up(bytes ? bytes : 1, unit);
+        size_t whole = ((bytes ? bytes : 1) + unit - 1) / unit * unit;
         memory = aligned_alloc(unit, whole);
         if (memory)
-            oa_forbid((char *)memory + bytes, whole - bytes);
+            oa_asan_poison((char *)memory + bytes, whole - bytes);
 #ifdef MADV_HUGEPAGE
         if (memory && unit == HUGE_PAGE)
-            (void)madvise(memory, whole,
-                          MADV_HUGEPAGE); /* a wish: without it all works, only slower */
+            (void)madvise(memory, whole, MADV_HUGEPAGE); /* best effort */
 #endif
     }
     if (!memory)
-        oa_fail(c, OA_NO_MEMORY, "out of memory: %zu bytes (%.1f MiB) are not to be had", bytes,
+        oa_fail(c, OA_NO_MEMORY, "out of memory: cannot allocate %zu bytes (%.1f MiB)", bytes,
                 (double)bytes / 1048576.0);
     return memory;
 }

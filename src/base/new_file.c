@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files written so that a crash at any moment leaves the old file or the new one: the bytes go into
- * a file of a name of its own in the same folder, which takes the place of the old one when it is
- * complete and on the disk.
+ * Atomic writes: a temporary file in the same folder is written, synced and renamed over the old
+ * file, so that a crash leaves the old file or the new one.
  */
 #include "base/context.h"
+#include "base/folder_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)1 << 30) /* bytes a call of write at most */
+#define PIECE ((size_t)1 << 30) /* most bytes per write(2) */
 
 enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length,
                            size_t before)
@@ -27,15 +27,15 @@ enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *
             continue;
         if (n < 0 && errno == EAGAIN) {
             bool ready;
-            OA_TRY(oa_wait_a_moment(c, path, fd, POLLOUT, &ready));
+            OA_TRY(oa_poll_briefly(c, path, fd, POLLOUT, &ready));
             continue;
         }
         if (n < 0) {
             int code = errno;
             return oa_fail(
                 c, OA_IO,
-                "cannot write %s: %s after %zu bytes, with %zu more to write at least; %s", path,
-                strerror(code), before + done, length - done, oa_remedy(code));
+                "cannot write %s: %s after %zu bytes, with at least %zu left to write; %s", path,
+                strerror(code), before + done, length - done, oa_errno_remedy(code));
         }
         done += (size_t)n;
     }
@@ -44,32 +44,23 @@ enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *
 
 /* ---- names ---- */
 
-/* Renaming over a device or a pipe would destroy it (think of /dev/null), so these are written to
- * directly. */
-static bool is_special(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
-}
-
-/* Where the file will be: a symbolic link stays, and what it points to is replaced. */
+/* Sets `place`: a symbolic link stays, and its target is replaced. */
 static enum oa_error new_file_resolve(struct oa_new_file *f)
 {
     struct stat about;
     bool link = lstat(f->path, &about) == 0 && S_ISLNK(about.st_mode);
     char *target = link ? realpath(f->path, NULL) : NULL;
     if (link && !target)
-        return oa_fail(f->context, OA_IO,
-                       "cannot write %s: it is a symbolic link to nothing (%s); remove it", f->path,
-                       strerror(errno));
+        return oa_fail(f->context, OA_IO, "cannot write %s: dangling symbolic link (%s); remove it",
+                       f->path, strerror(errno));
     f->place = oa_copy_text(f->context, target ? target : f->path);
     free(target);
     return f->place ? OA_OK : OA_NO_MEMORY;
 }
 
-/* Makes NAME.PID-N.tmp with the first N that is free. Nothing that is there already is opened,
- * least of all through a symbolic link that somebody laid under a name that can be guessed. */
-static int make_temporary(struct oa_new_file *f, size_t room)
+/* Creates NAME.PID-N.tmp with the first free N. O_EXCL and O_NOFOLLOW: names are predictable, and
+ * an existing file or link must not be opened. */
+static int new_file_temporary(struct oa_new_file *f, size_t room)
 {
     enum { NAMES = 10000 };
     for (int n = 0; n < NAMES; n++) {
@@ -81,7 +72,7 @@ static int make_temporary(struct oa_new_file *f, size_t room)
     return -1;
 }
 
-static bool is_temporary(const char *name)
+static bool is_temporary_name(const char *name)
 {
     long pid;
     int n, end = 0;
@@ -94,11 +85,11 @@ static bool is_temporary(const char *name)
            end && !tail[end];
 }
 
-void oa_folder_sweep(const char *folder)
+void oa_folder_remove_temporaries(const char *folder)
 {
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));)
-        if (is_temporary(e->d_name))
+        if (is_temporary_name(e->d_name))
             unlinkat(dirfd(d), e->d_name, 0);
     if (d)
         closedir(d);
@@ -109,14 +100,16 @@ void oa_folder_sweep(const char *folder)
 enum oa_error oa_new_file_open(struct oa_new_file *f, oa_context *c, const char *path)
 {
     *f = (struct oa_new_file){ .context = c, .path = path, .fd = -1 };
-    if (is_special(path))
+    struct stat about;
+    /* Renaming over a device or pipe (/dev/null) would replace it: write to it directly. */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
         return oa_special_open(c, path, &f->fd);
     OA_TRY(new_file_resolve(f));
     size_t room = strlen(f->place) + 64;
     f->temporary = oa_alloc(c, room);
     if (!f->temporary)
         return OA_NO_MEMORY;
-    f->fd = make_temporary(f, room);
+    f->fd = new_file_temporary(f, room);
     if (f->fd >= 0)
         return OA_OK;
     enum oa_error e = oa_fail_system(c, errno, "write", path);
@@ -132,10 +125,8 @@ enum oa_error oa_new_file_add(struct oa_new_file *f, const void *data, size_t le
     return OA_OK;
 }
 
-/* The name itself is on the disk only when its folder is. Some file systems cannot sync a folder:
- * nothing to be done.
- */
-static enum oa_error sync_folder(oa_context *c, const char *path)
+/* Makes the rename durable. EINVAL: the file system cannot sync folders. */
+static enum oa_error sync_parent_folder(oa_context *c, const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *folder = oa_copy_text(c, slash ? path : ".");
@@ -177,7 +168,7 @@ enum oa_error oa_new_file_finish(struct oa_new_file *f, enum oa_error so_far)
     if (e != OA_OK && f->temporary)
         unlink(f->temporary);
     else if (f->temporary)
-        e = sync_folder(f->context, f->place);
+        e = sync_parent_folder(f->context, f->place);
     oa_free(f->temporary);
     oa_free(f->place);
     return e;

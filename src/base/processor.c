@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the processor has: instruction sets (present and enabled by the operating system), cores
- * that this process may use, caches, memory. Limits of control groups (container.h) count as limits
- * of the machine.
+ * Detection of the processor: instruction sets (present and enabled by the operating system), cores
+ * available to this process, caches, memory; within the limits of control groups (cgroup.h).
  */
+#include "base/processor.h"
 #include "base/base.h"
-#include "base/container.h"
+#include "base/cgroup.h"
 
 #include <math.h>
 #include <sched.h>
@@ -26,13 +26,13 @@
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #define XFEATURE_XTILEDATA 18
 
-struct leaf {
+struct cpuid_leaf {
     unsigned a, b, c, d;
 };
 
-static struct leaf cpuid(unsigned number, unsigned part)
+static struct cpuid_leaf cpuid(unsigned number, unsigned part)
 {
-    struct leaf l = { 0, 0, 0, 0 };
+    struct cpuid_leaf l = { 0, 0, 0, 0 };
     __get_cpuid_count(number, part, &l.a, &l.b, &l.c, &l.d);
     return l;
 }
@@ -42,32 +42,11 @@ static bool bit(unsigned word, int i)
     return word >> i & 1;
 }
 
-static uint64_t enabled_state(struct leaf one)
+/* Measured (docs/speed-log.md, "Decoding"): true of AMD's cores; on Intel's, software prefetch is
+ * half as fast again. */
+static bool cpu_prefetches_early(void)
 {
-    if (!bit(one.c, 27)) /* OSXSAVE: xgetbv may be used */
-        return 0;
-    unsigned low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (uint64_t)high << 32 | low;
-}
-
-static bool saves(uint64_t state, uint64_t parts)
-{
-    return (state & parts) == parts;
-}
-
-/* Linux gives the memory for tiles only to processes that ask. Threads started later inherit the
- * permission. */
-static bool tiles_permitted(void)
-{
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
-}
-
-/* As measured (docs/speed-log.md, "Decoding"): so on AMD's cores; on Intel's asking gives half as
- * much again. */
-static bool looks_ahead(void)
-{
-    struct leaf zero = cpuid(0, 0);
+    struct cpuid_leaf zero = cpuid(0, 0);
     char vendor[13] = "";
     memcpy(vendor, &zero.b, 4);
     memcpy(vendor + 4, &zero.d, 4);
@@ -77,21 +56,28 @@ static bool looks_ahead(void)
 
 static void detect_instructions(struct oa_cpu *cpu)
 {
-    struct leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven1 = cpuid(7, 1);
-    uint64_t state = enabled_state(one);
-    if (saves(state, XCR0_AVX)) {
+    struct cpuid_leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven1 = cpuid(7, 1);
+    uint64_t state = 0;   /* register state saved by the operating system */
+    if (bit(one.c, 27)) { /* OSXSAVE: xgetbv is available */
+        unsigned low, high;
+        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+        state = (uint64_t)high << 32 | low;
+    }
+    if ((state & XCR0_AVX) == XCR0_AVX) {
         cpu->fma = bit(one.c, 12);
         cpu->f16c = bit(one.c, 29);
         cpu->avx2 = bit(seven.b, 5);
     }
-    if (saves(state, XCR0_AVX512)) {
+    if ((state & XCR0_AVX512) == XCR0_AVX512) {
         cpu->avx512 = bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 28) &&
                       bit(seven.b, 30) && bit(seven.b, 31);
         cpu->avx512_bf16 = cpu->avx512 && bit(seven1.a, 5);
     }
-    cpu->looks_ahead = looks_ahead();
+    cpu->prefetches_early = cpu_prefetches_early();
     bool tiles = bit(seven.d, 24) && bit(seven.d, 22); /* AMX-TILE, AMX-BF16 */
-    cpu->amx_bf16 = tiles && saves(state, XCR0_AMX) && tiles_permitted();
+    /* Linux enables tile state only on request; threads started later inherit it. */
+    cpu->amx_bf16 = tiles && (state & XCR0_AMX) == XCR0_AMX &&
+                    syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
 static bool brand_name(char name[64])
@@ -100,7 +86,7 @@ static bool brand_name(char name[64])
     if (cpuid(0x80000000u, 0).a < 0x80000004u)
         return false;
     for (unsigned i = 0; i < 3; i++) {
-        struct leaf l = cpuid(0x80000002u + i, 0);
+        struct cpuid_leaf l = cpuid(0x80000002u + i, 0);
         memcpy(brand + 16 * i, &l, 16);
     }
     snprintf(name, 64, "%s", brand + strspn(brand, " "));
@@ -122,15 +108,6 @@ static bool brand_name(char name[64])
 
 #endif
 
-static void detect_name(struct oa_cpu *cpu)
-{
-    struct utsname u;
-    if (brand_name(cpu->name))
-        return;
-    if (uname(&u) == 0)
-        snprintf(cpu->name, sizeof cpu->name, "%.63s", u.machine);
-}
-
 enum oa_isa oa_cpu_isa(const struct oa_cpu *cpu)
 {
     if (!(cpu->avx2 && cpu->fma && cpu->f16c))
@@ -148,8 +125,8 @@ const char *oa_isa_name(enum oa_isa isa)
 
 /* ---- sizes ---- */
 
-/* The first word of a small file of the system; false when there is none. */
-static bool read_word(const char *path, char word[32])
+/* The first word of a file in /sys; false when there is none. */
+static bool sysfs_read_word(const char *path, char word[32])
 {
     FILE *f = fopen(path, "r");
     if (!f)
@@ -160,12 +137,12 @@ static bool read_word(const char *path, char word[32])
 }
 
 /* "2048K", "32M" or plain bytes; 0 for anything else, "max" for instance. */
-static size_t read_size(const char *path)
+static size_t sysfs_read_size(const char *path)
 {
     char word[32];
     unsigned long long value;
     char unit = 0;
-    if (!read_word(path, word) || sscanf(word, "%llu%c", &value, &unit) < 1)
+    if (!sysfs_read_word(path, word) || sscanf(word, "%llu%c", &value, &unit) < 1)
         return 0;
     return (size_t)value << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0);
 }
@@ -176,13 +153,13 @@ static void detect_caches(struct oa_cpu *cpu)
     for (int i = 0; i < 8; i++) {
         char path[96], type[32];
         snprintf(path, sizeof path, "%s%d/type", folder, i);
-        if (!read_word(path, type) || strcmp(type, "Instruction") == 0)
+        if (!sysfs_read_word(path, type) || strcmp(type, "Instruction") == 0)
             continue;
         snprintf(path, sizeof path, "%s%d/level", folder, i);
-        size_t level = read_size(path);
+        size_t level = sysfs_read_size(path);
         snprintf(path, sizeof path, "%s%d/size", folder, i);
         if (level >= 1 && level <= 3)
-            *(level == 1 ? &cpu->l1 : level == 2 ? &cpu->l2 : &cpu->l3) = read_size(path);
+            *(level == 1 ? &cpu->l1 : level == 2 ? &cpu->l2 : &cpu->l3) = sysfs_read_size(path);
     }
 }
 
@@ -201,15 +178,15 @@ static int affinity_of_process(void)
     return 0;
 }
 
-static void detect_cores(struct oa_cpu *cpu, const struct oa_container *container)
+static void detect_cores(struct oa_cpu *cpu, const struct oa_cgroup_limits *limits)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     cpu->online = online > 1 ? (int)online : 1;
     cpu->affinity = affinity_of_process();
     if (cpu->affinity < 1)
         cpu->affinity = cpu->online;
-    cpu->quota = container->cores;
-    memcpy(cpu->quota_file, container->cores_file, sizeof cpu->quota_file);
+    cpu->quota = limits->cores;
+    memcpy(cpu->quota_file, limits->cores_file, sizeof cpu->quota_file);
     cpu->cores = (int)ceil(oa_cpu_concurrency(cpu, cpu->affinity));
 }
 
@@ -219,22 +196,19 @@ double oa_cpu_concurrency(const struct oa_cpu *cpu, int threads)
     return cpu->quota > 0 && cpu->quota < most ? cpu->quota : most;
 }
 
-static void detect_memory(struct oa_cpu *cpu, const struct oa_container *container)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    cpu->memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
-    if (container->memory > 0 && container->memory < cpu->memory)
-        cpu->memory = container->memory;
-}
-
 void oa_cpu_detect(struct oa_cpu *cpu)
 {
-    struct oa_container container;
+    struct oa_cgroup_limits limits;
     memset(cpu, 0, sizeof *cpu);
-    oa_container_read("", &container);
-    detect_name(cpu);
+    oa_cgroup_limits_read("", &limits);
+    struct utsname u;
+    if (!brand_name(cpu->name) && uname(&u) == 0)
+        snprintf(cpu->name, sizeof cpu->name, "%.63s", u.machine);
     detect_instructions(cpu);
-    detect_cores(cpu, &container);
+    detect_cores(cpu, &limits);
     detect_caches(cpu);
-    detect_memory(cpu, &container);
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    cpu->memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+    if (limits.memory > 0 && limits.memory < cpu->memory)
+        cpu->memory = limits.memory;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011):
- * ten rounds that turn a counter of 128 bits and a key of 64 bits into 128 random bits. Here
+ * ten rounds that map a 128-bit counter and a 64-bit key to 128 random bits. Here
  *
  *     counter = (index: words 0 and 1, low first | id of the stream: words 2 and 3),  key = seed.
  *
- * Cost: about 25 ns a block of four words. Where the four words of block b go:
+ * Use of block b (about 25 ns):
  *
- *     uniform  4b … 4b+3   one word each: (x + ½)·2⁻³²
- *     normal   2b, 2b+1    the cosine and the sine of Box–Muller, from two uniforms of 52 bits
- * (normal_lanes.h) below    2b, 2b+1    the upper half of a 64-bit word times n; the bias is below
- * n·2⁻⁶⁴
+ *     uniform  indices 4b … 4b+3   one word each: (x + ½)·2⁻³²
+ *     normal   indices 2b, 2b+1    Box–Muller of two 52-bit uniforms (normal_lanes.h)
+ *     below    indices 2b, 2b+1    upper half of a 64-bit word times n; bias below n·2⁻⁶⁴
  */
 #include "base/base.h"
 
@@ -30,7 +29,7 @@ static uint64_t random_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* FNV-1a over the bytes of the name, then mix, since FNV alone leaves the last letters in the low
+/* FNV-1a over the bytes of the name, then mixed: with FNV alone the last letters reach only the low
  * bits. */
 struct oa_stream oa_stream_named(uint64_t seed, const char *name)
 {
@@ -40,8 +39,8 @@ struct oa_stream oa_stream_named(uint64_t seed, const char *name)
     return (struct oa_stream){ .key = seed, .id = random_mix(h) };
 }
 
-/* The odd constant of splitmix64 keeps child 0 apart from its parent and child(child(s, 1), 2) from
- * (…, 2), 1). */
+/* The odd constant of splitmix64 separates child 0 from its parent, and child(child(s, 1), 2) from
+ * child(child(s, 2), 1). */
 struct oa_stream oa_stream_child(struct oa_stream parent, uint64_t number)
 {
     uint64_t id = random_mix(parent.id + 0x9e3779b97f4a7c15u) + number;
@@ -107,7 +106,8 @@ void oa_random_normals(struct oa_stream s, uint64_t first, long n, double *out)
     }
 }
 
-static uint64_t multiply_high(uint64_t a, uint64_t b)
+/* The upper 64 bits of a·b: 0 … b-1 for uniform a (Lemire, ACM TOMACS 2019, without rejection). */
+static uint64_t random_multiply_high(uint64_t a, uint64_t b)
 {
     uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
     uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
@@ -119,5 +119,5 @@ uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n)
 {
     uint32_t block[4];
     oa_random_block(s, index / 2, block);
-    return multiply_high(wide_word(block, index % 2), n);
+    return random_multiply_high(wide_word(block, index % 2), n);
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading safetensors (huggingface/safetensors):
+ * Reading safetensors (github.com/huggingface/safetensors):
  *
- *     8 bytes: N, little-endian | N bytes: JSON, first byte '{', spaces may follow | the tensors'
- * bytes
- *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__":
- * {"key": "text"}}
+ *     8 bytes: N, little-endian | N bytes: JSON, first byte '{', padded with spaces | data
+ *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …,
+ *      "__metadata__": {"key": "text"}}
  *
- * Offsets count from the end of the JSON; the tensors cover all bytes exactly once. The file is
- * read, not mapped: one that is cut while it is in use would end the program, and one that is
- * changed would not be what its checksum was compared with. Nothing is believed: a file that breaks
- * a rule is refused with its name and the rule, and the bytes of its tensors are read only when the
- * header fits them.
+ * Offsets count from the end of the JSON; the tensors cover the data exactly once. The file is
+ * read, not mapped: truncating a mapped file would kill the program, and changing it would
+ * invalidate the checksum. Files are untrusted: any violation is refused, and the data is read only
+ * after the header was validated.
  */
 #include "base/context.h"
 #include "base/json_read.h"
@@ -24,15 +22,15 @@
 #include <zlib.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "tensors are used as they lie in the file, which is little-endian"
+#error "tensors are used in the byte order of the file, which is little-endian"
 #endif
 
 #define HEADER_LIMIT 100000000u
 #define MAX_DIMS ((int)(sizeof(((struct oa_array *)0)->dim) / sizeof(long)))
 
 struct oa_tensors {
-    char *bytes;           /* the header; of a pipe everything */
-    char *data, *own_data; /* of the tensors; NULL where it is in `bytes` */
+    char *bytes;           /* the header; of a pipe the whole file */
+    char *data, *own_data; /* the tensors; own_data NULL: inside `bytes` */
     size_t length;         /* of the file */
     json_t *header;
     struct oa_array *arrays;        /* in the order of their bytes */
@@ -40,11 +38,10 @@ struct oa_tensors {
     int count;
 };
 
-/* What the functions that check a file need for a sentence. */
 struct tensors_reading {
     oa_context *context;
     const char *path;
-    int fd; /* of a plain file; otherwise -1 */
+    int fd; /* of a regular file; otherwise -1 */
     struct oa_tensors *file;
     const char *data; /* the bytes after the header */
     size_t data_length;
@@ -65,16 +62,15 @@ static enum oa_error tensors_read_at(struct tensors_reading *r, char *out, size_
             return oa_fail_system(r->context, errno, "read", r->path);
         if (n == 0)
             return oa_fail(r->context, OA_IO,
-                           "cannot read %s: it became shorter while it was read; get it again",
+                           "cannot read %s: it was truncated meanwhile; copy or download it again",
                            r->path);
         done += n > 0 ? (size_t)n : 0;
     }
     return OA_OK;
 }
 
-/* Of a plain file only the number of bytes of the header; what else can be read (a pipe) is read
- * whole. */
-static enum oa_error open_bytes(struct tensors_reading *r)
+/* Of a regular file reads the length of the header only; of a pipe everything. */
+static enum oa_error tensors_open_file(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     struct stat about;
@@ -88,9 +84,7 @@ static enum oa_error open_bytes(struct tensors_reading *r)
     return !f->bytes ? OA_NO_MEMORY : f->length < 8 ? OA_OK : tensors_read_at(r, f->bytes, 8, 0);
 }
 
-/* Of a plain file `n` more bytes, and room for those that follow them, which are read when the
- * header was found right.
- */
+/* Of a regular file reads the `n` bytes of the header, and allocates memory for the data. */
 static enum oa_error tensors_read_header(struct tensors_reading *r, size_t n)
 {
     struct oa_tensors *f = r->file;
@@ -106,7 +100,7 @@ static enum oa_error tensors_read_header(struct tensors_reading *r, size_t n)
     return f->data ? tensors_read_at(r, f->bytes + 8, n, 8) : OA_NO_MEMORY;
 }
 
-static enum oa_error parse_header(struct tensors_reading *r)
+static enum oa_error tensors_parse_header(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     uint64_t n;
@@ -114,18 +108,17 @@ static enum oa_error parse_header(struct tensors_reading *r)
         return REFUSE(r, "%s: %zu bytes are too few for a safetensors file", r->path, f->length);
     memcpy(&n, f->bytes, 8);
     if (n > HEADER_LIMIT)
-        return REFUSE(
-            r, "%s: not a safetensors file (its header would have %llu bytes; the limit is %u)",
-            r->path, (unsigned long long)n, HEADER_LIMIT);
+        return REFUSE(r, "%s: not a safetensors file (header of %llu bytes; the limit is %u)",
+                      r->path, (unsigned long long)n, HEADER_LIMIT);
     if (n > f->length - 8)
-        return REFUSE(r, "%s: cut off: the header has %llu bytes, the whole file %zu", r->path,
+        return REFUSE(r, "%s: truncated: the header has %llu bytes, the whole file %zu", r->path,
                       (unsigned long long)n, f->length);
     OA_TRY(tensors_read_header(r, (size_t)n));
     if (n == 0 || f->bytes[8] != '{')
         return REFUSE(r, "%s: not a safetensors file (the header must begin with '{')", r->path);
     r->data = f->data;
-    return oa_json_parse(r->context, r->path, f->bytes + 8, (size_t)n,
-                         "this is the header of the tensors", &f->header);
+    return oa_json_parse(r->context, r->path, f->bytes + 8, (size_t)n, "in the safetensors header",
+                         &f->header);
 }
 
 /* ---- one tensor ---- */
@@ -142,13 +135,14 @@ static enum oa_error tensors_read_type(struct tensors_reading *r, json_t *entry,
         }
     }
     return oa_fail(r->context, OA_UNSUPPORTED,
-                   "%s: tensor %s has the type %s; only F32, BF16, F64, I32, I64 and U8 can be "
-                   "read, so convert it first",
+                   "%s: tensor %s has the unsupported type %s; convert it to F32, BF16, F64, I32, "
+                   "I64 or U8",
                    r->path, a->name, name);
 }
 
-/* Sets dims, dim and bytes. A product beyond the range of size_t is refused, not wrapped. */
-static enum oa_error read_shape(struct tensors_reading *r, json_t *entry, struct oa_array *a)
+/* Sets dims, dim and bytes. */
+static enum oa_error tensors_read_shape(struct tensors_reading *r, json_t *entry,
+                                        struct oa_array *a)
 {
     json_t *shape = json_object_get(entry, "shape"), *side;
     size_t i;
@@ -156,34 +150,34 @@ static enum oa_error read_shape(struct tensors_reading *r, json_t *entry, struct
         return REFUSE(r, "%s: tensor %s has no shape", r->path, a->name);
     if (json_array_size(shape) > (size_t)MAX_DIMS)
         return oa_fail(r->context, OA_UNSUPPORTED,
-                       "%s: tensor %s has %zu dimensions; %d at most can be read", r->path, a->name,
+                       "%s: tensor %s has %zu dimensions; the limit is %d", r->path, a->name,
                        json_array_size(shape), MAX_DIMS);
     a->dims = (int)json_array_size(shape);
     a->bytes = oa_type_size(a->type);
     json_array_foreach(shape, i, side)
     {
         if (!json_is_integer(side) || json_integer_value(side) < 0)
-            return REFUSE(r, "%s: side %zu of tensor %s is not a whole number from 0 on", r->path,
-                          i, a->name);
+            return REFUSE(r, "%s: dimension %zu of tensor %s is not a non-negative integer",
+                          r->path, i, a->name);
         a->dim[i] = (long)json_integer_value(side);
         if (__builtin_mul_overflow(a->bytes, (size_t)a->dim[i], &a->bytes))
-            return REFUSE(r, "%s: the shape of tensor %s is too large for any memory", r->path,
-                          a->name);
+            return REFUSE(r, "%s: the size of tensor %s overflows", r->path, a->name);
     }
     return OA_OK;
 }
 
-static enum oa_error read_offsets(struct tensors_reading *r, json_t *entry, struct oa_array *a)
+static enum oa_error tensors_read_offsets(struct tensors_reading *r, json_t *entry,
+                                          struct oa_array *a)
 {
     json_t *offsets = json_object_get(entry, "data_offsets");
     json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last))
-        return REFUSE(r, "%s: tensor %s has no pair of data_offsets", r->path, a->name);
+        return REFUSE(r, "%s: tensor %s lacks data_offsets [begin, end]", r->path, a->name);
     json_int_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || (uint64_t)end > r->data_length)
         return REFUSE(r,
-                      "%s: tensor %s lies at bytes %lld to %lld, but the file has %zu; it is cut "
-                      "off or damaged",
+                      "%s: tensor %s has data_offsets %lld to %lld of %zu bytes of data; the file "
+                      "is truncated or damaged",
                       r->path, a->name, (long long)begin, (long long)end, r->data_length);
     if ((size_t)(end - begin) != a->bytes)
         return REFUSE(r, "%s: tensor %s has %lld bytes, but its type and shape need %zu", r->path,
@@ -192,17 +186,17 @@ static enum oa_error read_offsets(struct tensors_reading *r, json_t *entry, stru
     return OA_OK;
 }
 
-static enum oa_error read_tensor(struct tensors_reading *r, const char *name, json_t *entry,
-                                 struct oa_array *a)
+static enum oa_error tensors_read_entry(struct tensors_reading *r, const char *name, json_t *entry,
+                                        struct oa_array *a)
 {
     a->name = oa_copy_text(r->context, name);
     if (!a->name)
         return OA_NO_MEMORY;
     if (!json_is_object(entry))
-        return REFUSE(r, "%s: tensor %s is not described by a JSON object", r->path, name);
+        return REFUSE(r, "%s: the entry of tensor %s is not a JSON object", r->path, name);
     OA_TRY(tensors_read_type(r, entry, a));
-    OA_TRY(read_shape(r, entry, a));
-    return read_offsets(r, entry, a);
+    OA_TRY(tensors_read_shape(r, entry, a));
+    return tensors_read_offsets(r, entry, a);
 }
 
 /* ---- all tensors ---- */
@@ -232,12 +226,12 @@ static enum oa_error tensors_check_metadata(struct tensors_reading *r)
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return REFUSE(r, "%s: the metadata \"%s\" is not a text", r->path, key);
+            return REFUSE(r, "%s: metadata \"%s\" is not a string", r->path, key);
     }
     return OA_OK;
 }
 
-static enum oa_error read_tensors(struct tensors_reading *r)
+static enum oa_error tensors_read_entries(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     const char *name;
@@ -252,13 +246,13 @@ static enum oa_error read_tensors(struct tensors_reading *r)
         if (strcmp(name, "__metadata__") == 0)
             continue;
         struct oa_array *a = &f->arrays[f->count++];
-        OA_TRY(read_tensor(r, name, entry, a));
+        OA_TRY(tensors_read_entry(r, name, entry, a));
     }
     return OA_OK;
 }
 
-/* In the order of their bytes each tensor begins where the one before ends. */
-static enum oa_error check_cover(struct tensors_reading *r)
+/* The tensors cover the data without gap or overlap. */
+static enum oa_error tensors_check_cover(struct tensors_reading *r)
 {
     struct oa_tensors *f = r->file;
     const char *end = r->data;
@@ -266,20 +260,19 @@ static enum oa_error check_cover(struct tensors_reading *r)
     for (int i = 0; i < f->count; i++) {
         const struct oa_array *a = &f->arrays[i];
         if (a->data != (const void *)end)
-            return REFUSE(r, "%s: tensor %s begins at byte %td, but %s byte %td", r->path, a->name,
+            return REFUSE(r, "%s: tensor %s begins at byte %td, %s byte %td", r->path, a->name,
                           (const char *)a->data - r->data,
-                          (const char *)a->data < end ? "the one before it ends at"
-                                                      : "nothing covers",
+                          (const char *)a->data < end ? "inside the one that ends at"
+                                                      : "with a gap after",
                           end - r->data);
         end += a->bytes;
     }
     if (end != r->data + r->data_length)
-        return REFUSE(r, "%s: the tensors end at byte %td, but the file has %zu", r->path,
+        return REFUSE(r, "%s: the tensors end at byte %td of %zu bytes of data", r->path,
                       end - r->data, r->data_length);
     return OA_OK;
 }
 
-/* A file that carries a checksum must still say what it said when it was written. */
 static enum oa_error tensors_check_checksum(struct tensors_reading *r)
 {
     const char *written = oa_tensors_metadata(r->file, OA_CHECKSUM_KEY);
@@ -295,32 +288,26 @@ static enum oa_error tensors_check_checksum(struct tensors_reading *r)
     }
     OA_TRY(oa_tensors_checksum(r->context, r->file->header, crc, &now));
     if (strcmp(written, now.hex) != 0)
-        return REFUSE(r,
-                      "%s: the contents do not match the checksum they were written with: the file "
-                      "was altered",
+        return REFUSE(r, "%s: the content does not match the checksum: the file was altered",
                       r->path);
     return OA_OK;
 }
 
-static void sort_names(struct oa_tensors *f)
-{
-    for (int i = 0; i < f->count; i++)
-        f->sorted[i] = &f->arrays[i];
-    qsort(f->sorted, (size_t)f->count, sizeof *f->sorted, array_by_name);
-}
-
 static enum oa_error tensors_read_file(struct tensors_reading *r)
 {
-    OA_TRY(open_bytes(r));
-    OA_TRY(parse_header(r));
+    OA_TRY(tensors_open_file(r));
+    OA_TRY(tensors_parse_header(r));
     OA_TRY(tensors_check_metadata(r));
-    OA_TRY(read_tensors(r));
-    OA_TRY(check_cover(r));
+    OA_TRY(tensors_read_entries(r));
+    OA_TRY(tensors_check_cover(r));
     if (r->fd >= 0)
         OA_TRY(tensors_read_at(r, r->file->own_data, r->data_length,
                                r->file->length - r->data_length));
     OA_TRY(tensors_check_checksum(r));
-    sort_names(r->file);
+    struct oa_tensors *f = r->file;
+    for (int i = 0; i < f->count; i++)
+        f->sorted[i] = &f->arrays[i];
+    qsort(f->sorted, (size_t)f->count, sizeof *f->sorted, array_by_name);
     return OA_OK;
 }
 
@@ -355,7 +342,7 @@ void oa_tensors_close(struct oa_tensors *f)
     oa_free(f);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 int oa_tensors_count(const struct oa_tensors *f)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The checksum of a safetensors file: SHA-256 of the header as canonical JSON (keys sorted, no
- * white space, without the checksum itself) and, behind it, the CRC-32 of the tensors' bytes in
- * eight hexadecimal digits. The header, short, gets the strong digest; the bytes, many, the one
- * that runs at the speed of memory.
+ * white space, without the checksum itself) followed by the CRC-32 of the data in eight hexadecimal
+ * digits. CRC-32 for the data, since it runs at the speed of memory.
  */
 #include "base/context.h"
 
@@ -11,20 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The header without its checksum; the caller's is left as it is. */
-static json_t *without_checksum(json_t *header)
-{
-    json_t *copy = json_copy(header),
-           *metadata = json_copy(json_object_get(header, "__metadata__"));
-    json_object_del(metadata, OA_CHECKSUM_KEY);
-    json_object_set_new(copy, "__metadata__", metadata);
-    return copy;
-}
-
 enum oa_error oa_tensors_checksum(oa_context *c, json_t *header, unsigned long crc,
                                   struct oa_digest *out)
 {
-    json_t *plain = without_checksum(header);
+    json_t *plain = json_copy(header);
+    json_t *metadata = json_copy(json_object_get(header, "__metadata__"));
+    json_object_del(metadata, OA_CHECKSUM_KEY);
+    json_object_set_new(plain, "__metadata__", metadata);
     char *json = json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS);
     struct oa_text text;
     oa_text_init(&text, c);

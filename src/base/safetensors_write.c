@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing safetensors byte for byte as the reference writer does: tensors by type, the larger
- * elements first, then by name, so that every one of them is aligned; the header padded with spaces
- * to a multiple of 8. The bytes go from the arrays straight to the file.
+ * Writing safetensors, byte for byte like the reference writer: tensors sorted by type, larger
+ * elements first for alignment, then by name; the header padded with spaces to a multiple of 8.
  */
 #include "base/context.h"
 
@@ -15,18 +14,18 @@
 
 /* ---- checks ---- */
 
-static enum oa_error check_array(oa_context *c, const char *path, const struct oa_array *a)
+static enum oa_error array_check(oa_context *c, const char *path, const struct oa_array *a)
 {
     size_t bytes = oa_type_size(a->type);
     bool fits = true;
     for (int i = 0; i < a->dims; i++)
         fits = fits && a->dim[i] >= 0 && !__builtin_mul_overflow(bytes, (size_t)a->dim[i], &bytes);
     if (!fits || bytes != a->bytes)
-        return oa_fail(c, OA_SHAPE,
-                       "%s: tensor %s is given with %zu bytes, but its type and shape need %zu",
+        return oa_fail(c, OA_SHAPE, "%s: tensor %s has %zu bytes, but its type and shape need %zu",
                        path, a->name, a->bytes, bytes);
     if (strcmp(a->name, "__metadata__") == 0)
-        return oa_fail(c, OA_ARGUMENT, "%s: a tensor may not be called __metadata__", path);
+        return oa_fail(c, OA_ARGUMENT, "%s: __metadata__ is not allowed as the name of a tensor",
+                       path);
     return OA_OK;
 }
 
@@ -54,8 +53,8 @@ static json_t *array_describe(const struct oa_array *a, size_t begin)
                      "data_offsets", (json_int_t)begin, (json_int_t)(begin + a->bytes));
 }
 
-static enum oa_error add_metadata(oa_context *c, const char *path, json_t *header,
-                                  const char *const *pairs)
+static enum oa_error header_add_metadata(oa_context *c, const char *path, json_t *header,
+                                         const char *const *pairs)
 {
     if (!pairs || !pairs[0])
         return OA_OK;
@@ -75,9 +74,9 @@ static enum oa_error header_add_tensors(oa_context *c, const char *path, json_t 
     size_t begin = 0;
     for (int i = 0; i < count; i++) {
         const struct oa_array *a = sorted[i];
-        OA_TRY(check_array(c, path, a));
+        OA_TRY(array_check(c, path, a));
         if (json_object_get(header, a->name))
-            return oa_fail(c, OA_ARGUMENT, "%s: two tensors are called %s", path, a->name);
+            return oa_fail(c, OA_ARGUMENT, "%s: two tensors have the name %s", path, a->name);
         if (json_object_set_new(header, a->name, array_describe(a, begin)) != 0)
             return oa_fail(c, OA_ARGUMENT, "%s: the tensor name \"%s\" is not UTF-8 text", path,
                            a->name);
@@ -109,8 +108,8 @@ static enum oa_error tensors_add_checksum(oa_context *c, json_t *header,
     return OA_OK;
 }
 
-/* The length, the JSON and the padding, in one piece. */
-static enum oa_error print_header(oa_context *c, const char *path, json_t *header,
+/* Length, JSON, padding. */
+static enum oa_error header_print(oa_context *c, const char *path, json_t *header,
                                   struct oa_text *out)
 {
     char *json = json_dumps(header, JSON_COMPACT);
@@ -123,24 +122,24 @@ static enum oa_error print_header(oa_context *c, const char *path, json_t *heade
     oa_text_add(out, "       ", (size_t)padded - length);
     free(json);
     if (padded > HEADER_LIMIT)
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "%s: the header would have %llu bytes; the format allows %u", path,
+        return oa_fail(c, OA_UNSUPPORTED, "%s: header of %llu bytes; the format allows %u", path,
                        (unsigned long long)padded, HEADER_LIMIT);
     return out->length == 8 + padded ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error make_header(oa_context *c, const char *path,
-                                 const struct oa_array *const *sorted, int count,
-                                 const char *const *metadata, bool checksummed, struct oa_text *out)
+static enum oa_error tensors_make_header(oa_context *c, const char *path,
+                                         const struct oa_array *const *sorted, int count,
+                                         const char *const *metadata, bool checksummed,
+                                         struct oa_text *out)
 {
     json_t *header = json_object();
-    enum oa_error e = add_metadata(c, path, header, metadata);
+    enum oa_error e = header_add_metadata(c, path, header, metadata);
     if (e == OA_OK)
         e = header_add_tensors(c, path, header, sorted, count);
     if (e == OA_OK && checksummed)
         e = tensors_add_checksum(c, header, sorted, count);
     if (e == OA_OK)
-        e = print_header(c, path, header, out);
+        e = header_print(c, path, header, out);
     json_decref(header);
     return e;
 }
@@ -174,7 +173,7 @@ static enum oa_error tensors_write(oa_context *c, const char *path, const struct
     qsort(sorted, (size_t)count, sizeof *sorted, by_type_then_name);
     struct oa_text header;
     oa_text_init(&header, c);
-    enum oa_error e = make_header(c, path, sorted, count, metadata, checksummed, &header);
+    enum oa_error e = tensors_make_header(c, path, sorted, count, metadata, checksummed, &header);
     if (e == OA_OK)
         e = tensors_write_file(c, path, &header, sorted, count);
     oa_text_free(&header);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing strings, numbers as text, and the nearest word. Numbers are written and read with a point
- * whatever the locale of the program: the files and sentences of a run must not depend on it.
+ * Growing strings, numbers as text independent of the program's locale, and "did you mean".
  */
 #include "base/base.h"
 
@@ -116,13 +115,8 @@ void oa_text_cut(struct oa_text *t, size_t length)
 
 #define LONGEST_WORD 63
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* Optimal string alignment: insertions, deletions, replacements and swaps of neighbours cost 1.
- * Three rows of the table suffice: the one at hand and the two above it. */
+/* Optimal string alignment distance: insertion, deletion, substitution and transposition cost 1.
+ * Only three rows of the table are kept. */
 static int edit_distance(const char *a, int la, const char *b, int lb)
 {
     int rows[3][LONGEST_WORD + 1];
@@ -132,24 +126,24 @@ static int edit_distance(const char *a, int la, const char *b, int lb)
         int *row = rows[i % 3], *up = rows[(i + 2) % 3], *up2 = rows[(i + 1) % 3];
         row[0] = i;
         for (int j = 1; j <= lb; j++) {
-            int best = smaller(up[j], row[j - 1]) + 1;
-            best = smaller(best, up[j - 1] + (a[i - 1] != b[j - 1]));
+            long best = oa_min(up[j], row[j - 1]) + 1;
+            best = oa_min(best, up[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                best = smaller(best, up2[j - 2] + 1);
-            row[j] = best;
+                best = oa_min(best, up2[j - 2] + 1);
+            row[j] = (int)best;
         }
     }
     return rows[la % 3][lb];
 }
 
-/* Near: a third of the letters may be wrong, and one in any case. */
+/* At most a third of the letters may be wrong, but one always. */
 const char *oa_nearest(const char *word, const char *const *candidates, int count)
 {
     size_t length = strlen(word);
     if (length == 0 || length > LONGEST_WORD)
         return NULL;
     const char *nearest = NULL;
-    int best = length < 6 ? 2 : (int)length / 3 + 1; /* the first distance that is too far */
+    int best = length < 6 ? 2 : (int)length / 3 + 1; /* the smallest distance that is too large */
     for (int i = 0; i < count; i++) {
         size_t n = strlen(candidates[i]);
         if (n > LONGEST_WORD)

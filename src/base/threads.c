@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pool of threads for calls as short as ten microseconds. The caller takes part as worker 0;
- * helpers join while the gate is open. When the items have run out the caller shuts the gate and
- * waits only for helpers that are inside: one that was asleep and wakes too late finds the gate
- * shut and costs nothing.
+ * A thread pool for calls as short as ten microseconds. The caller is worker 0; helper threads join
+ * while the gate is open. When the items have run out the caller shuts the gate and waits only for
+ * helpers that are inside; one that wakes too late finds the gate shut and costs nothing.
  *
- * Each worker begins with a share of the items that is the same for every call of as many items,
- * and takes what is left of the others' shares when its own is done. So the rows that one operation
- * wrote are read by the next one on the core whose cache holds them, and nobody waits for a share
- * that is slow or has no worker.
+ * Each worker starts with its own share of the items, the same for every call with that many items,
+ * and then steals from the others' shares. So the rows that one operation wrote are read by the
+ * next one on the core that has them in its cache, and a slow share delays nobody.
  *
- * The gate is one atomic word: the number of the job, whether it is open, and how many helpers are
- * inside. Opening it publishes the job, entering reads it, leaving publishes what the helper wrote.
- * Helpers and caller watch the gate for a moment before they sleep, because the next call of a
- * training step usually comes at once; with more threads than cores they sleep directly, since
- * watching would take the core from the one who works.
+ * The gate is one atomic word: job number, open flag, number of helpers inside. Opening it
+ * publishes the job, entering acquires it, leaving publishes the helper's results. Waiting threads
+ * spin for SPIN_SECONDS before they sleep, because the next call of a training step usually follows
+ * at once; with more threads than cores they sleep directly.
  */
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "base/context.h"
 
 #include <signal.h>
@@ -34,17 +31,16 @@ struct pool_member {
     struct oa_worker worker;
     struct oa_arena scratch;
     pthread_t thread;
-    uint64_t served;                    /* the last job this helper took part in */
-    alignas(OA_ALIGN) atomic_long next; /* of its share, the item to be handed out */
+    uint64_t served;                    /* the last job it entered */
+    alignas(OA_ALIGN) atomic_long next; /* next item of its share */
     long end;
 };
 
 struct oa_pool {
-    struct pool_member *members; /* the first is the caller */
+    struct pool_member *members; /* [0] is the caller */
     int threads;
-    double spin_seconds; /* seconds before a thread that waits goes to sleep */
-    /* What a helper reads of a job is in the line of the gate, for each line comes from the other
-     * core's cache. */
+    double spin_seconds; /* before a waiting thread sleeps */
+    /* In the cache line of the gate, which a helper fetches from another core anyway. */
     alignas(OA_ALIGN) _Atomic uint64_t gate;
     oa_task *task;
     _Atomic(void *) argument;
@@ -54,7 +50,7 @@ struct oa_pool {
     atomic_bool caller_sleeps, quit, running;
 };
 
-static void pause_core(void)
+static void cpu_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -77,19 +73,14 @@ static bool gate_empty(const struct pool_member *m)
     return (atomic_load(&m->pool->gate) & GATE_INSIDE) == 0;
 }
 
-/* Lines that the job will read come while the gate's becomes the helper's own. */
-static void fetch_job(const struct pool_member *m)
+static bool gate_enter(struct pool_member *m)
 {
+    uint64_t gate = atomic_load(&m->pool->gate);
+    /* Prefetches what the job reads while the gate's cache line is being acquired. */
     const char *argument = atomic_load_explicit(&m->pool->argument, memory_order_relaxed);
     __builtin_prefetch(&m->next, 1);
     __builtin_prefetch(argument);
     __builtin_prefetch(argument + OA_ALIGN);
-}
-
-static bool gate_enter(struct pool_member *m)
-{
-    uint64_t gate = atomic_load(&m->pool->gate);
-    fetch_job(m);
     while (gate & GATE_OPEN) {
         if (atomic_compare_exchange_weak(&m->pool->gate, &gate, gate + 1)) {
             m->served = gate >> GATE_JOB_SHIFT;
@@ -109,7 +100,7 @@ static void gate_leave(struct oa_pool *p)
     }
 }
 
-/* Watches for a moment; false: it is time to sleep. */
+/* Busy-waits for SPIN_SECONDS at most; false: the condition did not become true. */
 static bool gate_spin(const struct pool_member *m, bool (*condition)(const struct pool_member *))
 {
     if (condition(m))
@@ -119,7 +110,7 @@ static bool gate_spin(const struct pool_member *m, bool (*condition)(const struc
     double end = oa_clock() + m->pool->spin_seconds;
     do {
         for (int i = 0; i < 16; i++) {
-            pause_core();
+            cpu_pause();
             if (condition(m))
                 return true;
         }
@@ -136,23 +127,22 @@ static void pool_run_item(struct oa_pool *p, struct pool_member *m, long item)
     oa_arena_release(&m->scratch, mark);
 }
 
-static void run_share(struct oa_pool *p, struct pool_member *m, struct pool_member *share)
-{
-    long item;
-    while ((item = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) < share->end)
-        pool_run_item(p, m, item);
-}
-
 /* Its own share first. */
-static void run_items(struct oa_pool *p, struct pool_member *m)
+static void pool_run_items(struct oa_pool *p, struct pool_member *m)
 {
-    for (int i = 0; i < p->threads; i++)
-        run_share(p, m, &p->members[(m->worker.index + i) % p->threads]);
+    for (int i = 0; i < p->threads; i++) {
+        struct pool_member *share = &p->members[(m->worker.index + i) % p->threads];
+        long item;
+        while ((item = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) <
+               share->end)
+            pool_run_item(p, m, item);
+    }
 }
 
-/* Returns when woken, even if the job is over by then: the helper watches for a moment before it
- * sleeps again. */
-static void sleep_until_woken(struct pool_member *m)
+/* Returns when woken, even if the job is over by then: the helper then spins before it sleeps
+ * again.
+ */
+static void pool_sleep(struct pool_member *m)
 {
     struct oa_pool *p = m->pool;
     pthread_mutex_lock(&p->lock);
@@ -163,16 +153,16 @@ static void sleep_until_woken(struct pool_member *m)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void *helper(void *argument)
+static void *pool_helper(void *argument)
 {
     struct pool_member *m = argument;
     for (;;) {
         if (!gate_spin(m, gate_called))
-            sleep_until_woken(m);
+            pool_sleep(m);
         if (atomic_load(&m->pool->quit))
             return NULL;
         if (gate_enter(m)) {
-            run_items(m->pool, m);
+            pool_run_items(m->pool, m);
             gate_leave(m->pool);
         }
     }
@@ -180,9 +170,8 @@ static void *helper(void *argument)
 
 /* ---- the caller ---- */
 
-/* Wakes as many sleepers as there are items left for them. A sleeper that is not woken is never
- * waited for. */
-static void wake(struct oa_pool *p, long wanted)
+/* Wakes at most `wanted` sleepers; those that stay asleep are not waited for. */
+static void pool_wake(struct oa_pool *p, long wanted)
 {
     if (atomic_load(&p->sleepers) == 0)
         return;
@@ -195,32 +184,27 @@ static void wake(struct oa_pool *p, long wanted)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Where there are fewer items than workers, the caller has the first. */
+/* The first item of a worker's share. With fewer items than workers, the caller has item 0. */
 static long share_begin(const struct oa_pool *p, long items, int worker)
 {
     long whole = items / p->threads, rest = items % p->threads;
     return whole * worker + (rest * worker + p->threads - 1) / p->threads;
 }
 
-static void share_items(struct oa_pool *p, long items)
+static void gate_open(struct oa_pool *p, long items, oa_task *task, void *argument)
 {
+    p->task = task;
+    atomic_store_explicit(&p->argument, argument, memory_order_relaxed);
     for (int i = 0; i < p->threads; i++) {
         atomic_store_explicit(&p->members[i].next, share_begin(p, items, i), memory_order_relaxed);
         p->members[i].end = share_begin(p, items, i + 1);
     }
-}
-
-static void open_gate(struct oa_pool *p, long items, oa_task *task, void *argument)
-{
-    p->task = task;
-    atomic_store_explicit(&p->argument, argument, memory_order_relaxed);
-    share_items(p, items);
     uint64_t job = (atomic_load(&p->gate) >> GATE_JOB_SHIFT) + 1;
     atomic_store(&p->gate, job << GATE_JOB_SHIFT | GATE_OPEN);
-    wake(p, items - 1);
+    pool_wake(p, items - 1);
 }
 
-static void shut_gate(struct oa_pool *p)
+static void gate_shut(struct oa_pool *p)
 {
     atomic_fetch_and(&p->gate, ~GATE_OPEN);
     struct pool_member *caller = &p->members[0];
@@ -234,28 +218,23 @@ static void shut_gate(struct oa_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void run_alone(struct oa_pool *p, long items, oa_task *task, void *argument)
-{
-    p->task = task;
-    atomic_store_explicit(&p->argument, argument, memory_order_relaxed);
-    for (long i = 0; i < items; i++)
-        pool_run_item(p, &p->members[0], i);
-}
-
 void oa_parallel(oa_context *c, long items, oa_task *task, void *argument)
 {
     struct oa_pool *p = c->pool;
     if (atomic_exchange(&p->running, true)) {
         oa_fail(c, OA_INTERNAL,
-                "a parallel call inside a parallel call, or from two threads at once");
+                "oa_parallel called inside a parallel call, or from two threads at once");
         return;
     }
     if (p->threads == 1 || items <= 1) {
-        run_alone(p, items, task, argument);
+        p->task = task;
+        atomic_store_explicit(&p->argument, argument, memory_order_relaxed);
+        for (long i = 0; i < items; i++)
+            pool_run_item(p, &p->members[0], i);
     } else {
-        open_gate(p, items, task, argument);
-        run_items(p, &p->members[0]);
-        shut_gate(p);
+        gate_open(p, items, task, argument);
+        pool_run_items(p, &p->members[0]);
+        gate_shut(p);
     }
     atomic_store(&p->running, false);
 }
@@ -310,15 +289,7 @@ size_t oa_scratch_peak(oa_context *c)
 
 /* ---- making and freeing ---- */
 
-static void init_member(struct oa_pool *p, oa_context *c, int i)
-{
-    struct pool_member *m = &p->members[i];
-    m->pool = p;
-    oa_arena_init(&m->scratch, c, false);
-    m->worker = (struct oa_worker){ .index = i, .scratch = &m->scratch };
-}
-
-/* The thread is born with all signals blocked. */
+/* The new thread inherits the blocked signals. */
 int oa_thread_start(pthread_t *out, void *(*body)(void *), void *argument)
 {
     sigset_t all, before;
@@ -329,14 +300,13 @@ int oa_thread_start(pthread_t *out, void *(*body)(void *), void *argument)
     return e;
 }
 
-static void start_helpers(struct oa_pool *p, oa_context *c, int threads)
+static void pool_start_helpers(struct oa_pool *p, oa_context *c, int threads)
 {
     for (p->threads = 1; p->threads < threads; p->threads++) {
         struct pool_member *m = &p->members[p->threads];
-        int e = oa_thread_start(&m->thread, helper, m);
+        int e = oa_thread_start(&m->thread, pool_helper, m);
         if (e) {
-            oa_log(c, 0, "only %d of %d threads could be started: %s", p->threads, threads,
-                   strerror(e));
+            oa_log(c, 0, "started only %d of %d threads: %s", p->threads, threads, strerror(e));
             break;
         }
     }
@@ -352,13 +322,17 @@ struct oa_pool *oa_pool_make(oa_context *c, int threads, bool spin)
         oa_free(p);
         return NULL;
     }
-    for (int i = 0; i < threads; i++)
-        init_member(p, c, i);
+    for (int i = 0; i < threads; i++) {
+        struct pool_member *m = &p->members[i];
+        m->pool = p;
+        oa_arena_init(&m->scratch, c, false);
+        m->worker = (struct oa_worker){ .index = i, .scratch = &m->scratch };
+    }
     p->spin_seconds = spin ? SPIN_SECONDS : 0;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->opened, NULL);
     pthread_cond_init(&p->emptied, NULL);
-    start_helpers(p, c, threads);
+    pool_start_helpers(p, c, threads);
     return p;
 }
 

@@ -3,6 +3,7 @@
  * Element types, as safetensors names them, and the precisions made of them.
  */
 #include "base/base.h"
+#include "base/safetensors.h"
 
 #include <string.h>
 
@@ -61,7 +62,7 @@ bool oa_precision_parse(const char *name, enum oa_precision *out)
 
 /* ---- elements of arrays ---- */
 
-/* Tensors of a file need not be aligned, so every element is copied out. */
+/* memcpy: tensors of a file may be unaligned. */
 double oa_array_value(const struct oa_array *a, size_t i)
 {
     const char *at = (const char *)a->data + i * oa_type_size(a->type);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/cluster.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <sched.h>
 #include <string.h>
@@ -202,7 +202,7 @@ enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
         return cl ? OA_NO_MEMORY : mine;
     if (mine == OA_INTERRUPTED)
         own.signal = oa_stop_requested(cl->context) ? oa_stop_requested(cl->context)
-                                                    : oa_stop_held(cl->context);
+                                                    : oa_stop_pending(cl->context);
     oa_last_error(cl->context, &sentence);
     snprintf(own.host, sizeof own.host, "%s", cl->host);
     snprintf(own.sentence, sizeof own.sentence, "%s", sentence);

@@ -7,7 +7,7 @@
 #ifndef ORTHANT_CLUSTER_DEADLINE_H
 #define ORTHANT_CLUSTER_DEADLINE_H
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 struct oa_deadline {
     pthread_t thread;

@@ -57,7 +57,7 @@ static void say_held(const struct comparison *t)
             oa_log(
                 t->c, 0,
                 "train.seed_%s is %ld: %s will be the same with every seed, and not in the spread",
-                oa_chance_name(s), own[s], oa_chance_says(s));
+                oa_chance_name(s), own[s], oa_chance_title(s));
 }
 
 static enum oa_error check_seeds(const struct comparison *t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/farm.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <string.h>
 

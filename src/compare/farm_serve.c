@@ -4,7 +4,7 @@
 #include "compare/farm.h"
 #include "compare/parents.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <signal.h>
 #include <string.h>
@@ -331,7 +331,7 @@ enum oa_error oa_farm_serve(struct oa_cluster *cl, const struct oa_options *own)
     if (!s.order)
         return OA_NO_MEMORY;
     s.heard = s.order + 1;
-    s.c = oa_open_beside(cl->context, oa_thread_count(cl->context), say, &s);
+    s.c = oa_context_clone(cl->context, oa_thread_count(cl->context), say, &s);
     if (begin(&s) == OA_OK)
         serve(&s);
     close_workload(&s);

@@ -242,7 +242,7 @@ static void start(struct jobs *j, int jobs)
     for (int i = 0; i < jobs; i++) {
         struct worker *w = &j->workers[i];
         *w = (struct worker){ .all = j };
-        w->c = oa_open_beside(j->c, threads / jobs + (i < threads % jobs), say, w);
+        w->c = oa_context_clone(j->c, threads / jobs + (i < threads % jobs), say, w);
         if (!w->c)
             break;
         pthread_mutex_lock(&j->lock);

@@ -5,7 +5,7 @@
 #ifndef ORTHANT_JOBS_PARTS_H
 #define ORTHANT_JOBS_PARTS_H
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "compare/jobs.h"
 
 struct worker {

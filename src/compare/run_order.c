@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/run_order.h"
+#include "base/folder_lock.h"
 
 #include "compare/run_result.h"
 #include "kernels/kernels.h"

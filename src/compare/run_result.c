@@ -3,6 +3,7 @@
 #include "compare/run_result.h"
 
 #include "base/checksum.h"
+#include "base/safetensors.h"
 #include "train/run_scores.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
  *
  * Text files, or files of ids → token ids of the training and the validation side.
  */
+#include "base/safetensors.h"
 #include "data/data.h"
 #include "tokenizers/word_table.h"
 

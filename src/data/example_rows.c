@@ -2,6 +2,7 @@
  *
  * Rows of texts: adding, looking up, the digest; some of them held out; those that two sides share.
  */
+#include "base/safetensors.h"
 #include "data/example_parts.h"
 
 #include <math.h>

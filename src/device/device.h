@@ -22,6 +22,7 @@
 #define ORTHANT_DEVICE_H
 
 #include "base/base.h"
+#include "base/processor.h"
 #include "device/operations.h"
 
 struct oa_device {
@@ -66,7 +67,7 @@ extern const struct oa_device_ops oa_device_cpu, oa_device_plan;
  * some of the runs can make the same sum with others. */
 enum { OA_SQUARES_RUN = 65536 };
 
-/* dry: "plan" of the table of devices; else that of oa_context_choose, or "cpu" where none was
+/* dry: "plan" of the table of devices; else that of oa_context_set_device, or "cpu" where none was
  * chosen. */
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);
 void oa_device_close(struct oa_device *d);

@@ -90,8 +90,9 @@ enum oa_error oa_show_stacks(oa_context *c, const char *text, struct oa_stack_sp
     *out = (struct oa_stack_specs){ 0 };
     if (!oa_begins_with_label(&(struct oa_reader){ .context = c, .text = text }))
         return OA_OK;
-    return oa_stacks_parse(c, text, (1u << OA_STACK_ROLES) - 1, out) == OA_OK ? OA_OK
-                                                                              : oa_fail_as_named(c);
+    return oa_stacks_parse(c, text, (1u << OA_STACK_ROLES) - 1, out) == OA_OK
+               ? OA_OK
+               : oa_fail_as_argument(c);
 }
 
 void oa_show_close(struct oa_shown *s)

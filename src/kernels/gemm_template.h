@@ -13,6 +13,7 @@
  * Element (i, j) of C is the same sum in the same order wherever it lies in the matrix and however
  * large that is; only products of a single row may go another way (GEMM_ROW).
  */
+#include "base/processor.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@
 struct oa_gemm_state {
     REAL *a, *b,
         *c; /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
-    bool looks_ahead; /* oa_cpu has it */
+    bool prefetches_early; /* oa_cpu has it */
     /* Of rows apart (vector_gemm_row.h): the lines of transposed B that are asked for next, so many
      * beside each step along k, and the block of it that was asked for last. */
     const char *next;
@@ -39,7 +40,7 @@ static struct oa_gemm_state *gemm_open(oa_context *context, enum oa_precision p)
     s->a = (REAL *)((char *)s + OA_ALIGN);
     s->b = s->a + a;
     s->c = s->b + b;
-    s->looks_ahead = oa_context_cpu(context)->looks_ahead;
+    s->prefetches_early = oa_context_cpu(context)->prefetches_early;
     s->next = NULL;
     s->lines = 0;
     s->fetched = s->fetched_end = NULL;

@@ -26,6 +26,7 @@
 #define ORTHANT_KERNELS_H
 
 #include "base/base.h"
+#include "base/processor.h"
 
 struct oa_attention_tile; /* kernels/attention_tile.h */
 struct oa_attention_sums;

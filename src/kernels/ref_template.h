@@ -12,6 +12,7 @@
  *
  * What each function means is said in kernels.h. Sums run from the first element to the last.
  */
+#include "base/processor.h"
 #include "kernels/attention_tile.h"
 #include "kernels/gemm_template.h"
 #include "kernels/kernels.h"

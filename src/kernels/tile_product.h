@@ -49,8 +49,8 @@ struct tile_packed {
 };
 
 struct tile_room {
-    bool looks_ahead; /* oa_cpu has it */
-    char *a, *b;      /* packed: a block of A [ROWS, DEEP], one of B */
+    bool prefetches_early; /* oa_cpu has it */
+    char *a, *b;           /* packed: a block of A [ROWS, DEEP], one of B */
     struct tile_packed holds_a, holds_b;
     float *sums; /* of a block [ROWS, COLS], pair by pair */
     float *done; /* of two pairs of panels [2, 32, 32] */
@@ -373,7 +373,7 @@ static void multiply_part(struct tile_room *room, const struct oa_gemm *g,
     t.b = tile_operand(g, true, b);
     t.plain = reads_plain(&t.a, g->k);
     t.pair.few = packed && part->rows <= STEP;
-    t.pair.ask = room->looks_ahead ? 0 : ASK;
+    t.pair.ask = room->prefetches_early ? 0 : ASK;
     t.pair.next_panel = packed_steps(g) * STEP_BYTES;
     t.finish.real = g->real_out;
     t.finish.add = g->accumulate;

@@ -4,6 +4,7 @@
  * the products that read operands as they are: all of B would be packed for them. Included after
  * the innermost loops.
  */
+#include "base/processor.h"
 #include "kernels/tile_product.h"
 
 enum { LEAST_ROWS = 16 };
@@ -34,7 +35,7 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
     if (memory) {
         s->context = c;
         s->room = tile_room(memory);
-        s->room.looks_ahead = oa_context_cpu(c)->looks_ahead;
+        s->room.prefetches_early = oa_context_cpu(c)->prefetches_early;
         oa_kernels_unpacked(&s->other, p, oa_context_isa(c), oa_context_cpu(c));
         s->other_state = s->other.gemm_open(c, p);
     }

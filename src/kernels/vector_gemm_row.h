@@ -14,7 +14,7 @@ enum source {
     CACHE,  /* four rows at a time, since numbers of A that were loaded serve for all of them */
     ASKED,  /* memory: four rows at a time, each asked for ahead */
     ORDERED /* memory: row after row, as a processor expects that looks ahead on its own
-               (oa_cpu.looks_ahead) */
+               (oa_cpu.prefetches_early) */
 };
 
 enum {
@@ -224,7 +224,7 @@ static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int 
 
 static enum source from_memory(const struct oa_gemm_state *s)
 {
-    return s->looks_ahead ? ORDERED : ASKED;
+    return s->prefetches_early ? ORDERED : ASKED;
 }
 
 /* At `at` of C. */
@@ -256,7 +256,7 @@ struct groups {
 static struct groups groups_of(const struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *b)
 {
     bool there = s->fetched <= (const char *)b && (const char *)b < s->fetched_end;
-    bool many = s->looks_ahead && g->m >= MANY && g->ldb == g->k;
+    bool many = s->prefetches_early && g->m >= MANY && g->ldb == g->k;
     long most = from_memory(s) == ORDERED ? FIRST : TOGETHER;
     struct groups x = { .first = many && there ? 0 : least_of(g->m, most) };
     x.count = (g->m - x.first + TOGETHER - 1) / TOGETHER;

@@ -2,6 +2,7 @@
  * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same
  * bits, and in the metadata all that says what run it is, everything under the checksum of the
  * file. */
+#include "base/safetensors.h"
 #include "model/model_identity.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * but the file; a frozen projection that is run as fast transforms is written as the matrix that it
  * is. Reading, the file has the last word on every tensor that it holds, except on those matrices:
  * they must be what the seed gives. */
+#include "base/safetensors.h"
 #include "model/model_identity.h"
 
 #include <jansson.h>

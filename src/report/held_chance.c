@@ -40,7 +40,7 @@ void oa_held_sentence(const struct oa_comparison *k, const struct oa_summary *s,
         long seed = held_at(source, options);
         if (seed < 0)
             continue;
-        oa_text_printf(out, "%s %s (train.seed_%s is %ld)", before, oa_chance_says(source),
+        oa_text_printf(out, "%s %s (train.seed_%s is %ld)", before, oa_chance_title(source),
                        oa_chance_name(source), seed);
         before = ",";
     }

@@ -55,7 +55,7 @@ static void add_rows(const struct oa_comparison *k, const char *name, const stru
 {
     for (int s = 0; s < OA_CHANCES; s++)
         if (is_known(&k->vary, s))
-            add_row(t, name, oa_chance_says(s), &x->source[s], (double)NAN, oa_decimals(k));
+            add_row(t, name, oa_chance_title(s), &x->source[s], (double)NAN, oa_decimals(k));
     add_row(t, name, "together", &x->together, x->ratio, oa_decimals(k));
 }
 
@@ -169,7 +169,7 @@ static void draw_group(struct bars *b, const struct oa_comparison *k, const char
     b->y += GROUP;
     for (int s = 0; s < OA_CHANCES; s++)
         if (is_known(&k->vary, s))
-            draw_bar(b, oa_chance_says(s), &x->source[s], s);
+            draw_bar(b, oa_chance_title(s), &x->source[s], s);
     draw_bar(b, "together", &x->together, OA_CHANCES);
 }
 

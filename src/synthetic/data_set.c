@@ -6,6 +6,7 @@
  * folder that is known as one of a data set, and not as a whole one.
  */
 #include "base/checksum.h"
+#include "base/folder_lock.h"
 #include "synthetic/data_files.h"
 
 #include <string.h>

@@ -66,7 +66,7 @@ enum oa_error oa_task_check_model(const struct oa_model *m)
         return OA_OK;
     OA_TRY(check_words(task, m));
     enum oa_error e = oa_task_writes(task) ? oa_model_reads_on(m) : OA_OK;
-    return e == OA_OK ? OA_OK : oa_fail_as_named(m->context);
+    return e == OA_OK ? OA_OK : oa_fail_as_argument(m->context);
 }
 
 static enum oa_error unknown(oa_context *c, const char *name)

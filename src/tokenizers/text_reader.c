@@ -2,7 +2,7 @@
  *
  * Lists of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
  */
-#include "base/unpacking.h"
+#include "base/gzip_reason.h"
 #include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>
@@ -142,8 +142,8 @@ static enum oa_error read_failed(struct oa_reader *r)
     if (code == Z_MEM_ERROR)
         return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", r->open);
     return oa_fail(r->context, OA_FORMAT,
-                   "%s: the gzip data is damaged or cut off after %lld bytes of text: %s", r->open,
-                   (long long)gztell(r->file), oa_unpacking_fault(sentence));
+                   "%s: gzip data damaged or truncated after %lld bytes of text: %s", r->open,
+                   (long long)gztell(r->file), oa_gzip_reason(sentence));
 }
 
 /* At the end of a file gzread gives less than asked and, where the gzip data stops early, says so
@@ -161,7 +161,7 @@ static enum oa_error read_piece(struct oa_reader *r, size_t *length)
     if (format)
         return oa_fail(r->context, OA_FORMAT, "%s is no text: it is %s", r->open, format);
     if ((uint64_t)gztell(r->file) > r->limit)
-        return oa_fail_endless(r->context, r->open, r->limit);
+        return oa_fail_read_limit(r->context, r->open, r->limit);
     if (n == 0) {
         gzclose(r->file);
         r->file = NULL;

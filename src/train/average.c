@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/average.h"
+#include "base/safetensors.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * out the batches of the loss. */
 #include "train/train.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <math.h>
 
@@ -37,7 +37,7 @@ static enum oa_error batch_loss(const struct oa_evaluation *e, long i, double *o
 static enum oa_error exchange(const struct covering *k, struct share *mine)
 {
     oa_context *c = k->e->model->context;
-    mine->signal = k->e->cluster ? oa_stop_held(c) : 0;
+    mine->signal = k->e->cluster ? oa_stop_pending(c) : 0;
     OA_TRY(
         oa_cluster_gather(k->e->cluster, "its part of a validation", mine, sizeof *mine, k->all));
     for (int r = 0; r < k->size; r++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/step_side.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <math.h>
 

@@ -12,7 +12,7 @@
 
 #include "train/divergence.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * A run is opened: data, model, device, the checkpoint that it goes on from. Nothing is written
  * before all is compared.
  */
+#include "base/folder_lock.h"
 #include "train/trainer.h"
 
 #include "train/overwrite.h"
@@ -155,7 +156,7 @@ static enum oa_error begin(struct trainer *t)
     OA_TRY(oa_directory_make(t->c, t->r->folder));
     if (t->r->overwrite)
         OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_RUN));
-    oa_folder_sweep(t->r->folder);
+    oa_folder_remove_temporaries(t->r->folder);
     OA_TRY(save_config(t));
     OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_save(t->c, t->r->workload->tokenizer, path));

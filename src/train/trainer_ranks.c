@@ -3,7 +3,7 @@
  * same steps and make the same validations; the first alone reads and writes the run's folder. */
 #include "train/trainer.h"
 
-#include "base/beside.h"
+#include "base/concurrent.h"
 
 #include <string.h>
 
@@ -119,7 +119,7 @@ enum oa_error oa_ranks_begin(struct trainer *t)
     if (!t->r->cluster)
         return OA_OK;
     OA_TRY(send_place(t));
-    oa_context_hold_stop(t->c, true);
+    oa_context_defer_stop(t->c, true);
     note_pace(t);
     return OA_OK;
 }
@@ -129,7 +129,7 @@ void oa_ranks_close(struct trainer *t)
     oa_free(t->ranks.mine);
     oa_free(t->ranks.all);
     if (t->r->cluster)
-        oa_context_hold_stop(t->c, false);
+        oa_context_defer_stop(t->c, false);
 }
 
 /* ---- a step ---- */
@@ -147,7 +147,7 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t)
     size_t bytes = (size_t)micros * sizeof *t->losses;
     if (!t->r->cluster)
         return OA_OK;
-    k->mine->signal = oa_stop_held(t->c);
+    k->mine->signal = oa_stop_pending(t->c);
     k->mine->save = oa_trainer_time_to_save(t);
     memcpy(k->mine->losses, t->losses + t->sum.first, bytes);
     OA_TRY(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The same bits in every output and gradient for other numbers of threads than the run has. */
-#include "base/beside.h"
+#include "base/concurrent.h"
 #include "verify/verify.h"
 
 #include <math.h>

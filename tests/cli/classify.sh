@@ -90,7 +90,7 @@ gzip -k in
 cat labels labels | cmp -s - twice || fail "two files are not what both are"
 head -c 100 in.gz >cut.gz
 expect 1 classify c --data cut.gz
-says err 'cut.gz: the gzip data is damaged or cut off after [0-9]* bytes of text: unexpected end of file'
+says err 'cut.gz: gzip data damaged or truncated after [0-9]* bytes of text: unexpected end of file'
 "$orthant" classify c --data test.tsv --columns 2 2>err | cmp -s - labels || fail "column 2"
 { printf 'what\tTEXT\n'; cat test.tsv; } >named.tsv
 "$orthant" classify c --data named.tsv,named.tsv --columns text 2>err | cmp -s - twice || fail "a column by its name"

@@ -117,7 +117,7 @@ mkdir linked target
 ln -s ../precious linked/config.json.tmp
 ln -s ../target/config.json linked/config.json
 expect 1 train $options --train.steps 2 --out linked
-says err 'symbolic link to nothing'
+says err 'dangling symbolic link'
 echo '{}' >target/config.json
 expect 0 train $options --train.steps 2 --out linked
 [ "$(cat precious)" = precious ] || fail "a symbolic link was followed"
@@ -143,7 +143,7 @@ cat text.txt | "$orthant" train $options --train.steps 2 --data.train /dev/stdin
 mkfifo silent
 ln -s nowhere dangling
 expect 1 train $options --out dangling
-says err 'symbolic link to nothing'
+says err 'dangling symbolic link'
 waiting() { # CODE SIGNAL WORD...: the program waits for the pipe, and is stopped
     code=$1 signal=$2
     shift 2

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * safetensors files: any bytes give a file whose every element can be read, or a sentence. */
+#include "base/safetensors.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

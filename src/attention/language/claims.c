@@ -112,7 +112,7 @@ enum oa_error oa_attention_warn(oa_context *c, const char *text, unsigned has,
     oa_text_init(&notes, c);
     enum oa_error e = oa_attention_notes(c, text, has, o, &notes);
     if (e != OA_OK)
-        e = oa_fail_as_named(c);
+        e = oa_fail_as_argument(c);
     for (const char *s = notes.s; s && *s; s += strcspn(s, "\n") + 1)
         oa_log(c, 0, "%.*s", (int)strcspn(s, "\n"), s);
     oa_text_free(&notes);

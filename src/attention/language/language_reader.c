@@ -121,7 +121,7 @@ static enum oa_error language_point_at(const struct oa_reader *r, size_t at, enu
     for (; r->alias; r = r->alias)
         at = r->alias_at;
     language_draw_line(r->text, at, picture, sizeof picture);
-    return oa_fail_with_picture(r->context, code, picture, "attention, character %zu: %s", at + 1,
+    return oa_fail_with_excerpt(r->context, code, picture, "attention, character %zu: %s", at + 1,
                                 problem);
 }
 

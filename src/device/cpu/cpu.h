@@ -5,6 +5,7 @@
 #ifndef ORTHANT_DEVICE_CPU_CPU_H
 #define ORTHANT_DEVICE_CPU_CPU_H
 
+#include "base/processor.h"
 #include "device/device.h"
 #include "kernels/kernels.h"
 

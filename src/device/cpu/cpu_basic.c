@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Elementwise operations over flat arrays, cut into runs of equal length. */
+#include "base/safetensors.h"
 #include "device/cpu/cpu.h"
 
 #include <math.h>
