@@ -133,8 +133,8 @@ static size_t bytes_held(const struct oa_layer *l, const struct oa_state *s)
 {
     size_t sum = 0;
     for (int g = 0; g < l->groups; g++)
-        for (int i = 0; i < OA_MAX_PLACES; i++)
-            sum += (size_t)s[g].place[i].room * s[g].place[i].row_bytes;
+        for (int i = 0; i < OA_MAX_CACHE_SLOTS; i++)
+            sum += (size_t)s[g].slot[i].room * s[g].slot[i].row_bytes;
     return sum;
 }
 

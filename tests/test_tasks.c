@@ -558,7 +558,7 @@ static void check_apart(oa_context *c, const char *attention, enum oa_precision 
                               .lengths = lengths + (r < 0 ? 0 : r),
                               .label = none };
         oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
-        assert_int_equal(oa_model_outputs_apart(&t, m, &b, r < 0 ? all[0] : one), OA_OK);
+        assert_int_equal(oa_model_outputs_batch_invariant(&t, m, &b, r < 0 ? all[0] : one), OA_OK);
         if (r >= 0 && memcmp(one, all[r], sizeof one) != 0)
             fail_msg("%s, %s: row %d is another one alone", attention, oa_precision_name(precision),
                      r);

@@ -124,7 +124,7 @@ static enum oa_error ask(struct classification *x, struct oa_batches *b, long i,
         return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(c));
     OA_TRY(oa_batches_window(b, i, &batch));
     oa_tape_reset(&x->t.tape, false, false, (struct oa_stream){ 0 });
-    OA_TRY(oa_model_outputs_apart(&x->t.tape, x->t.model, &batch, out));
+    OA_TRY(oa_model_outputs_batch_invariant(&x->t.tape, x->t.model, &batch, out));
     const uint32_t *row = oa_batches_examples(b, i);
     for (int r = 0; r < batch.rows; r++)
         for (long k = 0; k < x->width; k++)

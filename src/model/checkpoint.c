@@ -23,7 +23,7 @@ struct flat {
 static const void *make_moment(void *argument, const struct oa_array *a)
 {
     const struct oa_store *s = argument;
-    return s->whole(s->whole_argument, a->name == array_name[MOMENT2]);
+    return s->gather_moment(s->gather_argument, a->name == array_name[MOMENT2]);
 }
 
 static void put_apart(const struct oa_store *s, struct oa_array *a)
@@ -41,7 +41,7 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
                            oa_real_at(m->device, s->values, s->live) };
     long size[MOST] = { s->live, s->updated, s->updated, s->total - s->live };
     for (int i = 0; i < MOST; i++) {
-        bool moment = i == MOMENT1 || i == MOMENT2, apart = s->apart && moment;
+        bool moment = i == MOMENT1 || i == MOMENT2, apart = s->sharded && moment;
         bool here = !apart && (!moment || memory[i]);
         oa_view_open(&f->view[i], m->device, memory[i], here ? (size_t)size[i] * real : 0, use);
         f->array[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],

@@ -75,9 +75,9 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
                                 const struct oa_stack_state *rows)
 {
     struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment, m->patch };
-    t->apart = in->rows > 1 ? 1 : 0;
+    t->batch_invariant = in->rows > 1 ? 1 : 0;
     oa_tensor *hidden = run(t, m, &s, in, NULL, rows, true);
-    t->apart = 0;
+    t->batch_invariant = 0;
     return hidden;
 }
 
@@ -158,7 +158,7 @@ static int32_t last_of(const struct oa_batch *b, int row)
 
 static oa_tensor *one_row_each(oa_tape *t, oa_tensor *hidden, const struct oa_batch *b, bool last)
 {
-    int32_t *index = oa_tape_note(t, (size_t)b->rows * sizeof *index);
+    int32_t *index = oa_tape_take_host(t, (size_t)b->rows * sizeof *index);
     for (int i = 0; index && i < b->rows; i++)
         index[i] = i * b->length + (last ? last_of(b, i) : 0);
     return index ? oa_choose_rows(t, hidden, index, b->rows) : NULL;
@@ -180,7 +180,7 @@ static oa_tensor *rows_with_targets(oa_tape *t, oa_tensor *hidden, const int32_t
                                     const int32_t **targets)
 {
     size_t bytes = (size_t)hidden->rows * sizeof(int32_t);
-    int32_t *index = oa_tape_note(t, bytes), *kept = oa_tape_note(t, bytes);
+    int32_t *index = oa_tape_take_host(t, bytes), *kept = oa_tape_take_host(t, bytes);
     long count = 0;
     for (int32_t i = 0; index && kept && i < hidden->rows; i++)
         if (all[i] >= 0) {
@@ -252,13 +252,13 @@ enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_b
     return read_outputs(t, m, batch, batch_hidden(t, m, batch), out);
 }
 
-enum oa_error oa_model_outputs_apart(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                                      double *out)
 {
-    t->apart = batch->length;
+    t->batch_invariant = batch->length;
     oa_tensor *hidden = batch_hidden(t, m, batch);
-    t->apart = 1;
+    t->batch_invariant = 1;
     enum oa_error e = read_outputs(t, m, batch, hidden, out);
-    t->apart = 0;
+    t->batch_invariant = 0;
     return e;
 }

@@ -86,8 +86,8 @@ struct oa_model {
  * more (less is refused). On the plan device nothing is computed and only sizes are right. */
 enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options,
                             const struct oa_model_form *form, bool training, struct oa_model **out);
-/* The same for training, where the store has no moments yet: oa_store_take_moments. */
-enum oa_error oa_model_open_apart(struct oa_device *d, const struct oa_options *options,
+/* The same for training, where the store has no moments yet: oa_store_allocate_moments. */
+enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options *options,
                                   const struct oa_model_form *form, struct oa_model **out);
 /* The same without values: what parameters there are, and their shapes. */
 enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options,
@@ -139,7 +139,7 @@ oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batc
 enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                                double *out);
 /* The same: each row has the bits that it has alone in a batch of the same length. */
-enum oa_error oa_model_outputs_apart(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
+enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                                      double *out);
 
 /* ---- what it expects (scoring.c) ---- */

@@ -152,7 +152,7 @@ static void behind(oa_tape *t, struct flow *f, const char *place, int layer,
 static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_input *in, int layer,
                                           bool cross)
 {
-    struct oa_layer_row *r = in->rows ? oa_tape_note(t, (size_t)in->batch * sizeof *r) : NULL;
+    struct oa_layer_row *r = in->rows ? oa_tape_take_host(t, (size_t)in->batch * sizeof *r) : NULL;
     for (long b = 0; r && b < in->batch; b++)
         r[b] =
             (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],

@@ -152,11 +152,11 @@ enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *op
 }
 
 static enum oa_error open(struct oa_device *d, const struct oa_options *options,
-                          const struct oa_model_form *form, bool training, bool apart,
+                          const struct oa_model_form *form, bool training, bool sharded,
                           struct oa_model **out)
 {
     OA_TRY(oa_model_describe(d, options, form, out));
-    (*out)->store.apart = apart;
+    (*out)->store.sharded = sharded;
     enum oa_error e =
         oa_store_allocate(&(*out)->store, oa_chance_seed(options, OA_CHANCE_INIT), training);
     if (e != OA_OK) {
@@ -172,7 +172,7 @@ enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *option
     return open(d, options, form, training, false, out);
 }
 
-enum oa_error oa_model_open_apart(struct oa_device *d, const struct oa_options *options,
+enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options *options,
                                   const struct oa_model_form *form, struct oa_model **out)
 {
     return open(d, options, form, true, true, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights over a band of keys as an op, and the gate of the convolutions. */
+ * Banded attention weights as an op, and the gated linear unit of the convolutions. */
 #include "ops/ops.h"
 
-struct band {
+struct band_op {
     struct oa_band a;
     oa_tensor *filters, *v, *o;
     struct oa_parameter *kernel;
@@ -10,7 +10,7 @@ struct band {
 
 static void band_backward(oa_tape *t, void *saved)
 {
-    struct band *b = saved;
+    struct band_op *b = saved;
     b->a.d_o = oa_gradient_of(t, b->o);
     if (!b->a.d_o)
         return;
@@ -28,11 +28,12 @@ void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *ker
     bool filter = band->taps > 0;
     struct oa_attention_shape shape = band->shape;
     if (t->state)
-        v = oa_keep_keys(t, &shape, &(struct oa_horizon){ .span = oa_band_span(band) }, v);
-    struct band *b = v && o && (!filter || kernel || filters) ? oa_tape_note(t, sizeof *b) : NULL;
+        v = oa_cache_rows(t, &shape, &(struct oa_horizon){ .span = oa_band_span(band) }, v);
+    struct band_op *b =
+        v && o && (!filter || kernel || filters) ? oa_tape_take_host(t, sizeof *b) : NULL;
     if (!b)
         return;
-    *b = (struct band){ .a = *band, .filters = filters, .v = v, .o = o, .kernel = kernel };
+    *b = (struct band_op){ .a = *band, .filters = filters, .v = v, .o = o, .kernel = kernel };
     b->a.shape = shape;
     b->a.tokens = filters != NULL;
     b->a.logits = filters ? filters->data : kernel ? kernel->value : NULL;
@@ -47,13 +48,13 @@ void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *ker
 
 /* ---- gate ---- y = a σ(b) for x = [a | b];  da = dy σ(b), db = dy a σ(b)(1 − σ(b)) ---- */
 
-struct gate {
+struct gate_op {
     oa_tensor *x, *y;
 };
 
 static void gate_backward(oa_tape *t, void *saved)
 {
-    const struct gate *g = saved;
+    const struct gate_op *g = saved;
     const void *dy = oa_gradient_of(t, g->y);
     void *dx = dy ? oa_gradient_begin(t, g->x) : NULL;
     if (dx)
@@ -64,10 +65,10 @@ static void gate_backward(oa_tape *t, void *saved)
 oa_tensor *oa_gate(oa_tape *t, oa_tensor *x)
 {
     oa_tensor *y = x ? oa_tensor_new(t, x->rows, x->cols / 2) : NULL;
-    struct gate *g = y ? oa_tape_note(t, sizeof *g) : NULL;
+    struct gate_op *g = y ? oa_tape_take_host(t, sizeof *g) : NULL;
     if (!g)
         return NULL;
-    *g = (struct gate){ x, y };
+    *g = (struct gate_op){ x, y };
     t->device->ops->gate(t->device, x->rows, y->cols, x->data, y->data);
     oa_record(t, gate_backward, g);
     return y;

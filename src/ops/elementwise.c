@@ -2,8 +2,8 @@
  * Activations, feature maps, row selection, rotation and scaling of heads. */
 #include "ops/ops.h"
 
-/* What the ops of this file keep: input, output and their few parameters. */
-struct map {
+/* Saved by the ops of this file. */
+struct elementwise_op {
     oa_tensor *x, *y;
     enum oa_feature feature;
     int degree;
@@ -15,12 +15,12 @@ struct map {
     void *factor; /* real [cols] */
 };
 
-static struct map *new_map(oa_tape *t, oa_tensor *x, long cols)
+static struct elementwise_op *elementwise_new(oa_tape *t, oa_tensor *x, long cols)
 {
     oa_tensor *y = x ? oa_tensor_new(t, x->rows, cols) : NULL;
-    struct map *m = y ? oa_tape_note(t, sizeof *m) : NULL;
+    struct elementwise_op *m = y ? oa_tape_take_host(t, sizeof *m) : NULL;
     if (m)
-        *m = (struct map){ .x = x, .y = y };
+        *m = (struct elementwise_op){ .x = x, .y = y };
     return m;
 }
 
@@ -28,7 +28,7 @@ static struct map *new_map(oa_tape *t, oa_tensor *x, long cols)
 
 static void gelu_backward(oa_tape *t, void *saved)
 {
-    const struct map *m = saved;
+    const struct elementwise_op *m = saved;
     const void *dy = oa_gradient_of(t, m->y);
     void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
     if (dx)
@@ -38,7 +38,7 @@ static void gelu_backward(oa_tape *t, void *saved)
 
 oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x)
 {
-    struct map *m = new_map(t, x, x ? x->cols : 0);
+    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
     if (!m)
         return NULL;
     t->device->ops->gelu(t->device, x->rows * x->cols, x->data, m->y->data);
@@ -48,7 +48,7 @@ oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x)
 
 static void relu_backward(oa_tape *t, void *saved)
 {
-    const struct map *m = saved;
+    const struct elementwise_op *m = saved;
     const void *dy = oa_gradient_of(t, m->y);
     void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
     if (dx)
@@ -58,7 +58,7 @@ static void relu_backward(oa_tape *t, void *saved)
 
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x)
 {
-    struct map *m = new_map(t, x, x ? x->cols : 0);
+    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
     if (!m)
         return NULL;
     t->device->ops->relu(t->device, x->rows * x->cols, x->data, m->y->data);
@@ -68,18 +68,18 @@ oa_tensor *oa_relu(oa_tape *t, oa_tensor *x)
 
 /* ---- feature maps: head by head where a head's width changes ---- */
 
-static long feature_heads(const struct map *m)
+static long feature_groups(const struct elementwise_op *m)
 {
     return m->feature == OA_FEATURE_POWER ? m->heads : 1;
 }
 
 static void feature_backward(oa_tape *t, void *saved)
 {
-    const struct map *m = saved;
+    const struct elementwise_op *m = saved;
     struct oa_device *d = t->device;
     const void *dy = oa_gradient_of(t, m->y);
     void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
-    long heads = feature_heads(m), in = m->x->cols / heads, out = m->y->cols / heads;
+    long heads = feature_groups(m), in = m->x->cols / heads, out = m->y->cols / heads;
     for (long h = 0; dx && h < heads; h++)
         d->ops->feature_gradient(
             d, m->feature, m->degree, m->x->rows, in, oa_act_at(d, m->x->data, h * in), m->x->ld,
@@ -90,13 +90,14 @@ static void feature_backward(oa_tape *t, void *saved)
 oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads)
 {
     struct oa_device *d = t->device;
-    struct map *m = new_map(t, x, x ? (f == OA_FEATURE_POWER ? x->cols * degree : x->cols) : 0);
+    struct elementwise_op *m =
+        elementwise_new(t, x, x ? (f == OA_FEATURE_POWER ? x->cols * degree : x->cols) : 0);
     if (!m)
         return NULL;
     m->feature = f;
     m->degree = degree;
     m->heads = heads;
-    long n = feature_heads(m), in = x->cols / n, out = m->y->cols / n;
+    long n = feature_groups(m), in = x->cols / n, out = m->y->cols / n;
     for (long h = 0; h < n; h++)
         d->ops->feature(d, f, degree, x->rows, in, oa_act_at(d, x->data, h * in), x->ld,
                         oa_act_at(d, m->y->data, h * out), m->y->ld);
@@ -108,7 +109,7 @@ oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, l
 
 static void select_backward(oa_tape *t, void *saved)
 {
-    const struct map *m = saved;
+    const struct elementwise_op *m = saved;
     const void *dy = oa_gradient_of(t, m->y);
     void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
     if (dx)
@@ -119,7 +120,7 @@ static void select_backward(oa_tape *t, void *saved)
 
 oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths)
 {
-    struct map *m = new_map(t, x, x ? x->cols : 0);
+    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
     if (!m)
         return NULL;
     m->length = length;
@@ -130,12 +131,11 @@ oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *
     return m->y;
 }
 
-/* ---- rotary positions: in place, forward and backward (a rotation needs neither its input nor its
- * output) ---- */
+/* ---- rotary positions, in place: backward is the inverse rotation ---- */
 
 static void rotate_backward(oa_tape *t, void *saved)
 {
-    const struct map *m = saved;
+    const struct elementwise_op *m = saved;
     if (m->x->gradient)
         t->device->ops->rotate(t->device, m->x->rows, m->length, m->heads, m->x->cols / m->heads,
                                m->cosine, m->sine, -1, m->x->gradient, m->x->ld);
@@ -144,11 +144,11 @@ static void rotate_backward(oa_tape *t, void *saved)
 oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine,
                      const void *sine)
 {
-    struct map *m = x ? oa_tape_note(t, sizeof *m) : NULL;
+    struct elementwise_op *m = x ? oa_tape_take_host(t, sizeof *m) : NULL;
     if (!m)
         return NULL;
     long first = t->state ? t->state->tokens * (x->cols / heads / 2) : 0;
-    *m = (struct map){ .x = x, .length = length, .heads = heads };
+    *m = (struct elementwise_op){ .x = x, .length = length, .heads = heads };
     m->cosine = oa_real_at(t->device, cosine, first);
     m->sine = oa_real_at(t->device, sine, first);
     t->device->ops->rotate(t->device, x->rows, length, heads, x->cols / heads, m->cosine, m->sine,
@@ -162,7 +162,7 @@ oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const vo
  * s·temperature[h]·g.
  */
 
-static struct oa_head_factors factors_of(const struct map *m)
+static struct oa_head_factors head_factors_of(const struct elementwise_op *m)
 {
     return (struct oa_head_factors){ .cols = m->x->cols,
                                      .width = m->x->cols / m->heads,
@@ -172,18 +172,9 @@ static struct oa_head_factors factors_of(const struct map *m)
                                      .factor = m->factor };
 }
 
-static void share_out(oa_tape *t, const struct map *m, const void *dfactor)
-{
-    struct oa_head_factors f = factors_of(m);
-    f.dfactor = dfactor;
-    f.dtemperature = m->temperature ? m->temperature->gradient : NULL;
-    f.ddiagonal = m->diagonal ? m->diagonal->gradient : NULL;
-    t->device->ops->head_factors_gradient(t->device, &f);
-}
-
 static void scale_backward(oa_tape *t, void *saved)
 {
-    const struct map *m = saved;
+    const struct elementwise_op *m = saved;
     struct oa_device *d = t->device;
     const void *dy = oa_gradient_of(t, m->y);
     if (!dy)
@@ -201,14 +192,18 @@ static void scale_backward(oa_tape *t, void *saved)
     d->ops->zero(d, bytes, dfactor);
     d->ops->scale_columns_gradient(d, m->x->rows, m->x->cols, m->x->data, m->x->ld, dy, m->y->ld,
                                    dfactor);
-    share_out(t, m, dfactor);
+    struct oa_head_factors f = head_factors_of(m);
+    f.dfactor = dfactor;
+    f.dtemperature = m->temperature ? m->temperature->gradient : NULL;
+    f.ddiagonal = m->diagonal ? m->diagonal->gradient : NULL;
+    d->ops->head_factors_gradient(d, &f);
 }
 
 oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s,
                           struct oa_parameter *temperature, struct oa_parameter *diagonal)
 {
     struct oa_device *d = t->device;
-    struct map *m = new_map(t, x, x ? x->cols : 0);
+    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
     void *factor = m ? oa_tape_take(t, (size_t)x->cols * d->numbers.real_size) : NULL;
     if (!factor)
         return NULL;
@@ -217,7 +212,7 @@ oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s,
     m->temperature = temperature;
     m->diagonal = diagonal;
     m->factor = factor;
-    struct oa_head_factors f = factors_of(m);
+    struct oa_head_factors f = head_factors_of(m);
     d->ops->head_factors(d, &f);
     d->ops->scale_columns(d, x->rows, x->cols, factor, x->data, x->ld, m->y->data, m->y->ld);
     oa_record(t, scale_backward, m);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The attention engines as ops: they collect pointers for the device's structs and keep what
- * backward needs. */
+ * The attention engines as ops: fill the device's structs and save what backward needs. */
 #include "ops/ops.h"
 
 #include <string.h>
 
 /* ---- logits ---- */
 
-struct logits {
+struct logits_op {
     struct oa_logits a;
     struct oa_part_tensors part[OA_MAX_PARTS];
     struct oa_mixture mixture;
@@ -15,7 +14,7 @@ struct logits {
     oa_tensor *v, *o;
 };
 
-static struct oa_mixture_weights weights_of(const struct logits *l)
+static struct oa_mixture_weights logits_mixture(const struct logits_op *l)
 {
     const struct oa_mixture *m = &l->mixture;
     struct oa_mixture_weights w = { .kind = m->kind,
@@ -26,24 +25,7 @@ static struct oa_mixture_weights weights_of(const struct logits *l)
     return w;
 }
 
-static void fill_alpha(const oa_tape *t, const struct logits *l, void *alpha)
-{
-    struct oa_mixture_weights w = weights_of(l);
-    w.alpha = alpha;
-    t->device->ops->mixture(t->device, &w);
-}
-
-static void theta_gradient(const oa_tape *t, const struct logits *l)
-{
-    struct oa_mixture_weights w = weights_of(l);
-    if (!l->a.dalpha)
-        return;
-    w.dalpha = l->a.dalpha;
-    w.dtheta = l->mixture.theta->gradient;
-    t->device->ops->mixture_gradient(t->device, &w);
-}
-
-static void ask_gradients(oa_tape *t, struct logits *l)
+static void logits_begin_gradients(oa_tape *t, struct logits_op *l)
 {
     for (int c = 0; c < l->a.parts; c++) {
         const struct oa_part_tensors *p = &l->part[c];
@@ -57,7 +39,7 @@ static void ask_gradients(oa_tape *t, struct logits *l)
     l->a.distances.dbias = l->relative.bias ? l->relative.bias->gradient : NULL;
 }
 
-static void end_gradients(oa_tape *t, struct logits *l)
+static void logits_end_gradients(oa_tape *t, struct logits_op *l)
 {
     oa_gradient_end(t, l->v, l->a.dv);
     for (int c = l->a.parts - 1; c >= 0; c--) {
@@ -71,7 +53,7 @@ static void end_gradients(oa_tape *t, struct logits *l)
 
 static void logits_backward(oa_tape *t, void *saved)
 {
-    struct logits *l = saved;
+    struct logits_op *l = saved;
     struct oa_device *d = t->device;
     l->a.d_o = oa_gradient_of(t, l->o);
     if (!l->a.d_o)
@@ -83,13 +65,18 @@ static void logits_backward(oa_tape *t, void *saved)
             return;
         d->ops->zero(d, bytes, l->a.dalpha);
     }
-    ask_gradients(t, l);
+    logits_begin_gradients(t, l);
     d->ops->logits_gradient(d, &l->a);
-    theta_gradient(t, l);
-    end_gradients(t, l);
+    if (l->a.dalpha) {
+        struct oa_mixture_weights w = logits_mixture(l);
+        w.dalpha = l->a.dalpha;
+        w.dtheta = l->mixture.theta->gradient;
+        d->ops->mixture_gradient(d, &w);
+    }
+    logits_end_gradients(t, l);
 }
 
-static struct oa_part part_of(const struct oa_part_tensors *p)
+static struct oa_part logits_part(const struct oa_part_tensors *p)
 {
     struct oa_part a = { .kind = p->kind, .scale = p->scale, .width = p->width };
     if (p->q) {
@@ -125,46 +112,29 @@ static struct oa_part part_of(const struct oa_part_tensors *p)
     return a;
 }
 
-static void keep_keys(oa_tape *t, struct logits *l, const struct oa_support *support)
-{
-    const struct oa_horizon *h = support ? &support->horizon : NULL;
-    for (int c = 0; c < l->a.parts; c++)
-        if (l->part[c].kind == OA_PART_DOT && !l->part[c].k_table)
-            l->part[c].k = oa_keep_keys_apart(t, &l->a.shape, h, l->part[c].k);
-    l->v = oa_keep_keys_apart(t, &l->a.shape, h, l->v);
-}
-
-static void take_support(oa_tape *t, struct logits *l, const struct oa_support *support)
-{
-    long blocks = l->a.shape.heads * support->parameter[1] * support->parameter[2];
-    l->a.support = *support;
-    l->a.support.layout =
-        oa_tape_lend(t, support->layout, (size_t)blocks * sizeof *support->layout);
-}
-
 /* ---- relative positions ---- */
 
-/* Positions of the rows that a state keeps, where they are not those of the rows. Returns how many
- * tokens there are. */
-static long place_rows(oa_tape *t, struct logits *l, const struct oa_horizon *h)
+/* Sets positions of cached rows where they differ from row numbers. Returns the number of tokens.
+ */
+static long logits_set_positions(oa_tape *t, struct logits_op *l, const struct oa_horizon *h)
 {
     struct oa_attention_shape *s = &l->a.shape;
     long tokens = t->state ? t->state->tokens + s->queries : 0;
-    if (!t->state || !h || !oa_rows_apart(h, tokens, s->keys))
+    if (!t->state || !h || !oa_cache_has_gap(h, tokens, s->keys))
         return oa_max(s->first + s->queries, s->keys);
-    int32_t *positions = oa_tape_note(t, (size_t)(s->queries + s->keys) * sizeof *positions);
+    int32_t *positions = oa_tape_take_host(t, (size_t)(s->queries + s->keys) * sizeof *positions);
     if (!positions)
         return tokens;
     for (long i = 0; i < s->queries; i++)
         positions[i] = (int32_t)(t->state->tokens + i);
-    oa_row_positions(h, tokens, s->keys, positions + s->queries);
-    l->a.distances.query = oa_tape_lend(t, positions, (size_t)s->queries * sizeof *positions);
+    oa_cache_row_positions(h, tokens, s->keys, positions + s->queries);
+    l->a.distances.query = oa_tape_upload(t, positions, (size_t)s->queries * sizeof *positions);
     l->a.distances.key =
-        oa_tape_lend(t, positions + s->queries, (size_t)s->keys * sizeof *positions);
+        oa_tape_upload(t, positions + s->queries, (size_t)s->keys * sizeof *positions);
     return tokens;
 }
 
-static void take_distances(oa_tape *t, struct logits *l, const struct oa_horizon *h)
+static void logits_set_relative(oa_tape *t, struct logits_op *l, const struct oa_horizon *h)
 {
     const struct oa_relative_bias *r = &l->relative;
     struct oa_relative a = { .kind = r->kind,
@@ -172,7 +142,7 @@ static void take_distances(oa_tape *t, struct logits *l, const struct oa_horizon
                              .causal = l->a.shape.causal };
     if (r->kind == OA_RELATIVE_NONE)
         return;
-    a.length = place_rows(t, l, h);
+    a.length = logits_set_positions(t, l, h);
     a.buckets = r->buckets;
     a.distance = r->distance;
     a.bias = r->bias ? r->bias->value : NULL;
@@ -194,34 +164,46 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
                   oa_tensor *v, double dropout, oa_tensor *o)
 {
     size_t real = t->device->numbers.real_size;
-    struct logits *l = (v || t->state) && o ? oa_tape_note(t, sizeof *l) : NULL;
+    struct logits_op *l = (v || t->state) && o ? oa_tape_take_host(t, sizeof *l) : NULL;
     void *lse =
         l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * real) : NULL;
     void *alpha = lse && mixture ? oa_tape_take(t, (size_t)(shape->heads * parts) * real) : NULL;
     if (!lse || (mixture && !alpha))
         return;
-    *l =
-        (struct logits){ .v = v, .o = o, .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
+    *l = (struct logits_op){ .v = v,
+                             .o = o,
+                             .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
     if (relative)
         l->relative = *relative;
     l->a = (struct oa_logits){
         .shape = *shape, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse
     };
-    if (support)
-        take_support(t, l, support);
+    const struct oa_horizon *h = support ? &support->horizon : NULL;
+    if (support) {
+        long blocks = shape->heads * support->parameter[1] * support->parameter[2];
+        l->a.support = *support;
+        l->a.support.layout =
+            oa_tape_upload(t, support->layout, (size_t)blocks * sizeof *support->layout);
+    }
     memcpy(l->part, part, (size_t)parts * sizeof *part);
-    if (t->state)
-        keep_keys(t, l, support);
-    take_distances(t, l, support ? &support->horizon : NULL);
+    if (t->state) {
+        for (int c = 0; c < parts; c++)
+            if (part[c].kind == OA_PART_DOT && !part[c].k_table)
+                l->part[c].k = oa_cache_rows_by_head(t, &l->a.shape, h, part[c].k);
+        l->v = oa_cache_rows_by_head(t, &l->a.shape, h, v);
+    }
+    logits_set_relative(t, l, h);
     if (oa_status(t->context) != OA_OK)
         return;
     l->a.v = l->v->data;
     l->a.ldv = l->v->ld;
     for (int c = 0; c < parts; c++)
-        l->a.part[c] = part_of(&l->part[c]);
+        l->a.part[c] = logits_part(&l->part[c]);
     if (mixture) {
-        fill_alpha(t, l, alpha);
+        struct oa_mixture_weights w = logits_mixture(l);
+        w.alpha = alpha;
         l->a.alpha = alpha;
+        t->device->ops->mixture(t->device, &w);
     }
     struct oa_dropout site = oa_dropout_site(t, dropout);
     l->a.keep = site.keep;
@@ -232,14 +214,14 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape,
 
 /* ---- linear attention ---- */
 
-struct linear_attention {
+struct linear_attention_op {
     struct oa_linear_attention a;
     oa_tensor *fq, *fk, *v, *o;
 };
 
 static void linear_attention_backward(oa_tape *t, void *saved)
 {
-    struct linear_attention *l = saved;
+    struct linear_attention_op *l = saved;
     l->a.d_o = oa_gradient_of(t, l->o);
     if (!l->a.d_o)
         return;
@@ -252,29 +234,19 @@ static void linear_attention_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, l->fq, l->a.dfq);
 }
 
-/* Decoding: S, z and their scale. Without keys all are in the state: those of the memory, at the
- * first call. */
-static void keep_sums(oa_tape *t, struct linear_attention *l)
-{
-    long r = l->a.features, each = r * l->a.shape.value_width + r + 1;
-    l->a.state = oa_keep_numbers(t, l->a.shape.heads * each, t->device->numbers.real_size);
-    l->a.begun = l->a.shape.causal ? t->state->tokens > 0 : !l->fk;
-    l->a.shape.keys = l->fk ? l->fk->rows : 0;
-}
-
-/* What the three ops share; `how` has the fields in which they differ. */
-static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq,
+/* how: the fields in which the three ops differ. */
+static void linear_attention_run(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq,
                                  oa_tensor *fk, oa_tensor *v, const struct oa_linear_attention *how,
                                  oa_tensor *o)
 {
     bool there = fq && ((fk && v) || t->state) && o;
-    struct linear_attention *l = there ? oa_tape_note(t, sizeof *l) : NULL;
+    struct linear_attention_op *l = there ? oa_tape_take_host(t, sizeof *l) : NULL;
     void *den = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) *
                                         t->device->numbers.real_size)
                   : NULL;
     if (!den)
         return;
-    *l = (struct linear_attention){ .fq = fq, .fk = fk, .v = v, .o = o };
+    *l = (struct linear_attention_op){ .fq = fq, .fk = fk, .v = v, .o = o };
     l->a = *how;
     l->a.shape = *shape;
     l->a.features = fq->cols / shape->heads;
@@ -289,8 +261,13 @@ static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *sh
     l->a.o = o->data;
     l->a.ldo = o->ld;
     l->a.den = den;
-    if (t->state)
-        keep_sums(t, l);
+    if (t->state) {
+        /* S, z and their scale. Without fk all keys are in the state (cross-attention). */
+        long r = l->a.features, each = r * shape->value_width + r + 1;
+        l->a.state = oa_cache_numbers(t, shape->heads * each, t->device->numbers.real_size);
+        l->a.begun = shape->causal ? t->state->tokens > 0 : !fk;
+        l->a.shape.keys = fk ? fk->rows : 0;
+    }
     if (oa_status(t->context) != OA_OK)
         return;
     t->device->ops->linear_attention(t->device, &l->a);
@@ -305,7 +282,7 @@ void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *
     const struct oa_linear_attention how = {
         .query_scale = query_scale, .key_scale = key_scale, .policy = policy, .epsilon = epsilon
     };
-    run_linear_attention(t, shape, fq, fk, v, &how, o);
+    linear_attention_run(t, shape, fq, fk, v, &how, o);
 }
 
 void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
@@ -316,7 +293,7 @@ void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape,
                                              .squared = { c[0], c[1], c[2] },
                                              .policy = policy,
                                              .epsilon = epsilon };
-    run_linear_attention(t, shape, q, k, v, &how, o);
+    linear_attention_run(t, shape, q, k, v, &how, o);
 }
 
 void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq,
@@ -328,14 +305,14 @@ void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, 
 
 /* ---- polynomial weights ---- */
 
-struct polynomial {
+struct polynomial_op {
     struct oa_polynomial a;
     oa_tensor *q, *k, *v, *o;
 };
 
 static void polynomial_backward(oa_tape *t, void *saved)
 {
-    struct polynomial *p = saved;
+    struct polynomial_op *p = saved;
     p->a.d_o = oa_gradient_of(t, p->o);
     if (!p->a.d_o)
         return;
@@ -355,14 +332,14 @@ void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_ten
     size_t rows = (size_t)(shape->batch * shape->heads * shape->queries);
     struct oa_attention_shape s = *shape;
     if (t->state) {
-        k = oa_keep_keys(t, &s, NULL, k);
-        v = oa_keep_keys(t, &s, NULL, v);
+        k = oa_cache_rows(t, &s, NULL, k);
+        v = oa_cache_rows(t, &s, NULL, v);
     }
-    struct polynomial *p = q && k && v && o ? oa_tape_note(t, sizeof *p) : NULL;
+    struct polynomial_op *p = q && k && v && o ? oa_tape_take_host(t, sizeof *p) : NULL;
     void *den = p ? oa_tape_take(t, rows * t->device->numbers.real_size) : NULL;
     if (!den)
         return;
-    *p = (struct polynomial){ .q = q, .k = k, .v = v, .o = o };
+    *p = (struct polynomial_op){ .q = q, .k = k, .v = v, .o = o };
     p->a = (struct oa_polynomial){ .shape = s,
                                    .width = q->cols / shape->heads,
                                    .degree = degree,
@@ -383,14 +360,14 @@ void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_ten
 
 /* ---- patterns ---- */
 
-struct pattern {
+struct pattern_op {
     struct oa_pattern_attention a;
     oa_tensor *v, *o;
 };
 
 static void pattern_backward(oa_tape *t, void *saved)
 {
-    struct pattern *p = saved;
+    struct pattern_op *p = saved;
     p->a.d_o = oa_gradient_of(t, p->o);
     if (!p->a.d_o)
         return;
@@ -399,21 +376,13 @@ static void pattern_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, p->v, p->a.dv);
 }
 
-static bool keep_pattern(oa_tape *t, struct oa_pattern_attention *a)
-{
-    long count = a->shape.heads * oa_pattern_state(a->pattern) * a->shape.value_width;
-    a->shape.first = t->state->tokens;
-    a->state = count ? oa_keep_numbers(t, count, sizeof *a->state) : NULL;
-    return a->state || count == 0;
-}
-
 void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern,
                    enum oa_edge edge, const int32_t *words, oa_tensor *v, oa_tensor *o)
 {
-    struct pattern *p = v && o ? oa_tape_note(t, sizeof *p) : NULL;
+    struct pattern_op *p = v && o ? oa_tape_take_host(t, sizeof *p) : NULL;
     if (!p)
         return;
-    *p = (struct pattern){ .v = v, .o = o };
+    *p = (struct pattern_op){ .v = v, .o = o };
     p->a = (struct oa_pattern_attention){ .shape = *shape,
                                           .pattern = pattern,
                                           .edge = edge,
@@ -422,8 +391,13 @@ void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_p
                                           .ldv = v->ld,
                                           .o = o->data,
                                           .ldo = o->ld };
-    if (t->state && !keep_pattern(t, &p->a))
-        return;
+    if (t->state) {
+        long count = shape->heads * oa_pattern_state(pattern) * shape->value_width;
+        p->a.shape.first = t->state->tokens;
+        p->a.state = count ? oa_cache_numbers(t, count, sizeof *p->a.state) : NULL;
+        if (count && !p->a.state)
+            return;
+    }
     t->device->ops->pattern(t->device, &p->a);
     oa_record(t, pattern_backward, p);
 }

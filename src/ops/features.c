@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Feature maps of kernel attention as ops. A contiguous [B·T, H·K] is also [B·T·H, K]: what all
- * heads have in common is one operation on that. */
+ * Feature maps of kernel attention as ops. A contiguous [B·T, H·K] is also [B·T·H, K], so that maps
+ * shared by all heads are one operation. */
 #include "ops/ops.h"
 
-#define MOMENTS_WEIGHT 0.01 /* of a step in the running average, once a hundred have been seen */
+#define MOMENTS_WEIGHT 0.01 /* of a step in the running average, from step 100 on */
 
-struct features {
+struct feature_op {
     oa_tensor *x, *y, *other; /* other: the second factor of a product */
     long length, heads;
     double a; /* the factor of a product; the limit of positions, of which `first` is that of the
@@ -17,20 +17,20 @@ struct features {
     struct oa_random_features random;
 };
 
-static struct features *new_features(oa_tape *t, oa_tensor *x, long cols)
+static struct feature_op *features_new(oa_tape *t, oa_tensor *x, long cols)
 {
     oa_tensor *y = x ? oa_tensor_new(t, x->rows, cols) : NULL;
-    struct features *f = y ? oa_tape_note(t, sizeof *f) : NULL;
+    struct feature_op *f = y ? oa_tape_take_host(t, sizeof *f) : NULL;
     if (f)
-        *f = (struct features){ .x = x, .y = y };
+        *f = (struct feature_op){ .x = x, .y = y };
     return f;
 }
 
 /* ---- positions as angles ---- */
 
-static void place_backward(oa_tape *t, void *saved)
+static void position_features_backward(oa_tape *t, void *saved)
 {
-    const struct features *f = saved;
+    const struct feature_op *f = saved;
     const void *dy = oa_gradient_of(t, f->y);
     void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
     if (dx)
@@ -39,9 +39,9 @@ static void place_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, f->x, dx);
 }
 
-oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double limit)
+oa_tensor *oa_position_features(oa_tape *t, oa_tensor *x, long length, long heads, double limit)
 {
-    struct features *f = new_features(t, x, x ? 2 * x->cols : 0);
+    struct feature_op *f = features_new(t, x, x ? 2 * x->cols : 0);
     if (!f)
         return NULL;
     f->length = length;
@@ -50,15 +50,15 @@ oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double li
     f->a = limit;
     t->device->ops->place(t->device, x->rows, length, heads, x->cols / heads, f->first, limit,
                           x->data, f->y->data);
-    oa_record(t, place_backward, f);
+    oa_record(t, position_features_backward, f);
     return f->y;
 }
 
-/* ---- layer norm of heads: gains of 1, whose gradient is thrown away ---- */
+/* ---- layer norm of heads: gain 1, without a gradient ---- */
 
-static void norm_backward(oa_tape *t, void *saved)
+static void head_norm_backward(oa_tape *t, void *saved)
 {
-    struct features *f = saved;
+    struct feature_op *f = saved;
     size_t bytes = (size_t)f->norm.cols * t->device->numbers.real_size;
     f->norm.dy = oa_gradient_of(t, f->y);
     if (!f->norm.dy)
@@ -76,7 +76,7 @@ static void norm_backward(oa_tape *t, void *saved)
 oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon)
 {
     struct oa_device *d = t->device;
-    struct features *f = new_features(t, x, x ? x->cols : 0);
+    struct feature_op *f = features_new(t, x, x ? x->cols : 0);
     long rows = f ? x->rows * heads : 0, cols = f ? x->cols / heads : 0;
     size_t real = d->numbers.real_size;
     void *gain = f ? oa_tape_take(t, (size_t)cols * real) : NULL;
@@ -96,7 +96,7 @@ oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon)
                                          .mean = mean,
                                          .rstd = rstd };
     d->ops->residual_norm(d, &f->norm);
-    oa_record(t, norm_backward, f);
+    oa_record(t, head_norm_backward, f);
     return f->y;
 }
 
@@ -104,7 +104,7 @@ oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon)
 
 static void sketch_backward(oa_tape *t, void *saved)
 {
-    const struct features *f = saved;
+    const struct feature_op *f = saved;
     struct oa_device *d = t->device;
     const void *dy = oa_gradient_of(t, f->y);
     void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
@@ -121,14 +121,14 @@ oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_param
 {
     struct oa_device *d = t->device;
     long K = w->dim[1], s = w->dim[2];
-    struct features *f = new_features(t, x, heads * s);
+    struct feature_op *f = features_new(t, x, heads * s);
     if (!f)
         return NULL;
     f->heads = heads;
     f->w = w;
     f->index = index;
     struct oa_gemm g = { .m = x->rows * heads, .n = s, .k = K, .lda = K, .ldb = s, .ldc = s };
-    g.apart = t->apart * heads;
+    g.apart = t->batch_invariant * heads;
     d->ops->gemm(d, &g, x->data, oa_act_at(d, w->act, index * K * s), f->y->data);
     oa_record(t, sketch_backward, f);
     return f->y;
@@ -136,8 +136,8 @@ oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_param
 
 /* ---- products ---- */
 
-static void send_product(oa_tape *t, const struct features *f, const void *dy, oa_tensor *to,
-                         const oa_tensor *factor)
+static void product_gradient(oa_tape *t, const struct feature_op *f, const void *dy, oa_tensor *to,
+                             const oa_tensor *factor)
 {
     void *dx = oa_gradient_begin(t, to);
     if (dx)
@@ -147,17 +147,17 @@ static void send_product(oa_tape *t, const struct features *f, const void *dy, o
 
 static void product_backward(oa_tape *t, void *saved)
 {
-    const struct features *f = saved;
+    const struct feature_op *f = saved;
     const void *dy = oa_gradient_of(t, f->y);
     if (!dy)
         return;
-    send_product(t, f, dy, f->x, f->other);
-    send_product(t, f, dy, f->other, f->x);
+    product_gradient(t, f, dy, f->x, f->other);
+    product_gradient(t, f, dy, f->other, f->x);
 }
 
 oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
 {
-    struct features *f = y ? new_features(t, x, y->cols) : NULL;
+    struct feature_op *f = y ? features_new(t, x, y->cols) : NULL;
     if (!f)
         return NULL;
     f->other = y;
@@ -169,9 +169,10 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
 
 /* ---- random features ---- */
 
-/* Where the fit of `pairs` heads goes, all in one piece: turned Ω and metric of both sides, then
- * the bias. With kept moments decoding makes it once. */
-static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statistics *a, bool *made)
+/* Memory for the statistics of `pairs` (batch item, head), one allocation: turned Ω and metric of
+ * both sides, then the bias. Decoding with running moments computes them once. */
+static bool statistics_memory(oa_tape *t, bool kept, long pairs, struct oa_random_statistics *a,
+                              bool *made)
 {
     size_t act = t->device->numbers.act_size, real = t->device->numbers.real_size;
     size_t turned = (size_t)(pairs * a->count * a->width) * act,
@@ -180,7 +181,7 @@ static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statis
     metric = (metric + real - 1) / real * real;
     size_t bytes = 2 * (turned + metric) + (size_t)(pairs * a->count) * real;
     *made = false;
-    char *memory = kept && t->state ? oa_keep_made(t, bytes, made) : oa_tape_take(t, bytes);
+    char *memory = kept && t->state ? oa_cache_computed(t, bytes, made) : oa_tape_take(t, bytes);
     for (int side = 0; side < 2; side++) {
         a->turned[side] = oa_at(memory, 1, (long)(turned * (size_t)side));
         a->metric[side] = oa_at(memory, 1, (long)(2 * turned + metric * (size_t)side));
@@ -189,9 +190,9 @@ static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statis
     return memory || t->device->dry;
 }
 
-static void gather_moments(oa_tape *t, const struct oa_random_statistics *a,
-                           const struct oa_attention_shape *shape,
-                           const struct oa_kept_moments *kept)
+static void moments_accumulate(oa_tape *t, const struct oa_random_statistics *a,
+                               const struct oa_attention_shape *shape,
+                               const struct oa_running_moments *kept)
 {
     struct oa_moments_change u = { .batch = shape->batch,
                                    .heads = shape->heads,
@@ -208,7 +209,7 @@ static void gather_moments(oa_tape *t, const struct oa_random_statistics *a,
     t->device->ops->moments_change(t->device, &u);
 }
 
-void oa_move_moments(struct oa_device *d, const struct oa_kept_moments *kept)
+void oa_running_moments_update(struct oa_device *d, const struct oa_running_moments *kept)
 {
     struct oa_moments_move a = { .means = kept->mean->count,
                                  .squares = kept->square->count,
@@ -224,7 +225,8 @@ void oa_move_moments(struct oa_device *d, const struct oa_kept_moments *kept)
 
 void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape,
                              enum oa_random_fit kind, oa_tensor *q, oa_tensor *k,
-                             const struct oa_parameter *omega, const struct oa_kept_moments *kept,
+                             const struct oa_parameter *omega,
+                             const struct oa_running_moments *kept,
                              struct oa_random_features how[2])
 {
     if (!q || !k || !omega)
@@ -245,7 +247,7 @@ void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape,
                                       .omega = omega->value };
     a.mean = kept ? kept->mean->value : NULL;
     a.square = kept ? kept->square->value : NULL;
-    if (!place_fit(t, kept, a.batch * a.heads, &a, &made))
+    if (!statistics_memory(t, kept, a.batch * a.heads, &a, &made))
         return;
     for (int side = 0; side < 2; side++) {
         how[side].each = true;
@@ -258,12 +260,12 @@ void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape,
     if (!made)
         t->device->ops->random_statistics(t->device, &a);
     if (kept && t->train && t->record)
-        gather_moments(t, &a, shape, kept);
+        moments_accumulate(t, &a, shape, kept);
 }
 
 static void random_backward(oa_tape *t, void *saved)
 {
-    struct features *f = saved;
+    struct feature_op *f = saved;
     f->random.dy = oa_gradient_of(t, f->y);
     f->random.dx = f->random.dy ? oa_gradient_begin(t, f->x) : NULL;
     if (f->random.dx)
@@ -277,7 +279,7 @@ oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long hea
 {
     bool both = how->kind == OA_RANDOM_HYPERBOLIC || how->kind == OA_RANDOM_TRIG;
     long count = omega ? omega->dim[0] : how->count;
-    struct features *f = new_features(t, x, heads * count * (both ? 2 : 1));
+    struct feature_op *f = features_new(t, x, heads * count * (both ? 2 : 1));
     *top = f ? oa_tape_take(t, (size_t)(x->rows * heads) * t->device->numbers.real_size) : NULL;
     if (!*top)
         return NULL;

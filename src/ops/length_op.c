@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Projection along the length as an op. */
+ * Projection along the length (Linformer) as an op. */
 #include "ops/ops.h"
 
-struct length {
+struct length_op {
     struct oa_length_projection a;
     oa_tensor *x, *y;
     struct oa_parameter *w;
@@ -10,7 +10,7 @@ struct length {
 
 static void length_backward(oa_tape *t, void *saved)
 {
-    struct length *l = saved;
+    struct length_op *l = saved;
     l->a.dy = oa_gradient_of(t, l->y);
     if (!l->a.dy)
         return;
@@ -25,10 +25,10 @@ oa_tensor *oa_project_length(oa_tape *t, oa_tensor *x, long batch, long heads,
 {
     long rank = w ? w->dim[w->dims - 1] : 0;
     oa_tensor *y = x && w ? oa_tensor_new(t, batch * rank, x->cols) : NULL;
-    struct length *l = y ? oa_tape_note(t, sizeof *l) : NULL;
+    struct length_op *l = y ? oa_tape_take_host(t, sizeof *l) : NULL;
     if (!l)
         return NULL;
-    *l = (struct length){ .x = x, .y = y, .w = w };
+    *l = (struct length_op){ .x = x, .y = y, .w = w };
     l->a = (struct oa_length_projection){ .batch = batch,
                                           .length = x->rows / batch,
                                           .heads = heads,

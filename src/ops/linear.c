@@ -1,149 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Linear maps. y = x Wᵀ + b;  dx = dy W,  dW += dyᵀ x,  db += column sums of dy. */
+ * Linear maps: y = x Wᵀ + b;  dx = dy W,  dW += dyᵀ x,  db += column sums of dy. */
 #include "ops/ops.h"
 
-struct linear {
+/* y_h = x[:, first + h·stride …] W[h]ᵀ + b[h] for `maps` maps; one map unless heads read slices. */
+struct linear_op {
     oa_tensor *x, *y;
     struct oa_parameter *w, *b;
+    long maps, in, out, first, stride;
 };
 
 static void linear_backward(oa_tape *t, void *saved)
 {
-    const struct linear *l = saved;
+    const struct linear_op *l = saved;
     struct oa_device *d = t->device;
     const void *dy = oa_gradient_of(t, l->y);
     if (!dy)
         return;
-    long rows = l->x->rows, in = l->x->cols, out = l->y->cols;
+    struct oa_gemm gx = {
+        .m = l->x->rows, .n = l->in, .k = l->out, .lda = l->y->ld, .ldb = l->in, .ldc = l->x->ld
+    };
+    struct oa_gemm gw = { .m = l->out,
+                          .n = l->in,
+                          .k = l->x->rows,
+                          .lda = l->y->ld,
+                          .ldb = l->x->ld,
+                          .ldc = l->in,
+                          .ta = true,
+                          .real_out = true,
+                          .accumulate = true };
     void *dx = oa_gradient_begin(t, l->x);
-    if (dx)
-        d->ops->gemm(
-            d,
-            &(struct oa_gemm){
-                .m = rows, .n = in, .k = out, .lda = l->y->ld, .ldb = in, .ldc = l->x->ld },
-            dy, l->w->act, dx);
+    if (dx && l->stride) /* slices need not cover x */
+        d->ops->zero(d, (size_t)(l->x->rows * l->x->ld) * d->numbers.act_size, dx);
+    for (long h = 0; h < l->maps; h++) {
+        const void *dy_h = oa_act_at(d, dy, h * l->out);
+        long column = l->first + h * l->stride, weight = h * l->out * l->in;
+        if (dx)
+            d->ops->gemm(d, &gx, dy_h, oa_act_at(d, l->w->act, weight), oa_act_at(d, dx, column));
+        if (l->w->gradient)
+            d->ops->gemm(d, &gw, dy_h, oa_act_at(d, l->x->data, column),
+                         oa_real_at(d, l->w->gradient, weight));
+    }
     oa_gradient_end(t, l->x, dx);
-    if (l->w->gradient)
-        d->ops->gemm(d,
-                     &(struct oa_gemm){ .m = out,
-                                        .n = in,
-                                        .k = rows,
-                                        .lda = l->y->ld,
-                                        .ldb = l->x->ld,
-                                        .ldc = in,
-                                        .ta = true,
-                                        .real_out = true,
-                                        .accumulate = true },
-                     dy, l->x->data, l->w->gradient);
     if (l->b && l->b->gradient)
-        d->ops->column_sums(d, rows, out, dy, l->y->ld, l->b->gradient);
+        d->ops->column_sums(d, l->x->rows, l->y->cols, dy, l->y->ld, l->b->gradient);
+}
+
+static oa_tensor *linear_forward(oa_tape *t, const char *name, const struct linear_op *how)
+{
+    struct oa_device *d = t->device;
+    oa_tensor *x = how->x, *y = oa_tensor_new(t, x->rows, how->maps * how->out);
+    struct linear_op *l = y ? oa_tape_take_host(t, sizeof *l) : NULL;
+    if (!l)
+        return NULL;
+    *l = *how;
+    l->y = y;
+    struct oa_gemm g = { .m = x->rows,
+                         .n = l->out,
+                         .k = l->in,
+                         .lda = x->ld,
+                         .ldb = l->in,
+                         .ldc = y->ld,
+                         .tb = true,
+                         .apart = t->batch_invariant };
+    const void *weights = l->stride ? l->w->act : oa_weights(t, l->w, &g);
+    for (long h = 0; h < l->maps; h++)
+        d->ops->gemm(d, &g, oa_act_at(d, x->data, l->first + h * l->stride),
+                     oa_act_at(d, weights, h * l->out * l->in), oa_act_at(d, y->data, h * l->out));
+    if (l->b)
+        d->ops->add_bias(d, y->rows, y->cols, l->b->value, y->data, y->ld);
+    oa_record_as(t, name, linear_backward, l);
+    return y;
 }
 
 oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b)
 {
-    struct oa_device *d = t->device;
-    oa_tensor *y = x && w ? oa_tensor_new(t, x->rows, w->dim[0]) : NULL;
-    struct linear *l = y ? oa_tape_note(t, sizeof *l) : NULL;
-    if (!l)
+    if (!x || !w)
         return NULL;
-    *l = (struct linear){ x, y, w, b };
-    struct oa_gemm g = { .m = x->rows,
-                         .n = y->cols,
-                         .k = x->cols,
-                         .lda = x->ld,
-                         .ldb = x->cols,
-                         .ldc = y->ld,
-                         .tb = true,
-                         .apart = t->apart };
-    const void *weights = oa_weights(t, w, &g);
-    d->ops->gemm(d, &g, x->data, weights, y->data);
-    if (b)
-        d->ops->add_bias(d, y->rows, y->cols, b->value, y->data, y->ld);
-    oa_record(t, linear_backward, l);
-    return y;
-}
-
-/* ---- a linear map of each head ---- */
-
-struct head_linear {
-    oa_tensor *x, *y;
-    struct oa_parameter *w, *b;
-    bool slice;
-    long first;
-};
-
-/* Columns of x that head h reads start here. */
-static long input_column(const struct head_linear *l, long h)
-{
-    return l->slice ? l->first + h * l->w->dim[2] : 0;
-}
-
-/* Without slices all heads read the same columns and the map is one product; dx of slices starts
- * from zero because the heads of the group need not cover x. */
-static void head_linear_backward(oa_tape *t, void *saved)
-{
-    const struct head_linear *l = saved;
-    struct oa_device *d = t->device;
-    const void *dy = oa_gradient_of(t, l->y);
-    if (!dy)
-        return;
-    long rows = l->x->rows, heads = l->slice ? l->w->dim[0] : 1, in = l->w->dim[2],
-         out = l->y->cols / heads;
-    void *dx = oa_gradient_begin(t, l->x);
-    if (dx && l->slice)
-        d->ops->zero(d, (size_t)(rows * l->x->ld) * d->numbers.act_size, dx);
-    for (long h = 0; h < heads; h++) {
-        const void *dy_h = oa_act_at(d, dy, h * out), *w = oa_act_at(d, l->w->act, h * out * in);
-        long column = input_column(l, h);
-        if (dx)
-            d->ops->gemm(
-                d,
-                &(struct oa_gemm){
-                    .m = rows, .n = in, .k = out, .lda = l->y->ld, .ldb = in, .ldc = l->x->ld },
-                dy_h, w, oa_act_at(d, dx, column));
-        if (l->w->gradient)
-            d->ops->gemm(d,
-                         &(struct oa_gemm){ .m = out,
-                                            .n = in,
-                                            .k = rows,
-                                            .lda = l->y->ld,
-                                            .ldb = l->x->ld,
-                                            .ldc = in,
-                                            .ta = true,
-                                            .real_out = true,
-                                            .accumulate = true },
-                         dy_h, oa_act_at(d, l->x->data, column),
-                         oa_real_at(d, l->w->gradient, h * out * in));
-    }
-    oa_gradient_end(t, l->x, dx);
-    if (l->b && l->b->gradient)
-        d->ops->column_sums(d, rows, l->y->cols, dy, l->y->ld, l->b->gradient);
+    return linear_forward(
+        t, __func__,
+        &(struct linear_op){ .x = x, .w = w, .b = b, .maps = 1, .in = x->cols, .out = w->dim[0] });
 }
 
 oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,
                           bool slice, long first)
 {
-    struct oa_device *d = t->device;
-    oa_tensor *y = x && w ? oa_tensor_new(t, x->rows, w->dim[0] * w->dim[1]) : NULL;
-    struct head_linear *l = y ? oa_tape_note(t, sizeof *l) : NULL;
-    if (!l)
+    if (!x || !w)
         return NULL;
-    *l = (struct head_linear){ x, y, w, b, slice, first };
-    long heads = slice ? w->dim[0] : 1, in = w->dim[2], out = y->cols / heads;
-    struct oa_gemm g = { .m = x->rows,
-                         .n = out,
-                         .k = in,
-                         .lda = x->ld,
-                         .ldb = in,
-                         .ldc = y->ld,
-                         .tb = true,
-                         .apart = t->apart };
-    const void *weights = slice ? w->act : oa_weights(t, w, &g);
-    for (long h = 0; h < heads; h++)
-        d->ops->gemm(d, &g, oa_act_at(d, x->data, input_column(l, h)),
-                     oa_act_at(d, weights, h * out * in), oa_act_at(d, y->data, h * out));
-    if (b)
-        d->ops->add_bias(d, y->rows, y->cols, b->value, y->data, y->ld);
-    oa_record(t, head_linear_backward, l);
-    return y;
+    long heads = w->dim[0], out = w->dim[1], in = w->dim[2];
+    struct linear_op l = { .x = x, .w = w, .b = b, .maps = 1, .in = in, .out = heads * out };
+    if (slice) {
+        l.maps = heads;
+        l.out = out;
+        l.first = first;
+        l.stride = in;
+    }
+    return linear_forward(t, __func__, &l);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decoding keeps: places of rows, one for each token (keys, values), and places of numbers
- * (sums of a recurrence).
+ * Decoding caches. A slot has either a row per token (KV cache) or the running sums of a
+ * recurrence.
  *
- * Rows that no later query can see are forgotten. They leave when their room is needed, a whole lot
- * at a time: there is room for two windows, so no more rows are moved than came, and each summary
- * once more. What is seen for ever (sinks, the summaries of blocks that ended) stands in front, and
- * the window closes up behind it: by the horizon's promise the engines may then count positions in
- * rows kept.
+ * Rows that no later query sees are evicted, many at once, when memory is needed: there is room for
+ * two windows, so the rows moved are no more than the rows added (summaries once more). Always
+ * visible rows (sinks, summaries of completed blocks) come first, then the window: a horizon
+ * guarantees that the engines may use row numbers as positions.
  */
 #include "ops/ops.h"
 
@@ -16,12 +15,7 @@ void oa_state_open(struct oa_state *s, struct oa_device *d, long length)
     *s = (struct oa_state){ .device = d, .length = length };
 }
 
-static void *take(struct oa_device *d, size_t bytes)
-{
-    return d->ops->allocate(d, bytes);
-}
-
-static void give(struct oa_device *d, void *memory)
+static void cache_release(struct oa_device *d, void *memory)
 {
     if (memory)
         d->ops->release(d, memory);
@@ -29,47 +23,48 @@ static void give(struct oa_device *d, void *memory)
 
 void oa_state_close(struct oa_state *s)
 {
-    for (int i = 0; i < OA_MAX_PLACES; i++)
-        give(s->device, s->place[i].data);
+    for (int i = 0; i < OA_MAX_CACHE_SLOTS; i++)
+        cache_release(s->device, s->slot[i].data);
     *s = (struct oa_state){ 0 };
 }
 
 void oa_state_reset(struct oa_state *s)
 {
     s->tokens = 0;
-    for (int i = 0; i < OA_MAX_PLACES; i++)
-        s->place[i].rows = s->place[i].alive = 0;
+    for (int i = 0; i < OA_MAX_CACHE_SLOTS; i++)
+        s->slot[i].rows = s->slot[i].alive = 0;
 }
 
 double oa_state_numbers(const struct oa_state *s)
 {
     double sum = 0;
-    for (int i = 0; i < OA_MAX_PLACES; i++)
-        sum += (double)s->place[i].alive * (double)s->place[i].cols;
+    for (int i = 0; i < OA_MAX_CACHE_SLOTS; i++)
+        sum += (double)s->slot[i].alive * (double)s->slot[i].cols;
     return sum;
 }
 
-static size_t head_bytes(const struct oa_place *p)
+static size_t slot_head_bytes(const struct oa_cache_slot *p)
 {
     return p->row_bytes / (size_t)p->heads;
 }
 
-/* Row i of a head, in memory that has room for so many. */
-static void *head_row(const struct oa_place *p, void *data, long room, long h, long i)
+/* Row i of head h in memory for `room` rows. */
+static void *slot_head_row(const struct oa_cache_slot *p, void *data, long room, long h, long i)
 {
-    return oa_at(data, head_bytes(p), h * room + i);
+    return oa_at(data, slot_head_bytes(p), h * room + i);
 }
 
 enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
 {
-    for (int i = 0; i < OA_MAX_PLACES; i++) {
-        const struct oa_place *p = &from->place[i];
-        struct oa_place *q = &to->place[i];
+    for (int i = 0; i < OA_MAX_CACHE_SLOTS; i++) {
+        const struct oa_cache_slot *p = &from->slot[i];
+        struct oa_cache_slot *q = &to->slot[i];
         void *data = q->data;
         if (p->room > q->room) {
-            give(from->device, data);
+            cache_release(from->device, data);
             q->room = 0;
-            q->data = data = take(from->device, (size_t)p->room * p->row_bytes);
+            q->data = data =
+                from->device->ops->allocate(from->device, (size_t)p->room * p->row_bytes);
             if (!data)
                 return OA_NO_MEMORY;
         }
@@ -78,15 +73,15 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         q->data = data;
         q->room = room;
         for (long h = 0; h < p->heads && p->rows; h++)
-            from->device->ops->copy(from->device, (size_t)p->rows * head_bytes(p),
-                                    head_row(p, p->data, p->room, h, 0),
-                                    head_row(p, data, room, h, 0));
+            from->device->ops->copy(from->device, (size_t)p->rows * slot_head_bytes(p),
+                                    slot_head_row(p, p->data, p->room, h, 0),
+                                    slot_head_row(p, data, room, h, 0));
     }
     to->tokens = from->tokens;
     return OA_OK;
 }
 
-/* ---- places ---- */
+/* ---- slots ---- */
 
 void oa_state_begin(oa_tape *t, struct oa_state *s)
 {
@@ -95,16 +90,16 @@ void oa_state_begin(oa_tape *t, struct oa_state *s)
         s->next = 0;
 }
 
-/* The next place, whose rows have `cols` numbers of `size` bytes. */
-static struct oa_place *next_place(oa_tape *t, long heads, long cols, size_t size)
+/* The next slot, with rows of `cols` numbers of `size` bytes. */
+static struct oa_cache_slot *cache_next_slot(oa_tape *t, long heads, long cols, size_t size)
 {
     struct oa_state *s = t->state;
-    if (s->next == OA_MAX_PLACES) {
-        oa_fail(t->context, OA_INTERNAL, "a decoding state has no more than %d places",
-                OA_MAX_PLACES);
+    if (s->next == OA_MAX_CACHE_SLOTS) {
+        oa_fail(t->context, OA_INTERNAL, "decoding state: more than %d cache slots needed",
+                OA_MAX_CACHE_SLOTS);
         return NULL;
     }
-    struct oa_place *p = &s->place[s->next++];
+    struct oa_cache_slot *p = &s->slot[s->next++];
     if (cols > 0) {
         p->heads = heads;
         p->cols = cols;
@@ -113,11 +108,11 @@ static struct oa_place *next_place(oa_tape *t, long heads, long cols, size_t siz
     return p;
 }
 
-void *oa_keep_numbers(oa_tape *t, long count, size_t size)
+void *oa_cache_numbers(oa_tape *t, long count, size_t size)
 {
-    struct oa_place *p = next_place(t, 1, count, size);
+    struct oa_cache_slot *p = cache_next_slot(t, 1, count, size);
     if (p && !p->data) {
-        p->data = take(t->device, p->row_bytes);
+        p->data = t->device->ops->allocate(t->device, p->row_bytes);
         p->room = 1;
     }
     if (!p || !p->data)
@@ -128,43 +123,34 @@ void *oa_keep_numbers(oa_tape *t, long count, size_t size)
     return p->data;
 }
 
-void *oa_keep_made(oa_tape *t, size_t bytes, bool *made)
+void *oa_cache_computed(oa_tape *t, size_t bytes, bool *made)
 {
-    void *data = oa_keep_numbers(t, (long)bytes, 1);
+    void *data = oa_cache_numbers(t, (long)bytes, 1);
     *made = data && t->state->tokens > 0;
     if (data)
-        t->state->place[t->state->next - 1].alive = 0;
+        t->state->slot[t->state->next - 1].alive = 0;
     return data;
 }
 
 /* ---- rows ---- */
 
-/* Rows from i on, of all heads, in memory that has room for so many, to rows from j on. */
-static void copy_rows(struct oa_device *d, const struct oa_place *p, long rows, void *from,
-                      long from_room, long i, void *to, long to_room, long j)
-{
-    long width = p->cols / p->heads;
-    for (long h = 0; h < p->heads && rows > 0; h++)
-        d->ops->select_rows(d, rows, width, rows, NULL, head_row(p, from, from_room, h, i), width,
-                            head_row(p, to, to_room, h, j), width);
-}
-
-/* Rows of x, in each of which all heads are side by side, to rows from j on. */
-static void put_rows(struct oa_device *d, const struct oa_place *p, const oa_tensor *x, long j)
+/* Writes the rows of x, [rows, heads·width], from row j on. */
+static void slot_put_rows(struct oa_device *d, const struct oa_cache_slot *p, const oa_tensor *x,
+                          long j)
 {
     long width = p->cols / p->heads, step = p->room * width;
     size_t size = d->numbers.act_size;
     if (x->rows < p->heads)
         for (long i = 0; i < x->rows; i++)
             d->ops->select_rows(d, p->heads, width, p->heads, NULL, oa_at(x->data, size, i * x->ld),
-                                width, head_row(p, p->data, p->room, 0, j + i), step);
+                                width, slot_head_row(p, p->data, p->room, 0, j + i), step);
     else
         for (long h = 0; h < p->heads && x->rows; h++)
             d->ops->select_rows(d, x->rows, width, x->rows, NULL, oa_at(x->data, size, h * width),
-                                x->ld, head_row(p, p->data, p->room, h, j), width);
+                                x->ld, slot_head_row(p, p->data, p->room, h, j), width);
 }
 
-long oa_rows_alive(const struct oa_horizon *h, long position)
+long oa_cache_live_rows(const struct oa_horizon *h, long position)
 {
     if (h->block)
         return position / h->block * h->summary + position % h->block;
@@ -173,21 +159,20 @@ long oa_rows_alive(const struct oa_horizon *h, long position)
     return sinks + position - oa_max(first, sinks);
 }
 
-/* Summaries in front of the rows kept: each block of which only they are left is that much shorter.
- */
-static long summaries(const struct oa_horizon *h, long tokens, long rows)
+/* Number of summary rows in front of the window, of completed blocks reduced to them. */
+static long horizon_summaries(const struct oa_horizon *h, long tokens, long rows)
 {
     return h->summary ? (tokens - rows) / (h->block - h->summary) * h->summary : 0;
 }
 
-bool oa_rows_apart(const struct oa_horizon *h, long tokens, long rows)
+bool oa_cache_has_gap(const struct oa_horizon *h, long tokens, long rows)
 {
     return rows < tokens && (h->sinks || h->summary);
 }
 
-void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_t *positions)
+void oa_cache_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_t *positions)
 {
-    long sinks = oa_min(h->sinks, rows), front = sinks + summaries(h, tokens, rows);
+    long sinks = oa_min(h->sinks, rows), front = sinks + horizon_summaries(h, tokens, rows);
     for (long r = 0; r < rows; r++) {
         long s = r - sinks, position = r < sinks ? r : tokens - (rows - r);
         if (s >= 0 && r < front)
@@ -196,139 +181,143 @@ void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_
     }
 }
 
-/* Where rows move to: the place itself, or memory with more room. */
-struct goal {
+/* Destination of rows: the slot itself, or larger memory. */
+struct slot_memory {
     void *data;
     long room;
 };
 
-/* Rows may move to the front in place: by no more at a time than lie between there and here. */
-static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows,
-                      struct goal goal, long to)
+/* In place, moves at most from − to rows at a time: source and destination must not overlap. */
+static void slot_move_rows(struct oa_device *d, const struct oa_cache_slot *p, long from, long rows,
+                           struct slot_memory goal, long to)
 {
-    long most = goal.data == p->data ? from - to : rows;
+    long most = goal.data == p->data ? from - to : rows, width = p->cols / p->heads;
     for (long i = 0, n; most > 0 && i < rows; i += n) {
         n = oa_min(most, rows - i);
-        copy_rows(d, p, n, p->data, p->room, from + i, goal.data, goal.room, to + i);
+        for (long h = 0; h < p->heads; h++)
+            d->ops->select_rows(d, n, width, n, NULL,
+                                slot_head_row(p, p->data, p->room, h, from + i), width,
+                                slot_head_row(p, goal.data, goal.room, h, to + i), width);
     }
 }
 
-/* Moves what is alive: what stands in front, the summaries of the blocks that ended since, the
- * window. */
-static void pack_rows(struct oa_device *d, struct oa_place *p, struct goal goal,
-                      const struct oa_horizon *h, long tokens)
+/* Moves live rows only: those in front, summaries of blocks completed since, the window. */
+static void slot_evict(struct oa_device *d, struct oa_cache_slot *p, struct slot_memory goal,
+                       const struct oa_horizon *h, long tokens)
 {
-    long alive = oa_rows_alive(h, tokens);
-    long front = oa_min(h->sinks, alive) + summaries(h, tokens, p->rows), to = front;
-    move_rows(d, p, 0, front, goal, 0);
+    long alive = oa_cache_live_rows(h, tokens);
+    long front = oa_min(h->sinks, alive) + horizon_summaries(h, tokens, p->rows), to = front;
+    slot_move_rows(d, p, 0, front, goal, 0);
     for (long end = front + h->block; h->summary && end <= p->rows;
          end += h->block, to += h->summary)
-        move_rows(d, p, end - h->summary, h->summary, goal, to);
-    move_rows(d, p, p->rows - (alive - to), alive - to, goal, to);
+        slot_move_rows(d, p, end - h->summary, h->summary, goal, to);
+    slot_move_rows(d, p, p->rows - (alive - to), alive - to, goal, to);
     p->rows = alive;
 }
 
-/* Room for all rows there can be, or for what is seen for ever and two windows. */
-static long room_for(const struct oa_state *s, const struct oa_horizon *h, long rows)
-{
-    long most = oa_max(s->length, rows), window = h->block ? h->block : h->span;
-    long front = h->block ? most / h->block * h->summary : h->sinks;
-    return window ? oa_max(rows, oa_min(most, front + 2 * window)) : most;
-}
-
-/* When rows leave depends on what came, not on the room a copy may have more of: sums then round
- * alike. */
-static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h, long count)
+/* Eviction depends on the tokens only, not on a copy's larger memory, so that sums round alike. */
+static bool slot_make_room(oa_tape *t, struct oa_cache_slot *p, const struct oa_horizon *h,
+                           long count)
 {
     struct oa_state *s = t->state;
-    long room = room_for(s, h, oa_rows_alive(h, s->tokens) + count);
+    /* Room for all rows there can be, or for always visible ones and two windows. */
+    long rows = oa_cache_live_rows(h, s->tokens) + count, most = oa_max(s->length, rows);
+    long window = h->block ? h->block : h->span;
+    long front = h->block ? most / h->block * h->summary : h->sinks;
+    long room = window ? oa_max(rows, oa_min(most, front + 2 * window)) : most;
     bool grows = room > p->room;
     if (p->rows + count <= room && !grows)
         return true;
-    struct goal goal = { p->data, p->room };
+    struct slot_memory goal = { p->data, p->room };
     if (grows)
-        goal = (struct goal){ take(t->device, (size_t)room * p->row_bytes), room };
+        goal =
+            (struct slot_memory){ t->device->ops->allocate(t->device, (size_t)room * p->row_bytes),
+                                  room };
     if (!goal.data)
         return false;
-    pack_rows(t->device, p, goal, h, s->tokens);
+    slot_evict(t->device, p, goal, h, s->tokens);
     if (grows) {
-        give(t->device, p->data);
+        cache_release(t->device, p->data);
         p->data = goal.data;
         p->room = goal.room;
     }
     return true;
 }
 
-static oa_tensor *kept_rows(oa_tape *t, const struct oa_place *p)
+static oa_tensor *slot_tensor(oa_tape *t, const struct oa_cache_slot *p)
 {
     long width = p->cols / p->heads;
     return oa_tensor_from(t, p->data, p->rows, width, width, false);
 }
 
-/* The rows of the new tokens behind those that are there. */
-static struct oa_place *append(oa_tape *t, oa_tensor *x, long heads, const struct oa_horizon *h)
+/* Appends the rows of the new tokens. */
+static struct oa_cache_slot *cache_append(oa_tape *t, oa_tensor *x, long heads,
+                                          const struct oa_horizon *h)
 {
-    struct oa_place *p = x ? next_place(t, heads, x->cols, t->device->numbers.act_size) : NULL;
-    if (!p || !make_room(t, p, h, x->rows))
+    struct oa_cache_slot *p =
+        x ? cache_next_slot(t, heads, x->cols, t->device->numbers.act_size) : NULL;
+    if (!p || !slot_make_room(t, p, h, x->rows))
         return NULL;
-    put_rows(t->device, p, x, p->rows);
+    slot_put_rows(t->device, p, x, p->rows);
     p->rows += x->rows;
-    p->alive = oa_rows_alive(h, t->state->tokens + x->rows);
+    p->alive = oa_cache_live_rows(h, t->state->tokens + x->rows);
     return p;
 }
 
-/* The rows of a memory; NULL: those that came before. */
-static struct oa_place *keep_memory(oa_tape *t, oa_tensor *x, long heads)
+/* Stores the rows of a cross-attention memory; x NULL: those stored at the first call. */
+static struct oa_cache_slot *cache_memory(oa_tape *t, oa_tensor *x, long heads)
 {
-    struct oa_place *p = next_place(t, heads, x ? x->cols : 0, t->device->numbers.act_size);
+    struct oa_cache_slot *p =
+        cache_next_slot(t, heads, x ? x->cols : 0, t->device->numbers.act_size);
     if (!p || oa_status(t->context) != OA_OK)
         return NULL;
     if (!x)
         return p;
     if (x->rows > p->room) {
-        give(t->device, p->data);
-        p->data = take(t->device, (size_t)x->rows * p->row_bytes);
+        cache_release(t->device, p->data);
+        p->data = t->device->ops->allocate(t->device, (size_t)x->rows * p->row_bytes);
         p->room = p->data ? x->rows : 0;
     }
     if (!p->data)
         return NULL;
-    put_rows(t->device, p, x, 0);
+    slot_put_rows(t->device, p, x, 0);
     p->rows = p->alive = x->rows;
     return p;
 }
 
-static struct oa_place *keep(oa_tape *t, struct oa_attention_shape *shape,
-                             const struct oa_horizon *horizon, long heads, oa_tensor *x)
+static struct oa_cache_slot *cache_keys(oa_tape *t, struct oa_attention_shape *shape,
+                                        const struct oa_horizon *horizon, long heads, oa_tensor *x)
 {
-    static const struct oa_horizon endless = { 0 };
-    const struct oa_horizon *h = shape->causal && horizon ? horizon : &endless;
-    struct oa_place *p = shape->causal ? append(t, x, heads, h) : keep_memory(t, x, heads);
+    static const struct oa_horizon unlimited = { 0 };
+    const struct oa_horizon *h = shape->causal && horizon ? horizon : &unlimited;
+    struct oa_cache_slot *p =
+        shape->causal ? cache_append(t, x, heads, h) : cache_memory(t, x, heads);
     if (!p)
         return NULL;
     shape->keys = p->rows;
     shape->first = shape->causal ? p->rows - shape->queries : t->state->tokens;
-    shape->summaries = summaries(h, t->state->tokens + shape->queries, p->rows);
+    shape->summaries = horizon_summaries(h, t->state->tokens + shape->queries, p->rows);
     return p;
 }
 
-oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape,
-                        const struct oa_horizon *horizon, oa_tensor *x)
+oa_tensor *oa_cache_rows(oa_tape *t, struct oa_attention_shape *shape,
+                         const struct oa_horizon *horizon, oa_tensor *x)
 {
-    struct oa_place *p = keep(t, shape, horizon, 1, x);
-    return p ? kept_rows(t, p) : NULL;
+    struct oa_cache_slot *p = cache_keys(t, shape, horizon, 1, x);
+    return p ? slot_tensor(t, p) : NULL;
 }
 
-oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape,
-                              const struct oa_horizon *horizon, oa_tensor *x)
+oa_tensor *oa_cache_rows_by_head(oa_tape *t, struct oa_attention_shape *shape,
+                                 const struct oa_horizon *horizon, oa_tensor *x)
 {
-    struct oa_place *p = keep(t, shape, horizon, shape->heads, x);
+    struct oa_cache_slot *p = cache_keys(t, shape, horizon, shape->heads, x);
     if (!p)
         return NULL;
     if (shape->keys_apart && shape->keys_apart != p->room) {
-        oa_fail(t->context, OA_INTERNAL, "places of keys and values have room for %ld and %ld rows",
+        oa_fail(t->context, OA_INTERNAL, "cache slots of keys and values have %ld and %ld rows",
                 shape->keys_apart, p->room);
         return NULL;
     }
     shape->keys_apart = p->room;
-    return kept_rows(t, p);
+    return slot_tensor(t, p);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parameter store. Layout of the flat arrays: trainable parameters with weight decay, trainable
- * ones without, those that move without a gradient, then the frozen ones (the last two have values
- * only). Each parameter starts at a multiple of 16 elements; the gap is zero and stays zero. */
+ * The parameter store. Sections of the flat arrays: trainable parameters with weight decay,
+ * trainable ones without, moving ones, frozen ones (the last two without moments). Each parameter
+ * starts at a multiple of 16 elements; gaps are zero and stay zero. */
 #include "ops/ops.h"
 
 #include <string.h>
 
-enum { GAP = 16, RUN = 65536 };
+enum { ALIGNMENT = 16, INIT_BLOCK = 65536 };
 
 void oa_store_init(struct oa_store *s, struct oa_device *d)
 {
@@ -33,12 +33,7 @@ struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name)
     return NULL;
 }
 
-static bool same_shape(const struct oa_parameter *a, const struct oa_parameter *b)
-{
-    return a->dims == b->dims && memcmp(a->dim, b->dim, (size_t)a->dims * sizeof *a->dim) == 0;
-}
-
-static bool make_room(struct oa_store *s)
+static bool store_grow(struct oa_store *s)
 {
     if (s->count < s->capacity)
         return true;
@@ -52,35 +47,35 @@ static bool make_room(struct oa_store *s)
     return true;
 }
 
-/* Elements of a parameter; refused where no memory could hold them, so that no sum over parameters
- * overflows. */
-static enum oa_error count_elements(oa_context *c, struct oa_parameter *p)
+/* Refuses counts so large that a sum over parameters could overflow. */
+static enum oa_error parameter_count(oa_context *c, struct oa_parameter *p)
 {
     const long most = 1L << 44;
     p->count = 1;
     for (int i = 0; i < p->dims; i++)
         if (__builtin_mul_overflow(p->count, p->dim[i], &p->count) || p->count > most)
-            return oa_fail(c, OA_SHAPE,
-                           "parameter %s would have more than 2^44 numbers: make the model smaller",
-                           p->name);
+            return oa_fail(
+                c, OA_SHAPE,
+                "parameter %s would have more than 2^44 elements: make the model smaller", p->name);
     return OA_OK;
 }
 
 struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter *p)
 {
     struct oa_parameter *known = oa_store_find(s, p->name);
-    if (known && same_shape(known, p))
+    if (known && known->dims == p->dims &&
+        memcmp(known->dim, p->dim, (size_t)p->dims * sizeof *p->dim) == 0)
         return known;
     if (known || s->allocated) {
         oa_fail(s->context, OA_SHAPE, "parameter %s: registered %s", p->name,
-                known ? "twice with different shapes" : "after the store was laid out");
+                known ? "twice with different shapes" : "after the store was allocated");
         return NULL;
     }
-    struct oa_parameter *copy = make_room(s) ? oa_alloc(s->context, sizeof *copy) : NULL;
+    struct oa_parameter *copy = store_grow(s) ? oa_alloc(s->context, sizeof *copy) : NULL;
     if (!copy)
         return NULL;
     *copy = *p;
-    if (count_elements(s->context, copy) != OA_OK) {
+    if (parameter_count(s->context, copy) != OA_OK) {
         oa_free(copy);
         return NULL;
     }
@@ -93,47 +88,42 @@ struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter 
 
 /* ---- layout ---- */
 
-static long padded(long n)
-{
-    return (n + GAP - 1) / GAP * GAP;
-}
+enum store_section { DECAYED, UNDECAYED, MOVING, FROZEN, SECTIONS };
 
-enum section { DECAYED, UNDECAYED, MOVING, FROZEN, SECTIONS };
-
-static enum section section_of(const struct oa_parameter *p)
+static enum store_section parameter_section(const struct oa_parameter *p)
 {
     if (p->trainable)
         return p->decay ? DECAYED : UNDECAYED;
     return p->moving ? MOVING : FROZEN;
 }
 
-static long section_size(const struct oa_store *s, enum section section)
+static long store_section_size(const struct oa_store *s, enum store_section section)
 {
     long n = 0;
     for (int i = 0; i < s->count; i++)
-        if (section_of(s->parameter[i]) == section)
-            n += padded(s->parameter[i]->count);
+        if (parameter_section(s->parameter[i]) == section)
+            n += oa_round_up(s->parameter[i]->count, ALIGNMENT);
     return n;
 }
 
-static void place(struct oa_store *s, bool training)
+static void store_assign_memory(struct oa_store *s, bool training)
 {
     const struct oa_device *d = s->device;
     long offset = 0;
-    for (enum section section = 0; section < SECTIONS; section++)
+    for (enum store_section section = 0; section < SECTIONS; section++)
         for (int i = 0; i < s->count; i++) {
             struct oa_parameter *p = s->parameter[i];
-            if (section_of(p) != section)
+            if (parameter_section(p) != section)
                 continue;
             p->value = oa_real_at(d, s->values, offset);
             p->act = oa_act_at(d, s->acts, offset);
             p->gradient = training && p->trainable ? oa_real_at(d, s->gradients, offset) : NULL;
             p->change = training && section == MOVING ? oa_real_at(d, s->gradients, offset) : NULL;
-            offset += padded(p->count);
+            offset += oa_round_up(p->count, ALIGNMENT);
         }
 }
 
-static void *take_zeroed(struct oa_store *s, size_t bytes)
+static void *store_take_zeroed(struct oa_store *s, size_t bytes)
 {
     void *memory = oa_arena_take(&s->arena, bytes);
     if (memory)
@@ -141,9 +131,9 @@ static void *take_zeroed(struct oa_store *s, size_t bytes)
     return memory;
 }
 
-/* ---- first values ---- */
+/* ---- initial values ---- */
 
-struct filling {
+struct initialisation {
     const struct oa_device *d;
     const struct oa_parameter *p;
     struct oa_stream stream;
@@ -151,14 +141,14 @@ struct filling {
     void *out; /* real, on the host */
 };
 
-static double first_value(const struct filling *f, long i)
+static double initial_value(const struct initialisation *f, long i)
 {
     switch (f->p->init) {
     case OA_INIT_ZERO:
         return 0;
     case OA_INIT_ONE:
         return 1;
-    case OA_INIT_NORMAL: /* fill */
+    case OA_INIT_NORMAL: /* parameter_init */
         return 0;
     case OA_INIT_UNIFORM:
         return f->p->scale * (2 * oa_random_uniform(f->stream, (uint64_t)i) - 1);
@@ -168,19 +158,21 @@ static double first_value(const struct filling *f, long i)
     return 0;
 }
 
-static void fill_run(void *argument, long item, const struct oa_worker *worker)
+static void init_block(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct filling *f = argument;
-    for (long i = item * RUN; i < oa_min(f->p->count, (item + 1) * RUN); i++)
-        oa_real_set(f->d, f->out, i, first_value(f, i));
+    const struct initialisation *f = argument;
+    for (long i = item * INIT_BLOCK; i < oa_min(f->p->count, (item + 1) * INIT_BLOCK); i++)
+        oa_real_set(f->d, f->out, i, initial_value(f, i));
 }
 
-/* The room of CUSTOM values comes from `scratch`. */
-static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint64_t seed,
-                          struct oa_arena *scratch)
+/* scratch: for CUSTOM values. */
+static enum oa_error parameter_init(struct oa_store *s, const struct oa_parameter *p, uint64_t seed,
+                                    struct oa_arena *scratch)
 {
-    struct filling f = { .d = s->device, .p = p, .stream = oa_stream_named(seed, p->stream) };
+    struct initialisation f = { .d = s->device,
+                                .p = p,
+                                .stream = oa_stream_named(seed, p->stream) };
     struct oa_view v;
     size_t mark = oa_arena_mark(scratch);
     enum oa_error e = OA_OK;
@@ -196,52 +188,52 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
     f.out = oa_view_open(&v, s->device, p->value, (size_t)p->count * s->device->numbers.real_size,
                          OA_VIEW_WRITE);
     if (e == OA_OK && f.out)
-        oa_parallel(s->context, oa_blocks(p->count, RUN), fill_run, &f);
+        oa_parallel(s->context, oa_blocks(p->count, INIT_BLOCK), init_block, &f);
     oa_view_close(&v);
     oa_arena_release(scratch, mark);
     return e;
 }
 
-/* What is drawn again takes the device's scratch from the first draw on: later draws then need no
- * memory, and plans know of it. */
+/* Redrawn parameters use the device's scratch from the first draw on: later ones then allocate
+ * nothing, and plans count it. */
 enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uint64_t seed)
 {
     struct oa_arena once;
     p->seed = seed;
     if (p->redrawn)
-        return fill(s, p, seed, &s->device->scratch);
+        return parameter_init(s, p, seed, &s->device->scratch);
     oa_arena_init(&once, s->context, s->device->dry);
-    enum oa_error e = fill(s, p, seed, &once);
+    enum oa_error e = parameter_init(s, p, seed, &once);
     oa_arena_free(&once);
     return e;
 }
 
-enum oa_error oa_store_take_moments(struct oa_store *s, long count)
+enum oa_error oa_store_allocate_moments(struct oa_store *s, long count)
 {
     size_t bytes = (size_t)count * s->device->numbers.real_size;
-    s->moment1 = take_zeroed(s, bytes);
-    s->moment2 = take_zeroed(s, bytes);
+    s->moment1 = store_take_zeroed(s, bytes);
+    s->moment2 = store_take_zeroed(s, bytes);
     return oa_status(s->context);
 }
 
 enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training)
 {
     struct oa_device *d = s->device;
-    s->decayed = section_size(s, DECAYED);
-    s->updated = s->decayed + section_size(s, UNDECAYED);
-    s->live = s->updated + section_size(s, MOVING);
-    s->total = s->live + section_size(s, FROZEN);
+    s->decayed = store_section_size(s, DECAYED);
+    s->updated = s->decayed + store_section_size(s, UNDECAYED);
+    s->live = s->updated + store_section_size(s, MOVING);
+    s->total = s->live + store_section_size(s, FROZEN);
     size_t real = d->numbers.real_size, all = (size_t)s->total;
-    s->values = take_zeroed(s, all * real);
-    s->acts =
-        d->numbers.act == d->numbers.real ? s->values : take_zeroed(s, all * d->numbers.act_size);
+    s->values = store_take_zeroed(s, all * real);
+    s->acts = d->numbers.act == d->numbers.real ? s->values
+                                                : store_take_zeroed(s, all * d->numbers.act_size);
     if (training) {
-        s->gradients = take_zeroed(s, (size_t)s->live * real);
-        if (!s->apart)
-            OA_TRY(oa_store_take_moments(s, s->updated));
+        s->gradients = store_take_zeroed(s, (size_t)s->live * real);
+        if (!s->sharded)
+            OA_TRY(oa_store_allocate_moments(s, s->updated));
     }
     OA_TRY(oa_status(s->context));
-    place(s, training);
+    store_assign_memory(s, training);
     s->allocated = true;
     s->seed = seed;
     for (int i = 0; i < s->count; i++) {
@@ -253,7 +245,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     return oa_status(s->context);
 }
 
-static void make_acts(struct oa_store *s, long first, long end)
+static void store_update_acts(struct oa_store *s, long first, long end)
 {
     struct oa_device *d = s->device;
     s->version++;
@@ -264,17 +256,17 @@ static void make_acts(struct oa_store *s, long first, long end)
 
 void oa_store_refresh(struct oa_store *s)
 {
-    make_acts(s, 0, s->live);
+    store_update_acts(s, 0, s->live);
 }
 
 void oa_store_refresh_from(struct oa_store *s, long first)
 {
-    make_acts(s, first, s->live);
+    store_update_acts(s, first, s->live);
 }
 
 void oa_store_refresh_all(struct oa_store *s)
 {
-    make_acts(s, 0, s->total);
+    store_update_acts(s, 0, s->total);
 }
 
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number)
@@ -282,7 +274,7 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
     struct oa_parameter again = *p;
     snprintf(again.stream + strlen(again.stream), sizeof again.stream - strlen(again.stream),
              "/redraw/%llu", (unsigned long long)number);
-    OA_TRY(fill(s, &again, s->seed, &s->device->scratch));
+    OA_TRY(parameter_init(s, &again, s->seed, &s->device->scratch));
     s->version++;
     if (p->act != p->value)
         s->device->ops->act_from_real(s->device, p->count, p->value, p->act);
@@ -294,7 +286,7 @@ void oa_store_zero_gradients(struct oa_store *s)
     s->device->ops->zero(s->device, (size_t)s->live * s->device->numbers.real_size, s->gradients);
 }
 
-/* ---- weights of decoding ---- */
+/* ---- packed weights, for decoding ---- */
 
 const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g)
 {

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors and the eager tape: nodes form a list from the newest to the oldest, all in the step's
- * arena.
+ * Tensors and the eager tape, a list of nodes from the newest to the oldest.
  *
- * Once a node has run backward, nothing reads the tensors that were made between the node before it
- * and itself: their consumers are newer, and older nodes did not know them. Their values and
- * gradients then become room for the gradients of older tensors. So a backward pass needs little
- * more memory than the forward pass left.
+ * After a node has run backward, nothing reads the tensors allocated since the node before it:
+ * their consumers are newer and done. Their values and gradients are reused for gradients of older
+ * tensors, so that a backward pass needs little more memory than the forward pass.
  */
 #include "ops/tape.h"
 
 #include "device/observers/meter.h"
 
-/* Memory of a matrix that nothing reads any more. */
+/* Memory of a matrix that nothing reads any more, for reuse. */
 struct oa_spare {
     struct oa_spare *next;
     void *memory;
@@ -67,7 +65,7 @@ void *oa_tape_take(oa_tape *t, size_t bytes)
     return oa_arena_take(&t->arena, bytes);
 }
 
-const void *oa_tape_lend(oa_tape *t, const void *host, size_t bytes)
+const void *oa_tape_upload(oa_tape *t, const void *host, size_t bytes)
 {
     if (!host || t->device->dry || t->device->ops->shared)
         return host;
@@ -77,7 +75,7 @@ const void *oa_tape_lend(oa_tape *t, const void *host, size_t bytes)
     return copy;
 }
 
-void *oa_tape_note(oa_tape *t, size_t bytes)
+void *oa_tape_take_host(oa_tape *t, size_t bytes)
 {
     return oa_arena_take(&t->nodes, bytes);
 }
@@ -85,7 +83,7 @@ void *oa_tape_note(oa_tape *t, size_t bytes)
 oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, long ld,
                           bool wants_gradient)
 {
-    oa_tensor *x = oa_tape_note(t, sizeof *x);
+    oa_tensor *x = oa_tape_take_host(t, sizeof *x);
     if (x)
         *x = (oa_tensor){ .data = (void *)(uintptr_t)act,
                           .rows = rows,
@@ -127,7 +125,7 @@ void oa_record_as(oa_tape *t, const char *op, oa_backward *backward, void *saved
 {
     if (!t->record || !saved)
         return;
-    struct oa_node *node = oa_tape_note(t, sizeof *node);
+    struct oa_node *node = oa_tape_take_host(t, sizeof *node);
     if (!node)
         return;
     *node = (struct oa_node){ t->last, backward, saved,
@@ -138,9 +136,9 @@ void oa_record_as(oa_tape *t, const char *op, oa_backward *backward, void *saved
 
 /* ---- memory of the backward pass ---- */
 
-static void give_spare(oa_tape *t, void *memory, size_t bytes)
+static void tape_add_spare(oa_tape *t, void *memory, size_t bytes)
 {
-    struct oa_spare *s = oa_tape_note(t, sizeof *s);
+    struct oa_spare *s = oa_tape_take_host(t, sizeof *s);
     if (!s)
         return;
     if (t->arena.poison && !t->arena.dry)
@@ -149,8 +147,8 @@ static void give_spare(oa_tape *t, void *memory, size_t bytes)
     t->spares = s;
 }
 
-/* A matrix like x, spare or new. */
-static void *take_like(oa_tape *t, const oa_tensor *x)
+/* Memory for a matrix like x, spare or new. */
+static void *tape_take_like(oa_tape *t, const oa_tensor *x)
 {
     size_t bytes = matrix_bytes(t, x);
     for (struct oa_spare **link = &t->spares; *link; link = &(*link)->next) {
@@ -163,42 +161,34 @@ static void *take_like(oa_tape *t, const oa_tensor *x)
     return oa_tape_take(t, bytes);
 }
 
-static void give_made(oa_tape *t, oa_tensor *newest)
-{
-    for (oa_tensor *x = newest; x; x = x->made_before) {
-        give_spare(t, x->data, matrix_bytes(t, x));
-        if (x->owns_gradient)
-            give_spare(t, x->gradient, matrix_bytes(t, x));
-    }
-}
-
 void oa_node_run(oa_tape *t, struct oa_node *n)
 {
     oa_meter_at(t->device, n->trace.stack, n->trace.place, true);
     n->backward(t, n->saved);
-    give_made(t, n->made);
-}
-
-static void nobody(void *argument, bool begins)
-{
-    (void)argument, (void)begins;
+    for (oa_tensor *x = n->made; x; x = x->made_before) {
+        tape_add_spare(t, x->data, matrix_bytes(t, x));
+        if (x->owns_gradient)
+            tape_add_spare(t, x->gradient, matrix_bytes(t, x));
+    }
 }
 
 void oa_tape_backward(oa_tape *t)
 {
-    oa_tape_backward_with(t, nobody, NULL);
+    oa_tape_backward_with(t, NULL, NULL);
 }
 
-void oa_tape_backward_with(oa_tape *t, oa_beside_node *beside, void *argument)
+void oa_tape_backward_with(oa_tape *t, oa_node_hook *hook, void *argument)
 {
     for (struct oa_node *n = t->last; n && oa_status(t->context) == OA_OK; n = n->before) {
-        beside(argument, true);
+        if (hook)
+            hook(argument, true);
         oa_node_run(t, n);
-        beside(argument, false);
+        if (hook)
+            hook(argument, false);
     }
 }
 
-/* FNV-1a over names, which are literals: their addresses stand for them. */
+/* FNV-1a. Names are literals, so their addresses are hashed. */
 uint64_t oa_tape_signature(const oa_tape *t)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -222,7 +212,7 @@ void *oa_gradient_begin(oa_tape *t, oa_tensor *x)
 {
     if (!x || !x->wants_gradient)
         return NULL;
-    void *written = take_like(t, x);
+    void *written = tape_take_like(t, x);
     if (!x->gradient) {
         x->gradient = written;
         x->owns_gradient = written != NULL;
@@ -235,7 +225,7 @@ void oa_gradient_end(oa_tape *t, oa_tensor *x, void *written)
     if (!written || written == x->gradient)
         return;
     t->device->ops->add(t->device, x->rows * x->ld, x->gradient, written, x->gradient);
-    give_spare(t, written, matrix_bytes(t, x));
+    tape_add_spare(t, written, matrix_bytes(t, x));
 }
 
 struct oa_dropout oa_dropout_site(oa_tape *t, double p)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which operation was the first to make a number that is not finite. Slow, and only looked at when
- * one was made. */
+ * Diagnosis: the first operation with a non-finite result. Slow; runs only after one occurred. */
 #include "ops/tape.h"
 
 #include <math.h>
@@ -10,27 +9,23 @@ static bool finite_rows(const oa_tape *t, const oa_tensor *x, const void *data)
     return !data || t->device->ops->finite(t->device, true, x->rows, x->cols, data, x->ld);
 }
 
-static bool finite_values(const oa_tape *t, const struct oa_node *n)
-{
-    for (const oa_tensor *x = n->made; x; x = x->made_before)
-        if (!x->lent && !finite_rows(t, x, x->data))
-            return false;
-    return !n->wrote || finite_rows(t, n->wrote, n->wrote->data);
-}
-
 bool oa_trace_forward(const oa_tape *t, struct oa_trace *out)
 {
     bool found = false;
-    for (const struct oa_node *n = t->last; n;
-         n = n->before) /* newest first: the last one found is the oldest */
-        if (!finite_values(t, n)) {
+    /* Newest first: the last one found is the oldest. */
+    for (const struct oa_node *n = t->last; n; n = n->before) {
+        bool finite = !n->wrote || finite_rows(t, n->wrote, n->wrote->data);
+        for (const oa_tensor *x = n->made; x && finite; x = x->made_before)
+            finite = x->lent || finite_rows(t, x, x->data);
+        if (!finite) {
             *out = n->trace;
             found = true;
         }
+    }
     return found;
 }
 
-/* Gradients that have reached tensors of `newest` and of older nodes. */
+/* Of tensors of `newest` and older nodes. */
 static bool finite_gradients(const oa_tape *t, const struct oa_node *newest)
 {
     for (const struct oa_node *n = newest; n; n = n->before)
@@ -42,8 +37,8 @@ static bool finite_gradients(const oa_tape *t, const struct oa_node *newest)
 
 static bool finite_parameters(const oa_tape *t, const struct oa_store *s)
 {
-    struct oa_device *d =
-        t->device; /* the sum is quick, and only squares of doubles can overflow in it */
+    struct oa_device *d = t->device;
+    /* The sum is quick; if it overflows, elements are checked. */
     return isfinite(d->ops->sum_squares(d, s->updated, s->gradients)) ||
            d->ops->finite(d, false, 1, s->updated, s->gradients, s->updated);
 }

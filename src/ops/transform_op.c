@@ -2,14 +2,14 @@
  * Structured projections as an op. */
 #include "ops/ops.h"
 
-struct transform {
+struct transform_op {
     struct oa_transform a;
     oa_tensor *x, *y;
 };
 
 static void transform_backward(oa_tape *t, void *saved)
 {
-    struct transform *f = saved;
+    struct transform_op *f = saved;
     f->a.dy = oa_gradient_of(t, f->y);
     if (!f->a.dy)
         return;
@@ -24,10 +24,10 @@ oa_tensor *oa_transform_op(oa_tape *t, oa_tensor *x, const struct oa_parameter *
 {
     long heads = chains ? chains->dim[0] : 0;
     oa_tensor *y = x && chains ? oa_tensor_new(t, x->rows, heads * chain->out) : NULL;
-    struct transform *f = y ? oa_tape_note(t, sizeof *f) : NULL;
+    struct transform_op *f = y ? oa_tape_take_host(t, sizeof *f) : NULL;
     if (!f)
         return NULL;
-    *f = (struct transform){ .x = x, .y = y };
+    *f = (struct transform_op){ .x = x, .y = y };
     f->a = (struct oa_transform){ .chain = *chain,
                                   .rows = x->rows,
                                   .heads = heads,

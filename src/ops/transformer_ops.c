@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ops a Transformer has around its attention: embedding, residual with norm, output layer with
- * loss. */
+ * Ops around attention: embedding, residual connection with layer norm, output layer with loss. */
 #include "ops/ops.h"
 
 #define NORM_EPSILON 1e-5
 
-static void *gradient_of(const struct oa_parameter *p)
+static void *gradient_or_null(const struct oa_parameter *p)
 {
     return p ? p->gradient : NULL;
 }
 
 /* ---- residual and norm ---- */
 
-struct norm {
+struct residual_norm_op {
     oa_tensor *x, *branch, *sum, *y;
     struct oa_parameter *gain, *bias;
     struct oa_residual_norm a;
 };
 
-static void norm_backward(oa_tape *t, void *saved)
+static void residual_norm_backward(oa_tape *t, void *saved)
 {
-    struct norm *n = saved;
+    struct residual_norm_op *n = saved;
     n->a.dy = oa_gradient_of(t, n->y);
     if (!n->a.dy)
         return;
@@ -28,7 +27,7 @@ static void norm_backward(oa_tape *t, void *saved)
     n->a.dx = oa_gradient_begin(t, n->x);
     n->a.dbranch = oa_gradient_begin(t, n->branch);
     n->a.dgain = n->gain->gradient;
-    n->a.dbias = gradient_of(n->bias);
+    n->a.dbias = gradient_or_null(n->bias);
     t->device->ops->residual_norm_gradient(t->device, &n->a);
     oa_gradient_end(t, n->branch, n->a.dbranch);
     oa_gradient_end(t, n->x, n->a.dx);
@@ -40,13 +39,15 @@ oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, doub
 {
     size_t real = t->device->numbers.real_size;
     oa_tensor *y = x && gain ? oa_tensor_new(t, x->rows, x->cols) : NULL;
-    struct norm *n = y ? oa_tape_note(t, sizeof *n) : NULL;
+    struct residual_norm_op *n = y ? oa_tape_take_host(t, sizeof *n) : NULL;
     *sum = branch ? oa_tensor_new(t, y ? x->rows : 0, y ? x->cols : 0) : x;
     void *mean = n ? oa_tape_take(t, (size_t)x->rows * real) : NULL;
     void *rstd = mean ? oa_tape_take(t, (size_t)x->rows * real) : NULL;
     if (!rstd || !*sum)
         return NULL;
-    *n = (struct norm){ .x = x, .branch = branch, .sum = *sum, .y = y, .gain = gain, .bias = bias };
+    *n = (struct residual_norm_op){
+        .x = x, .branch = branch, .sum = *sum, .y = y, .gain = gain, .bias = bias
+    };
     n->a = (struct oa_residual_norm){ .rows = x->rows,
                                       .cols = x->cols,
                                       .x = x->data,
@@ -60,13 +61,13 @@ oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, doub
                                       .rstd = rstd };
     n->a.dropout = oa_dropout_site(t, branch ? dropout : 0);
     t->device->ops->residual_norm(t->device, &n->a);
-    oa_record(t, norm_backward, n);
+    oa_record(t, residual_norm_backward, n);
     return y;
 }
 
 /* ---- embedding ---- */
 
-struct embedding {
+struct embedding_op {
     oa_tensor *y;
     struct oa_embedding_tables tables;
     struct oa_embedding a;
@@ -74,11 +75,11 @@ struct embedding {
 
 static void embed_backward(oa_tape *t, void *saved)
 {
-    struct embedding *e = saved;
+    struct embedding_op *e = saved;
     e->a.dy = oa_gradient_of(t, e->y);
     e->a.dtable = e->tables.table->gradient;
-    e->a.dposition = gradient_of(e->tables.position);
-    e->a.dsegment = gradient_of(e->tables.segment);
+    e->a.dposition = gradient_or_null(e->tables.position);
+    e->a.dsegment = gradient_or_null(e->tables.segment);
     if (!e->a.dy || !e->a.dtable)
         return;
     e->a.drest = e->tables.rest ? oa_gradient_begin(t, e->tables.rest) : NULL;
@@ -94,18 +95,18 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, lon
     const struct oa_parameter *table = tables->table, *position = tables->position,
                               *segment = tables->segment;
     oa_tensor *y = table ? oa_tensor_new(t, tokens, table->dim[1]) : NULL;
-    struct embedding *e = y ? oa_tape_note(t, sizeof *e) : NULL;
+    struct embedding_op *e = y ? oa_tape_take_host(t, sizeof *e) : NULL;
     if (!e)
         return NULL;
-    *e = (struct embedding){ .y = y, .tables = *tables };
+    *e = (struct embedding_op){ .y = y, .tables = *tables };
     e->a = (struct oa_embedding){
         .tokens = tokens,
         .length = length,
         .width = table->dim[1],
         .vocabulary = table->dim[0],
         .factor = tables->factor,
-        .ids = oa_tape_lend(t, ids, (size_t)tokens * sizeof *ids),
-        .segments = oa_tape_lend(t, segments, (size_t)tokens * sizeof *segments),
+        .ids = oa_tape_upload(t, ids, (size_t)tokens * sizeof *ids),
+        .segments = oa_tape_upload(t, segments, (size_t)tokens * sizeof *segments),
         .table = table->value,
         .position = position ? oa_real_at(t->device, position->value, first * table->dim[1]) : NULL,
         .segment = segment ? segment->value : NULL,
@@ -118,7 +119,7 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, lon
     return y;
 }
 
-/* ---- patches of pictures: nothing flows back ---- */
+/* ---- patches of images: no gradient ---- */
 
 oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens,
                       long count)
@@ -128,16 +129,15 @@ oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, lon
         return NULL;
     struct oa_patches a = { .tokens = tokens,
                             .count = count,
-                            .pixels = oa_tape_lend(t, pixels, (size_t)(tokens * count)),
-                            .ids = oa_tape_lend(t, ids, (size_t)tokens * sizeof *ids),
+                            .pixels = oa_tape_upload(t, pixels, (size_t)(tokens * count)),
+                            .ids = oa_tape_upload(t, ids, (size_t)tokens * sizeof *ids),
                             .y = y->data };
     y->wants_gradient = false;
     t->device->ops->patches(t->device, &a);
     return y;
 }
 
-/* ---- output layer and loss ---- the gradient of x is there at once; nothing is left for the tape.
- */
+/* ---- output layer and loss; forward computes the gradients, no node is recorded ---- */
 
 double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,
                          const struct oa_targets *targets)
@@ -145,21 +145,22 @@ double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struc
     if (!x || !w)
         return 0;
     size_t rows = (size_t)x->rows;
-    struct oa_linear_loss a = { .rows = x->rows,
-                                .width = x->cols,
-                                .vocabulary = w->dim[0],
-                                .x = x->data,
-                                .w = w->act,
-                                .bias = b ? b->value : NULL,
-                                .target = oa_tape_lend(t, targets->id, rows * sizeof *targets->id),
-                                .value =
-                                    oa_tape_lend(t, targets->value, rows * sizeof *targets->value),
-                                .smoothing = targets->smoothing,
-                                .scale = targets->scale };
+    struct oa_linear_loss a = {
+        .rows = x->rows,
+        .width = x->cols,
+        .vocabulary = w->dim[0],
+        .x = x->data,
+        .w = w->act,
+        .bias = b ? b->value : NULL,
+        .target = oa_tape_upload(t, targets->id, rows * sizeof *targets->id),
+        .value = oa_tape_upload(t, targets->value, rows * sizeof *targets->value),
+        .smoothing = targets->smoothing,
+        .scale = targets->scale
+    };
     if (t->record) {
         a.dx = oa_gradient_begin(t, x);
         a.dw = w->gradient;
-        a.dbias = gradient_of(b);
+        a.dbias = gradient_or_null(b);
     }
     double loss = t->device->ops->linear_loss(t->device, &a);
     oa_gradient_end(t, x, a.dx);

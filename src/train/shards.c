@@ -15,7 +15,7 @@ enum oa_error oa_shards_model(struct oa_device *d, const struct oa_options *o,
                        "cluster.shard cuts tensors apart, and train.optimizer adafactor looks at "
                        "whole ones: give "
                        "train.optimizer adamw or sgd, or cluster.shard off");
-    return oa_model_open_apart(d, o, form, out);
+    return oa_model_open_sharded(d, o, form, out);
 }
 
 static const void *whole(void *argument, int moment);
@@ -26,12 +26,12 @@ enum oa_error oa_shards_open(struct oa_model *m, struct oa_cluster *cluster,
     struct oa_store *s = &m->store;
     *out = (struct oa_shards){ .store = s, .sum = sum };
     OA_TRY(oa_tree_sum_open(s->device, cluster, m->options.train_accumulate, s->gradients, s->live,
-                            s->apart ? s->updated : 0, sum));
-    if (!s->apart)
+                            s->sharded ? s->updated : 0, sum));
+    if (!s->sharded)
         return OA_OK;
-    s->whole = whole;
-    s->whole_argument = out;
-    OA_TRY(oa_store_take_moments(s, sum->held));
+    s->gather_moment = whole;
+    s->gather_argument = out;
+    OA_TRY(oa_store_allocate_moments(s, sum->held));
     out->run = oa_alloc(s->context,
                         ((size_t)oa_blocks(s->updated, OA_SQUARES_RUN) + 1) * sizeof *out->run);
     oa_view_open(&out->view, s->device, s->gradients,

@@ -64,7 +64,7 @@ static enum oa_error send_shards(struct trainer *t, int moment)
 static enum oa_error send_moment(struct trainer *t, int moment)
 {
     struct oa_store *s = &t->m->store;
-    return s->apart ? send_shards(t, moment)
+    return s->sharded ? send_shards(t, moment)
                     : send_array(t, moment ? s->moment2 : s->moment1, s->updated);
 }
 

@@ -87,7 +87,7 @@ double oa_convolution_flops(const struct oa_group *g, long queries)
 double oa_convolution_state(const struct oa_group *g, long t)
 {
     const struct oa_horizon h = { .span = oa_convolution_width(g) };
-    return (double)(g->shape.heads * g->shape.value_width * oa_rows_alive(&h, t));
+    return (double)(g->shape.heads * g->shape.value_width * oa_cache_live_rows(&h, t));
 }
 
 /* ---- oracle ---- */

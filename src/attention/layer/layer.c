@@ -343,18 +343,18 @@ static void run_rows(oa_tape *t, const struct oa_group *g, int index,
                      const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     long before = in->rows[0].state[index].tokens;
-    struct oa_shared_rows shared = { .x = in->x, .apart = t->apart };
+    struct oa_shared_rows shared = { .x = in->x, .apart = t->batch_invariant };
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
         struct oa_layer_input one = one_of_rows(g, in, b, &shared);
         one.x = oa_sequence_rows(t, in->x, b, in->queries);
-        t->apart = one.memory ? 0 : shared.apart;
+        t->batch_invariant = one.memory ? 0 : shared.apart;
         oa_tensor *values = one.memory && g->value
                                 ? oa_linear(t, one.memory, g->value, g->value_bias)
                                 : oa_sequence_rows(t, v, b, in->queries);
         oa_state_begin(t, &one.state[index]);
         g->mechanism->forward(t, g, &one, values, oa_sequence_rows(t, o, b, in->queries));
     }
-    t->apart = shared.apart;
+    t->batch_invariant = shared.apart;
     for (long b = 0; b < in->batch; b++)
         in->rows[b].state[index].tokens = before + in->queries;
     oa_state_begin(t, NULL);
@@ -385,10 +385,10 @@ static void run_group(oa_tape *t, const struct oa_layer *l, int index,
 static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_input *in)
 {
     struct oa_layer_input real = *in;
-    real.lengths = oa_tape_lend(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
+    real.lengths = oa_tape_upload(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
     real.query_lengths =
-        oa_tape_lend(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
-    real.words = oa_tape_lend(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
+        oa_tape_upload(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
+    real.words = oa_tape_upload(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
     if (first_state(in) && first_state(in)->tokens > 0)
         real.memory = NULL;
     else if (in->lengths && in->memory)

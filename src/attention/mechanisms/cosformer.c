@@ -53,8 +53,8 @@ static void cosformer_forward(oa_tape *t, const struct oa_group *g, const struct
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    q = oa_place(t, q, shape.queries, g->shape.heads, (double)cosformer_limit(g));
-    k = oa_place(t, k, shape.keys, g->shape.heads, (double)cosformer_limit(g));
+    q = oa_position_features(t, q, shape.queries, g->shape.heads, (double)cosformer_limit(g));
+    k = oa_position_features(t, k, shape.keys, g->shape.heads, (double)cosformer_limit(g));
     oa_linear_attention_op(t, &shape, q, k, v, OA_DENOMINATOR_CLAMP, EPSILON, o);
 }
 

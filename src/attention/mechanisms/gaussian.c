@@ -52,7 +52,7 @@ static double gaussian_state_numbers(const struct oa_group *g, long t)
     struct oa_band band = band_of(g);
     const struct oa_horizon h = { .span = oa_band_span(&band) };
     return (double)(g->shape.heads * g->shape.value_width *
-                    (g->shape.cross ? t : oa_rows_alive(&h, t)));
+                    (g->shape.cross ? t : oa_cache_live_rows(&h, t)));
 }
 
 /* ---- oracle ---- */

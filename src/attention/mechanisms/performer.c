@@ -153,18 +153,18 @@ static enum oa_error performer_parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static struct oa_kept_moments kept_moments(const struct oa_group *g)
+static struct oa_running_moments kept_moments(const struct oa_group *g)
 {
-    return (struct oa_kept_moments){ g->parameter[MEAN], g->parameter[SQUARE], g->parameter[SEEN] };
+    return (struct oa_running_moments){ g->parameter[MEAN], g->parameter[SQUARE], g->parameter[SEEN] };
 }
 
 /* Draw number step/redraw: what evaluation and decoding see is the newest. */
 static enum oa_error performer_after_step(const struct oa_group *g, long step)
 {
     long every = oa_atom_int(g->atom, "redraw", 0);
-    struct oa_kept_moments kept = kept_moments(g);
+    struct oa_running_moments kept = kept_moments(g);
     if (keeps_moments(g))
-        oa_move_moments(g->store->device, &kept);
+        oa_running_moments_update(g->store->device, &kept);
     if (every == 0 || step % every)
         return OA_OK;
     return oa_store_redraw(g->store, g->parameter[OMEGA], (uint64_t)(step / every));
@@ -197,7 +197,7 @@ static void performer_forward(oa_tape *t, const struct oa_group *g, const struct
     void *query_scale, *key_scale;
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    struct oa_kept_moments kept = kept_moments(g);
+    struct oa_running_moments kept = kept_moments(g);
     if (kernel == FITTED)
         oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[OMEGA],
                                 keeps_moments(g) ? &kept : NULL, how);

@@ -238,15 +238,15 @@ static const oa_tensor *project_all(oa_tape *t, struct oa_shared_rows *s, struct
         p = p->next;
     if (p)
         return p->y;
-    p = oa_tape_note(t, sizeof *p);
+    p = oa_tape_take_host(t, sizeof *p);
     if (!p)
         return NULL;
-    long apart = t->apart;
-    t->apart = s->apart;
+    long apart = t->batch_invariant;
+    t->batch_invariant = s->apart;
     *p = (struct oa_shared_projection){ .w = w,
                                         .y = project_alone(t, s->x, w, b),
                                         .next = s->first };
-    t->apart = apart;
+    t->batch_invariant = apart;
     s->first = p;
     return p->y;
 }
