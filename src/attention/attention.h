@@ -242,7 +242,7 @@ struct oa_layer_row {
 struct oa_shared_rows {
     oa_tensor *x;  /* of all sequences */
     long sequence; /* the one at hand */
-    long apart;    /* of products over all (oa_gemm) */
+    long invariant_rows;/* of products over all (oa_gemm) */
     struct oa_shared_projection *first;
 };
 struct oa_shared_projection {

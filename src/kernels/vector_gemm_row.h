@@ -3,7 +3,7 @@
  * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in
  * memory, at the speed of memory. Packing it would cost more than the product, and for oneDNN every
  * length of a growing cache is a new shape. So it is with a few rows that must not know of each
- * other (oa_gemm.apart): the first of them bring a block of B to a cache, and the others find it
+ * other (oa_gemm.invariant_rows): the first of them bring a block of B to a cache, and the others find it
  * there. Many rows multiply for longer than a block takes to come: beside them the block behind it
  * is asked for, and all of them find that in the cache. How memory is read has no part in the
  * numbers.

@@ -128,7 +128,7 @@ oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_param
     f->w = w;
     f->index = index;
     struct oa_gemm g = { .m = x->rows * heads, .n = s, .k = K, .lda = K, .ldb = s, .ldc = s };
-    g.apart = t->batch_invariant * heads;
+    g.invariant_rows = t->invariant_rows * heads;
     d->ops->gemm(d, &g, x->data, oa_act_at(d, w->act, index * K * s), f->y->data);
     oa_record(t, sketch_backward, f);
     return f->y;

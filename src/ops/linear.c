@@ -61,7 +61,7 @@ static oa_tensor *linear_forward(oa_tape *t, const char *name, const struct line
                          .ldb = l->in,
                          .ldc = y->ld,
                          .tb = true,
-                         .apart = t->batch_invariant };
+                         .invariant_rows = t->invariant_rows };
     const void *weights = l->stride ? l->w->act : oa_weights(t, l->w, &g);
     for (long h = 0; h < l->maps; h++)
         d->ops->gemm(d, &g, oa_act_at(d, x->data, l->first + h * l->stride),
