@@ -533,9 +533,9 @@ static void options_without_meaning_are_refused(void **state)
     check_refusal(c, &classes, "model.source_context", "9", "model.source_context = 9");
     check_refusal(c, &classes, "model.share_embeddings", "false", "model.share_embeddings = false");
     check_refusal(c, &number, "train.label_smoothing", "0.1", "train.label_smoothing = 0.1");
-    check_refusal(c, &causal, NULL, NULL, "choose last or mean");
+    check_refusal(c, &causal, NULL, NULL, "use last or mean");
     check_refusal(c, &both, NULL, NULL, "segments");
-    check_refusal(c, &single, NULL, NULL, "2 of them or more");
+    check_refusal(c, &single, NULL, NULL, "at least 2 classes");
     oa_close(c);
 }
 
@@ -556,7 +556,7 @@ static void batches_are_checked(void **state)
     (void)state;
     open_golden(&g, "pairs", OA_PRECISION_F64, 1);
     g.ids[6][1] = 3;
-    check_bad_batch(&g, "row 2 of a batch has the class 3");
+    check_bad_batch(&g, "row 2 of a batch has class 3");
     g.ids[2][2] = 0;
     check_bad_batch(&g, "row 3 of a batch has a text of 0 tokens");
     g.batch.segments = NULL;

@@ -4,7 +4,7 @@
 #include "api/api.h"
 #include "attention/attention.h"
 #include "compare/parents.h"
-#include "model/start.h"
+#include "model/pretrained.h"
 
 #include <string.h>
 
@@ -84,13 +84,13 @@ enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_confi
         .in = in, .attention = attention, .stacks = oa_options_stacks(&in->options), .out = out
     };
     struct oa_options asked = in->options;
-    struct oa_start start;
+    struct oa_pretrained start;
     *out = *in;
     if (!asked.train_init[0])
         return OA_OK;
     if (oa_parents_comparison(asked.train_init))
         OA_TRY(oa_parents_first(in->context, &asked));
-    OA_TRY(oa_start_find(in->context, asked.train_init, &start));
+    OA_TRY(oa_pretrained_find(in->context, asked.train_init, &start));
     oa_options_default(&t.from);
     OA_TRY(oa_config_load(in->context, start.config, &t.from, &t.form));
     oa_text_init(&t.said, in->context);

@@ -242,7 +242,7 @@ struct oa_layer_row {
 struct oa_shared_rows {
     oa_tensor *x;  /* of all sequences */
     long sequence; /* the one at hand */
-    long invariant_rows;/* of products over all (oa_gemm) */
+    long invariant_rows; /* of products over all (oa_gemm) */
     struct oa_shared_projection *first;
 };
 struct oa_shared_projection {
@@ -424,8 +424,8 @@ enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in,
  * sequences would. Self-attention must be causal and has no padding; cross-attention takes memory
  * and lengths as ever, and reads the memory at the first call only. Refused: layers that need all
  * tokens at once. The layer must outlive the state. */
-enum oa_error
-oa_layer_reads_on(const struct oa_layer *l); /* what oa_layer_state_open refuses, without a state */
+enum oa_error oa_layer_check_decoding(
+    const struct oa_layer *l); /* what oa_layer_state_open refuses, without a state */
 enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out);
 void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
 void oa_layer_state_reset(const struct oa_layer *l,

@@ -214,16 +214,16 @@ enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_seq
                              const struct oa_sequences *source, struct oa_inspection *out)
 {
     struct watching w = { out, m };
-    struct oa_attention_watch watch = { seen, &w };
+    struct oa_attention_hook watch = { seen, &w };
     *out = (struct oa_inspection){ .context = m->context };
     oa_arena_init(&out->arena, m->context, false);
     out->capacity = m->encoder.shape.layers + 2 * m->decoder.shape.layers;
     out->layer = oa_alloc(m->context, (size_t)out->capacity * sizeof *out->layer);
     if (!out->layer)
         return OA_NO_MEMORY;
-    m->watch = &watch;
+    m->hook = &watch;
     enum oa_error e = forward(t, m, in, source);
-    m->watch = NULL;
+    m->hook = NULL;
     return e;
 }
 

@@ -2,7 +2,7 @@
  * The table of tasks, and the workload of the one that data.task names. */
 #include "tasks/tasks.h"
 
-#include "model/start.h"
+#include "model/pretrained.h"
 
 #include <string.h>
 
@@ -44,7 +44,7 @@ bool oa_task_writes(const struct oa_task *task)
 /* Running text is cut anywhere, and its words have no numbers. */
 static enum oa_error check_words(const struct oa_task *task, const struct oa_model *m)
 {
-    const struct oa_group *g = oa_stack_by_words(&m->encoder);
+    const struct oa_group *g = oa_stack_needs_words(&m->encoder);
     if (!g || (task->layout && task->layout->words))
         return OA_OK;
     struct oa_text name;
@@ -65,7 +65,7 @@ enum oa_error oa_task_check_model(const struct oa_model *m)
     if (!task)
         return OA_OK;
     OA_TRY(check_words(task, m));
-    enum oa_error e = oa_task_writes(task) ? oa_model_reads_on(m) : OA_OK;
+    enum oa_error e = oa_task_writes(task) ? oa_model_check_decoding(m) : OA_OK;
     return e == OA_OK ? OA_OK : oa_fail_as_argument(m->context);
 }
 
@@ -96,7 +96,7 @@ void oa_workload_settle(const struct oa_workload *w, struct oa_options *o)
 
 /* The tokenizer is that of the run it starts from unless one is named; the default of the option
  * names none. */
-static enum oa_error name_tokenizer(oa_context *c, const struct oa_start *start,
+static enum oa_error name_tokenizer(oa_context *c, const struct oa_pretrained *start,
                                     struct oa_options *o)
 {
     struct oa_options plain;
@@ -130,7 +130,7 @@ enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
 static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
                                      struct oa_options *out)
 {
-    struct oa_start start;
+    struct oa_pretrained start;
     *out = *o;
     const struct oa_task *task = oa_task_find(o->data_task);
     if (!names_data(o) && task &&
@@ -138,19 +138,19 @@ static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
         snprintf(out->data_train, sizeof out->data_train, "%s", OA_SAMPLE_TEXT);
     if (!o->train_init[0])
         return OA_OK;
-    OA_TRY(oa_start_find(c, o->train_init, &start));
+    OA_TRY(oa_pretrained_find(c, o->train_init, &start));
     return name_tokenizer(c, &start, out);
 }
 
 /* A tokenizer that was named must be that of the run; which model it is says its digest. */
 enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struct oa_workload *w)
 {
-    struct oa_start start;
+    struct oa_pretrained start;
     struct oa_tokenizer *there;
     if (!o->train_init[0])
         return OA_OK;
-    OA_TRY(oa_start_find(c, o->train_init, &start));
-    OA_TRY(oa_start_tokenizer(c, &start, &there));
+    OA_TRY(oa_pretrained_find(c, o->train_init, &start));
+    OA_TRY(oa_pretrained_tokenizer(c, &start, &there));
     bool agree = oa_tokenizers_agree(there, w->tokenizer);
     oa_tokenizer_close(there);
     if (!agree)

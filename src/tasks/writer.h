@@ -18,7 +18,7 @@ struct oa_writer {
     struct oa_writable *writable;
     uint8_t *state,
         *before; /* [rows] of the texts so far (decode/characters.h); of the call before */
-    struct oa_decodings rows;
+    struct oa_decoding_batch rows;
     struct oa_sequences sources; /* of the call at hand */
     int32_t *ids, *words, *lengths;
 };

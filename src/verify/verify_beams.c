@@ -185,17 +185,17 @@ static void search(struct oa_proof *p, struct oa_model_case *m)
 
 /* Reads the first `rows` texts of the batch from `first` on side by side, and writes all log-odds.
  */
-static void read_rows(struct oa_model_case *m, struct oa_decodings *d, int first, int rows,
+static void read_rows(struct oa_model_case *m, struct oa_decoding_batch *d, int first, int rows,
                       float *out)
 {
     long V = m->model->vocabulary;
-    if (oa_decodings_begin(d, rows, NULL) != OA_OK)
+    if (oa_decoding_batch_begin(d, rows, NULL) != OA_OK)
         return;
     for (int t = 0; t < OA_CASE_LENGTH; t++) {
         int32_t next[OA_CASE_ROWS];
         for (int r = 0; r < rows; r++)
             next[r] = m->input[(first + r) * OA_CASE_LENGTH + t];
-        if (oa_decodings_read(d, next, out + t * rows * V, NULL) != OA_OK)
+        if (oa_decoding_batch_read(d, next, out + t * rows * V, NULL) != OA_OK)
             return;
     }
 }
@@ -203,11 +203,11 @@ static void read_rows(struct oa_model_case *m, struct oa_decodings *d, int first
 static void rows_do_not_meet(struct oa_proof *p, struct oa_model_case *m)
 {
     enum { NUMBERS = OA_CASE_LENGTH * OA_CASE_ROWS * OA_CASE_VOCABULARY };
-    struct oa_decodings d;
+    struct oa_decoding_batch d;
     float all[NUMBERS] = { 0 }, one[NUMBERS] = { 0 };
     size_t row = OA_CASE_VOCABULARY;
     double different = 0;
-    if (oa_decodings_open(m->model, OA_CASE_ROWS, &d) == OA_OK)
+    if (oa_decoding_batch_open(m->model, OA_CASE_ROWS, &d) == OA_OK)
         read_rows(m, &d, 0, OA_CASE_ROWS, all);
     for (int r = 0; r < OA_CASE_ROWS && oa_status(p->context) == OA_OK; r++) {
         read_rows(m, &d, r, 1, one);
@@ -215,7 +215,7 @@ static void rows_do_not_meet(struct oa_proof *p, struct oa_model_case *m)
             different += memcmp(one + t * row, all + (t * OA_CASE_ROWS + (size_t)r) * row,
                                 row * sizeof *one) != 0;
     }
-    oa_decodings_close(&d);
+    oa_decoding_batch_close(&d);
     if (oa_status(p->context) == OA_OK)
         oa_proof_measure(p, &m->label, different, 0,
                          "%s: log-odds with other bits, alone and side by side", m->form->name);

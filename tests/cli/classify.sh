@@ -58,7 +58,7 @@ sed 's/"labels": \[[^]]*\], //' kept >c/config.json
 expect 1 classify c
 sed 's/"labels": \[[^]]*\]/"labels": ["a", "b"]/' kept >c/config.json
 expect 1 classify c
-says err '"labels" is to be a list of 3 texts'
+says err '"labels" must be a list of 3 strings'
 cp kept c/config.json
 awk '{ print $0 "\tand more" }' test.tsv >pairs.tsv
 expect 1 eval c --data pairs.tsv

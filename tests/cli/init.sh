@@ -55,7 +55,7 @@ kill -KILL $pid
 ended 137 $pid "a run after SIGKILL"
 mv m kept
 expect 1 train --resume --out g
-says err 'train.init = m: there is no such run'
+says err 'train.init = m: no such run'
 expect 0 train --config tiny.yaml --task mlm --train.seed 2 --out m
 cp g/config.json before
 expect 2 train --resume --out g
@@ -120,7 +120,7 @@ says out "$(grep -o '"vocabulary": [0-9]*' m/config.json | head -n 1)"
 
 # Refused in a sentence, and nothing is left behind.
 expect 1 train $classify --init nowhere --out x
-says err 'train.init = nowhere: there is no such run'
+says err 'train.init = nowhere: no such run'
 expect 2 train $classify --init m --data.tokenizer bpe:300 --out x
 says err 'its tokenizer is not that of data.tokenizer = bpe:300'
 expect 2 train $classify --init m --model.width 64 --out x

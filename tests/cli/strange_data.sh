@@ -145,7 +145,7 @@ says err 'a file of options has at most 4 MiB'
 head -c 300 r/config.json >cut.json
 cp cut.json r/config.json
 expect 1 eval r
-says err 'config.json:[0-9]*:[0-9]*: not valid JSON: .*the file is damaged or was cut off: take it from a copy'
+says err 'config.json:[0-9]*:[0-9]*: not valid JSON: .*the file is damaged or truncated: restore it from a copy'
 
 # Files to score are lines.
 cp real.jsonl scored.Jsonl

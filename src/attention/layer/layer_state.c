@@ -26,7 +26,7 @@ static enum oa_error check_group(const struct oa_layer *l, const struct oa_group
     return g->needs_all ? refuse_all(l, g) : OA_OK;
 }
 
-enum oa_error oa_layer_reads_on(const struct oa_layer *l)
+enum oa_error oa_layer_check_decoding(const struct oa_layer *l)
 {
     for (int g = 0; g < l->groups; g++)
         OA_TRY(check_group(l, &l->group[g]));
@@ -36,7 +36,7 @@ enum oa_error oa_layer_reads_on(const struct oa_layer *l)
 enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out)
 {
     *out = NULL;
-    OA_TRY(oa_layer_reads_on(l));
+    OA_TRY(oa_layer_check_decoding(l));
     struct oa_state *s = oa_alloc(l->context, (size_t)l->groups * sizeof *s);
     if (!s)
         return OA_NO_MEMORY;
