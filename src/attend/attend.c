@@ -167,7 +167,7 @@ static enum oa_error weigh_item(struct attend *a, long b, double *map)
 static enum oa_error put_weights(struct attend *a, struct results *r)
 {
     long n = a->queries, m = a->keys, each = a->heads * n * m;
-    const struct oa_group *without = oa_layer_mapless(&a->rig.layer);
+    const struct oa_group *without = oa_layer_without_map(&a->rig.layer);
     if (without)
         return oa_fail(a->context, OA_UNSUPPORTED, "%s has no attention map: leave --weights out",
                        without->mechanism->name);
@@ -223,7 +223,7 @@ static enum oa_error open_rig(struct attend *a)
     if (name && !oa_precision_parse(name, &precision))
         return oa_fail(a->context, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64",
                        name);
-    OA_TRY(oa_rig_open(a->context, a->options->spec, precision, false, &a->rig));
+    OA_TRY(oa_single_layer_open(a->context, a->options->spec, precision, false, &a->rig));
     if (a->rig.spec.layers > 1)
         return oa_fail(a->context, OA_ARGUMENT, "attend runs one layer, and \"%s\" has %d",
                        a->options->spec, a->rig.spec.layers);
@@ -260,7 +260,7 @@ enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o)
     oa_arena_init(&a.arena, c, false);
     enum oa_error e = attend(&a, &r);
     free_results(&r);
-    oa_rig_close(&a.rig);
+    oa_single_layer_close(&a.rig);
     oa_tensors_close(a.file);
     oa_arena_free(&a.arena);
     return e;

@@ -7,7 +7,7 @@
 #ifndef ORTHANT_ATTENTION_ATTEND_H
 #define ORTHANT_ATTENTION_ATTEND_H
 
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 #include "base/safetensors.h"
 
 struct attend {
@@ -18,7 +18,7 @@ struct attend {
     const struct oa_array *x, *memory, *dy, *word_ids;
     long batch, queries, keys, width, heads;
     int32_t *lengths, *words; /* NULL when they are not given */
-    struct oa_rig rig;
+    struct oa_single_layer rig;
 };
 
 /* Length of the sequence b of queries or of keys; padding lies beyond. */

@@ -231,7 +231,8 @@ static enum oa_error check_shapes(const struct attend *a)
 
 enum oa_error oa_attend_open_layer(struct attend *a)
 {
-    struct oa_layer_shape shape = oa_even_shape(a->width, a->heads, oa_max(a->queries, a->keys));
+    struct oa_layer_shape shape =
+        oa_equal_heads_shape(a->width, a->heads, oa_max(a->queries, a->keys));
     shape.causal = a->options->causal;
     shape.cross = a->memory != NULL;
     shape.bias = has_biases(a);

@@ -167,7 +167,7 @@ int oa_atom_reals(const struct oa_atom *a, const char *key, double *out,
 void oa_atom_print(const struct oa_atom *a, struct oa_text *out); /* canonical form of one atom */
 
 /* claims.c: what an attention claims with its options, and what follows for a training. */
-unsigned oa_atom_claims(const struct oa_atom *a); /* enum oa_capability */
+unsigned oa_atom_capabilities(const struct oa_atom *a); /* enum oa_capability */
 /* Why it cannot be causal, or bidirectional, or cross-attention, with these options: writes the
  * sentence and returns true. Components of a mixture have theirs. */
 bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
@@ -198,7 +198,7 @@ struct oa_layer_shape {
 };
 /* Heads that share the width, with one length of queries and keys; heads that do not divide it get
  * the width 0, which layers refuse. */
-struct oa_layer_shape oa_even_shape(long width, long heads, long length);
+struct oa_layer_shape oa_equal_heads_shape(long width, long heads, long length);
 
 /* A group of heads with one mechanism (or mixture) in a layer: what a mechanism's functions get. */
 struct oa_group {
@@ -240,8 +240,8 @@ struct oa_layer_row {
 };
 /* Rows of sequences side by side, all projected by a parameter when the first of them asks. */
 struct oa_shared_rows {
-    oa_tensor *x;  /* of all sequences */
-    long sequence; /* the one at hand */
+    oa_tensor *x;        /* of all sequences */
+    long sequence;       /* the one at hand */
     long invariant_rows; /* of products over all (oa_gemm) */
     struct oa_shared_projection *first;
 };
@@ -409,12 +409,12 @@ oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct o
 /* map [H, T, S] in double, by the oracles of the groups; heads of a group that has none are 0. */
 enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle *in, double *map);
 /* The first group without a map; NULL: all have one. */
-const struct oa_group *oa_layer_mapless(const struct oa_layer *l);
+const struct oa_group *oa_layer_without_map(const struct oa_layer *l);
 /* y [T, D]: what such a map makes of the values, through the output projection. It equals what the
  * layer gives, up to rounding, if the map is the one that the layer used. Every group must have a
  * map. */
-enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map,
-                           double *y);
+enum oa_error oa_layer_apply_map(const struct oa_layer *l, const struct oa_oracle *in,
+                                 const double *map, double *y);
 
 /* ---- decoding (layer_state.c) ---- */
 
@@ -463,7 +463,7 @@ void oa_value_parameters(struct oa_group *g); /* value.weight and its bias */
 /* Are the keys those of another sequence? Then they come from the memory (NULL when decoding has
  * read it), else from x.
  */
-bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in);
+bool oa_keys_from_memory(const struct oa_group *g, const struct oa_layer_input *in);
 /* Rows of sequence number `sequence`, `count` each, where they lie. NULL stays NULL. */
 oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count);
 oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in);
@@ -479,10 +479,10 @@ bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, ch
                             size_t size);
 enum oa_error oa_relative_parameters(struct oa_group *g); /* relative.bias */
 struct oa_relative_bias oa_group_relative(const struct oa_group *g);
-struct oa_relative_words {
+struct oa_relative_text {
     const char *name, *formula, *cost, *citation;
 };
-const struct oa_relative_words *oa_relative_words(const struct oa_atom *a); /* NULL: it has none */
+const struct oa_relative_text *oa_relative_text(const struct oa_atom *a); /* NULL: it has none */
 /* Oracle: what the distance j − i adds to a logit, in double. */
 double oa_relative_score(const struct oa_group *g, long head, long i, long j);
 
@@ -540,9 +540,9 @@ enum oa_projection {
     OA_PROJECTIONS,
     OA_PROJECTION_DRAWN = OA_PROJECTION_HAAR /* the first that is drawn */
 };
-const char *oa_projection_name(enum oa_projection kind); /* the word of OA_QK_LEARNED */
-const char *oa_projection_says(enum oa_projection kind); /* what is drawn, in words */
-enum oa_projection oa_projection_of(const char *word);   /* OA_PROJECTIONS: none has this name */
+const char *oa_projection_name(enum oa_projection kind);        /* the word of OA_QK_LEARNED */
+const char *oa_projection_description(enum oa_projection kind); /* what is drawn, in words */
+enum oa_projection oa_projection_of(const char *word); /* OA_PROJECTIONS: none has this name */
 
 struct oa_projection_shape {
     enum oa_projection kind; /* one that is drawn */

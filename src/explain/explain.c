@@ -57,7 +57,7 @@ static void choose_shape(struct oa_shown *s, const struct oa_options *o)
         width = (width + heads - 1) / heads * heads;
         s->more_heads = true;
     }
-    s->shape = oa_even_shape(width, heads, o->model_context);
+    s->shape = oa_equal_heads_shape(width, heads, o->model_context);
     s->shape.bias = o->model_bias;
 }
 
@@ -65,7 +65,7 @@ enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_opti
                            struct oa_shown *out)
 {
     *out = (struct oa_shown){ .context = c };
-    OA_TRY(oa_rig_open(c, spec, OA_PRECISION_F32, true, &out->rig));
+    OA_TRY(oa_single_layer_open(c, spec, OA_PRECISION_F32, true, &out->rig));
     choose_shape(out, o);
     return oa_status(c);
 }
@@ -97,7 +97,7 @@ enum oa_error oa_show_stacks(oa_context *c, const char *text, struct oa_stack_sp
 
 void oa_show_close(struct oa_shown *s)
 {
-    oa_rig_close(&s->rig);
+    oa_single_layer_close(&s->rig);
 }
 
 enum oa_error oa_show_mode(struct oa_shown *s, enum oa_mode mode)
@@ -105,7 +105,7 @@ enum oa_error oa_show_mode(struct oa_shown *s, enum oa_mode mode)
     struct oa_layer_shape shape = s->shape;
     shape.causal = mode == OA_MODE_CAUSAL;
     shape.cross = mode == OA_MODE_CROSS;
-    return oa_rig_layer(&s->rig, s->index, &shape);
+    return oa_single_layer_layer(&s->rig, s->index, &shape);
 }
 
 /* What a mode is refused for is part of the explanation, not an error of it. */
@@ -264,7 +264,7 @@ static void write_tensors(struct oa_text *out, int indent, const struct oa_shown
 /* What the options dropout and precision meet in this attention. */
 static void write_claims(struct oa_text *out, int indent, const struct oa_atom *a)
 {
-    if (!(oa_atom_claims(a) & OA_DROPS))
+    if (!(oa_atom_capabilities(a) & OA_DROPS))
         line(out, indent, "dropout",
              "no attention weights to drop: model.attention_dropout does nothing here");
     if (oa_atom_divides_signed(a))
@@ -292,7 +292,7 @@ static void write_words(struct oa_text *out, int indent, const struct oa_mechani
 
 static void write_relative(struct oa_text *out, int indent, const struct oa_atom *a)
 {
-    const struct oa_relative_words *r = oa_relative_words(a);
+    const struct oa_relative_text *r = oa_relative_text(a);
     if (!r)
         return;
     line(out, indent, r->name, r->formula);

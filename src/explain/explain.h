@@ -6,13 +6,13 @@
 #ifndef ORTHANT_ATTENTION_EXPLAIN_H
 #define ORTHANT_ATTENTION_EXPLAIN_H
 
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 
 enum oa_mode { OA_MODE_BOTH, OA_MODE_CAUSAL, OA_MODE_CROSS, OA_MODES };
 
 struct oa_shown {
     oa_context *context;
-    struct oa_rig rig;           /* on the counting device */
+    struct oa_single_layer rig;  /* on the counting device */
     struct oa_layer_shape shape; /* of a layer */
     bool more_heads; /* the model's heads do not fit the attention; shape has the fewest that do */
     int index;       /* the layer that is open */

@@ -76,7 +76,8 @@ static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost
     struct oa_show_cost cost = { 0 };
     struct oa_arena inputs;
     oa_arena_init(&inputs, s->context, true);
-    if (oa_rig_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) == OA_OK &&
+    if (oa_single_layer_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) ==
+            OA_OK &&
         oa_show_mode(&softmax, softmax.mode) == OA_OK &&
         oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
         pass(&softmax, &inputs, &cost);

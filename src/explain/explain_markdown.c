@@ -341,7 +341,7 @@ static void add_projections(struct oa_text *out)
                         "is true of them\nis measured by `orthant theory`:\n\n");
     for (int i = OA_PROJECTION_DRAWN; i < OA_PROJECTIONS; i++) {
         oa_text_printf(out, "- `%s`: ", oa_projection_name((enum oa_projection)i));
-        add_text(out, oa_projection_says((enum oa_projection)i));
+        add_text(out, oa_projection_description((enum oa_projection)i));
         oa_text_printf(out, "\n");
     }
     oa_text_printf(out, "\nWith D = 2^a·b, b odd and above 1, the Hadamard matrices of `srht` and "
@@ -373,7 +373,7 @@ static void add_relative(struct oa_text *out)
         struct oa_atom atom = { .mechanism = oa_mechanism_find("softmax") };
         const struct oa_argument *first = atom.mechanism->arguments;
         atom.value[find_row(first, "relative") - first].number = kind;
-        const struct oa_relative_words *r = oa_relative_words(&atom);
+        const struct oa_relative_text *r = oa_relative_text(&atom);
         oa_text_printf(out, "\n**%s.** ", r->name);
         add_text(out, r->citation);
         oa_text_printf(out, "\n\n");

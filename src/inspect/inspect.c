@@ -155,7 +155,7 @@ static bool can_be_proved(const struct oa_layer_view *v)
     bool own = false;
     for (int g = 0; g < v->layer->groups; g++)
         own |= v->layer->group[g].mechanism->values != NULL;
-    return !oa_layer_mapless(v->layer) &&
+    return !oa_layer_without_map(v->layer) &&
            (!own || products * (double)v->layer->shape.width < OWN_VALUES_LIMIT);
 }
 
@@ -167,7 +167,7 @@ static enum oa_error prove(struct oa_inspection *what, struct oa_layer_view *v)
     if (!can_be_proved(v))
         return OA_OK;
     double *y = oa_alloc(what->context, (size_t)count * sizeof *y);
-    enum oa_error e = y ? oa_layer_mix(v->layer, &v->in, v->map, y) : OA_NO_MEMORY;
+    enum oa_error e = y ? oa_layer_apply_map(v->layer, &v->in, v->map, y) : OA_NO_MEMORY;
     for (long i = 0; i < count && e == OA_OK; i++) {
         top = fmax(top, fabs(v->y[i]));
         worst = fmax(worst, fabs(v->y[i] - y[i]));

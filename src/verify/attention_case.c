@@ -55,7 +55,7 @@ static double *rounded(struct oa_case *a, const char *name, long count)
 static struct oa_layer_shape shape_of(const struct oa_case *a)
 {
     const struct oa_setup *s = &a->setup;
-    struct oa_layer_shape shape = oa_even_shape(a->D, s->heads, a->N);
+    struct oa_layer_shape shape = oa_equal_heads_shape(a->D, s->heads, a->N);
     shape.head_width = shape.value_width =
         a->D / s->heads; /* what does not divide is for mechanisms to refuse */
     shape.causal = s->mode == OA_MODE_CAUSAL;
@@ -181,12 +181,12 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
 {
     *a = (struct oa_case){ .setup = *setup, .context = c };
     oa_arena_init(&a->arena, c, false);
-    OA_TRY(oa_rig_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
+    OA_TRY(oa_single_layer_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
     if (a->setup.stand_in)
         a->rig.spec.layer[0].group[0].atom.mechanism = a->setup.stand_in;
     set_sizes(a);
     struct oa_layer_shape shape = shape_of(a);
-    OA_TRY(oa_rig_layer(&a->rig, 0, &shape));
+    OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, 9, true));
     fill_inputs(a);
     OA_TRY(oa_status(c));
@@ -197,7 +197,7 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
 
 void oa_case_close(struct oa_case *a)
 {
-    oa_rig_close(&a->rig);
+    oa_single_layer_close(&a->rig);
     oa_arena_free(&a->arena);
 }
 

@@ -170,11 +170,11 @@ static double *attend(struct oracle *o, const struct oa_layer *l, const double *
         in.cosine = values(o, positions->cosine);
         in.sine = values(o, positions->sine);
     }
-    if (oa_layer_mapless(l))
+    if (oa_layer_without_map(l))
         return by_layer(o, l, &in, D);
     double *map = room(o, l->shape.heads * s->n * keys), *y = room(o, s->n * D);
     if (!map || !y || oa_layer_weights(l, &in, map) != OA_OK ||
-        oa_layer_mix(l, &in, map, y) != OA_OK)
+        oa_layer_apply_map(l, &in, map, y) != OA_OK)
         return NULL;
     raise_condition(o, l, map, s->n, keys);
     return y;

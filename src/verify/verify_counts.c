@@ -45,18 +45,18 @@ static void check_layers(struct oa_proof *p)
 {
     struct oa_layer_shape shape = { 512, 8, 64, 64, .length = 256 };
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
-        struct oa_rig l;
+        struct oa_single_layer l;
         const char *name = oa_proof_row(p, layers[i].spec);
         if (!oa_proof_wants(p, name))
             continue;
-        if (oa_rig_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
+        if (oa_single_layer_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
             oa_proof_law(
                 p, name, fabs((double)(l.store.trainable - 2 * 512 * 512 - layers[i].trainable)), 0,
                 "%s: trainable parameters, expected %ld", layers[i].spec, layers[i].trainable);
             oa_proof_law(p, name, fabs((double)(l.store.frozen - layers[i].frozen)), 0,
                          "%s: frozen parameters, expected %ld", layers[i].spec, layers[i].frozen);
         }
-        oa_rig_close(&l);
+        oa_single_layer_close(&l);
     }
 }
 
@@ -100,16 +100,16 @@ static void check_models(struct oa_proof *p)
                                        wmt = { 512, 8, 64, 64, .length = 256 };
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         const struct published *m = &models[i];
-        struct oa_rig l;
+        struct oa_single_layer l;
         const char *name = oa_proof_row(p, m->spec);
         if (!oa_proof_wants(p, name))
             continue;
-        if (oa_rig_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
+        if (oa_single_layer_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
             double size = model_size(m, l.store.trainable - m->shared) / 1e6;
             oa_proof_law(p, name, fabs(size - m->millions), 0.5,
                          "%s: %.2f million parameters, published %.0f", m->what, size, m->millions);
         }
-        oa_rig_close(&l);
+        oa_single_layer_close(&l);
     }
 }
 
@@ -122,10 +122,10 @@ enum { LENGTH = 256, WIDTH = 64 };
 /* The formula leaves elementwise work out. */
 static void check_flops(struct oa_proof *p, const char *spec)
 {
-    struct oa_rig l;
+    struct oa_single_layer l;
     struct oa_layer_shape shape = { WIDTH, 4, 16, 16, .length = LENGTH };
     const char *name = oa_proof_row(p, spec);
-    if (oa_rig_dry(p->context, spec, &shape, &l) == OA_OK) {
+    if (oa_single_layer_dry(p->context, spec, &shape, &l) == OA_OK) {
         oa_tape_reset(&l.tape, false, false, oa_stream_named(1, ""));
         l.device->flops = 0;
         struct oa_layer_input in = { .batch = 1, .queries = LENGTH, .keys = LENGTH };
@@ -137,7 +137,7 @@ static void check_flops(struct oa_proof *p, const char *spec)
     }
     if (oa_status(p->context) != OA_NO_MEMORY)
         oa_clear_error(p->context);
-    oa_rig_close(&l);
+    oa_single_layer_close(&l);
 }
 
 /* Supports: pairs are counted by formula, and here one by one. */

@@ -78,7 +78,7 @@ void oa_longer_is_refused_or_the_same(struct oa_proof *p, struct oa_case *a)
 {
     bool bound = false;
     for (int i = 0; i < a->rig.layer.groups; i++)
-        bound |= (oa_atom_claims(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
+        bound |= (oa_atom_capabilities(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
     a->no_gradients = true;
     if (bound)
         longer_is_refused(p, a);

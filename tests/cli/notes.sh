@@ -4,7 +4,7 @@
 . "$2/tests/cli/common"
 text 20000
 options="--config tiny.yaml --train.steps 2 --model.attention_dropout 0.5 --train.precision bf16 --threads 2"
-idle='linear(map=cos) has no attention weights to drop: model.attention_dropout = 0.5 does nothing there'
+idle='linear(map=cos) has no attention weights to drop: model.attention_dropout = 0.5 has no effect on it'
 signs='linear(map=cos) divides weights of both signs by their sum'
 
 expect 0 train $options --model.attention 'linear(map=cos)' --out run

@@ -27,12 +27,12 @@ wrong 'give true or false' train --model.bias maybe
 wrong 'did you mean softmax' train --config tiny.yaml --model.attention sofmax --out x
 wrong 'did you mean softmax' train --data.train nowhere.txt --model.attention sofmax --out x
 wrong 'did you mean softmax' plan --data.train nowhere.txt --model.attention sofmax
-wrong 'this model has no encoder; its stacks are: decoder' train --data.train nowhere.txt --model.attention 'encoder: softmax' --out x
-wrong 'this model has no cross-attention' plan --data.train nowhere.txt --model.attention 'decoder: local & cross: softmax'
+wrong 'the model has no encoder; its stacks are: decoder' train --data.train nowhere.txt --model.attention 'encoder: softmax' --out x
+wrong 'the model has no cross-attention' plan --data.train nowhere.txt --model.attention 'decoder: local & cross: softmax'
 wrong 'did you mean encoder' explain 'encodr: softmax'
-wrong 'leave the label out' bench --attention 'decoder: softmax'
+wrong 'remove the label' bench --attention 'decoder: softmax'
 wrong 'did you mean window' explain 'local(windw=3)'
-wrong 'an integer from 1 to 1073741824 is expected' explain 'local(window=x)'
+wrong 'expected an integer from 1 to 1073741824' explain 'local(window=x)'
 wrong 'look ahead and have no causal form' train --config tiny.yaml --attention 'pattern(next)' --out x
 wrong 'local is for self-attention only' explain 'cross: local'
 wrong 'linformer has no causal form' plan --config tiny.yaml --attention linformer

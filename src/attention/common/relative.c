@@ -68,7 +68,7 @@ bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, ch
 
 /* ---- in words ---- */
 
-static const struct oa_relative_words words[] = {
+static const struct oa_relative_text words[] = {
     [OA_RELATIVE_ALIBI] = { "alibi",
                             "− m_h |i − j| is added to the logits;  m_h = 2^(−8h/H) for h = 1 … H "
                             "where H, the heads "
@@ -91,7 +91,7 @@ static const struct oa_relative_words words[] = {
                          "Raffel et al. 2020 (JMLR), arXiv 1910.10683" },
 };
 
-const struct oa_relative_words *oa_relative_words(const struct oa_atom *a)
+const struct oa_relative_text *oa_relative_text(const struct oa_atom *a)
 {
     int kind = (int)oa_atom_value(a, "relative")->number;
     return kind > OA_RELATIVE_NONE ? &words[kind] : NULL;

@@ -44,13 +44,14 @@ bool oa_accept(struct oa_reader *r, char mark);
 struct oa_word oa_read_word(struct oa_reader *r);
 struct oa_word oa_read_value(struct oa_reader *r, char *value,
                              size_t size); /* up to , ) or the end; too long = empty */
-void oa_found_here(struct oa_reader *r, char *out, size_t size); /* what stands at the next byte */
+void oa_describe_next(struct oa_reader *r, char *out,
+                      size_t size); /* what stands at the next byte */
 
 /* Records "attention, character N: <sentence>" with the text and a caret under the character. */
-enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format, ...)
+enum oa_error oa_syntax_error(const struct oa_reader *r, size_t at, const char *format, ...)
     OA_PRINTF(3, 4);
 /* The same for what is spelt well and cannot be right there: OA_UNSUPPORTED. */
-enum oa_error oa_refuse_mode(const struct oa_reader *r, size_t at, const char *sentence);
+enum oa_error oa_mode_error(const struct oa_reader *r, size_t at, const char *sentence);
 
 /* ---- layers (language_parse.c) and stacks (language_stacks.c) ---- */
 
@@ -75,8 +76,8 @@ extern const char oa_grammar[]; /* of the language, one rule a line */
 
 /* Mechanism of a name or an alias; `preset` becomes the flag that the alias stands for, or NULL. */
 const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset);
-enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_word *w,
-                                  bool component);
+enum oa_error oa_unknown_mechanism(const struct oa_reader *r, const struct oa_word *w,
+                                   bool component);
 /* "; did you mean X?" or "." */
 void oa_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
 void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset);

@@ -17,14 +17,14 @@
 
 /* ---- helpers for mechanisms ---- */
 
-bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in)
+bool oa_keys_from_memory(const struct oa_group *g, const struct oa_layer_input *in)
 {
     return in->memory || g->shape.cross;
 }
 
 oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
-    return oa_keys_elsewhere(g, in) ? in->memory : in->x;
+    return oa_keys_from_memory(g, in) ? in->memory : in->x;
 }
 
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in)
@@ -53,7 +53,7 @@ struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name,
     return oa_store_add(g->store, &named);
 }
 
-struct oa_layer_shape oa_even_shape(long width, long heads, long length)
+struct oa_layer_shape oa_equal_heads_shape(long width, long heads, long length)
 {
     long each = width % heads ? 0 : width / heads;
     return (struct oa_layer_shape){ .width = width,
@@ -388,7 +388,8 @@ static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_i
     real.lengths = oa_tape_upload(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
     real.query_lengths =
         oa_tape_upload(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
-    real.words = oa_tape_upload(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
+    real.words =
+        oa_tape_upload(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
     if (first_state(in) && first_state(in)->tokens > 0)
         real.memory = NULL;
     else if (in->lengths && in->memory)

@@ -21,7 +21,7 @@ enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle 
     return oa_status(l->context);
 }
 
-const struct oa_group *oa_layer_mapless(const struct oa_layer *l)
+const struct oa_group *oa_layer_without_map(const struct oa_layer *l)
 {
     for (int i = 0; i < l->groups; i++)
         if (!l->group[i].mechanism->weights)
@@ -102,8 +102,8 @@ static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *
     return e;
 }
 
-enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map,
-                           double *y)
+enum oa_error oa_layer_apply_map(const struct oa_layer *l, const struct oa_oracle *in,
+                                 const double *map, double *y)
 {
     long columns = l->output->dim[1], first = 0;
     double *o = oa_alloc(l->context, (size_t)(in->queries * columns) * sizeof *o);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A layer by itself, with all that it stands on: the attention parsed, a device, a store, a tape.
- * Models build their own, whatever looks at one layer (attend, explain, bench, verify, the public
- * oa_attention) has one of these.
+ * A single attention layer with device, store and tape: for attend, explain, bench, verify and the
+ * public oa_attention. Models own their layers.
  */
-#ifndef ORTHANT_ATTENTION_RIG_H
-#define ORTHANT_ATTENTION_RIG_H
+#ifndef ORTHANT_ATTENTION_SINGLE_LAYER_H
+#define ORTHANT_ATTENTION_SINGLE_LAYER_H
 
 #include "attention/attention.h"
 
-struct oa_rig {
+struct oa_single_layer {
     oa_context *context;
     struct oa_spec spec;
     struct oa_device *device;
@@ -18,17 +17,17 @@ struct oa_rig {
     struct oa_layer layer;
 };
 
-/* The attention parsed and the device opened, the store empty, no layer yet. Close in any case. */
-enum oa_error oa_rig_open(oa_context *c, const char *attention, enum oa_precision p, bool dry,
-                          struct oa_rig *r);
-/* Layer `number` of the attention, with a store (not allocated) and a tape of its own, in place of
- * the one before. */
-enum oa_error oa_rig_layer(struct oa_rig *r, int number, const struct oa_layer_shape *shape);
-/* A rig of which only sizes are wanted: layer 0 on the counting device in f32, allocated without
- * gradients. */
-enum oa_error oa_rig_dry(oa_context *c, const char *attention, const struct oa_layer_shape *shape,
-                         struct oa_rig *r);
-/* Also of one that is all zeros. */
-void oa_rig_close(struct oa_rig *r);
+/* Parses the attention and opens the device; no layer yet. Close also after an error. */
+enum oa_error oa_single_layer_open(oa_context *c, const char *attention, enum oa_precision p,
+                                   bool dry, struct oa_single_layer *r);
+/* Replaces the layer by layer `number` of the attention, with a new store (not allocated) and tape.
+ */
+enum oa_error oa_single_layer_layer(struct oa_single_layer *r, int number,
+                                    const struct oa_layer_shape *shape);
+/* For sizes only: layer 0 on the plan device in f32, allocated without gradients. */
+enum oa_error oa_single_layer_dry(oa_context *c, const char *attention,
+                                  const struct oa_layer_shape *shape, struct oa_single_layer *r);
+/* A zeroed struct is allowed. */
+void oa_single_layer_close(struct oa_single_layer *r);
 
 #endif

@@ -182,7 +182,7 @@ const char *oa_projection_name(enum oa_projection kind)
     return kinds[kind].name;
 }
 
-const char *oa_projection_says(enum oa_projection kind)
+const char *oa_projection_description(enum oa_projection kind)
 {
     return kinds[kind].what;
 }

@@ -268,7 +268,7 @@ static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_t
 void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                 oa_tensor **q, oa_tensor **k)
 {
-    bool elsewhere = oa_keys_elsewhere(g, in);
+    bool elsewhere = oa_keys_from_memory(g, in);
     long H = g->shape.heads, keys = elsewhere ? in->keys : in->queries;
     bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
     double s = oa_atom_is(g->atom, "scale", "jl")
