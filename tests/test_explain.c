@@ -57,7 +57,7 @@ static void relative_positions_are_explained(void **state)
     assert_says("local(relative=alibi)", "Press, Smith, Lewis 2022 (ICLR), arXiv 2108.12409");
     assert_says("softmax(relative=t5, buckets=16)", "relative.bias [4, 16]");
     assert_says("softmax(relative=t5, buckets=16)", "Raffel et al. 2020 (JMLR), arXiv 1910.10683");
-    assert_says("mix(random, softmax, relative=t5)", "two sequences, which have no distance");
+    assert_says("mix(random, softmax, relative=t5)", "positions in two sequences have no distance");
 }
 
 static void each_stack_is_explained(void **state)
@@ -180,7 +180,7 @@ static void states_have_their_size(void **state)
     assert_says("polysketch(sketch=4)",
                 "keeps 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
     assert_says("lightconv(width=8)",
-                "bidirectional lightconv(width=8): a convolution that is not causal");
+                "bidirectional lightconv(width=8): the width must be odd");
     struct oa_text text = explained("linformer", oa_attention_explain_json);
     json_t *root = json_loads(text.s, 0, NULL),
            *layer = json_array_get(json_object_get(root, "layers"), 0);

@@ -291,9 +291,9 @@ static void impossible_shapes_are_refused(void **state)
 {
     (void)state;
     assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_SLICE, 12, 2, 4, 0, 2 },
-                   "2 heads of width 4 make 8 columns");
+                   "2 heads of width 4 have 8 columns");
     assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_BLOCK, 14, 2, 4, 0, 2 },
-                   "does not divide the model width 14");
+                   "that divides the model width 14");
     assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_HAAR, 4, 1, 5, 0, 1 },
                    "5 orthonormal columns of length 4");
     struct oa_projection_shape wide = { OA_PROJECTION_GAUSSIAN, 4, 1, 5, 0, 1 };

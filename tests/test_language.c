@@ -133,7 +133,7 @@ static const struct {
     int character;
     const char *parts;
 } refusals[] = {
-    { "", 1, "unexpected end of the text~a mechanism is expected~Valid: softmax, orthogonal" },
+    { "", 1, "unexpected end of the text~expected a mechanism~Valid: softmax, orthogonal" },
     { "sofmax", 1,
       "unexpected \"sofmax\"~did you mean softmax?~Valid: softmax, orthogonal, dense~\n  sofmax\n  "
       "^" },
@@ -165,7 +165,7 @@ static const struct {
     { "softmax(tie, tie)", 14, "tie is given twice" },
     { "softmax(haar, qk=srht)", 15, "qk is given twice" },
     { "softmax(none)", 9, "several options~share=none or scale=none" },
-    { "softmax(share=layers)", 1, "share=layers is for frozen projections" },
+    { "softmax(share=layers)", 1, "share=layers applies to frozen projections" },
     { "softmax(relative=alibi, buckets=8)", 1, "buckets and distance belong to relative=t5" },
     { "softmax(relative=t6)", 18, "relative has no value \"t6\"; did you mean t5?~none|alibi|t5" },
     { "softmax(relative=t5, buckets=3)", 30, "buckets is 3; it must be between 4 and 4096" },
@@ -379,9 +379,9 @@ static const struct {
     { E | D | C, "cross: mix(random, softmax, relative=alibi)", 8,
       "relative positions are for self-attention only", OA_UNSUPPORTED },
     { E | D | C, "encoder: softmax(relative=t5, buckets=7)", 10,
-      "their number must be even; take 6 or 8", OA_UNSUPPORTED },
+      "buckets=7 must be even~use 6 or 8", OA_UNSUPPORTED },
     { E | D | C, "encoder: softmax(relative=t5, buckets=8, distance=2)", 10,
-      "take a distance of at least 3, or fewer", OA_UNSUPPORTED },
+      "use a distance of at least 3, or fewer", OA_UNSUPPORTED },
     { E | D | C, "decoder: softmax(relative=t5, buckets=7, distance=3)", 10,
       "distance=3: the first 3 of 7 buckets", OA_UNSUPPORTED },
     { E | D | C, "encoder: lightconv(width=4)", 10, "must be odd", OA_UNSUPPORTED },

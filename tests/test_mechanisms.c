@@ -660,7 +660,7 @@ static void what_cannot_be_right_is_refused(void **state)
     assert_refused(
         (struct oa_setup){
             .spec = "orthogonal(qk=block)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-        "does not divide the model width 10");
+        "that divides the model width 10");
     assert_refused(
         (struct oa_setup){ .spec = "dense", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
         "10 does not divide by 3");
@@ -674,7 +674,7 @@ static void what_cannot_be_right_is_refused(void **state)
     assert_refused((struct oa_setup){ .spec = "lightconv", .mode = OA_MODE_CROSS },
                    "is for self-attention only");
     assert_refused((struct oa_setup){ .spec = "dynamicconv(width=4)", .mode = OA_MODE_BOTH },
-                   "their number must be odd; take 3 or 5");
+                   "use 3 or 5");
     assert_refused((struct oa_setup){ .spec = "factorized-dense(a=2)", .mode = OA_MODE_BOTH },
                    "a = 2 times b = 3 is 6, but must be the longest length N = 7");
     assert_refused((struct oa_setup){ .spec = "factorized-dense(b=99)", .mode = OA_MODE_BOTH },

@@ -313,12 +313,12 @@ static void layouts_are_read(void **state)
     layout = oa_store_find(&a.rig.store, "block.layout")->value;
     assert_true(layout[8] == 1 && layout[9] == 0 && layout[13] == 1);
     oa_case_close(&a);
-    assert_layout_refused("111\n1x1\n111\n", "line 2: there is something other than 0 and 1");
-    assert_layout_refused("111\n11\n111\n", "line 2: the row is too short");
-    assert_layout_refused("111\n111\n", "the head ends too early");
-    assert_layout_refused("111\n111\n111\n\n111\n111\n111\n\n111\n", "there are more heads");
-    assert_layout_refused("", "there are fewer heads");
-    assert_layout_refused(NULL, "there is no layout file");
+    assert_layout_refused("111\n1x1\n111\n", ":2: invalid character");
+    assert_layout_refused("111\n11\n111\n", ":2: row too short");
+    assert_layout_refused("111\n111\n", "too few rows in this head");
+    assert_layout_refused("111\n111\n111\n\n111\n111\n111\n\n111\n", "too many heads");
+    assert_layout_refused("", "too few heads");
+    assert_layout_refused(NULL, "not found, and tensor");
 }
 
 static int open_context(void **state)

@@ -415,7 +415,7 @@ static enum oa_error open_refused(const char *spec, enum oa_mode mode)
 static void refusals(void **state)
 {
     (void)state;
-    says(OA_UNSUPPORTED, open_refused("softmax", OA_MODE_BOTH), "self-attention must be causal");
+    says(OA_UNSUPPORTED, open_refused("softmax", OA_MODE_BOTH), "needs causal self-attention");
     says(OA_UNSUPPORTED, open_refused("performer(kernel=sderf)", OA_MODE_CROSS),
          "all queries at once");
     struct oa_case a;

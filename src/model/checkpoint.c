@@ -172,12 +172,11 @@ static enum oa_error checkpoint_check_arrays(const struct oa_model *m, const cha
     }
     flat_frozen_crc(have, frozen);
     if (arrays == ARRAYS && strcmp(frozen, checkpoint_text(f, "frozen")) != 0)
-        return oa_fail(
-            m->context, OA_FORMAT,
-            "%s: the frozen tensors generated from train.seed differ from those of the run: the "
-            "seed changed, or this machine's math library rounds differently; resume on the "
-            "machine where the run started",
-            path);
+        return oa_fail(m->context, OA_FORMAT,
+                       "%s: the frozen tensors generated from train.seed differ from those of the "
+                       "run: the seed changed, or this machine's math library rounds differently; "
+                       "resume on the machine where the run started",
+                       path);
     return OA_OK;
 }
 

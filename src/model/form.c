@@ -119,8 +119,8 @@ static enum oa_error form_check_pool(oa_context *c, const struct oa_model_form *
                                   "classes and numbers");
     if (f->output != OA_OUTPUT_TOKENS && f->decoder && first)
         return oa_fail(c, OA_ARGUMENT,
-                       "model.pool = cls: in a decoder the first token attends to itself only; "
-                       "use last or mean");
+                       "model.pool = cls: in a decoder the first token attends to itself only; use "
+                       "last or mean");
     return OA_OK;
 }
 

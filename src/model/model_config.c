@@ -7,9 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char damaged[] =
-    "the file is damaged or truncated: restore it from a copy of the run, or train the run "
-    "again in another folder";
+static const char damaged[] = "the file is damaged or truncated: restore it from a copy of the "
+                              "run, or train the run again in another folder";
 
 static void config_print_texts(const char *key, char *const *name, long count, struct oa_text *out)
 {
@@ -80,11 +79,10 @@ static enum oa_error config_read_form(oa_context *c, const char *path, json_t *r
                                  .segments = json_is_true(segments),
                                  .patch = config_count(root, "patch", 0) };
     if (!architecture || !oa_architecture_parse(architecture, f))
-        return oa_fail(
-            c, OA_FORMAT,
-            "%s: not a configuration of an Orthant model (\"architecture\" must be \"decoder\", "
-            "\"encoder\" or \"encoder-decoder\")",
-            path);
+        return oa_fail(c, OA_FORMAT,
+                       "%s: not a configuration of an Orthant model (\"architecture\" must be "
+                       "\"decoder\", \"encoder\" or \"encoder-decoder\")",
+                       path);
     if (output &&
         (!json_is_string(output) || !oa_output_parse(json_string_value(output), &f->output)))
         return oa_fail(c, OA_FORMAT, "%s: \"output\" must be \"tokens\", \"classes\" or \"number\"",

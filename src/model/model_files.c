@@ -218,12 +218,11 @@ static enum oa_error stored_check_shape(const struct oa_model *m, const char *pa
     if (!a && (p->trainable || p->moving || p->source)) /* source: of a file in config.json */
         return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is missing", path, p->name);
     if (a && !stored_fits(a, p))
-        return oa_fail(
-            m->context, OA_SHAPE,
-            "%s: tensor %s has type %s and %d dimensions (first %ld); the model needs %d "
-            "dimensions (first %ld): was it trained with other model.* options?",
-            path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1, stored_dims(p),
-            stored_dim(p)[0]);
+        return oa_fail(m->context, OA_SHAPE,
+                       "%s: tensor %s has type %s and %d dimensions (first %ld); the model needs "
+                       "%d dimensions (first %ld): was it trained with other model.* options?",
+                       path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1,
+                       stored_dims(p), stored_dim(p)[0]);
     return OA_OK;
 }
 
@@ -335,11 +334,10 @@ static enum oa_error model_check_metadata(oa_context *c, const char *path,
         return OA_OK;
     OA_TRY(oa_tokenizer_digest(c, tokenizer, &tokens));
     if (strcmp(trained, tokens.hex) != 0)
-        return oa_fail(
-            c, OA_FORMAT,
-            "%s: the model was trained with another tokenizer; tokenizer.json was altered "
-            "or belongs to another run",
-            path);
+        return oa_fail(c, OA_FORMAT,
+                       "%s: the model was trained with another tokenizer; tokenizer.json was "
+                       "altered or belongs to another run",
+                       path);
     return OA_OK;
 }
 

@@ -27,17 +27,16 @@ static enum oa_error pretrained_find_files(oa_context *c, const char *run, const
                        "attention from its own run there",
                        run, run);
     if (!oa_file_exists(out->config) || !oa_file_exists(out->tokenizer))
-        return oa_fail(c, OA_IO,
-                       "train.init = %s is not a run: %s is missing; give the folder of 'orthant "
-                       "train --out'",
-                       run, oa_file_exists(out->config) ? out->tokenizer : out->config);
+        return oa_fail(
+            c, OA_IO,
+            "train.init = %s is not a run: %s is missing; give the folder of 'orthant train --out'",
+            run, oa_file_exists(out->config) ? out->tokenizer : out->config);
     if (oa_file_exists(out->model))
         return OA_OK;
-    return oa_fail(
-        c, OA_IO,
-        "train.init = %s: the run has not ended (%s is missing); 'orthant train --resume "
-        "--out %s' continues it",
-        run, out->model, folder);
+    return oa_fail(c, OA_IO,
+                   "train.init = %s: the run has not ended (%s is missing); 'orthant train "
+                   "--resume --out %s' continues it",
+                   run, out->model, folder);
 }
 
 enum oa_error oa_pretrained_find(oa_context *c, const char *run, struct oa_pretrained *out)

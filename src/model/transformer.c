@@ -20,11 +20,10 @@ static enum oa_error model_check_shape(struct oa_model *m)
         return oa_fail(m->context, OA_SHAPE, "model.heads = %ld does not divide model.width = %ld",
                        o->model_heads, o->model_width);
     if (o->model_vocabulary && o->model_vocabulary < vocabulary)
-        return oa_fail(
-            m->context, OA_ARGUMENT,
-            "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: use at "
-            "least that, or 0",
-            o->model_vocabulary, vocabulary);
+        return oa_fail(m->context, OA_ARGUMENT,
+                       "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: use "
+                       "at least that, or 0",
+                       o->model_vocabulary, vocabulary);
     m->vocabulary = m->form.vocabulary = o->model_vocabulary ? o->model_vocabulary : vocabulary;
     return OA_OK;
 }

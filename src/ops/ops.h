@@ -132,8 +132,8 @@ struct oa_tape {
     const char *place;       /* in it: "ffn" */
     int layer;               /* number of the layer, or -1 */
     struct oa_state *state;  /* decoding: caches of the ops; NULL: whole sequences */
-    long invariant_rows;    /* > 0: linear maps are batch invariant: each group of so many rows (a
-                                sequence) gets the same bits as alone */
+    long invariant_rows;     /* > 0: linear maps are batch invariant: each group of so many rows (a
+                                 sequence) gets the same bits as alone */
     struct oa_store *packs;  /* decoding: linear maps use this store's packed weights; NULL: none */
 };
 

@@ -283,4 +283,4 @@ says err 'must be causal'
 # Features fitted to a sequence would see its future.
 expect 1 attend 'performer(kernel=favor++, features=8)' --in "$source/tests/golden/performer-favor++.safetensors" \
     --out y.safetensors --causal
-says err 'causal only with frozen statistics'
+says err 'needs frozen statistics to be causal'

@@ -21,11 +21,10 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 {
     const struct oa_mechanism *m = a->mechanism;
     if (causal && !(m->can & OA_CAN_CAUSAL))
-        snprintf(
-            sentence, size,
-            "%s has no causal form, because a token would see later ones; it cannot be used in "
-            "a causal stack (language model, decoder)",
-            m->name);
+        snprintf(sentence, size,
+                 "%s has no causal form, because a token would see later ones; it cannot be used "
+                 "in a causal stack (language model, decoder)",
+                 m->name);
     else if (cross && !(m->can & OA_CAN_CROSS))
         snprintf(sentence, size,
                  "%s is for self-attention only: queries and keys must be %s; use softmax, linear "

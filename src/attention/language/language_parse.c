@@ -173,11 +173,10 @@ static enum oa_error expand_alias(struct oa_reader *r, struct oa_layer_spec *lay
 {
     char mark = oa_peek(r);
     if (mark == '(' || mark == ':' || mark == '+')
-        return oa_syntax_error(
-            r, r->at,
-            "%s stands for eight groups of heads; it takes no options or count and "
-            "cannot be mixed.",
-            name->text);
+        return oa_syntax_error(r, r->at,
+                               "%s stands for eight groups of heads; it takes no options or count "
+                               "and cannot be mixed.",
+                               name->text);
     struct oa_reader expansion = { .context = r->context,
                                    .text = oa_raganato,
                                    .stacks = r->stacks,
@@ -247,10 +246,9 @@ enum oa_error oa_spec_parse(oa_context *c, const char *text, struct oa_spec *out
     OA_TRY(oa_check_length(c, text));
     struct oa_reader r = { .context = c, .text = text };
     if (oa_begins_with_label(&r))
-        return oa_syntax_error(
-            &r, 0,
-            "encoder:, decoder: and cross: label the stacks of a model; this is the "
-            "attention of one layer: remove the label.");
+        return oa_syntax_error(&r, 0,
+                               "encoder:, decoder: and cross: label the stacks of a model; this is "
+                               "the attention of one layer: remove the label.");
     OA_TRY(oa_parse_layers(&r, out));
     return oa_expect_end(&r, "( : + | or ;");
 }

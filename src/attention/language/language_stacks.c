@@ -96,8 +96,7 @@ static enum oa_error stacks_parse_unlabelled(oa_context *c, const char *text,
     if (oa_peek(&r) == '&')
         return oa_syntax_error(&r, r.at,
                                "\"&\" separates labelled stacks, but the first has no label: add "
-                               "encoder:, decoder: or "
-                               "cross:");
+                               "encoder:, decoder: or cross:");
     return oa_expect_end(&r, "( : + | or ;");
 }
 

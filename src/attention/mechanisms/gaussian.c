@@ -102,9 +102,9 @@ const struct oa_mechanism oa_mechanism_gaussian = {
     .title = "Hard-coded Gaussian",
     .citation = "You, Sun, Iyyer 2020 (ACL), arXiv 2005.00742",
     .formula = "w_ij = exp(−(j − i − offset)²/2σ²) / (σ√(2π));  O_i = Σ_j w_ij (x_j W_V)",
-    .caveats = "Nothing of the text decides where to look. Rows near the ends weigh less than 1 in "
-               "all, the first of a "
-               "causal layer 0.40 with offset=0 and sigma=1, unless renormalised.",
+    .caveats =
+        "Nothing of the text decides where to look. Rows near the ends weigh less than 1 in all, "
+        "the first of a causal layer 0.40 with offset=0 and sigma=1, unless renormalised.",
     .cost = "O(nσV) time, O(n) memory",
     .state = "the values of the last 9.2σ tokens, and of as many as the centre lies behind",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE,

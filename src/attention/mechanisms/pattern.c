@@ -56,13 +56,11 @@ static bool pattern_mode_clash(const struct oa_atom *a, bool causal, bool cross,
     if (causal && oa_atom_is(a, "unit", "word"))
         snprintf(sentence, size,
                  "pattern(unit=word) has no causal form: the tokens of a word share its weight, "
-                 "and some of them "
-                 "are in the future; use unit=token in a causal stack");
+                 "and some of them are in the future; use unit=token in a causal stack");
     else if (causal && pattern_looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
         snprintf(sentence, size,
                  "pattern(next), (right), (end) and (last) look ahead and have no causal form; "
-                 "current, previous, "
-                 "left and start have one");
+                 "current, previous, left and start have one");
     else
         return false;
     return true;
@@ -186,21 +184,16 @@ const struct oa_mechanism oa_mechanism_pattern = {
     .citation = "Raganato, Scherrer, Tiedemann 2020 (Findings of EMNLP), arXiv 2002.10260",
     .formula =
         "O_i = Σ_j w_ij (x_j W_V), n tokens, causal: n = i + 1;  current, previous, next, last: "
-        "w_ij = 1 for "
-        "j = i, i − 1, i + 1, n − 1;  left: w_ij = (j + 1)³/((i − 1)i/2)² for j ≤ i − 2;  right: "
-        "w_ij = (n − "
-        "j)³/((n − i − 2)(n − i − 1)/2)² for j ≥ i + 2;  end: w_ij = (j + 1)³/(n(n + 1)/2)²;  "
-        "start: w_ij = (n "
-        "− j)³/(n(n + 1)/2)²;  a row without keys: 0, or w_ii = 1 (edge=self), or 1 at the end it "
-        "looks to "
-        "(edge=clamp);  unit=word: i, j, n count words, and the tokens of a word share its weight",
+        "w_ij = 1 for j = i, i − 1, i + 1, n − 1;  left: w_ij = (j + 1)³/((i − 1)i/2)² for j ≤ i − "
+        "2;  right: w_ij = (n − j)³/((n − i − 2)(n − i − 1)/2)² for j ≥ i + 2;  end: w_ij = (j + "
+        "1)³/(n(n + 1)/2)²;  start: w_ij = (n − j)³/(n(n + 1)/2)²;  a row without keys: 0, or w_ii "
+        "= 1 (edge=self), or 1 at the end it looks to (edge=clamp);  unit=word: i, j, n count "
+        "words, and the tokens of a word share its weight",
     .caveats = "Nothing of the text decides where to look: keep some learned heads beside it. "
-               "Empty rows at the ends are "
-               "0 unless edge says otherwise.",
+               "Empty rows at the ends are 0 unless edge says otherwise.",
     .mistakes =
         "A port: the previous token of the first is index −1, which wraps around to the last token "
-        "of the "
-        "sequence.\n"
+        "of the sequence.\n"
         "Common: (j + 1)³ is kept in half precision, where it overflows from j = 40, or in single "
         "precision, where it stops being exact at j = 256. Here weights are made in double.",
     .cost = "O(nV) time, O(V) memory",

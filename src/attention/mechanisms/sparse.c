@@ -60,20 +60,17 @@ const struct oa_mechanism oa_mechanism_sparse = {
     .name = "sparse",
     .title = "Sparse Transformer",
     .citation = "Child et al. 2019, arXiv 1904.10509",
-    .formula = "softmax attention over A1 ∪ A2, both with j ≤ i;  strided: i − l < j ≤ i, l "
-               "divides i − j;  fixed: "
-               "⌊j/l⌋ = ⌊i/l⌋, "
-               "j mod l ≥ l − c;  not causal: where i sees j, j sees i",
+    .formula =
+        "softmax attention over A1 ∪ A2, both with j ≤ i;  strided: i − l < j ≤ i, l divides i − "
+        "j;  fixed: ⌊j/l⌋ = ⌊i/l⌋, j mod l ≥ l − c;  not causal: where i sees j, j sees i",
     .caveats = "Rows of the far sets are copied into an order in which they are dense; at 512 "
-               "tokens that and small "
-               "tiles left 5 % of softmax's time to save, 11 % with fixed (docs/benchmarks.md). "
-               "With fixed and heads=split, "
-               "rows before the first summary column see nothing in every other head and give 0.",
+               "tokens that and small tiles left 5 % of softmax's time to save, 11 % with fixed "
+               "(docs/benchmarks.md). With fixed and heads=split, rows before the first summary "
+               "column see nothing in every other head and give 0.",
     .mistakes =
         "The paper: {max(0, i − l) … i} has l + 1 keys; its own code has l, and so has this.\n"
         "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena "
-        "adds j "
-        "mod l = 0 for it; the authors' code, and this, do not.",
+        "adds j mod l = 0 for it; the authors' code, and this, do not.",
     .cost = "O(n√n·(K + V)) time, O(n) memory",
     .state = "keys and values: strided t(K + V), fixed (t mod l + c·⌊t/l⌋)(K + V)",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE |

@@ -66,15 +66,14 @@ static enum oa_error factorized_dense_check(oa_context *c, const struct oa_group
     if (a * b != N)
         return oa_fail(c, OA_SHAPE,
                        "factorized-dense: a = %ld times b = %ld is %ld, but must be the longest "
-                       "length N = %ld; give "
-                       "divisors of N, or leave a and b out",
+                       "length N = %ld; use divisors of N, or remove a and b",
                        a, b, a * b, N);
     if (factorized_dense_sliced(g) && g->shape.width % g->layer_heads)
-        return oa_fail(c, OA_SHAPE,
-                       "factorized-dense gives each of the %d heads a slice of the model width, "
-                       "but %ld does not "
-                       "divide by %d; change one, or write factorized-dense(input=full)",
-                       g->layer_heads, g->shape.width, g->layer_heads);
+        return oa_fail(
+            c, OA_SHAPE,
+            "factorized-dense gives each of the %d heads a slice of the model width, but %ld does "
+            "not divide by %d; change one, or use factorized-dense(input=full)",
+            g->layer_heads, g->shape.width, g->layer_heads);
     return OA_OK;
 }
 
@@ -170,14 +169,12 @@ const struct oa_mechanism oa_mechanism_factorized_dense = {
     .title = "Factorized Dense Synthesizer",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S_ij = A_i[j mod a]·B_i[⌊j/a⌋], A_i = in_i W_A, B_i = in_i W_B, a·b = N;  in_i a "
-               "slice of x_i (in = "
-               "D/H) or all of it (in = D);  O = softmax(S) (x W_V)",
+               "slice of x_i (in = D/H) or all of it (in = D);  O = softmax(S) (x W_V)",
     .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is "
                "experimental.",
     .mistakes = "A popular PyTorch port: tiles both factors instead of tiling one and repeating "
-                "the other. S then "
-                "repeats with the period lcm(a, b), which is less than N whenever a and b have a "
-                "common divisor above 1.",
+                "the other. S then repeats with the period lcm(a, b), which is less than N "
+                "whenever a and b have a common divisor above 1.",
     .cost = "O(n·in·(a + b) + n²V) time, O(n) memory, (a + b)·in parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |

@@ -90,12 +90,9 @@ const struct oa_mechanism oa_mechanism_random = {
     .formula =
         "S = R, a table of its own for each head, trained or frozen;  O = softmax(S) (x W_V)",
     .caveats = "The map is the same for every text. Glorot starts (and with `frozen` stays) near "
-               "the plain average: weights "
-               "are off by at most e^{2l} − 1 of it, l = √(6/(H·N + N²)), which for 8 heads is 1 % "
-               "at N = 512 and 7.5 % at N "
-               "= "
-               "64. init=normal with sigma=1 or more mixes tokens at random. Cross-attention is "
-               "experimental.",
+               "the plain average: weights are off by at most e^{2l} − 1 of it, l = √(6/(H·N + "
+               "N²)), which for 8 heads is 1 % at N = 512 and 7.5 % at N = 64. init=normal with "
+               "sigma=1 or more mixes tokens at random. Cross-attention is experimental.",
     .mistakes = "Long Range Arena: padding is ignored whenever no dot product takes part.\n"
                 "A popular PyTorch port: leaves the softmax out.\n"
                 "Mesh TensorFlow: random_plus has the length 512 written into it.",
