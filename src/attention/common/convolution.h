@@ -5,7 +5,7 @@
 #ifndef ORTHANT_ATTENTION_CONVOLUTION_H
 #define ORTHANT_ATTENTION_CONVOLUTION_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #define OA_CONVOLUTION_ARGUMENTS                                                                   \
     { "width", OA_VALUE_INT, "7", NULL, 1, 1 << 20, "taps; odd unless causal" },                   \

@@ -3,7 +3,7 @@
  * Shared by softmax mechanisms: running one part of the logits through the logits engine, and the
  * scaled dot product of projected queries and keys.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

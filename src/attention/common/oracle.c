@@ -3,7 +3,7 @@
  * Oracles: attention maps in double by the definitions, for tests and `attend --weights`, sharing
  * no code with the engines.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

@@ -11,7 +11,7 @@
  * Shapes: relative.bias [H, buckets] per layer and group; with share=layers, as in T5, that of
  * layer 0 for all.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Capabilities of an attention with its options, modes, and notes on options without effect.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #ifndef ORTHANT_ATTENTION_LANGUAGE_H
 #define ORTHANT_ATTENTION_LANGUAGE_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 /* Sizes that bound what any text can make: far beyond use, small enough for any machine. */
 #define LONGEST_TEXT 8192

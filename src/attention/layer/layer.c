@@ -9,7 +9,7 @@
  * output.weight [D, ΣH·V], y [B·T, D]. Padding rows are zeroed by selection on input and output, so
  * that their content, even NaN, affects no result or gradient.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>

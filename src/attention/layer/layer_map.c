@@ -4,7 +4,7 @@
  * that map: A V through the output projection, which verifies that the map is the one the layer
  * used.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
  * positive channels is dead: its output is 0 and it sends no gradient. Cost: per head (T +
  * S)·2K·(2V + 2).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

@@ -12,7 +12,7 @@
  * Cost: O(n·σ·V): weights that are too small for a double to see are left out (cpu_band.c says
  * which).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

@@ -12,7 +12,7 @@
  * The sums over keys are a state of r(V + 1) numbers (r = K, or K·degree), so time and memory are
  * linear in the length. Cost: per head (T + S)·r·(2V + 2) and the features.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. To the logits engine a sequence of
  * k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) beside the projections; memory O(T + k).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

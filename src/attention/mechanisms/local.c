@@ -9,7 +9,7 @@
  * δ is the dilation. Everything else as softmax.c; with a window of the whole sequence it is the
  * same function. Cost: O(n·window·(K + V)); the engine skips tiles outside the window.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 #include "device/support.h"
 
 static const struct oa_argument arguments[] = {

@@ -16,7 +16,7 @@
  * Shapes: global.query.weight, global.key.weight [H·K, D], global.value.weight [H·V, D].
  * Cost: O(n·(window + g)·(K + V)), and projecting all tokens to global keys and values.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 #include "device/support.h"
 
 #include <string.h>

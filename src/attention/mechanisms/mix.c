@@ -12,7 +12,7 @@
  * the logits engine adds the parts tile by tile. Cost: the parts, and the softmax and the product
  * with V once.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>

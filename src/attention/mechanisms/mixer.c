@@ -15,7 +15,7 @@
  * Shapes: W1 (mixer.in.weight) [D_S, N], b1 [D_S], W2 (mixer.out.weight) [N, D_S], b2 [N]. Cost:
  * 4·n·D_S·C.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

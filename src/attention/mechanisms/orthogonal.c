@@ -11,7 +11,7 @@
  * Shapes and cost as softmax.c; two of the four weight gradients of the projections are not needed.
  * U and T are made again from the seed (generator.c), so a saved model need not hold them.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HAAR),
                                                 OA_RELATIVE_ARGUMENTS,

@@ -14,7 +14,7 @@
  * unit=word: the pattern is over words, and the tokens of a word share its weight. The weights sum
  * to 1; nothing is trained but W_V. Cost: O(nV) by shifts and running sums; memory O(V).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * The cheaper one is used. Decoding uses the one with the smaller cache for the longest sequence:
  * N(K + V) keys and values, or r(V + 1) sums. Neither form needs n×n memory.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

@@ -13,7 +13,7 @@
  *
  * Parameters: features.sketch [2, K, s], frozen. Cost: per head (T + S)(4Ks + s(s + 1)/2·(2V + 2)).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

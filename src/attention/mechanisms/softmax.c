@@ -8,7 +8,7 @@
  * v [S, H·V], o [T, H·V]. Cost: H·T·S·(2K + 2V + 5) FLOPs without projections; memory O(T): S is
  * never stored.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
                                                 OA_RELATIVE_ARGUMENTS,

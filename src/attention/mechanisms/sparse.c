@@ -18,7 +18,7 @@
  * Decoding with fixed keeps the stride at work and the summary columns of those before, whatever a
  * head sees of these; strided comes back to every key.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 #include "device/support.h"
 
 static const struct oa_argument arguments[] = {

@@ -13,7 +13,7 @@
  * uses the leading rows. To the logits engine W2 is a table of keys and the hidden layer the
  * queries. Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  * Shapes: W_A (dense.a.weight) [H, a, in], W_B (dense.b.weight) [H, b, in].
  * Cost: per head 2·T·in·(a + b) + T·S·(2 + 2V + 5).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

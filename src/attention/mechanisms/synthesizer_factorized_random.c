@@ -12,7 +12,7 @@
  * Shapes: L (random.left), R (random.right) [H, N, k]; to the logits engine queries and keys that
  * are both tables. Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

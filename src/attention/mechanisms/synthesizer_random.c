@@ -10,7 +10,7 @@
  *
  * Shapes: R [H, N, N]. Cost: H·T·S·(2V + 5); without padding one map serves the whole batch.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>

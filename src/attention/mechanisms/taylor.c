@@ -11,7 +11,7 @@
  * guard. Rotary positions are made for the heads of the model and are not applied. Cost: per head
  * (T + S)·r·(2V + 2).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 

@@ -6,7 +6,8 @@
 #ifndef ORTHANT_ATTENTION_CHAINS_H
 #define ORTHANT_ATTENTION_CHAINS_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
+#include "attention/projections/generator.h"
 
 /* Substreams of a head's stream. */
 enum { OA_DRAW_MATRIX, OA_DRAW_SIGNS, OA_DRAW_COLUMNS, OA_DRAW_PLANES, OA_DRAW_ANGLES };

@@ -5,7 +5,8 @@
 #ifndef ORTHANT_ATTENTION_OMEGA_H
 #define ORTHANT_ATTENTION_OMEGA_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
+#include "attention/projections/generator.h"
 
 /* Norms of orthogonal rows: as of Gaussian vectors; √K. */
 enum oa_omega_norms { OA_NORMS_CHI, OA_NORMS_ROOT };

@@ -13,9 +13,10 @@
  *
  * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
  */
-#include "attention/attention.h"
 #include "attention/language/language.h"
+#include "attention/mechanism.h"
 #include "attention/projections/chains.h"
+#include "attention/projections/generator.h"
 
 #include <math.h>
 #include <stdlib.h>

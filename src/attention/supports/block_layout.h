@@ -7,7 +7,7 @@
 #ifndef ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 #define ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 /* Registers the parameter (initialised by `p`: fill, fill_argument, source, kept) as parameter[0]
  * of the group, and sets its support. */
