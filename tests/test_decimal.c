@@ -42,7 +42,7 @@ static void reals_are_those_of_python(void **state)
 
 static void check_label(const char *label, const char *right)
 {
-    struct oa_real_text whole;
+    struct oa_number_text whole;
     bool is = oa_whole_number(label, strlen(label), &whole);
     if (is != (*right != 0) || (is && strcmp(whole.s, right) != 0))
         fail_msg("\"%s\": %s, right is \"%s\"", label, is ? whole.s : "no whole number", right);
@@ -52,7 +52,7 @@ static void whole_numbers_are_those_of_python(void **state)
 {
     (void)state;
     assert_int_equal(each_line("labels.tsv", check_label), 346);
-    struct oa_real_text whole;
+    struct oa_number_text whole;
     assert_false(oa_whole_number("1e25", 4, &whole));
     assert_false(oa_whole_number("1e99999999999999999999", 22, &whole));
     assert_true(oa_whole_number("10junk", 2, &whole));

@@ -348,15 +348,15 @@ static void redrawn_weights_are_packed_again(void **state)
     size_t bytes = d->ops->weights_bytes(d, &g);
     if (bytes) { /* else products here read weights as they are */
         void *room = oa_tape_take(&tape, bytes);
-        char *before = copied(d, oa_weights(&tape, p, &g), bytes);
+        char *before = copied(d, oa_weight_operand(&tape, p, &g), bytes);
         assert_int_equal(oa_store_redraw(&store, p, 1), OA_OK);
         d->ops->pack_weights(d, &g, p->act, room);
-        char *after = copied(d, oa_weights(&tape, p, &g), bytes),
+        char *after = copied(d, oa_weight_operand(&tape, p, &g), bytes),
              *expected = copied(d, room, bytes);
         assert_memory_equal(after, expected, bytes);
         assert_memory_not_equal(before, expected, bytes);
         d->ops->zero(d, bytes, p->packed); /* no value has changed: it is not made again */
-        char *kept = copied(d, oa_weights(&tape, p, &g), bytes);
+        char *kept = copied(d, oa_weight_operand(&tape, p, &g), bytes);
         for (size_t i = 0; i < bytes; i++)
             assert_int_equal(kept[i], 0);
         oa_free(before);

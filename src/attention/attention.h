@@ -10,7 +10,7 @@
 #define ORTHANT_ATTENTION_H
 
 #include "attention/mechanism.h"
-#include "attention/projections/generator.h"
+#include "attention/random_projection.h"
 
 /* ---- text about mechanisms (explain.c) ---- */
 

@@ -42,10 +42,10 @@ bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, ch
                             size_t size);
 enum oa_error oa_relative_parameters(struct oa_group *g); /* relative.bias */
 struct oa_relative_bias oa_group_relative(const struct oa_group *g);
-struct oa_relative_text {
+struct oa_relative_description {
     const char *name, *formula, *cost, *citation;
 };
-const struct oa_relative_text *oa_relative_text(const struct oa_atom *a); /* or NULL */
+const struct oa_relative_description *oa_relative_text(const struct oa_atom *a); /* or NULL */
 /* Oracle: the bias of the distance j − i, in double. */
 double oa_relative_score(const struct oa_group *g, long head, long i, long j);
 

@@ -176,18 +176,18 @@ void oa_text_printf(struct oa_text *t, const char *format, ...) OA_PRINTF(2, 3);
 void oa_text_cut(struct oa_text *t, size_t length); /* truncates */
 /* The shortest decimal that reads back as the same double, in plain notation from 1e-4 to below
  * 1e16; integers without a point, 0 for -0. oa_real_rounded: to `digits` significant digits. */
-struct oa_real_text {
+struct oa_number_text {
     char s[48];
 };
-struct oa_real_text oa_real_text(double value);
-struct oa_real_text oa_real_rounded(double value, int digits);
+struct oa_number_text oa_real_text(double value);
+struct oa_number_text oa_real_rounded(double value, int digits);
 void oa_text_real(struct oa_text *t, double value);
 /* True if the text is an integer of at most 20 digits in any notation (10, +10, 10.0, 1e1); *out is
  * then its canonical form. Leading zeros make it a code, not a number. */
-bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out);
+bool oa_whole_number(const char *s, size_t n, struct oa_number_text *out);
 /* Normalises a label for comparison: trims blanks (ASCII's, U+00A0, U+3000) and writes integers in
  * canonical form, into *whole. Returns whether it changed. */
-bool oa_label_spell(const char **s, size_t *n, struct oa_real_text *whole);
+bool oa_label_spell(const char **s, size_t *n, struct oa_number_text *whole);
 /* vsnprintf in the C locale: all numbers of the library are formatted independently of the
  * program's locale. */
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0);

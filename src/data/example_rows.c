@@ -81,7 +81,7 @@ void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const cha
 }
 
 /* The first cell of a row of classes is a label. */
-static void respell_label(struct oa_rows *rows, struct oa_real_text *whole, const char **s,
+static void respell_label(struct oa_rows *rows, struct oa_number_text *whole, const char **s,
                           size_t *n)
 {
     const char *from = *s;
@@ -97,7 +97,7 @@ static void respell_label(struct oa_rows *rows, struct oa_real_text *whole, cons
 
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)
 {
-    struct oa_real_text whole;
+    struct oa_number_text whole;
     respell_label(rows, &whole, &s, &n);
     if (!oa_reserve(rows->context, &rows->cell, &rows->cell_capacity, rows->cells + 2,
                     sizeof *rows->cell))

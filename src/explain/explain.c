@@ -88,7 +88,7 @@ enum oa_error oa_show_stack(const struct oa_stack_specs *stacks, enum oa_stack_r
 enum oa_error oa_show_stacks(oa_context *c, const char *text, struct oa_stack_specs *out)
 {
     *out = (struct oa_stack_specs){ 0 };
-    if (!oa_begins_with_label(&(struct oa_reader){ .context = c, .text = text }))
+    if (!oa_begins_with_label(&(struct oa_language_reader){ .context = c, .text = text }))
         return OA_OK;
     return oa_stacks_parse(c, text, (1u << OA_STACK_ROLES) - 1, out) == OA_OK
                ? OA_OK
@@ -292,7 +292,7 @@ static void write_words(struct oa_text *out, int indent, const struct oa_mechani
 
 static void write_relative(struct oa_text *out, int indent, const struct oa_atom *a)
 {
-    const struct oa_relative_text *r = oa_relative_text(a);
+    const struct oa_relative_description *r = oa_relative_text(a);
     if (!r)
         return;
     line(out, indent, r->name, r->formula);

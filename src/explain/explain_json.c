@@ -139,7 +139,7 @@ static void add_parameters(json_t *object, const struct oa_shown *s, const char 
 
 static json_t *relative(const struct oa_atom *a)
 {
-    const struct oa_relative_text *r = oa_relative_text(a);
+    const struct oa_relative_description *r = oa_relative_text(a);
     return r ? json_pack("{s:s, s:s, s:s, s:s}", "kind", r->name, "formula", r->formula, "cost",
                          r->cost, "citation", r->citation)
              : json_null();

@@ -373,7 +373,7 @@ static void add_relative(struct oa_text *out)
         struct oa_atom atom = { .mechanism = oa_mechanism_find("softmax") };
         const struct oa_argument *first = atom.mechanism->arguments;
         atom.value[find_row(first, "relative") - first].number = kind;
-        const struct oa_relative_text *r = oa_relative_text(&atom);
+        const struct oa_relative_description *r = oa_relative_text(&atom);
         oa_text_printf(out, "\n**%s.** ", r->name);
         add_text(out, r->citation);
         oa_text_printf(out, "\n\n");

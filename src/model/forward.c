@@ -20,7 +20,7 @@ static oa_tensor *embed_patches(oa_tape *t, const struct embedded_stack *s,
 {
     if (!s->patch)
         return NULL;
-    oa_tensor *x = oa_patches(t, in->pixels, in->ids, in->rows * in->length, s->patch->dim[1]);
+    oa_tensor *x = oa_patch_pixels(t, in->pixels, in->ids, in->rows * in->length, s->patch->dim[1]);
     return oa_linear(t, x, s->patch, NULL);
 }
 

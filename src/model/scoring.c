@@ -25,7 +25,7 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .real_out = true,
                          .invariant_rows = t->invariant_rows };
     void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->numbers.real_size);
-    const void *weights = oa_weights(t, w, &g);
+    const void *weights = oa_weight_operand(t, w, &g);
     if (logits)
         d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), weights, logits);
     for (long i = 0; logits && b && i < rows; i++)

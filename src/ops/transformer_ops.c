@@ -121,8 +121,8 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, lon
 
 /* ---- patches of images: no gradient ---- */
 
-oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens,
-                      long count)
+oa_tensor *oa_patch_pixels(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens,
+                           long count)
 {
     oa_tensor *y = oa_tensor_new(t, tokens, count);
     if (!y)

@@ -20,7 +20,7 @@
 #define MOST_LAYERS 1024
 #define MOST_HEADS 1024
 
-struct oa_reader {
+struct oa_language_reader {
     oa_context *context;
     const char *text;
     size_t at;       /* the next byte */
@@ -28,7 +28,7 @@ struct oa_reader {
     unsigned stacks; /* that the model has (OA_STACK); 0: the text is of one layer, and no mode is
                         known */
     enum oa_stack_role role; /* of the stack whose layers are read */
-    const struct oa_reader
+    const struct oa_language_reader
         *alias; /* the text is what an alias there stands for, and errors point at it; NULL: no */
     size_t alias_at;
 };
@@ -39,31 +39,31 @@ struct oa_word {
 };
 
 /* Each skips white space first. */
-char oa_peek(struct oa_reader *r);
-bool oa_accept(struct oa_reader *r, char mark);
-struct oa_word oa_read_word(struct oa_reader *r);
-struct oa_word oa_read_value(struct oa_reader *r, char *value,
+char oa_peek(struct oa_language_reader *r);
+bool oa_accept(struct oa_language_reader *r, char mark);
+struct oa_word oa_read_word(struct oa_language_reader *r);
+struct oa_word oa_read_value(struct oa_language_reader *r, char *value,
                              size_t size); /* up to , ) or the end; too long = empty */
-void oa_describe_next(struct oa_reader *r, char *out,
+void oa_describe_next(struct oa_language_reader *r, char *out,
                       size_t size); /* what stands at the next byte */
 
 /* Records "attention, character N: <sentence>" with the text and a caret under the character. */
-enum oa_error oa_syntax_error(const struct oa_reader *r, size_t at, const char *format, ...)
-    OA_PRINTF(3, 4);
+enum oa_error oa_syntax_error(const struct oa_language_reader *r, size_t at, const char *format,
+                              ...) OA_PRINTF(3, 4);
 /* The same for what is spelt well and cannot be right there: OA_UNSUPPORTED. */
-enum oa_error oa_mode_error(const struct oa_reader *r, size_t at, const char *sentence);
+enum oa_error oa_mode_error(const struct oa_language_reader *r, size_t at, const char *sentence);
 
 /* ---- layers (language_parse.c) and stacks (language_stacks.c) ---- */
 
 enum oa_error oa_check_length(oa_context *c,
                               const char *text); /* refuses a text that is too long to be read */
-enum oa_error oa_parse_layers(struct oa_reader *r,
+enum oa_error oa_parse_layers(struct oa_language_reader *r,
                               struct oa_spec *out); /* up to what cannot go on */
 /* Refuses what is behind the end of what was read: `more` says how it could go on, "( : + | or ;".
  */
-enum oa_error oa_expect_end(struct oa_reader *r, const char *more);
+enum oa_error oa_expect_end(struct oa_language_reader *r, const char *more);
 /* Does the text begin with a label, misspelt or not? */
-bool oa_begins_with_label(const struct oa_reader *r);
+bool oa_begins_with_label(const struct oa_language_reader *r);
 
 /* ---- names and options (language_options.c) ---- */
 
@@ -76,13 +76,15 @@ extern const char oa_grammar[]; /* of the language, one rule a line */
 
 /* Mechanism of a name or an alias; `preset` becomes the flag that the alias stands for, or NULL. */
 const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset);
-enum oa_error oa_unknown_mechanism(const struct oa_reader *r, const struct oa_word *w,
+enum oa_error oa_unknown_mechanism(const struct oa_language_reader *r, const struct oa_word *w,
                                    bool component);
 /* "; did you mean X?" or "." */
 void oa_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
 void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset);
-enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct oa_word *key);
-enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const struct oa_word *w);
+enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
+                            const struct oa_word *key);
+enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
+                          const struct oa_word *w);
 
 /* Word i of "one|two|three" into `word`; false past the end. */
 bool oa_choice_word(const char *choices, int i, char *word, size_t size);

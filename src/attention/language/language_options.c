@@ -71,13 +71,13 @@ void oa_suggest(const char *word, const char *const *names, int count, char *out
     snprintf(out, size, nearest ? "; did you mean %s?" : ".", nearest);
 }
 
-enum oa_error oa_unknown_mechanism(const struct oa_reader *r, const struct oa_word *w,
+enum oa_error oa_unknown_mechanism(const struct oa_language_reader *r, const struct oa_word *w,
                                    bool component)
 {
     const char *names[MOST_NAMES];
     int count = language_mechanism_names(component, names);
     char here[96], hint[96] = ".";
-    struct oa_reader at_word = *r;
+    struct oa_language_reader at_word = *r;
     at_word.at = w->at;
     oa_describe_next(&at_word, here, sizeof here);
     if (w->text[0])
@@ -178,7 +178,7 @@ static int language_option_names(const struct oa_mechanism *m, char room[][64], 
     return count;
 }
 
-static enum oa_error language_unknown_option(const struct oa_reader *r,
+static enum oa_error language_unknown_option(const struct oa_language_reader *r,
                                              const struct oa_mechanism *m, const struct oa_word *w,
                                              bool key)
 {
@@ -209,8 +209,9 @@ static bool parse_integer(const char *text, double *out)
     return true;
 }
 
-static enum oa_error option_set_number(const struct oa_reader *r, const struct oa_argument *a,
-                                       struct oa_value *v, size_t at, const char *text)
+static enum oa_error option_set_number(const struct oa_language_reader *r,
+                                       const struct oa_argument *a, struct oa_value *v, size_t at,
+                                       const char *text)
 {
     bool whole = a->kind == OA_VALUE_INT,
          good = whole ? parse_integer(text, &v->number)
@@ -225,8 +226,9 @@ static enum oa_error option_set_number(const struct oa_reader *r, const struct o
     return OA_OK;
 }
 
-static enum oa_error option_set_choice(const struct oa_reader *r, const struct oa_argument *a,
-                                       struct oa_value *v, size_t at, const char *text)
+static enum oa_error option_set_choice(const struct oa_language_reader *r,
+                                       const struct oa_argument *a, struct oa_value *v, size_t at,
+                                       const char *text)
 {
     int i = choice_index(a->choices, text);
     v->number = i;
@@ -245,8 +247,9 @@ static enum oa_error option_set_choice(const struct oa_reader *r, const struct o
 }
 
 /* Stores numbers separated by / in canonical form: 0.30 / 0.7 becomes 0.3/0.7. */
-static enum oa_error option_set_reals(const struct oa_reader *r, const struct oa_argument *a,
-                                      struct oa_value *v, size_t at, const char *text)
+static enum oa_error option_set_reals(const struct oa_language_reader *r,
+                                      const struct oa_argument *a, struct oa_value *v, size_t at,
+                                      const char *text)
 {
     struct oa_text canonical;
     oa_text_init(&canonical, r->context);
@@ -277,8 +280,9 @@ static enum oa_error option_set_reals(const struct oa_reader *r, const struct oa
                                   a->key, a->key);
 }
 
-static enum oa_error option_set_value(const struct oa_reader *r, const struct oa_argument *a,
-                                      struct oa_value *v, size_t at, const char *text)
+static enum oa_error option_set_value(const struct oa_language_reader *r,
+                                      const struct oa_argument *a, struct oa_value *v, size_t at,
+                                      const char *text)
 {
     switch (a->kind) {
     case OA_VALUE_INT:
@@ -311,13 +315,14 @@ void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *
     }
 }
 
-static enum oa_error language_given_twice(const struct oa_reader *r, size_t at,
+static enum oa_error language_given_twice(const struct oa_language_reader *r, size_t at,
                                           const struct oa_argument *a)
 {
     return oa_syntax_error(r, at, "%s is given twice.", a->key[0] ? a->key : a->choices);
 }
 
-enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct oa_word *key)
+enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
+                            const struct oa_word *key)
 {
     const struct oa_argument *row = a->mechanism->arguments;
     int i = 0;
@@ -338,7 +343,8 @@ enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct
 
 /* The option that a bare word sets: a flag of that name, or the choice that has it among its words.
  * A word of two choices needs its key. */
-enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const struct oa_word *w)
+enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
+                          const struct oa_word *w)
 {
     const struct oa_argument *row = a->mechanism->arguments;
     int found = -1, number = 1;

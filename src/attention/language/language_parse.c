@@ -17,7 +17,7 @@ const char oa_grammar[] = "model  := stack (\"&\" stack)* | layers\n"
                           "atom   := name [\"(\" arg (\",\" arg)* \")\"]\n"
                           "arg    := key \"=\" value | word | atom\n";
 
-static enum oa_error parse_mixture_component(struct oa_reader *r, struct oa_atom *out,
+static enum oa_error parse_mixture_component(struct oa_language_reader *r, struct oa_atom *out,
                                              const struct oa_word *name);
 
 /* ---- atoms ---- */
@@ -39,7 +39,7 @@ static void *list_grow(oa_context *c, void *list, int *count, size_t size)
     return element;
 }
 
-static enum oa_error mixture_add_component(struct oa_reader *r, struct oa_atom *mixture,
+static enum oa_error mixture_add_component(struct oa_language_reader *r, struct oa_atom *mixture,
                                            const struct oa_word *name)
 {
     if (mixture->children == OA_MAX_PARTS)
@@ -49,7 +49,7 @@ static enum oa_error mixture_add_component(struct oa_reader *r, struct oa_atom *
     return child ? parse_mixture_component(r, child, name) : OA_NO_MEMORY;
 }
 
-static enum oa_error parse_atom_argument(struct oa_reader *r, struct oa_atom *a)
+static enum oa_error parse_atom_argument(struct oa_language_reader *r, struct oa_atom *a)
 {
     struct oa_word w = oa_read_word(r);
     char here[96];
@@ -65,7 +65,7 @@ static enum oa_error parse_atom_argument(struct oa_reader *r, struct oa_atom *a)
     return oa_set_word(r, a, &w);
 }
 
-static enum oa_error parse_atom_arguments(struct oa_reader *r, struct oa_atom *a)
+static enum oa_error parse_atom_arguments(struct oa_language_reader *r, struct oa_atom *a)
 {
     r->inside++;
     do
@@ -81,7 +81,8 @@ static enum oa_error parse_atom_arguments(struct oa_reader *r, struct oa_atom *a
 }
 
 /* Conflicting options, and options that the stack does not allow. */
-static enum oa_error atom_check(const struct oa_reader *r, const struct oa_atom *a, size_t at)
+static enum oa_error atom_check(const struct oa_language_reader *r, const struct oa_atom *a,
+                                size_t at)
 {
     const struct oa_mechanism *m = a->mechanism;
     bool causal = r->role == OA_STACK_DECODER, cross = r->role == OA_STACK_CROSS;
@@ -95,7 +96,7 @@ static enum oa_error atom_check(const struct oa_reader *r, const struct oa_atom 
     return wrong ? oa_syntax_error(r, at, "%s: %s", m->name, sentence) : OA_OK;
 }
 
-static enum oa_error parse_atom(struct oa_reader *r, struct oa_atom *out,
+static enum oa_error parse_atom(struct oa_language_reader *r, struct oa_atom *out,
                                 const struct oa_word *name)
 {
     const char *preset;
@@ -108,7 +109,7 @@ static enum oa_error parse_atom(struct oa_reader *r, struct oa_atom *out,
     return atom_check(r, out, name->at);
 }
 
-static enum oa_error parse_mixture_component(struct oa_reader *r, struct oa_atom *out,
+static enum oa_error parse_mixture_component(struct oa_language_reader *r, struct oa_atom *out,
                                              const struct oa_word *name)
 {
     const char *preset;
@@ -124,7 +125,7 @@ static enum oa_error parse_mixture_component(struct oa_reader *r, struct oa_atom
 /* ---- mixtures, groups, layers ---- */
 
 /* A + B: makes the parsed atom the first component of a mixture. */
-static enum oa_error atom_to_mixture(struct oa_reader *r, struct oa_atom *a, size_t at)
+static enum oa_error atom_to_mixture(struct oa_language_reader *r, struct oa_atom *a, size_t at)
 {
     struct oa_atom first = *a;
     if (!(first.mechanism->can & OA_CAN_MIX)) {
@@ -140,7 +141,7 @@ static enum oa_error atom_to_mixture(struct oa_reader *r, struct oa_atom *a, siz
     return OA_OK;
 }
 
-static enum oa_error parse_group_term(struct oa_reader *r, struct oa_atom *out,
+static enum oa_error parse_group_term(struct oa_language_reader *r, struct oa_atom *out,
                                       const struct oa_word *name)
 {
     OA_TRY(parse_atom(r, out, name));
@@ -154,7 +155,7 @@ static enum oa_error parse_group_term(struct oa_reader *r, struct oa_atom *out,
     return atom_check(r, out, name->at);
 }
 
-static enum oa_error parse_head_count(struct oa_reader *r, int *heads)
+static enum oa_error parse_head_count(struct oa_language_reader *r, int *heads)
 {
     struct oa_word w = oa_read_word(r);
     size_t digits = strspn(w.text, "0123456789");
@@ -166,9 +167,9 @@ static enum oa_error parse_head_count(struct oa_reader *r, int *heads)
     return OA_OK;
 }
 
-static enum oa_error parse_head_groups(struct oa_reader *r, struct oa_layer_spec *layer);
+static enum oa_error parse_head_groups(struct oa_language_reader *r, struct oa_layer_spec *layer);
 
-static enum oa_error expand_alias(struct oa_reader *r, struct oa_layer_spec *layer,
+static enum oa_error expand_alias(struct oa_language_reader *r, struct oa_layer_spec *layer,
                                   const struct oa_word *name)
 {
     char mark = oa_peek(r);
@@ -177,16 +178,16 @@ static enum oa_error expand_alias(struct oa_reader *r, struct oa_layer_spec *lay
                                "%s stands for eight groups of heads; it takes no options or count "
                                "and cannot be mixed.",
                                name->text);
-    struct oa_reader expansion = { .context = r->context,
-                                   .text = oa_raganato,
-                                   .stacks = r->stacks,
-                                   .role = r->role,
-                                   .alias = r,
-                                   .alias_at = name->at };
+    struct oa_language_reader expansion = { .context = r->context,
+                                            .text = oa_raganato,
+                                            .stacks = r->stacks,
+                                            .role = r->role,
+                                            .alias = r,
+                                            .alias_at = name->at };
     return parse_head_groups(&expansion, layer);
 }
 
-static enum oa_error parse_head_group(struct oa_reader *r, struct oa_layer_spec *layer)
+static enum oa_error parse_head_group(struct oa_language_reader *r, struct oa_layer_spec *layer)
 {
     struct oa_word name = oa_read_word(r);
     if (strcmp(name.text, RAGANATO) == 0)
@@ -200,7 +201,7 @@ static enum oa_error parse_head_group(struct oa_reader *r, struct oa_layer_spec 
     return oa_accept(r, ':') ? parse_head_count(r, &g->heads) : OA_OK;
 }
 
-static enum oa_error parse_head_groups(struct oa_reader *r, struct oa_layer_spec *layer)
+static enum oa_error parse_head_groups(struct oa_language_reader *r, struct oa_layer_spec *layer)
 {
     do
         OA_TRY(parse_head_group(r, layer));
@@ -208,7 +209,7 @@ static enum oa_error parse_head_groups(struct oa_reader *r, struct oa_layer_spec
     return OA_OK;
 }
 
-enum oa_error oa_parse_layers(struct oa_reader *r, struct oa_spec *out)
+enum oa_error oa_parse_layers(struct oa_language_reader *r, struct oa_spec *out)
 {
     do {
         if (out->layers == MOST_LAYERS)
@@ -222,7 +223,7 @@ enum oa_error oa_parse_layers(struct oa_reader *r, struct oa_spec *out)
     return OA_OK;
 }
 
-enum oa_error oa_expect_end(struct oa_reader *r, const char *more)
+enum oa_error oa_expect_end(struct oa_language_reader *r, const char *more)
 {
     char here[96];
     oa_describe_next(r, here, sizeof here);
@@ -244,7 +245,7 @@ enum oa_error oa_spec_parse(oa_context *c, const char *text, struct oa_spec *out
 {
     *out = (struct oa_spec){ 0 };
     OA_TRY(oa_check_length(c, text));
-    struct oa_reader r = { .context = c, .text = text };
+    struct oa_language_reader r = { .context = c, .text = text };
     if (oa_begins_with_label(&r))
         return oa_syntax_error(&r, 0,
                                "encoder:, decoder: and cross: label the stacks of a model; this is "

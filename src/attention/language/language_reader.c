@@ -12,14 +12,14 @@ static bool language_is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-char oa_peek(struct oa_reader *r)
+char oa_peek(struct oa_language_reader *r)
 {
     while (language_is_space(r->text[r->at]))
         r->at++;
     return r->text[r->at];
 }
 
-bool oa_accept(struct oa_reader *r, char mark)
+bool oa_accept(struct oa_language_reader *r, char mark)
 {
     if (oa_peek(r) != mark)
         return false;
@@ -28,7 +28,7 @@ bool oa_accept(struct oa_reader *r, char mark)
 }
 
 /* A word longer than any name is truncated, and then refused. */
-struct oa_word oa_read_word(struct oa_reader *r)
+struct oa_word oa_read_word(struct oa_language_reader *r)
 {
     oa_peek(r);
     struct oa_word w = { .at = r->at };
@@ -44,7 +44,7 @@ struct oa_word oa_read_word(struct oa_reader *r)
     return w;
 }
 
-struct oa_word oa_read_value(struct oa_reader *r, char *value, size_t size)
+struct oa_word oa_read_value(struct oa_language_reader *r, char *value, size_t size)
 {
     oa_peek(r);
     struct oa_word w = { .at = r->at };
@@ -59,10 +59,10 @@ struct oa_word oa_read_value(struct oa_reader *r, char *value, size_t size)
     return w;
 }
 
-void oa_describe_next(struct oa_reader *r, char *out, size_t size)
+void oa_describe_next(struct oa_language_reader *r, char *out, size_t size)
 {
     char c = oa_peek(r);
-    struct oa_reader ahead = *r;
+    struct oa_language_reader ahead = *r;
     struct oa_word w = oa_read_word(&ahead);
     if (c == 0)
         snprintf(out, size, "unexpected end of the text");
@@ -105,8 +105,8 @@ static void language_draw_line(const char *text, size_t at, char *out, size_t si
              first ? "  " : "", caret);
 }
 
-static enum oa_error language_point_at(const struct oa_reader *r, size_t at, enum oa_error code,
-                                       const char *problem)
+static enum oa_error language_point_at(const struct oa_language_reader *r, size_t at,
+                                       enum oa_error code, const char *problem)
 {
     char picture[2 * LINE + 64];
     for (; r->alias; r = r->alias)
@@ -116,7 +116,8 @@ static enum oa_error language_point_at(const struct oa_reader *r, size_t at, enu
                                 problem);
 }
 
-enum oa_error oa_syntax_error(const struct oa_reader *r, size_t at, const char *format, ...)
+enum oa_error oa_syntax_error(const struct oa_language_reader *r, size_t at, const char *format,
+                              ...)
 {
     char problem[2600];
     va_list arguments;
@@ -126,7 +127,7 @@ enum oa_error oa_syntax_error(const struct oa_reader *r, size_t at, const char *
     return language_point_at(r, at, OA_ARGUMENT, problem);
 }
 
-enum oa_error oa_mode_error(const struct oa_reader *r, size_t at, const char *sentence)
+enum oa_error oa_mode_error(const struct oa_language_reader *r, size_t at, const char *sentence)
 {
     return language_point_at(r, at, OA_UNSUPPORTED, sentence);
 }

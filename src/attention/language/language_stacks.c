@@ -36,9 +36,9 @@ static void stacks_join_names(unsigned stacks, char *out, size_t size)
 /* ---- labels ---- */
 
 /* Distinguishes a label from a count of heads (softmax:7). */
-bool oa_begins_with_label(const struct oa_reader *r)
+bool oa_begins_with_label(const struct oa_language_reader *r)
 {
-    struct oa_reader ahead = *r;
+    struct oa_language_reader ahead = *r;
     const char *preset;
     struct oa_word w = oa_read_word(&ahead);
     if (!w.text[0] || !oa_accept(&ahead, ':'))
@@ -49,12 +49,12 @@ bool oa_begins_with_label(const struct oa_reader *r)
     return stack_role_of(w.text) >= 0 || (!mechanism && !count);
 }
 
-static enum oa_error stacks_label_error(struct oa_reader *r, const struct oa_word *w)
+static enum oa_error stacks_label_error(struct oa_language_reader *r, const struct oa_word *w)
 {
     char here[96], hint[96] = ".", valid[64];
     const char *known[OA_STACK_ROLES];
     int count = 0;
-    struct oa_reader at_word = *r;
+    struct oa_language_reader at_word = *r;
     at_word.at = w->at;
     oa_describe_next(&at_word, here, sizeof here);
     stacks_join_names(r->stacks, valid, sizeof valid);
@@ -68,7 +68,7 @@ static enum oa_error stacks_label_error(struct oa_reader *r, const struct oa_wor
                            here, hint, valid);
 }
 
-static enum oa_error stacks_read_label(struct oa_reader *r, unsigned named)
+static enum oa_error stacks_read_label(struct oa_language_reader *r, unsigned named)
 {
     struct oa_word w = oa_read_word(r);
     char valid[64];
@@ -91,7 +91,7 @@ static enum oa_error stacks_read_label(struct oa_reader *r, unsigned named)
 static enum oa_error stacks_parse_unlabelled(oa_context *c, const char *text,
                                              enum oa_stack_role role, struct oa_stack_specs *out)
 {
-    struct oa_reader r = { .context = c, .text = text, .stacks = out->has, .role = role };
+    struct oa_language_reader r = { .context = c, .text = text, .stacks = out->has, .role = role };
     OA_TRY(oa_parse_layers(&r, &out->spec[role]));
     if (oa_peek(&r) == '&')
         return oa_syntax_error(&r, r.at,
@@ -100,7 +100,7 @@ static enum oa_error stacks_parse_unlabelled(oa_context *c, const char *text,
     return oa_expect_end(&r, "( : + | or ;");
 }
 
-static enum oa_error stacks_parse_labelled(struct oa_reader *r, struct oa_stack_specs *out)
+static enum oa_error stacks_parse_labelled(struct oa_language_reader *r, struct oa_stack_specs *out)
 {
     do {
         OA_TRY(stacks_read_label(r, out->named));
@@ -129,7 +129,7 @@ enum oa_error oa_stacks_parse(oa_context *c, const char *text, unsigned has,
 {
     *out = (struct oa_stack_specs){ .has = has };
     OA_TRY(oa_check_length(c, text));
-    struct oa_reader r = { .context = c, .text = text, .stacks = has };
+    struct oa_language_reader r = { .context = c, .text = text, .stacks = has };
     if (oa_begins_with_label(&r))
         OA_TRY(stacks_parse_labelled(&r, out));
     return stacks_parse_rest(c, text, out);

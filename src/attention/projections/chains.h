@@ -7,7 +7,7 @@
 #define ORTHANT_ATTENTION_CHAINS_H
 
 #include "attention/mechanism.h"
-#include "attention/projections/generator.h"
+#include "attention/random_projection.h"
 
 /* Substreams of a head's stream. */
 enum { OA_DRAW_MATRIX, OA_DRAW_SIGNS, OA_DRAW_COLUMNS, OA_DRAW_PLANES, OA_DRAW_ANGLES };

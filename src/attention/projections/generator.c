@@ -18,10 +18,10 @@
  * weight: row l of a head is column l of its U. Drawn in double; head h uses substream h, so the
  * result does not depend on threads.
  */
-#include "attention/projections/generator.h"
 #include "attention/mechanism.h"
 #include "attention/projections/chains.h"
 #include "attention/projections/orthonormal.h"
+#include "attention/random_projection.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define ORTHANT_ATTENTION_OMEGA_H
 
 #include "attention/mechanism.h"
-#include "attention/projections/generator.h"
+#include "attention/random_projection.h"
 
 /* Norms of orthogonal rows: as of Gaussian vectors; √K. */
 enum oa_omega_norms { OA_NORMS_CHI, OA_NORMS_ROOT };

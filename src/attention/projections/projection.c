@@ -16,7 +16,7 @@
 #include "attention/language/language.h"
 #include "attention/mechanism.h"
 #include "attention/projections/chains.h"
-#include "attention/projections/generator.h"
+#include "attention/random_projection.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Random projections (docs/attention.md, Projections), one matrix d × width per head, stored
  * [heads·width, d] as a Linear weight, drawn in double.
  */
-#ifndef ORTHANT_ATTENTION_GENERATOR_H
-#define ORTHANT_ATTENTION_GENERATOR_H
+#ifndef ORTHANT_ATTENTION_RANDOM_PROJECTION_H
+#define ORTHANT_ATTENTION_RANDOM_PROJECTION_H
 
 #include "ops/ops.h"
 
