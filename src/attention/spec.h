@@ -52,25 +52,25 @@ struct oa_value {
           "none|layers",                                                                           \
           0,                                                                                       \
           0,                                                                                       \
-          "layers: one draw of a frozen projection, and one relative.bias, for all layers" },      \
+          "layers: frozen projections and relative.bias are shared by all layers" },               \
         { "scale", OA_VALUE_CHOICE, "none", "none|jl", 0, 0, "jl: times √(D/K)" },                 \
         { "temperature", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable scalar for each head" },     \
     {                                                                                              \
         "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head"           \
     }
 /* Relative positions (docs/attention.md, common/relative.c), for softmax mechanisms over tokens. */
-#define OA_RELATIVE_ARGUMENTS                                                                           \
-    { "relative",                                                                                       \
-      OA_VALUE_CHOICE,                                                                                  \
-      NULL,                                                                                             \
-      "none|alibi|t5",                                                                                  \
-      0,                                                                                                \
-      0,                                                                                                \
-      "what the distance of a key adds to its logit" },                                                 \
-        { "buckets", OA_VALUE_INT, "32", NULL, 4, 4096, "of t5: distances that have a bias together" }, \
-    {                                                                                                   \
-        "distance", OA_VALUE_INT, "128", NULL, 2, 1 << 30,                                              \
-            "of t5: all from this one on are in the last bucket"                                        \
+#define OA_RELATIVE_ARGUMENTS                                                                      \
+    { "relative",                                                                                  \
+      OA_VALUE_CHOICE,                                                                             \
+      NULL,                                                                                        \
+      "none|alibi|t5",                                                                             \
+      0,                                                                                           \
+      0,                                                                                           \
+      "bias added to the logits by distance" },                                                    \
+        { "buckets", OA_VALUE_INT, "32", NULL, 4, 4096, "t5: number of distance buckets" },        \
+    {                                                                                              \
+        "distance", OA_VALUE_INT, "128", NULL, 2, 1 << 30,                                         \
+            "t5: distances from this one on share the last bucket"                                 \
     }
 #define OA_QK_LEARNED "learned|haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation"
 #define OA_QK_HAAR "haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation|learned"

@@ -12,7 +12,7 @@
         { "glu", OA_VALUE_FLAG, "0", NULL, 0, 0, "a gated linear unit before the convolution" },   \
     {                                                                                              \
         "renormalise", OA_VALUE_FLAG, "0", NULL, 0, 0,                                             \
-            "softmax over the taps that lie on the sequence"                                       \
+            "softmax over the taps inside of the sequence"                                         \
     }
 
 enum { OA_CONVOLUTION_INPUT, OA_CONVOLUTION_FILTER }; /* indices of oa_group.parameter */

@@ -20,9 +20,8 @@
 static const struct oa_argument arguments[] = {
     { "block", OA_VALUE_INT, "64", NULL, 1, 1 << 20, "tokens of a block" },
     { "random", OA_VALUE_INT, "3", NULL, 0, 1 << 20, "r, random blocks of each row of blocks" },
-    { "window", OA_VALUE_INT, "3", NULL, 1, (1 << 20) + 1, "w, blocks around the own one; odd" },
-    { "global", OA_VALUE_INT, "2", NULL, 0, 1 << 20,
-      "g, blocks that see all and are seen by all: first and last ones" },
+    { "window", OA_VALUE_INT, "3", NULL, 1, (1 << 20) + 1, "w, blocks of the window; odd" },
+    { "global", OA_VALUE_INT, "2", NULL, 0, 1 << 20, "g, global blocks: the first and last ones" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
@@ -101,7 +100,7 @@ const struct oa_mechanism oa_mechanism_bigbird = {
                "global p and q, the first ⌈g/2⌉ and the last ⌊g/2⌋",
     .caveats = "The random blocks are drawn once from the seed and stay. In a causal stack random "
                "blocks and the last global block may lie in the future, where they are of no use. "
-               "Up to (⌊w/2⌋ + 1 + r + g)·b tokens all is on.",
+               "Up to (⌊w/2⌋ + 1 + r + g)·b tokens every block is visible.",
     .mistakes = "The authors' code: the table of random blocks has slices that are off by one, as "
                 "its own comments say. Here each row of blocks gets exactly r others (fewer when "
                 "there are no more).",

@@ -101,7 +101,7 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
     .citation = "Gray et al. 2017; Child et al. 2019, arXiv 1904.10509",
     .formula = "softmax attention over the keys with L[h][⌊i/b⌋][⌊j/b⌋] = 1",
     .caveats = "from=strided has every block on while √N, rounded up, is at most 2b − 1 and b "
-               "divides N: softmax by another name. Rows of blocks that are off everywhere give 0. "
+               "divides N: which is softmax. Rows of blocks that are off everywhere give 0. "
                "A layout file is kept in the saved model.",
     .cost = "O(b²·(K + V)) time for each block that is on, O(n) memory",
     .state = "keys and values: t(K + V), any block may be on",

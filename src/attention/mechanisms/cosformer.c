@@ -20,7 +20,7 @@
 
 static const struct oa_argument arguments[] = {
     { "length", OA_VALUE_INT, NULL, NULL, 1, 1 << 30,
-      "M: positions that a quarter turn is spread over (default N)" },
+      "M: length over which the angle goes from 0 to π/2 (default N)" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     { .key = NULL }
 };

@@ -77,7 +77,7 @@ const struct oa_mechanism oa_mechanism_lightconv = {
     .formula = "O_i = Σ_k softmax(ω)_k u_{i+k−P}, one filter ω a head, P = width − 1 in a causal "
                "layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a | b] = x W_in",
     .caveats = "One layer sees no further than its taps, and weighs them alike at every token. "
-               "There is no value.weight: conv.input.weight stands in its place.",
+               "There is no value.weight: conv.input.weight replaces it.",
     .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights "
                 "trained with one are not those of the other; here it is the first.",
     .cost = "O(n·width·V) time, O(n) memory",

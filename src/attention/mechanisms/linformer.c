@@ -19,7 +19,7 @@
 enum { LENGTH_KEY, LENGTH_VALUE };
 
 static const struct oa_argument arguments[] = {
-    { "rank", OA_VALUE_INT, "64", NULL, 1, 1 << 20, "keys and values that the sequence becomes" },
+    { "rank", OA_VALUE_INT, "64", NULL, 1, 1 << 20, "k: length of the projected keys and values" },
     { "share", OA_VALUE_CHOICE, NULL, "none|heads|kv", 0, 0,
       "length matrices: one a head; for all heads; for keys and values of all heads" },
     { "qk", OA_VALUE_CHOICE, NULL, OA_QK_LEARNED, 0, 0,

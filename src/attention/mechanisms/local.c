@@ -14,7 +14,7 @@
 
 static const struct oa_argument arguments[] = {
     { "window", OA_VALUE_INT, "128", NULL, 1, 1 << 30,
-      "keys a causal query sees; keys to each side otherwise" },
+      "visible keys of a causal query; otherwise keys on each side" },
     { "dilation", OA_VALUE_INT, "1", NULL, 1, 1 << 30,
       "distance between neighbouring keys of the window" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),

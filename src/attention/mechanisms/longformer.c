@@ -23,9 +23,9 @@
 
 static const struct oa_argument arguments[] = {
     { "window", OA_VALUE_INT, "128", NULL, 1, 1 << 30,
-      "keys a causal query sees; keys to each side otherwise" },
+      "visible keys of a causal query; otherwise keys on each side" },
     { "global", OA_VALUE_INT, "1", NULL, 0, 1 << 30,
-      "first tokens, which see all and are seen by all; 0 is local" },
+      "g: number of global tokens, the first ones; 0: local" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "global tokens have no projections of their own" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     OA_RELATIVE_ARGUMENTS,

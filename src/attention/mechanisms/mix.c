@@ -172,7 +172,7 @@ const struct oa_mechanism oa_mechanism_mix = {
     .formula = "S = Σ_c α_c S⁽ᶜ⁾;  O = softmax(S) (x W_V);  alpha=softmax: α = softmax(θ), θ "
                "trained, for each head and component, from 0;  alpha=sigmoid: α = [1 − σ(θ), "
                "σ(θ)], one trained θ, from 0;  alpha=sum: α = 1;  alpha=fixed: α = weights",
-    .caveats = "Every component is paid for, whatever its weight.",
+    .caveats = "All components are computed, whatever their weights.",
     .mistakes = "Many write-ups: α stands outside of separate softmaxes. In the paper's form and "
                 "its code it stands inside of one.\n"
                 "Common: masked logits are −∞ and α may be 0; 0·(−∞) is NaN. Here masked pairs are "

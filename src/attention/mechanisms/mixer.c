@@ -118,7 +118,7 @@ const struct oa_mechanism oa_mechanism_mixer = {
     .formula = "Y = W2[:n] gelu(W1[:, :n] X + b1 1ᵀ) + b2[:n] 1ᵀ, X [n, C] the D/H channels of x "
                "for each head, with value those of x W_V;  W1 [hidden, N], W2 [N, hidden], one for "
                "all channels and heads of the group, gelu with erf;  causal: hidden unit u, of the "
-               "time t = ⌊uN/hidden⌋, sees the tokens j ≤ t and is seen by the tokens i ≥ t",
+               "time t = ⌊uN/hidden⌋, reads tokens j ≤ t and is read by tokens i ≥ t",
     .caveats = "How tokens are mixed is the same for every text, and there is no attention map. "
                "The causal form gives each hidden unit a time, by the longest length N: a causal "
                "model of another N is another function.",

@@ -24,10 +24,10 @@ const struct oa_mechanism oa_mechanism_orthogonal = {
                 "and Choromanski et al. 2017, arXiv 1703.00864",
     .formula = "S = (x U)(x T)ᵀ / √K, U and T frozen, UᵀU = TᵀT = I (but for qk=gaussian);  O = "
                "softmax(S) (x W_V)",
-    .caveats = "With U and T drawn apart the logits are a random bilinear form of mean zero: they "
-               "depend on content but do not measure similarity. With `tie` they do, and most with "
-               "itself: a token whose row has the squared length D, as after layer norm, has the "
-               "logit √K with itself on average, 8 at K = 64.",
+    .caveats = "With independent U and T the logits are a random bilinear form of mean zero, which "
+               "depends on content but does not measure similarity. With `tie` they do, and are "
+               "largest for the token itself: with rows of squared norm D, as after layer norm, √K "
+               "on average, 8 at K = 64.",
     .mistakes = "Performer in JAX, TensorFlow and PyTorch, fast-transformers: Q of a Householder "
                 "QR without the signs of R is not uniform. Its first entry is always negative, "
                 "with mean −Γ(D/2)/(√π Γ((D+1)/2)); two such matrices give E[U Tᵀ] ≠ 0, so the "

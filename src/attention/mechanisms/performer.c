@@ -37,10 +37,10 @@ static const struct oa_argument arguments[] = {
     { "kernel", OA_VALUE_CHOICE, NULL,
       "favor+|trig|hyperbolic|smreg|relu|favor++|sderf|aderf|saderf", 0, 0, "the feature map φ" },
     { "features", OA_VALUE_INT, NULL, NULL, 1, 1 << 16, "r_0: rows of Ω (default ⌊K ln K⌋)" },
-    { "draw", OA_VALUE_CHOICE, NULL, "orthogonal|iid", 0, 0, "how rows of Ω hang together" },
+    { "draw", OA_VALUE_CHOICE, NULL, "orthogonal|iid", 0, 0, "dependence of the rows of Ω" },
     { "ensemble", OA_VALUE_CHOICE, NULL, "haar|givens|hd3", 0, 0,
       "orthogonal blocks of Ω; hd3 has rows of length √K" },
-    { "redraw", OA_VALUE_INT, "0", NULL, 0, 1 << 30, "steps until Ω is drawn again; 0 = never" },
+    { "redraw", OA_VALUE_INT, "0", NULL, 0, 1 << 30, "steps between redraws of Ω; 0: never" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     { .key = NULL }
 };

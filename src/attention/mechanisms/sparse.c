@@ -23,12 +23,11 @@
 
 static const struct oa_argument arguments[] = {
     { "", OA_VALUE_CHOICE, NULL, "strided|fixed", 0, 0, "which pair of key sets" },
-    { "stride", OA_VALUE_INT, NULL, NULL, 1, 1 << 30,
-      "l; the square root of N rounded up when it is not given" },
+    { "stride", OA_VALUE_INT, NULL, NULL, 1, 1 << 30, "l (default ⌈√N⌉)" },
     { "summary", OA_VALUE_INT, "1", NULL, 1, 1 << 30,
-      "c of fixed: columns at the end of each stride that all later see" },
+      "c of fixed: summary columns at the end of each stride" },
     { "heads", OA_VALUE_CHOICE, NULL, "merged|split", 0, 0,
-      "both key sets in every head, or one each in turn" },
+      "both key sets in every head, or one of them alternately" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
@@ -62,7 +61,7 @@ const struct oa_mechanism oa_mechanism_sparse = {
     .citation = "Child et al. 2019, arXiv 1904.10509",
     .formula =
         "softmax attention over A1 ∪ A2, both with j ≤ i;  strided: i − l < j ≤ i, l divides i − "
-        "j;  fixed: ⌊j/l⌋ = ⌊i/l⌋, j mod l ≥ l − c;  not causal: where i sees j, j sees i",
+        "j;  fixed: ⌊j/l⌋ = ⌊i/l⌋, j mod l ≥ l − c;  not causal: made symmetric",
     .caveats = "Rows of the far sets are copied into an order in which they are dense; at 512 "
                "tokens that and small tiles left 5 % of softmax's time to save, 11 % with fixed "
                "(docs/benchmarks.md). With fixed and heads=split, rows before the first summary "

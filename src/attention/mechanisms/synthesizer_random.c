@@ -16,8 +16,7 @@
 #include <string.h>
 
 static const struct oa_argument arguments[] = {
-    { "frozen", OA_VALUE_FLAG, "0", NULL, 0, 0,
-      "never trained (Fixed Random): the map is as it was drawn" },
+    { "frozen", OA_VALUE_FLAG, "0", NULL, 0, 0, "never trained (Fixed Random)" },
     { "init", OA_VALUE_CHOICE, NULL, "glorot|normal|uniform", 0, 0,
       "glorot: uniform up to √(6/(H·N + N²)), nearly flat" },
     { "sigma", OA_VALUE_REAL, NULL, NULL, 0, 1e6, "spread of normal, limit of uniform; default 1" },
