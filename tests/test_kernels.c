@@ -250,7 +250,7 @@ static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb
                          .tb = tb,
                          .accumulate = accumulate,
                          .real_out = accumulate,
-                         .apart = 1 };
+                         .invariant_rows = 1 };
     size_t size = accumulate ? k->real_size : k->act_size;
     double sum = 0;
     memset(whole, 0, sizeof whole);

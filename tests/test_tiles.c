@@ -403,7 +403,7 @@ static void rows_apart_have_the_bits_of_one(void **state)
     for (int i = 0; i < 3; i++)
         for (int variant = 4; variant <= 6; variant += 2) {
             struct oa_gemm g = gemm_of((const long[3]){ rows[i], 130, 1700 }, variant, 0);
-            g.apart = 1;
+            g.invariant_rows = 1;
             memcpy(f->c[1], f->start, MOST * sizeof(float));
             memcpy(f->c[0], f->start, MOST * sizeof(float));
             d->ops->gemm(d, &g, f->a, f->b, f->c[0]);

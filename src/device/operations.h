@@ -11,6 +11,22 @@
 #include "device/support.h"
 #include "kernels/kernels.h"
 
+/* ---- elementwise functions ---- one list of kinds each: the enum, the names that a meter reports
+ * and the CPU's table of kernels follow from it. Kind GELU is computed by the kernels gelu and
+ * gelu_gradient (kernels.h), and so on. */
+
+#define OA_UNARY_KINDS(KIND) KIND(GELU, gelu) KIND(GELU_EXACT, gelu_exact) KIND(RELU, relu)
+#define OA_BINARY_KINDS(KIND) KIND(ADD, add) KIND(PRODUCT, product)
+#define KIND(id, name) OA_UNARY_##id,
+enum oa_unary { OA_UNARY_KINDS(KIND) };
+#undef KIND
+#define KIND(id, name) OA_BINARY_##id,
+enum oa_binary { OA_BINARY_KINDS(KIND) };
+#undef KIND
+extern const char *const oa_unary_names[],
+    *const oa_unary_gradient_names[],
+        *const oa_binary_names[]; /* by kind: "gelu", "gelu_gradient", "add" */
+
 /* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V --------------- */
 
 enum oa_part_kind {

@@ -409,7 +409,7 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
 {
     if (g->m <= 0 || g->n <= 0)
         return;
-    struct product *p = g->m > 1 && g->k > 0 && !g->apart ? find_product(s, g) : NULL;
+    struct product *p = g->m > 1 && g->k > 0 && !g->invariant_rows ? find_product(s, g) : NULL;
     if (!p) {
         s->own.gemm(s->own_state, g, a, b, c);
         return;

@@ -151,8 +151,8 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
                  void *c)
 {
 #ifdef GEMM_ROW
-    if (g->m == 1 || g->apart) {
-        gemm_apart(s, g, a, b, c);
+    if (g->m == 1 || g->invariant_rows) {
+        gemm_rows(s, g, a, b, c);
         return;
     }
 #endif

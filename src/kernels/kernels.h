@@ -39,12 +39,12 @@ struct oa_gemm {
     long m, n, k;
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
-    /* Not 0: each so many rows have the bits that they would have alone (decoding side by side);
-     * kernels are given 0 or 1, more is the device's affair. */
-    long apart;
+    /* Batch invariance: each group of so many rows of C has the bits of a product of its own. 0:
+     * not needed. Kernels are given 0 or 1; the device cuts larger groups. */
+    long invariant_rows;
     /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
     long packed_k;
-    bool packed; /* for devices: B is what `pack_weights` made of it (operations.def) */
+    bool packed; /* for devices: B is what pack_weights made of it (operations.def) */
 };
 enum {
     OA_PANEL = 32,       /* rows of A or columns of B that products on tiles take at a time */

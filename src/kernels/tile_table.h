@@ -60,7 +60,7 @@ static void gemm_share(struct oa_gemm_state *const *states, int count)
 /* All but a few rows, of which tiles would be mostly empty. */
 static bool suits(const struct oa_gemm *g)
 {
-    return g->m >= LEAST_ROWS && g->k > 0 && !g->apart;
+    return g->m >= LEAST_ROWS && g->k > 0 && !g->invariant_rows;
 }
 
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,

@@ -109,10 +109,10 @@ static enum oa_error step(struct oa_decodings *r, const struct reading *what)
     OA_TRY(oa_status(r->model->context));
     if (!what->logits)
         return OA_OK;
-    r->tape.apart = 1;
+    r->tape.invariant_rows = 1;
     enum oa_error e =
         oa_decoding_logits(&r->tape, r->model, hidden, 0, r->rows, what->logits, what->sums);
-    r->tape.apart = 0;
+    r->tape.invariant_rows = 0;
     return e;
 }
 

@@ -75,9 +75,9 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
                                 const struct oa_stack_state *rows)
 {
     struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment, m->patch };
-    t->apart = in->rows > 1 ? 1 : 0;
+    t->invariant_rows = in->rows > 1 ? 1 : 0;
     oa_tensor *hidden = run(t, m, &s, in, NULL, rows, true);
-    t->apart = 0;
+    t->invariant_rows = 0;
     return hidden;
 }
 
@@ -255,10 +255,10 @@ enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_b
 enum oa_error oa_model_outputs_apart(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                                      double *out)
 {
-    t->apart = batch->length;
+    t->invariant_rows = batch->length;
     oa_tensor *hidden = batch_hidden(t, m, batch);
-    t->apart = 1;
+    t->invariant_rows = 1;
     enum oa_error e = read_outputs(t, m, batch, hidden, out);
-    t->apart = 0;
+    t->invariant_rows = 0;
     return e;
 }

@@ -25,7 +25,7 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .ldc = w->dim[0],
                          .tb = true,
                          .real_out = true,
-                         .apart = t->apart };
+                         .invariant_rows = t->invariant_rows };
     void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->numbers.real_size);
     const void *weights = oa_weights(t, w, &g);
     if (logits)

@@ -128,7 +128,7 @@ oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_param
     f->w = w;
     f->index = index;
     struct oa_gemm g = { .m = x->rows * heads, .n = s, .k = K, .lda = K, .ldb = s, .ldc = s };
-    g.apart = t->apart * heads;
+    g.invariant_rows = t->invariant_rows * heads;
     d->ops->gemm(d, &g, x->data, oa_act_at(d, w->act, index * K * s), f->y->data);
     oa_record(t, sketch_backward, f);
     return f->y;
@@ -141,7 +141,8 @@ static void send_product(oa_tape *t, const struct features *f, const void *dy, o
 {
     void *dx = oa_gradient_begin(t, to);
     if (dx)
-        t->device->ops->product(t->device, to->rows * to->cols, f->a, dy, factor->data, dx);
+        t->device->ops->binary(t->device, OA_BINARY_PRODUCT, to->rows * to->cols, f->a, dy,
+                               factor->data, dx);
     oa_gradient_end(t, to, dx);
 }
 
@@ -162,7 +163,8 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
         return NULL;
     f->other = y;
     f->a = a;
-    t->device->ops->product(t->device, x->rows * x->cols, a, x->data, y->data, f->y->data);
+    t->device->ops->binary(t->device, OA_BINARY_PRODUCT, x->rows * x->cols, a, x->data, y->data,
+                           f->y->data);
     oa_record(t, product_backward, f);
     return f->y;
 }

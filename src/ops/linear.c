@@ -54,7 +54,7 @@ oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa
                          .ldb = x->cols,
                          .ldc = y->ld,
                          .tb = true,
-                         .apart = t->apart };
+                         .invariant_rows = t->invariant_rows };
     const void *weights = oa_weights(t, w, &g);
     d->ops->gemm(d, &g, x->data, weights, y->data);
     if (b)
@@ -137,7 +137,7 @@ oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, stru
                          .ldb = in,
                          .ldc = y->ld,
                          .tb = true,
-                         .apart = t->apart };
+                         .invariant_rows = t->invariant_rows };
     const void *weights = slice ? w->act : oa_weights(t, w, &g);
     for (long h = 0; h < heads; h++)
         d->ops->gemm(d, &g, oa_act_at(d, x->data, input_column(l, h)),

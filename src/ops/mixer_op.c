@@ -187,7 +187,7 @@ static void mixer_backward(oa_tape *t, void *saved)
          *dw2 = weight_gradient(t, m->m.out_weight, m->high2);
     for (long b = 0; b < m->batch; b++)
         output_backward(t, m, b, dy, du, dw2);
-    d->ops->gelu_exact_gradient(d, hidden, m->u, du, du);
+    d->ops->unary_gradient(d, OA_UNARY_GELU_EXACT, hidden, m->u, du, du);
     void *dx = begin_input(t, m);
     for (long b = 0; b < m->batch; b++)
         input_backward(t, m, b, du, dx, dw1);
@@ -227,7 +227,7 @@ static void run(oa_tape *t, const struct mixer *m)
                                         .tb = true },
                      input_at(t, m, m->x->data, b), m->w1, of_item(t, m, m->u, b));
     d->ops->add_bias(d, m->batch * C, D, m->m.in_bias->value, m->u, D);
-    d->ops->gelu_exact(d, m->batch * C * D, m->u, m->a);
+    d->ops->unary(d, OA_UNARY_GELU_EXACT, m->batch * C * D, m->u, m->a);
     for (long b = 0; b < m->batch; b++)
         d->ops->gemm(d,
                      &(struct oa_gemm){

@@ -140,8 +140,7 @@ struct oa_tape {
     const char *place; /* in it: "ffn" */
     int layer;         /* its number, or -1 */
     struct oa_state *state; /* decoding: what ops keep between calls; NULL = sequences are whole */
-    long apart; /* not 0: linear maps give each so many rows, a sequence, the bits that they have
-                   alone */
+    long invariant_rows;    /* of linear maps (oa_gemm) */
     struct oa_store *
         packs; /* decoding: linear maps read the weights of this store packed; NULL = as they are */
 };
@@ -254,7 +253,7 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made);
 oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape,
                         const struct oa_horizon *horizon, oa_tensor *x);
 /* The same head by head: rows of one head are returned, those of the others follow after the
- * shape's keys_apart. */
+ * shape's key_head_rows. */
 oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape,
                               const struct oa_horizon *horizon, oa_tensor *x);
 /* Are tokens missing between the `rows` rows that are kept after `tokens` tokens? Then what was

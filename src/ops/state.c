@@ -328,11 +328,11 @@ oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape,
     struct oa_place *p = keep(t, shape, horizon, shape->heads, x);
     if (!p)
         return NULL;
-    if (shape->keys_apart && shape->keys_apart != p->room) {
+    if (shape->key_head_rows && shape->key_head_rows != p->room) {
         oa_fail(t->context, OA_INTERNAL, "places of keys and values have room for %ld and %ld rows",
-                shape->keys_apart, p->room);
+                shape->key_head_rows, p->room);
         return NULL;
     }
-    shape->keys_apart = p->room;
+    shape->key_head_rows = p->room;
     return kept_rows(t, p);
 }

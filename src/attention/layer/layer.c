@@ -349,18 +349,18 @@ static void run_rows(oa_tape *t, const struct oa_group *g, int index,
                      const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     long before = in->rows[0].state[index].tokens;
-    struct oa_shared_rows shared = { .x = in->x, .apart = t->apart };
+    struct oa_shared_rows shared = { .x = in->x, .invariant_rows = t->invariant_rows };
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
         struct oa_layer_input one = one_of_rows(g, in, b, &shared);
         one.x = oa_sequence_rows(t, in->x, b, in->queries);
-        t->apart = one.memory ? 0 : shared.apart;
+        t->invariant_rows = one.memory ? 0 : shared.invariant_rows;
         oa_tensor *values = one.memory && g->value
                                 ? oa_linear(t, one.memory, g->value, g->value_bias)
                                 : oa_sequence_rows(t, v, b, in->queries);
         oa_state_begin(t, &one.state[index]);
         g->mechanism->forward(t, g, &one, values, oa_sequence_rows(t, o, b, in->queries));
     }
-    t->apart = shared.apart;
+    t->invariant_rows = shared.invariant_rows;
     for (long b = 0; b < in->batch; b++)
         in->rows[b].state[index].tokens = before + in->queries;
     oa_state_begin(t, NULL);

@@ -244,12 +244,12 @@ static const oa_tensor *project_all(oa_tape *t, struct oa_shared_rows *s, struct
     p = oa_tape_note(t, sizeof *p);
     if (!p)
         return NULL;
-    long apart = t->apart;
-    t->apart = s->apart;
+    long invariant_rows = t->invariant_rows;
+    t->invariant_rows = s->invariant_rows;
     *p = (struct oa_shared_projection){ .w = w,
                                         .y = project_alone(t, s->x, w, b),
                                         .next = s->first };
-    t->apart = apart;
+    t->invariant_rows = invariant_rows;
     s->first = p;
     return p->y;
 }

@@ -104,9 +104,9 @@ static void piece(void *argument, long item, const struct oa_worker *worker)
 {
     const struct cut *t = argument;
     struct oa_gemm g = *t->g;
-    long i = item * g.apart, c = i * g.ldc;
-    g.m = oa_min(g.apart, g.m - i);
-    g.apart = 0;
+    long i = item * g.invariant_rows, c = i * g.ldc;
+    g.m = oa_min(g.invariant_rows, g.m - i);
+    g.invariant_rows = 0;
     t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g,
                             oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), t->b,
                             g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
@@ -121,12 +121,12 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         oa_weights_gemm(d, g, a, b, c);
         return;
     }
-    if (g->apart > 1) {
+    if (g->invariant_rows > 1) {
         struct cut pieces = { .d = d, .g = g, .a = a, .b = b, .c = c };
-        oa_parallel(d->context, oa_blocks(g->m, g->apart), piece, &pieces);
+        oa_parallel(d->context, oa_blocks(g->m, g->invariant_rows), piece, &pieces);
         return;
     }
-    if ((g->apart && g->m > 1) || (g->m == 1 && g->tb)) {
+    if ((g->invariant_rows && g->m > 1) || (g->m == 1 && g->tb)) {
         struct cut rows = {
             .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16)
         };

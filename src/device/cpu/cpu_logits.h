@@ -46,8 +46,8 @@ static inline long oa_span_length(struct oa_span s)
 static inline const void *oa_key_row(const struct oa_device *d, const struct oa_attention_shape *s,
                                      long b, long h, long j, long width, const void *x, long ld)
 {
-    long apart = (h * s->keys_apart + j) * width, beside = (b * s->keys + j) * ld + h * width;
-    return oa_act_at(d, x, s->keys_apart ? apart : beside);
+    long apart = (h * s->key_head_rows + j) * width, beside = (b * s->keys + j) * ld + h * width;
+    return oa_act_at(d, x, s->key_head_rows ? apart : beside);
 }
 
 static inline long oa_tile_round(long n)

@@ -202,11 +202,11 @@ static void gather_keys(struct piece *c)
     const struct oa_attention_shape *s = &c->a->shape;
     const struct oa_row_order *o = &c->p.keys;
     struct oa_part *part = &c->own.part[0];
-    walker *visit = s->keys_apart ? gather_key : gather_row;
+    walker *visit = s->key_head_rows ? gather_key : gather_row;
     part->k = gather_by(visit, c, o, part->k, s->heads * part->width, &part->ldk);
     c->own.v = gather_by(visit, c, o, c->a->v, s->heads * s->value_width, &c->own.ldv);
     if (!as_it_stands(o))
-        c->own.shape.keys_apart = 0;
+        c->own.shape.key_head_rows = 0;
 }
 
 static void *fresh(struct piece *c, const struct oa_row_order *o, const void *wanted, long ld)

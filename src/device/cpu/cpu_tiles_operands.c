@@ -85,7 +85,7 @@ static struct oa_packed pack_keys(struct oa_tiles *t, const void *x, long ld, st
 {
     const struct oa_attention_shape *s = &t->a->shape;
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    if (s->keys_apart)
+    if (s->key_head_rows)
         return pack(t, oa_key_row(t->d, s, t->b, t->h, rows.begin, width, x, ld), width, kept,
                     width, false);
     return pack_head(t, x, ld, s->keys, rows, real, width, in_place);
