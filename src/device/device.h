@@ -3,10 +3,10 @@
  * device: memory, and operations on whole tensors that lie in it. The second and last dispatch
  * table; what is computed above it does not depend on hardware.
  *
- * Devices are a table, name → operations. `cpu` computes, cutting work into items by size and
- * running them on the context's threads; `plan` computes nothing and counts FLOPs and bytes, so a
- * training step that runs on it (with dry arenas) says what the real one will cost. A new device is
- * its own files here and one line of that table.
+ * `cpu` computes, cutting work into items by size and running them on the context's threads;
+ * `plan` computes nothing and counts FLOPs and bytes, so a training step that runs on it (with dry
+ * arenas) gives the cost of the real one. A new device is a folder of its own here with its table,
+ * which oa_context_choose selects.
  *
  * An address of a device's memory is a number to count with (oa_at), never one to follow: what lies
  * there is reached by operations, by copies (upload, download) and through views. Where the device
@@ -76,9 +76,7 @@ void oa_device_close(struct oa_device *d);
 void oa_device_settle(struct oa_device *d);
 void oa_device_sync(struct oa_device *d); /* all operations are done on return */
 
-/* ---- addresses
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- addresses ---- */
 
 /* Address of element i of an array of `size`-byte elements; NULL stays NULL (operands that are not
  * there). */
@@ -97,8 +95,7 @@ static inline void *oa_real_at(const struct oa_device *d, const void *x, long i)
     return oa_at(x, d->numbers.real_size, i);
 }
 
-/* ---- memory (device_memory.c)
- * ---------------------------------------------------------------------------------- */
+/* ---- memory (device_memory.c) ---- */
 
 /* An arena of the device's memory; a dry one on the plan device. */
 void oa_device_arena(struct oa_arena *a, struct oa_device *d);

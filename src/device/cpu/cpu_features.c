@@ -34,7 +34,7 @@ static void place_item(void *argument, long item, const struct oa_worker *worker
     }
 }
 
-static void place_rows(struct placed_rows f)
+static void run_placed_rows(struct placed_rows f)
 {
     f.block = oa_item_rows(2 * f.heads * f.width);
     oa_parallel(f.d->context, oa_blocks(f.tokens, f.block), place_item, &f);
@@ -43,12 +43,13 @@ static void place_rows(struct placed_rows f)
 void oa_cpu_place(struct oa_device *d, long tokens, long length, long heads, long width, long first,
                   double limit, const void *x, void *y)
 {
-    place_rows((struct placed_rows){ d, tokens, length, heads, width, first, limit, x, .y = y });
+    run_placed_rows(
+        (struct placed_rows){ d, tokens, length, heads, width, first, limit, x, .y = y });
 }
 
 void oa_cpu_place_gradient(struct oa_device *d, long tokens, long length, long heads, long width,
                            long first, double limit, const void *x, const void *dy, void *dx)
 {
-    place_rows(
+    run_placed_rows(
         (struct placed_rows){ d, tokens, length, heads, width, first, limit, x, dy, .dx = dx });
 }
