@@ -306,12 +306,12 @@ void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
 /* The parts, each overwriting what it improves; called by oa_kernels_init, and one by one by the
  * checker. */
 void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);
-void oa_kernels_avx2(struct oa_kernels *k);
-void oa_kernels_avx512(struct oa_kernels *k);
+void oa_kernels_avx2(struct oa_kernels *k); /* f32 and bf16 */
+void oa_kernels_avx2_bf16(struct oa_kernels *k);
+void oa_kernels_avx512(struct oa_kernels *k); /* f32 and bf16 */
+void oa_kernels_avx512_bf16(struct oa_kernels *k);
 void oa_kernels_avx512bf16(
     struct oa_kernels *k); /* bf16 only: stores in bf16 by the instruction for it */
-void oa_kernels_tiles(
-    struct oa_kernels *k); /* bf16 only: products on tiles in plain C, for tests */
 void oa_kernels_pairs(
     struct oa_kernels *k); /* bf16 only: products of pairs by vectors, packed as for tiles */
 void oa_kernels_amx(struct oa_kernels *k); /* bf16 only: products on the processor's tiles */
