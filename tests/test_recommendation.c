@@ -90,7 +90,7 @@ static void build(const struct made_up *m, struct held *h)
             double up = r % 2 ? -1 : 1;
             h->runs[i][r] =
                 (struct oa_run){ .seed = (uint64_t)r + 1,
-                                 .valid_loss = 2 + 0.125 * r * r + a->invariant_rows + up * a->luck,
+                                 .valid_loss = 2 + 0.125 * r * r + a->apart + up * a->luck,
                                  .seconds = 100.0 * (i + 1),
                                  .processor_seconds = 1e6,
                                  .tokens_per_second = a->speed,

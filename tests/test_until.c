@@ -475,7 +475,7 @@ static struct simulated scenario(int truth, int count, enum noise noise, bool ba
 {
     struct simulated s = { .count = count, .noise = noise, .baseline = baseline, .margin = 1 };
     for (int i = 1; i < count; i++)
-        s.truth[i] = truths[truth].invariant_rows;
+        s.truth[i] = truths[truth].apart;
     return s;
 }
 

@@ -240,9 +240,9 @@ struct oa_layer_row {
 };
 /* Rows of sequences side by side, all projected by a parameter when the first of them asks. */
 struct oa_shared_rows {
-    oa_tensor *x;  /* of all sequences */
-    long sequence; /* the one at hand */
-    long invariant_rows;/* of products over all (oa_gemm) */
+    oa_tensor *x;        /* of all sequences */
+    long sequence;       /* the one at hand */
+    long invariant_rows; /* of products over all (oa_gemm) */
     struct oa_shared_projection *first;
 };
 struct oa_shared_projection {

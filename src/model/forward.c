@@ -252,8 +252,8 @@ enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_b
     return read_outputs(t, m, batch, batch_hidden(t, m, batch), out);
 }
 
-enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
-                                     double *out)
+enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
+                                               const struct oa_batch *batch, double *out)
 {
     t->invariant_rows = batch->length;
     oa_tensor *hidden = batch_hidden(t, m, batch);

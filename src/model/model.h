@@ -88,7 +88,7 @@ enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *option
                             const struct oa_model_form *form, bool training, struct oa_model **out);
 /* The same for training, where the store has no moments yet: oa_store_allocate_moments. */
 enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options *options,
-                                  const struct oa_model_form *form, struct oa_model **out);
+                                    const struct oa_model_form *form, struct oa_model **out);
 /* The same without values: what parameters there are, and their shapes. */
 enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options,
                                 const struct oa_model_form *form, struct oa_model **out);
@@ -139,8 +139,8 @@ oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batc
 enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                                double *out);
 /* The same: each row has the bits that it has alone in a batch of the same length. */
-enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
-                                     double *out);
+enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
+                                               const struct oa_batch *batch, double *out);
 
 /* ---- what it expects (scoring.c) ---- */
 

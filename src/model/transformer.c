@@ -173,7 +173,7 @@ enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *option
 }
 
 enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options *options,
-                                  const struct oa_model_form *form, struct oa_model **out)
+                                    const struct oa_model_form *form, struct oa_model **out)
 {
     return open(d, options, form, true, true, out);
 }

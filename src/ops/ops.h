@@ -132,8 +132,8 @@ struct oa_tape {
     const char *place;       /* in it: "ffn" */
     int layer;               /* number of the layer, or -1 */
     struct oa_state *state;  /* decoding: caches of the ops; NULL: whole sequences */
-    long invariant_rows;    /* > 0: linear maps are batch invariant: each group of so many rows (a
-                                sequence) gets the same bits as alone */
+    long invariant_rows;     /* > 0: linear maps are batch invariant: each group of so many rows (a
+                                 sequence) gets the same bits as alone */
     struct oa_store *packs;  /* decoding: linear maps use this store's packed weights; NULL: none */
 };
 
@@ -232,8 +232,8 @@ void *oa_cache_computed(oa_tape *t, size_t bytes, bool *made);
  * returned rows. */
 oa_tensor *oa_cache_rows(oa_tape *t, struct oa_attention_shape *shape,
                          const struct oa_horizon *horizon, oa_tensor *x);
-/* The same, contiguous per head: returns the rows of head 0; the shape's keys_apart is the distance
- * to the next head's, in rows. */
+/* The same, contiguous per head: returns the rows of head 0; the shape's key_head_rows is the
+ * distance to the next head's, in rows. */
 oa_tensor *oa_cache_rows_by_head(oa_tape *t, struct oa_attention_shape *shape,
                                  const struct oa_horizon *horizon, oa_tensor *x);
 /* Whether rows were evicted between always visible ones and the window, of which `rows` remain

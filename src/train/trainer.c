@@ -277,7 +277,7 @@ static enum oa_error loop(struct trainer *t)
         OA_TRY(one_step(t, step));
         if (step == t->first + 1)
             settle(t);
-        t->d->ops->sync(t->d);
+        oa_device_sync(t->d);
         double seconds = oa_clock() - start;
         t->times[step % OA_TIMES] = seconds;
         t->p.step = step;

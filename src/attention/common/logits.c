@@ -30,7 +30,8 @@ void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
 
 static double rows_kept(const struct oa_group *g, long t)
 {
-    return (double)(g->shape.heads * (g->shape.cross ? t : oa_cache_live_rows(&g->support.horizon, t)));
+    return (double)(g->shape.heads *
+                    (g->shape.cross ? t : oa_cache_live_rows(&g->support.horizon, t)));
 }
 
 double oa_dot_state(const struct oa_group *g, long t)

@@ -388,7 +388,8 @@ static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_i
     real.lengths = oa_tape_upload(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
     real.query_lengths =
         oa_tape_upload(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
-    real.words = oa_tape_upload(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
+    real.words =
+        oa_tape_upload(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
     if (first_state(in) && first_state(in)->tokens > 0)
         real.memory = NULL;
     else if (in->lengths && in->memory)

@@ -155,7 +155,8 @@ static enum oa_error performer_parameters(struct oa_group *g)
 
 static struct oa_running_moments kept_moments(const struct oa_group *g)
 {
-    return (struct oa_running_moments){ g->parameter[MEAN], g->parameter[SQUARE], g->parameter[SEEN] };
+    return (struct oa_running_moments){ g->parameter[MEAN], g->parameter[SQUARE],
+                                        g->parameter[SEEN] };
 }
 
 /* Draw number step/redraw: what evaluation and decoding see is the newest. */

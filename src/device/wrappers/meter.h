@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A meter between a device and whoever uses it: how often each operation ran, how long it took,
- * and, on the plan device, what it counted; by the place in the model where it ran. The numbers
- * that the operations make are the same.
+ * A meter wraps the operations of a device: calls, seconds and, on the plan device, FLOPs and bytes
+ * of each operation, by the place in the model where it ran. Results are the same bits.
  */
-#ifndef ORTHANT_DEVICE_OBSERVERS_METER_H
-#define ORTHANT_DEVICE_OBSERVERS_METER_H
+#ifndef ORTHANT_DEVICE_WRAPPERS_METER_H
+#define ORTHANT_DEVICE_WRAPPERS_METER_H
 
 #include "device/device.h"
 
@@ -21,22 +20,22 @@ struct oa_metered {
 enum { OA_METERED = 512 }; /* operations at places */
 struct oa_meter {
     struct oa_device *device;
-    const struct oa_device_ops *base; /* what it stands before */
+    const struct oa_device_ops *base; /* the wrapped table */
     struct oa_device_ops ops;
     double (*clock)(void);
     const char *stack, *place;
     bool backward;
-    struct oa_metered row[OA_METERED]; /* in the order of their first call */
+    struct oa_metered row[OA_METERED]; /* in the order of their first call; the last one also has
+                                          what found no row */
     int rows;
 };
 
-/* The device's operations go through the meter until it is closed, before the device. clock:
- * seconds. */
+/* The device's operations go through the meter until it is closed; close it before the device.
+ * clock: seconds. */
 void oa_meter_open(struct oa_meter *m, struct oa_device *d, double (*clock)(void));
 void oa_meter_close(struct oa_meter *m);
-void oa_meter_clear(struct oa_meter *m); /* the rows stay, with zeros */
-/* Where the operations that follow belong: literals, or NULL. A device without a meter does not
- * care. */
+void oa_meter_clear(struct oa_meter *m); /* zeros in all rows */
+/* Where the operations that follow belong: literals, or NULL. No effect without a meter. */
 void oa_meter_at(struct oa_device *d, const char *stack, const char *place, bool backward);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The products of gemm_amx.c on tiles in plain C: the same source, and the same bits, on every
- * processor. For tests; it is far too slow for anything else.
+ * The products of kernels/gemm_amx.c on tiles in plain C: the same source, and the same bits, on
+ * every processor, far too slow for anything but tests.
  *
  * TDPBF16PS (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2): for every
  * element of C a sum of the even products and one of the odd ones, each a chain of fused
  * multiply-adds from zero in the order of k; both are added, then C. Every operation rounds to
  * nearest; denormals are zeros, going in and coming out.
  */
-#include "base/base.h"
+#include "plain_tiles.h"
+
 #include "kernels/tile_finish.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static float flushed(float x)
 
 /* The numbers of a tile as floats, and whether all of them are zero or of a size at which products
  * of two are exact in float and sums of such products never become denormal. */
-static bool numbers(const struct plain_tile *t, float out[TILE_TALL][2 * TILE_WORDS])
+static bool tile_numbers(const struct plain_tile *t, float out[TILE_TALL][2 * TILE_WORDS])
 {
     bool plain = true;
     for (int i = 0; i < TILE_TALL; i++)
@@ -56,7 +57,7 @@ static void multiply_tiles(struct plain_tile *c, const struct plain_tile *a,
                            const struct plain_tile *b)
 {
     float left[TILE_TALL][2 * TILE_WORDS], right[TILE_TALL][2 * TILE_WORDS];
-    bool plain = numbers(a, left), both = numbers(b, right) && plain;
+    bool plain = tile_numbers(a, left), both = tile_numbers(b, right) && plain;
     for (int i = 0; i < TILE_TALL; i++) {
         float even[TILE_WORDS] = { 0 }, odd[TILE_WORDS] = { 0 };
         for (int p = 0; p < TILE_WORDS; p++) {

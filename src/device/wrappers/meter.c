@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "device/observers/meter.h"
+#include "device/wrappers/meter.h"
 
 #include <string.h>
 
-static bool equal(const char *a, const char *b)
+static bool same_literal(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Those beyond the room go to the last row. */
-static struct oa_metered *find(struct oa_meter *m, const char *op)
+static struct oa_metered *find_metered(struct oa_meter *m, const char *op)
 {
     for (int i = 0; i < m->rows; i++) {
         struct oa_metered *r = &m->row[i];
-        if (r->backward == m->backward && equal(r->op, op) && equal(r->place, m->place) &&
-            equal(r->stack, m->stack))
+        if (r->backward == m->backward && same_literal(r->op, op) &&
+            same_literal(r->place, m->place) && same_literal(r->stack, m->stack))
             return r;
     }
     struct oa_metered *r = &m->row[m->rows < OA_METERED ? m->rows++ : OA_METERED - 1];
@@ -24,20 +23,20 @@ static struct oa_metered *find(struct oa_meter *m, const char *op)
     return r;
 }
 
-struct reading {
+struct meter_reading {
     double seconds, flops, computed, bytes;
 };
 
-static struct reading read_meter(const struct oa_device *d)
+static struct meter_reading read_meter(const struct oa_device *d)
 {
-    return (struct reading){ d->meter->clock(), d->flops, d->computed, d->bytes };
+    return (struct meter_reading){ d->meter->clock(), d->flops, d->computed, d->bytes };
 }
 
-static void add(struct oa_device *d, const char *op, const struct reading *before)
+static void add_since(struct oa_device *d, const char *op, const struct meter_reading *before)
 {
-    struct oa_metered *r = find(d->meter, op);
-    d->meter->base->sync(d);
-    struct reading now = read_meter(d);
+    struct oa_metered *r = find_metered(d->meter, op);
+    oa_device_sync(d);
+    struct meter_reading now = read_meter(d);
     r->calls++;
     r->seconds += now.seconds - before->seconds;
     r->flops += now.flops - before->flops;
@@ -45,45 +44,42 @@ static void add(struct oa_device *d, const char *op, const struct reading *befor
     r->bytes += now.bytes - before->bytes;
 }
 
-/* ---- the table: every operation, between two looks at the clock ---- */
+/* ---- the table: each operation between two readings ---- */
 
 #define AT(x) x
 #define OF(type, a) a
+#define OA_FAMILY(names, name, parameters, arguments)                                              \
+    static void metered_##name parameters                                                          \
+    {                                                                                              \
+        struct meter_reading before = read_meter(d);                                               \
+        d->meter->base->name arguments;                                                            \
+        add_since(d, names[kind], &before);                                                        \
+    }
 #define OA_DO(name, parameters, arguments)                                                         \
     static void metered_##name parameters                                                          \
     {                                                                                              \
-        struct reading before = read_meter(d);                                                     \
+        struct meter_reading before = read_meter(d);                                               \
         d->meter->base->name arguments;                                                            \
-        add(d, #name, &before);                                                                    \
+        add_since(d, #name, &before);                                                              \
     }
 #define OA_ASK(type, name, parameters, arguments)                                                  \
     static type metered_##name parameters                                                          \
     {                                                                                              \
-        struct reading before = read_meter(d);                                                     \
+        struct meter_reading before = read_meter(d);                                               \
         type answer = d->meter->base->name arguments;                                              \
-        add(d, #name, &before);                                                                    \
+        add_since(d, #name, &before);                                                              \
         return answer;                                                                             \
     }
 #include "device/operations.def"
-#undef OA_DO
-#undef OA_ASK
-
-static struct oa_device_ops metered(const struct oa_device_ops *base)
-{
-    struct oa_device_ops ops = *base;
-#define OA_DO(name, parameters, arguments) ops.name = metered_##name;
-#define OA_ASK(type, name, parameters, arguments) ops.name = metered_##name;
-#include "device/operations.def"
-#undef OA_DO
-#undef OA_ASK
-    return ops;
-}
 
 void oa_meter_open(struct oa_meter *m, struct oa_device *d, double (*clock)(void))
 {
     m->device = d;
     m->base = d->ops;
-    m->ops = metered(d->ops);
+    m->ops = *d->ops;
+#define OA_DO(name, parameters, arguments) m->ops.name = m->base->name ? metered_##name : NULL;
+#define OA_ASK(type, name, parameters, arguments) OA_DO(name, parameters, arguments)
+#include "device/operations.def"
     m->clock = clock;
     m->stack = m->place = NULL;
     m->backward = false;
