@@ -50,19 +50,6 @@ static void set_unit_vectors(double *x, double *y)
         y[i] = 0.5 * x[i] + sqrt(0.75) * y[i] / sqrt(length);
 }
 
-static double orthonormality_error(const struct oa_draw *draw, int head)
-{
-    double worst = 0;
-    for (long a = 0; a < draw->k; a++) {
-        for (long b = 0; b <= a; b++) {
-            const double *u = draw->u + (head * draw->k + a) * draw->d,
-                         *v = draw->u + (head * draw->k + b) * draw->d;
-            worst = fmax(worst, fabs(oa_dot(draw->d, u, v) - (a == b)));
-        }
-    }
-    return worst;
-}
-
 /* Of heads 0 (as U) and 1 (as another T). */
 static void measure_projection(const struct oa_draw *draw, double *numbers)
 {
@@ -78,7 +65,7 @@ static void measure_projection(const struct oa_draw *draw, double *numbers)
     numbers[TIED] = oa_dot(K, xu, yu);
     numbers[UNTIED] = untied;
     numbers[UNTIED_SQUARE] = untied * untied;
-    numbers[DEFECT] = orthonormality_error(draw, 0);
+    numbers[DEFECT] = oa_orthonormality_error(draw, 0);
 }
 
 struct projection_sample {
