@@ -560,18 +560,4 @@ bool oa_projection_chain(const struct oa_projection_shape *p, struct oa_chain *o
 enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape *p,
                                  struct oa_stream s, double *out);
 
-/* ---- text about mechanisms (explain.c) ---- */
-
-/* One attention in words at the shape of a model: formulas, parameters, FLOPs, modes, options in
- * force, caveats. A text with labels may be of all stacks that there are, and each that it names is
- * explained in its mode. */
-enum oa_error oa_attention_explain(oa_context *c, const char *text, const struct oa_options *o,
-                                   struct oa_text *out);
-enum oa_error oa_attention_explain_json(oa_context *c, const char *text, const struct oa_options *o,
-                                        struct oa_text *out);
-enum oa_error oa_attention_list(oa_context *c, struct oa_text *out); /* a table of all mechanisms */
-enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out);
-enum oa_error oa_attention_list_markdown(oa_context *c,
-                                         struct oa_text *out); /* docs/attention.md */
-
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The families in turn, and what they fill: findings with their verdicts, plots with their curves.
- */
-#include "print/print.h"
+ *
+ * Measures all families of propositions; findings with their verdicts, and plots. */
 #include "theory/theory.h"
+#include "print/print.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,15 +24,14 @@ const char *oa_part_title(enum oa_theory_part p)
     return parts[p].title;
 }
 
-/* ---- findings
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
-static void judge(struct oa_finding *f)
+static void set_verdict(struct oa_finding *f)
 {
     char number[OA_NUMBER];
     double off = f->measured - f->claim;
-    bool denied = isfinite(f->law) && fabs(f->law - f->claim) > 1e-9; /* few draws may not see it */
+    /* a few draws may not show a small difference that the closed form has */
+    bool denied = isfinite(f->law) && fabs(f->law - f->claim) > 1e-9;
     f->holds = fabs(off) <= 5 * f->error + 1e-9 && !denied;
     snprintf(f->verdict, sizeof f->verdict, f->holds ? "holds" : "fails by %s%s",
              off < 0 ? "−" : "+", oa_number(number, fabs(off), 3));
@@ -40,7 +39,7 @@ static void judge(struct oa_finding *f)
 
 void oa_theory_add(struct oa_theory *t, const struct oa_finding *f)
 {
-    if ((t->findings & (t->findings - 1)) == 0) { /* full at 0, 1, 2, 4, 8 … */
+    if ((t->findings & (t->findings - 1)) == 0) { /* full */
         size_t old = (size_t)t->findings * sizeof *f;
         struct oa_finding *grown = oa_grow(t->context, t->finding, old, old ? 2 * old : sizeof *f);
         if (!grown)
@@ -50,7 +49,7 @@ void oa_theory_add(struct oa_theory *t, const struct oa_finding *f)
     struct oa_finding *own = &t->finding[t->findings++];
     *own = *f;
     if (isfinite(own->claim))
-        judge(own);
+        set_verdict(own);
 }
 
 int oa_theory_failing(const struct oa_theory *t)
@@ -61,9 +60,7 @@ int oa_theory_failing(const struct oa_theory *t)
     return failing;
 }
 
-/* ---- plots
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- plots ---- */
 
 struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p)
 {
@@ -84,30 +81,20 @@ struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const cha
     return c->x && c->y ? c : NULL;
 }
 
-/* ---- all
- * -------------------------------------------------------------------------------------------------------
- */
-
-static enum oa_error check(oa_context *c, long width, long heads)
-{
-    if (heads < 2 || width % heads || width / heads < 4)
-        return oa_fail(c, OA_SHAPE,
-                       "width %ld and %ld heads: at least 2 heads are needed, the width must "
-                       "divide into them, and a "
-                       "head must be at least 4 wide",
-                       width, heads);
-    if (width > 2048)
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "the width is %ld; up to 2048 are measured in a bearable time", width);
-    return OA_OK;
-}
-
 enum oa_error oa_theory_measure(oa_context *c, long width, long heads, struct oa_theory *out)
 {
     *out = (struct oa_theory){
         .context = c, .d = width, .heads = heads, .k = heads > 0 ? width / heads : 0
     };
-    OA_TRY(check(c, width, heads));
+    if (heads < 2 || width % heads || width / heads < 4)
+        return oa_fail(
+            c, OA_SHAPE,
+            "model.heads = %ld must be at least 2 and must divide model.width = %ld into "
+            "heads of width 4 or more",
+            heads, width);
+    if (width > 2048)
+        return oa_fail(c, OA_UNSUPPORTED, "model.width = %ld is too large for theory; at most 2048",
+                       width);
     for (int p = 0; p < OA_PARTS && oa_status(c) == OA_OK; p++) {
         oa_log(c, 1, "measuring %d of %d: %s", p + 1, OA_PARTS, parts[p].title);
         parts[p].measure(out);

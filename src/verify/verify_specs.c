@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which attentions are looked at: every mechanism of the registry as it is, with every value of
- * every choice, flag and whole number, and combinations that single options do not show. A new
- * mechanism is covered by being registered. */
+ *
+ * Which attentions are verified: every mechanism of the registry with its defaults, with every
+ * value of every choice, with every flag, with a value of every integer, and in some combinations
+ * of options. A registered mechanism is verified without further work. */
 #include "attention/language/language.h"
 #include "verify/verify.h"
 
 #include <string.h>
 
-/* Combinations that single options do not show. */
 static const char *const combinations[] = {
     "softmax(tie, temperature, diagonal)",
     "softmax(tie, temperature, scale=jl)",
@@ -111,9 +111,9 @@ static const char *const combinations[] = {
     "softmax(tie, relative=alibi):1 | local(window=4, relative=t5, buckets=8, distance=8):1",
 };
 
-enum { FIRST_ROOM = 64 };
+enum { FIRST_CAPACITY = 64 };
 
-/* Adds the text unless the language refuses it: a choice may need another option. */
+/* Adds the text unless it is invalid: a choice may need another option. */
 static void add_spec(struct oa_proof *p, const char *text)
 {
     struct oa_spec spec;
@@ -125,8 +125,8 @@ static void add_spec(struct oa_proof *p, const char *text)
     int n = p->spec_count;
     if (e != OA_OK)
         return;
-    if (n == 0 || (n >= FIRST_ROOM && (n & (n - 1)) == 0)) {
-        size_t size = sizeof p->specs[0], room = n ? 2 * (size_t)n : FIRST_ROOM;
+    if (n == 0 || (n >= FIRST_CAPACITY && (n & (n - 1)) == 0)) {
+        size_t size = sizeof p->specs[0], room = n ? 2 * (size_t)n : FIRST_CAPACITY;
         void *grown = oa_grow(p->context, p->specs, (size_t)n * size, room * size);
         if (!grown)
             return;
@@ -135,10 +135,9 @@ static void add_spec(struct oa_proof *p, const char *text)
     snprintf(p->specs[p->spec_count++], sizeof p->specs[0], "%s", text);
 }
 
-/* "key=number" of a whole number: small enough for the sequences of the checks, or what the
- * mechanism says. */
-static void number_of(const struct oa_mechanism *m, const struct oa_argument *a, char *out,
-                      size_t size)
+/* "key=number", small enough for the sequences of the checks unless the mechanism names one. */
+static void print_integer_option(const struct oa_mechanism *m, const struct oa_argument *a,
+                                 char *out, size_t size)
 {
     size_t n = strlen(a->key);
     for (int i = 0; m->numbers && oa_choice_word(m->numbers, i, out, size); i++) {
@@ -148,28 +147,25 @@ static void number_of(const struct oa_mechanism *m, const struct oa_argument *a,
     snprintf(out, size, "%s=3", a->key);
 }
 
-static void add_values(struct oa_proof *p, const struct oa_mechanism *m,
-                       const struct oa_argument *a)
+static void add_option_specs(struct oa_proof *p, const struct oa_mechanism *m,
+                             const struct oa_argument *a)
 {
-    char text[OA_PROOF_TEXT], number[64];
-    number_of(m, a, number, sizeof number);
-    if (a->kind == OA_VALUE_FLAG)
-        snprintf(text, sizeof text, "%s(%s)", m->name, a->key);
-    if (a->kind == OA_VALUE_INT)
-        snprintf(text, sizeof text, "%s(%s)", m->name, number);
-    if (a->kind == OA_VALUE_FLAG || a->kind == OA_VALUE_INT)
+    char text[OA_PROOF_TEXT], number[64], word[64];
+    if (a->kind == OA_VALUE_FLAG || a->kind == OA_VALUE_INT) {
+        print_integer_option(m, a, number, sizeof number);
+        snprintf(text, sizeof text, "%s(%s)", m->name, a->kind == OA_VALUE_FLAG ? a->key : number);
         add_spec(p, text);
-    for (const char *w = a->kind == OA_VALUE_CHOICE ? a->choices : ""; *w; w += *w == '|') {
-        int n = (int)strcspn(w, "|");
-        snprintf(text, sizeof text, "%s(%s%s%s%s%.*s)", m->name, m->trial ? m->trial : "",
-                 m->trial ? ", " : "", a->key, a->key[0] ? "=" : "", n, w);
+    }
+    for (int i = 0; a->kind == OA_VALUE_CHOICE && oa_choice_word(a->choices, i, word, sizeof word);
+         i++) {
+        snprintf(text, sizeof text, "%s(%s%s%s%s%s)", m->name, m->trial ? m->trial : "",
+                 m->trial ? ", " : "", a->key, a->key[0] ? "=" : "", word);
         add_spec(p, text);
-        w += n;
     }
 }
 
-/* Layers of one text are looked at one by one. */
-static void add_only(struct oa_proof *p)
+/* The layers of the one attention, each by itself. */
+static void add_layer_specs(struct oa_proof *p)
 {
     for (int i = 0; i < p->only_spec.layers; i++) {
         struct oa_spec one = { .layer = &p->only_spec.layer[i], .layers = 1 };
@@ -180,7 +176,7 @@ static void add_only(struct oa_proof *p)
         if (whole && text.length < sizeof p->specs[0])
             add_spec(p, text.s);
         else if (whole)
-            oa_fail(p->context, OA_ARGUMENT, "the attention is longer than %d letters",
+            oa_fail(p->context, OA_ARGUMENT, "the attention is longer than %d characters",
                     OA_PROOF_TEXT - 1);
         oa_text_free(&text);
     }
@@ -190,17 +186,15 @@ enum oa_error oa_proof_collect(struct oa_proof *p)
 {
     const struct oa_mechanism *m;
     if (p->only) {
-        add_only(p);
+        add_layer_specs(p);
         return oa_status(p->context);
     }
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         add_spec(p, m->name);
-        for (const struct oa_argument *a = m->arguments; a->key && !p->quick; a++)
-            add_values(p, m, a);
-        for (const struct oa_argument *a = m->arguments; a->key && p->quick; a++) {
-            if (a->kind != OA_VALUE_CHOICE ||
-                strcmp(a->key, "qk") != 0) /* projections are one code for all */
-                add_values(p, m, a);
+        for (const struct oa_argument *a = m->arguments; a->key; a++) {
+            /* projections are the same code for all mechanisms */
+            if (!p->quick || a->kind != OA_VALUE_CHOICE || strcmp(a->key, "qk") != 0)
+                add_option_specs(p, m, a);
         }
     }
     for (size_t i = 0; i < sizeof combinations / sizeof combinations[0]; i++)
