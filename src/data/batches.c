@@ -29,8 +29,7 @@ static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
     }
 }
 
-/* ---- random crops
- * -------------------------------------------------------------------------------------------- */
+/* ---- random crops ---- */
 
 static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
@@ -48,8 +47,7 @@ static enum oa_error random_crops(void *self, uint64_t step, long accumulate, lo
     if (b->tokens->count < needed)
         return oa_fail(b->context, OA_SHAPE,
                        "the %s has %zu tokens, but a row of %d tokens and the token after it need "
-                       "%zu: give more text "
-                       "(data.train) or a smaller model.context",
+                       "%zu: give more text (data.train) or a smaller model.context",
                        b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length,
                        needed);
     struct oa_stream of_step = oa_stream_child(b->stream, step);
@@ -64,8 +62,7 @@ static enum oa_error random_crops(void *self, uint64_t step, long accumulate, lo
     return OA_OK;
 }
 
-/* ---- validation
- * ---------------------------------------------------------------------------------------------- */
+/* ---- validation ---- */
 
 static uint64_t divide_up(uint64_t x, uint64_t by)
 {
@@ -113,9 +110,7 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
     return OA_OK;
 }
 
-/* ---- opening
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static void close(void *self)
 {

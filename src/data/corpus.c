@@ -115,8 +115,7 @@ static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_
     return error;
 }
 
-/* ---- ids that stand in files
- * ---------------------------------------------------------------------------------- */
+/* ---- ids that stand in files ---- */
 
 struct gathering {
     const struct oa_tokenizer *tok;
@@ -130,8 +129,7 @@ static enum oa_error gather(void *argument, const char *path, uint64_t place, ui
     if (id >= (uint32_t)size)
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
                        "%s: token %llu is id %u, but the tokenizer has the ids 0 … %d: it is not "
-                       "the one that the file "
-                       "was made with",
+                       "the one that the file was made with",
                        path, (unsigned long long)place, id, (int)size - 1);
     if (!oa_tokenizer_piece(g->tok, (int32_t)id))
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
@@ -203,9 +201,7 @@ static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files,
     return e;
 }
 
-/* ---- text
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, const struct cut *how,
                                 struct oa_corpus *out)
@@ -262,8 +258,7 @@ static enum oa_error check_cut(oa_context *c, const char *train_files, bool apar
     if (how->seed && (apart || how->fraction == 0))
         return oa_fail(c, OA_ARGUMENT,
                        "data.split_seed = %llu says where in the training text the validation text "
-                       "lies, and %s: leave "
-                       "it out",
+                       "lies, and %s: leave it out",
                        (unsigned long long)how->seed,
                        apart ? "data.valid names another file"
                              : "data.valid_fraction = 0 keeps none");

@@ -17,9 +17,7 @@
 
 #include "tokenizers/tokenizer.h"
 
-/* ---- corpus
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- corpus ---- */
 
 /* One side of a corpus: token ids end to end, and what they were made from. */
 struct oa_tokens {
@@ -71,9 +69,7 @@ struct oa_text_overlap {
 enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
                                 struct oa_text_overlap *out);
 
-/* ---- batches
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- batches ---- */
 
 #define OA_IGNORED (-1) /* a target that is not there: no loss, no gradient */
 

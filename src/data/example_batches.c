@@ -20,9 +20,7 @@ struct oa_example_batches {
     double *value;
 };
 
-/* ---- opening
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static bool has_decoder(const struct oa_examples *e)
 {
@@ -49,8 +47,7 @@ static enum oa_error check(oa_context *c, const struct oa_examples *e,
     if (how->tokens && longest_row(e) > how->tokens)
         return oa_fail(c, OA_ARGUMENT,
                        "train.batch_tokens is %ld, but one of the %s examples has %ld tokens: "
-                       "raise it or cut examples "
-                       "(data.long)",
+                       "raise it or cut examples (data.long)",
                        how->tokens, name, longest_row(e));
     return OA_OK;
 }
@@ -143,9 +140,7 @@ struct oa_example_extent oa_example_batches_extent(const struct oa_example_batch
     return b->extent;
 }
 
-/* ---- filling
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- filling ---- */
 
 /* The longest of a batch: what its rows are padded to. */
 struct shape {
@@ -250,9 +245,7 @@ static void fill_batch(struct oa_example_batches *b, const struct oa_division *d
                               .value = b->value };
 }
 
-/* ---- training
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- training ---- */
 
 static uint64_t number_of(uint64_t step, long accumulate, long micro)
 {
@@ -332,9 +325,7 @@ double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
     return 1 - tokens / places;
 }
 
-/* ---- validation
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- validation ---- */
 
 /* Marks the rows that are measured. */
 static void choose_rows(struct oa_example_batches *b, uint64_t limit)

@@ -19,9 +19,7 @@ struct planning {
     struct oa_column_plan *out;
 };
 
-/* ---- by name
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- by name ---- */
 
 static bool is_read(const struct oa_column_plan *plan, int at)
 {
@@ -145,8 +143,7 @@ static bool guess_names(const struct oa_cells *first, enum oa_answer answer,
     return guess_labelled(first, answer == OA_ANSWER_CLASS ? class_names : number_names, plan);
 }
 
-/* ---- by the number of columns
- * ---------------------------------------------------------------------------------- */
+/* ---- by the number of columns ---- */
 
 static const struct {
     size_t width;
@@ -186,8 +183,7 @@ static bool guess_width(const struct planning *p)
     return true;
 }
 
-/* ---- by data.columns
- * --------------------------------------------------------------------------------------------- */
+/* ---- by data.columns ---- */
 
 static void print_names(const struct planning *p, struct oa_text *out)
 {
@@ -238,11 +234,11 @@ static enum oa_error check_names(const struct planning *p)
             const struct oa_cell *cell = &p->first->cell[p->out->column[i].at[k]];
             int other = find(p->first, p->out, cell->s, cell->length);
             if (!is_read(p->out, other))
-                return oa_fail(p->context, OA_ARGUMENT,
-                               "%s has more columns \"%.*s\" in line 1 than would be read; say in "
-                               "data.columns the "
-                               "name as often as it is there, or the numbers of the columns",
-                               p->file, (int)cell->length, cell->s);
+                return oa_fail(
+                    p->context, OA_ARGUMENT,
+                    "%s has more columns \"%.*s\" in line 1 than would be read; say in "
+                    "data.columns the name as often as it is there, or the numbers of the columns",
+                    p->file, (int)cell->length, cell->s);
         }
     return OA_OK;
 }
@@ -326,15 +322,15 @@ static enum oa_error refuse_guess(const struct planning *p)
     bool text = p->rows->answer == OA_ANSWER_TEXT;
     oa_text_init(&names, p->context);
     print_names(p, &names);
-    enum oa_error error = oa_fail(
-        p->context, OA_ARGUMENT,
-        "%s: line 1 has the %zu %s %s, which do not tell %s apart; say which are read, e.g. "
-        "data.columns=%s",
-        p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
-        text ? "source and target" : "label and text",
-        text      ? "source,target"
-        : p->keys ? "label,text"
-                  : "1,2 or label,text");
+    enum oa_error error =
+        oa_fail(p->context, OA_ARGUMENT,
+                "%s: line 1 has the %zu %s %s, which do not tell %s apart; say which are read, "
+                "e.g. data.columns=%s",
+                p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
+                text ? "source and target" : "label and text",
+                text      ? "source,target"
+                : p->keys ? "label,text"
+                          : "1,2 or label,text");
     oa_text_free(&names);
     return error;
 }

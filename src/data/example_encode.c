@@ -24,8 +24,7 @@ struct encoder {
     struct oa_text place;
 };
 
-/* ---- special tokens
- * -------------------------------------------------------------------------------------------- */
+/* ---- special tokens ---- */
 
 static enum oa_error find_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
 {
@@ -81,9 +80,7 @@ static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
     return OA_OK;
 }
 
-/* ---- a row
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- a row ---- */
 
 /* Every patch is a word. */
 static enum oa_error encode_picture(struct encoder *e, const char *s, size_t n, struct coded *out)
@@ -114,11 +111,10 @@ static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct
 static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens,
                                  long limit)
 {
-    return oa_fail(
-        oa_tokenizer_context(e->tok), OA_SHAPE,
-        "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; use a larger "
-        "model.context or data.long=cut",
-        e->place.s, what, tokens, limit);
+    return oa_fail(oa_tokenizer_context(e->tok), OA_SHAPE,
+                   "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; "
+                   "use a larger model.context or data.long=cut",
+                   e->place.s, what, tokens, limit);
 }
 
 /* How many tokens of each text stay: the longer one gives way, of two equal ones the second. */
@@ -226,9 +222,7 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
     return OA_OK;
 }
 
-/* ---- all rows
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- all rows ---- */
 
 static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examples *out)
 {
@@ -327,8 +321,7 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
     return close_encoder(&e, encode_rows(&e, texts));
 }
 
-/* ---- a text alone
- * ---------------------------------------------------------------------------------------------- */
+/* ---- a text alone ---- */
 
 static enum oa_error encode_given(struct encoder *e, const struct oa_given_text *text, int texts)
 {

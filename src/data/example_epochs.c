@@ -15,9 +15,7 @@
  * epoch: a finer one pads less, a coarser one lets more rows meet. */
 enum { FINENESS = 24 };
 
-/* ---- divisions
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- divisions ---- */
 
 enum oa_error oa_division_open(oa_context *c, size_t rows, struct oa_division *out)
 {
@@ -82,9 +80,7 @@ void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct o
         d->turn[i] = (uint32_t)i;
 }
 
-/* ---- an epoch
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- an epoch ---- */
 
 void oa_permute(struct oa_stream s, uint32_t *item, size_t count)
 {
@@ -120,9 +116,7 @@ static void make(const struct oa_epochs *e, uint64_t epoch, struct oa_division *
     d->made = true;
 }
 
-/* ---- lengths
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- lengths ---- */
 
 /* Lengths in steps of 1, from FINENESS on of 2, from 2·FINENESS on of 3 … */
 static uint64_t step_of(long length)
@@ -170,8 +164,7 @@ static enum oa_error sort(struct oa_epochs *e)
     return all && e->sorted && e->key ? OA_OK : OA_NO_MEMORY;
 }
 
-/* ---- the sequence of epochs
- * ------------------------------------------------------------------------------------ */
+/* ---- the sequence of epochs ---- */
 
 enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples,
                              const struct oa_example_batching *how, struct oa_epochs *out)

@@ -37,8 +37,7 @@ static enum oa_error check_text(oa_context *c, const char *name, const char *dat
     if (valid < length)
         return oa_fail(c, OA_FORMAT,
                        "%s, line %llu: byte 0x%02X is not UTF-8; convert the file (iconv -t UTF-8; "
-                       "Latin-1 and "
-                       "Windows-1252 are usual)",
+                       "Latin-1 and Windows-1252 are usual)",
                        name, (unsigned long long)line_of(data, valid),
                        (unsigned)(uint8_t)data[valid]);
     return OA_OK;

@@ -28,9 +28,7 @@ static enum oa_error refuse_object(const struct objects *o, const char *what, co
                    key ? "\"" : "", remedy);
 }
 
-/* ---- which keys
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- which keys ---- */
 
 static enum oa_error plan_keys(struct objects *o)
 {
@@ -55,9 +53,7 @@ static enum oa_error plan_keys(struct objects *o)
     return error;
 }
 
-/* ---- values
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static enum oa_error refuse_json_value(const struct objects *o, const char *key,
                                        const struct oa_json_value *value, const char *why)
@@ -166,9 +162,7 @@ static enum oa_error add_key_column(struct objects *o, int column)
     return oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length);
 }
 
-/* ---- lines
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- lines ---- */
 
 /* What the line is instead, as far as it can be seen. */
 static enum oa_error refuse_json(const struct objects *o, const char *line, size_t length,

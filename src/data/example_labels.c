@@ -24,9 +24,7 @@ static bool parse(const char *s, size_t n, double *value)
     return oa_parse_real(text, value) && isfinite(*value);
 }
 
-/* ---- classes
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- classes ---- */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -92,8 +90,7 @@ static enum oa_error check_classes(const struct oa_rows *rows, const struct oa_w
     if (labels->count > MANY && (size_t)labels->count > rows->count / 2)
         return oa_fail(rows->context, OA_FORMAT,
                        "%s: %zu training examples have %d different labels: is another column the "
-                       "label? data.columns "
-                       "says which",
+                       "label? data.columns says which",
                        rows->file[0], rows->count, (int)labels->count);
     return OA_OK;
 }
@@ -287,9 +284,7 @@ enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_r
     return e;
 }
 
-/* ---- numbers
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 static const double largest =
     1e18; /* its square is a number in single precision, in which models calculate */

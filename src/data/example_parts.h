@@ -10,9 +10,7 @@
 #include "data/examples.h"
 #include "tokenizers/word_table.h"
 
-/* ---- rows
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
 void oa_rows_init(struct oa_rows *rows, oa_context *c, const char *name, enum oa_answer answer);
 void oa_rows_free(struct oa_rows *rows);
@@ -36,9 +34,7 @@ enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t s
 enum oa_error oa_rows_overlap(const struct oa_rows *train, const struct oa_rows *side,
                               struct oa_overlap *out);
 
-/* ---- files
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 /* A text file in memory: UTF-8 without 0, the mark at its beginning taken off. */
 struct oa_text_file {
@@ -54,8 +50,7 @@ void oa_text_file_close(struct oa_text_file *f);
 bool oa_text_file_line(struct oa_text_file *f, char **line, size_t *length);
 uint64_t oa_text_file_count(const struct oa_text_file *f); /* lines that are left */
 
-/* ---- what files look like
- * ------------------------------------------------------------------------------------- */
+/* ---- what files look like ---- */
 
 /* Of the first lines that are not blank. */
 struct oa_appearance {
@@ -76,9 +71,7 @@ enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a,
 enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *what,
                                    const char *remedy);
 
-/* ---- columns
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- columns ---- */
 
 enum { OA_MOST_COLUMNS = 16, OA_MOST_JOINED = 8 };
 
@@ -124,9 +117,7 @@ enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_colum
 struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_column *column,
                              struct oa_text *joined);
 
-/* ---- readers
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- readers ---- */
 
 typedef enum oa_error oa_rows_reader(struct oa_rows *rows, const char *file, const char *columns);
 /* By the end of its name, .gz apart; NULL: the name says nothing of what the file is. */
@@ -136,9 +127,7 @@ enum oa_error oa_read_parallel(struct oa_rows *rows, const char *source, const c
 /* All files of a list, by the names and what is asked for. */
 enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *columns);
 
-/* ---- labels
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
 enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out);
 int32_t oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows,

@@ -48,16 +48,14 @@ static enum oa_error check_pictures(const struct oa_rows *rows, const char *file
     if (length == 0 || (length % GREY && length % COLOUR))
         return oa_fail(rows->context, OA_FORMAT,
                        "%s: %zu bytes are not a whole number of pictures: each is 1 byte for the "
-                       "class and %d for the "
-                       "pixels, or %d of them in colour",
+                       "class and %d for the pixels, or %d of them in colour",
                        file, length, PIXELS, 3 * PIXELS);
     if (length % GREY == 0 && length % COLOUR == 0)
-        return oa_fail(
-            rows->context, OA_FORMAT,
-            "%s: %zu bytes are %zu pictures in grey as well as %zu in colour, and nothing in them "
-            "says which; "
-            "divide them among two files (head -c and tail -c, %d or %d bytes a picture)",
-            file, length, length / GREY, length / COLOUR, GREY, COLOUR);
+        return oa_fail(rows->context, OA_FORMAT,
+                       "%s: %zu bytes are %zu pictures in grey as well as %zu in colour, and "
+                       "nothing in them says which; divide them among two files (head -c and tail "
+                       "-c, %d or %d bytes a picture)",
+                       file, length, length / GREY, length / COLOUR, GREY, COLOUR);
     return OA_OK;
 }
 

@@ -33,8 +33,7 @@ static enum oa_error refuse_single(const struct oa_rows *rows, const char *file)
 {
     return oa_fail(rows->context, OA_ARGUMENT,
                    "%s has no partner: parallel files are given as source,target, e.g. "
-                   "train.de,train.en; tables are "
-                   "*.tsv, *.csv or *.jsonl",
+                   "train.de,train.en; tables are *.tsv, *.csv or *.jsonl",
                    file);
 }
 

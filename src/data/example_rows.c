@@ -26,8 +26,7 @@ void oa_rows_free(struct oa_rows *rows)
     oa_rows_init(rows, rows->context, rows->name, rows->answer);
 }
 
-/* ---- looking up
- * ---------------------------------------------------------------------------------------------- */
+/* ---- looking up ---- */
 
 int oa_rows_first_text(const struct oa_rows *rows)
 {
@@ -55,9 +54,7 @@ void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text 
                    (unsigned long long)p->line);
 }
 
-/* ---- adding
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- adding ---- */
 
 int oa_rows_add_file(struct oa_rows *rows, const char *name)
 {
@@ -163,8 +160,7 @@ void oa_rows_set_digest(struct oa_rows *rows)
     rows->digest = oa_digest_of_arrays(parts, sizeof parts / sizeof *parts);
 }
 
-/* ---- holding out
- * --------------------------------------------------------------------------------------------- */
+/* ---- holding out ---- */
 
 static enum oa_error copy_row(const struct oa_rows *from, size_t row, struct oa_rows *to)
 {
@@ -247,8 +243,7 @@ static void tell_unheld(const struct oa_rows *rows, const struct oa_words *label
     if (none)
         oa_log(rows->context, 0,
                "%s: %d of %d classes have too few examples for one to be held out for validation; "
-               "all of theirs are "
-               "trained on: %s%s",
+               "all of theirs are trained on: %s%s",
                rows->file[0], (int)none, (int)labels->count, names.s ? names.s : "",
                none > SHOWN ? " …" : "");
     oa_text_free(&names);
@@ -357,8 +352,7 @@ enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t s
     return error;
 }
 
-/* ---- what two sides share
- * ------------------------------------------------------------------------------------ */
+/* ---- what two sides share ---- */
 
 /* Cells from … to - 1 with their lengths before them. */
 static void make_key(const struct oa_rows *rows, size_t row, int from, int to, struct oa_text *out)

@@ -26,9 +26,7 @@ static enum oa_error add_cell(struct oa_cells *cells, char *s, size_t n)
     return OA_OK;
 }
 
-/* ---- records
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- records ---- */
 
 static size_t needed_by(const struct oa_column_plan *plan)
 {
@@ -130,9 +128,7 @@ static enum oa_error take_record(struct table *t, uint64_t line)
     return add_row(t, line);
 }
 
-/* ---- TSV
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- TSV ---- */
 
 enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length)
 {
@@ -158,9 +154,7 @@ static enum oa_error read_lines(struct table *t)
     return OA_OK;
 }
 
-/* ---- CSV
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- CSV ---- */
 
 /* The CR of a CR LF. */
 static void skip_return(struct oa_text_file *f)
@@ -236,9 +230,7 @@ static enum oa_error read_records(struct table *t)
     return OA_OK;
 }
 
-/* ---- both
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- both ---- */
 
 static enum oa_error read_table(struct oa_rows *rows, const char *file, const char *columns,
                                 enum oa_read_as form, enum oa_error (*records)(struct table *))

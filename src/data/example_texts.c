@@ -12,9 +12,7 @@ static bool is_given(const char *files)
     return files && files[strspn(files, " ")];
 }
 
-/* ---- notices
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- notices ---- */
 
 static void print_lines(const struct oa_rows *rows, struct oa_text *out)
 {
@@ -46,8 +44,7 @@ static void tell_rows(const struct oa_rows *rows)
     if (rows->respelled)
         oa_log(rows->context, 0,
                "%s examples: %llu label%s spelled otherwise than the class: a whole number is that "
-               "number, and blanks "
-               "around a label do not count (\"%s\" is \"%s\")",
+               "number, and blanks around a label do not count (\"%s\" is \"%s\")",
                rows->name, (unsigned long long)rows->respelled,
                rows->respelled == 1 ? " is" : "s are", rows->respelled_from, rows->respelled_to);
     oa_text_free(&lines);
@@ -58,8 +55,7 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
     if (o->sources)
         oa_log(side->context, 0,
                "warning: of the %zu %s examples %llu have a %s that is among the training "
-               "examples, %llu with the same "
-               "%s: what is measured on them is memory as well",
+               "examples, %llu with the same %s: what is measured on them is memory as well",
                side->count, side->name, (unsigned long long)o->sources,
                side->pictures                   ? "picture"
                : side->answer == OA_ANSWER_TEXT ? "source"
@@ -67,9 +63,7 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
                (unsigned long long)o->rows, side->answer == OA_ANSWER_TEXT ? "target" : "label");
 }
 
-/* ---- sides
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- sides ---- */
 
 static enum oa_error read_side(const char *files, const char *columns, struct oa_rows *rows)
 {
@@ -119,9 +113,7 @@ static enum oa_error read_sides(const struct oa_example_request *r, struct oa_ex
     return OA_OK;
 }
 
-/* ---- labels
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
 static enum oa_error check_labels(const struct oa_example_texts *t, const struct oa_rows *rows,
                                   const struct oa_example_request *r)
@@ -164,9 +156,7 @@ static enum oa_error take_labels(oa_context *c, const struct oa_example_request 
     return check_kind(&t->train, &t->test);
 }
 
-/* ---- all of it
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *side,
                                   struct oa_overlap *out)
@@ -212,8 +202,7 @@ enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_reque
     return close_if(open_texts(c, request, out), out);
 }
 
-/* ---- for a model that is there
- * --------------------------------------------------------------------------------- */
+/* ---- for a model that is there ---- */
 
 static enum oa_error read_measured(oa_context *c, const struct oa_example_request *r,
                                    struct oa_example_texts *t)
@@ -245,8 +234,7 @@ static enum oa_error read_compared(oa_context *c, const struct oa_example_reques
         why = "they have another form than they had";
     oa_log(c, 0,
            "the training examples are not there to be compared, so it is not known whether the "
-           "model has seen some "
-           "of these: %s",
+           "model has seen some of these: %s",
            why);
     oa_clear_error(c);
     oa_rows_free(train);
@@ -276,9 +264,7 @@ enum oa_error oa_example_texts_open_measured(oa_context *c,
     return close_if(open_measured(c, request, classes, out), out);
 }
 
-/* ---- held out
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- held out ---- */
 
 enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction,
                                         uint64_t seed, struct oa_example_texts *out)
@@ -302,8 +288,7 @@ void oa_example_texts_close(struct oa_example_texts *texts)
     oa_labels_free(&texts->classes);
 }
 
-/* ---- the tokenizer
- * --------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer ---- */
 
 /* A line each. */
 static void add_texts(const struct oa_rows *rows, struct oa_text *out)
@@ -329,8 +314,7 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
             c, OA_ARGUMENT,
             patches ? "the tokenizer \"%s\" is for pictures (*.bin), and the examples are texts"
                     : "the tokenizer \"%s\" is not for pictures: byte has a token for each of the "
-                      "256 values "
-                      "of a pixel, patch:P a token for each square of P x P pixels",
+                      "256 values of a pixel, patch:P a token for each square of P x P pixels",
             spec);
     if (patches)
         return oa_tokenizer_make_patches(c, spec, out);

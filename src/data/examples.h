@@ -17,8 +17,7 @@
 
 #include "data/data.h"
 
-/* ---- rows of texts
- * ------------------------------------------------------------------------------------------- */
+/* ---- rows of texts ---- */
 
 /* What a model answers, and so what the cells of a row are:
  * text    source, target; behind them further targets, which only measures read
@@ -141,8 +140,7 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
  * and JSON objects. */
 enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, size_t length);
 
-/* ---- rows of ids
- * --------------------------------------------------------------------------------------------- */
+/* ---- rows of ids ---- */
 
 /* What stands around the ids: special tokens, NULL for none. A source is begin, text, end, and of a
  * pair text, end again; a target is begin, ids, end: a decoder reads all of it but the last token
@@ -199,9 +197,7 @@ enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example
 enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *part, int parts,
                               struct oa_examples *out);
 
-/* ---- batches
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- batches ---- */
 
 struct oa_example_batching {
     long rows;   /* of a batch */

@@ -30,16 +30,15 @@ static enum oa_error check_form(oa_context *c, const char *file, bool whole)
 {
     oa_rows_reader *form = oa_rows_reader_of(file);
     if (form == oa_read_csv || form == oa_read_jsonl)
-        return oa_fail(c, OA_ARGUMENT,
-                       "--data %s: lines of text are read, or of columns between tabs, and no "
-                       "*.csv and no *.json, "
-                       "*.jsonl, *.ndjson; write its texts into a file, one a line",
-                       file);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "--data %s: lines of text are read, or of columns between tabs, and no *.csv and no "
+            "*.json, *.jsonl, *.ndjson; write its texts into a file, one a line",
+            file);
     if (form == oa_read_tsv && whole)
         return oa_fail(c, OA_ARGUMENT,
                        "--data %s is a table, and the model reads one text a line: give --columns, "
-                       "the number or the "
-                       "name of the column that the text is",
+                       "the number or the name of the column that the text is",
                        file);
     return OA_OK;
 }
@@ -90,9 +89,7 @@ void oa_given_files_close(struct oa_given_files *g)
     oa_free(g);
 }
 
-/* ---- a file
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- a file ---- */
 
 /* What the first piece shows, up to its last line end. Standard input has no name that could be
  * wrong. */
@@ -104,15 +101,14 @@ static enum oa_error check_first_lines(struct oa_given_files *g)
         n--;
     const struct oa_appearance l = oa_appearance_of(g->context, g->piece, n ? n : g->length);
     if (l.objects)
-        return oa_refuse_appearance(
-            g->context, g->file, "its lines are JSON objects",
-            "write the texts into a file, one a line; if the objects are the texts, give them on "
-            "standard input");
+        return oa_refuse_appearance(g->context, g->file, "its lines are JSON objects",
+                                    "write the texts into a file, one a line; if the objects are "
+                                    "the texts, give them on standard input");
     if (g->whole && l.columns)
-        return oa_refuse_appearance(
-            g->context, g->file, "its lines are a table, with as many tabs in each",
-            "say with --columns which one the text is; if the tabs are part of the texts, give "
-            "them on standard input");
+        return oa_refuse_appearance(g->context, g->file,
+                                    "its lines are a table, with as many tabs in each",
+                                    "say with --columns which one the text is; if the tabs are "
+                                    "part of the texts, give them on standard input");
     return OA_OK;
 }
 
@@ -169,9 +165,7 @@ static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
     return oa_status(g->context) == OA_OK && (whole || *n);
 }
 
-/* ---- all of them
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- all of them ---- */
 
 bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
 {

@@ -28,9 +28,7 @@ static bool at_char(const struct json_scan *p, char c)
     return p->s < p->end && *p->s == c;
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 /* Four hexadecimal digits, or -1. */
 static long hex_unit(const char *s, const char *end)
@@ -177,9 +175,7 @@ static bool scan_json_value(struct json_scan *p, int depth)
     return good;
 }
 
-/* ---- the object
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the object ---- */
 
 void oa_json_object_init(struct oa_json_object *o, oa_context *c)
 {
@@ -286,9 +282,7 @@ bool oa_json_list_next(const struct oa_json_value *list, size_t *at, struct oa_j
     return true;
 }
 
-/* ---- texts
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- texts ---- */
 
 static char plain_escape(char c)
 {

@@ -165,8 +165,7 @@ enum oa_error oa_span_batches_open(oa_context *c, const struct oa_tokens *tokens
     if (how->tokens < LEAST)
         return oa_fail(c, OA_ARGUMENT,
                        "rows of %ld tokens have no text beside a hidden span: give a larger "
-                       "model.context, and "
-                       "model.source_context if it is set",
+                       "model.context, and model.source_context if it is set",
                        how->tokens);
     struct span_batches *b = oa_alloc(c, sizeof *b);
     if (!b)

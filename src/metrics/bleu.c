@@ -15,9 +15,7 @@ static int statistics(const struct oa_metric_options *o)
     return 2 + 2 * o->bleu_order;
 }
 
-/* ---- a segment
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- a segment ---- */
 
 /* Of two that are equally near the shorter one. */
 static long nearest_length(const struct oa_ids_of *ids)
@@ -62,9 +60,7 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     return count_orders(o, &grams, out + 2, out + 2 + o->bleu_order);
 }
 
-/* ---- the score
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the score ---- */
 
 struct precisions {
     double percent[OA_MOST_ORDER];
@@ -135,8 +131,7 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
     return brevity(sum) * exp(logs / p.orders);
 }
 
-/* ---- words about it
- * ---------------------------------------------------------------------------------------------- */
+/* ---- words about it ---- */
 
 static void signature(const struct oa_metric_options *o, struct oa_text *out)
 {

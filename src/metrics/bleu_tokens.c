@@ -15,8 +15,7 @@ static bool tokens_13a(struct oa_arena *a, struct oa_line *text)
            oa_split_punctuation(a, text, false);
 }
 
-/* ---- international
- * --------------------------------------------------------------------------------------------- */
+/* ---- international ---- */
 
 /* The first letter of the category: 'P' punctuation, 'S' symbol, 'N' number … */
 static char category(uint32_t code)
@@ -86,9 +85,7 @@ static bool tokens_intl(struct oa_arena *a, struct oa_line *text)
            oa_rewrite(a, text, 3, punctuation_before_no_number) && oa_rewrite(a, text, 3, symbols);
 }
 
-/* ---- characters
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- characters ---- */
 
 static char *characters(char *out, const char *s, const char *end)
 {
@@ -114,9 +111,7 @@ bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct
     return done && oa_python_split(a, text, out);
 }
 
-/* ---- spaces
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- spaces ---- */
 
 /* Scripts without spaces between words: Thai, Lao, Burmese, Khmer; Chinese and Japanese with their
  * punctuation. */

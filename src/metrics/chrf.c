@@ -18,9 +18,7 @@ static int statistics(const struct oa_metric_options *o)
     return 3 * orders(o);
 }
 
-/* ---- the score
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the score ---- */
 
 struct means {
     double precision, recall; /* sums over the orders that both sides have */
@@ -64,8 +62,7 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
     return oa_rounded(100 * f, single);
 }
 
-/* ---- units of a segment
- * ------------------------------------------------------------------------------------------ */
+/* ---- units of a segment ---- */
 
 /* Code points, without white space unless it is asked for. */
 static bool characters(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
@@ -127,9 +124,7 @@ static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct 
     return text.s && characters(o, a, text, letters) && (!o->chrf_words || words(a, text, parts));
 }
 
-/* ---- a segment
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- a segment ---- */
 
 /* Counts of the orders 1 … of one kind of unit; those of reference r at out + r · stride. */
 static bool count_units(struct oa_arena *a, const struct oa_words *text, int texts, int longest,
@@ -185,8 +180,7 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     return true;
 }
 
-/* ---- words about it
- * ---------------------------------------------------------------------------------------------- */
+/* ---- words about it ---- */
 
 static void title(const struct oa_metric_options *o, struct oa_text *out)
 {

@@ -9,9 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- counting
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- counting ---- */
 
 int oa_line_order(struct oa_line x, struct oa_line y)
 {
@@ -72,9 +70,7 @@ void oa_classes_free(struct oa_classes *k)
     k->item = NULL;
 }
 
-/* ---- scores
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- scores ---- */
 
 double oa_accuracy(const struct oa_classes *k)
 {
@@ -95,9 +91,7 @@ double oa_mcc(const struct oa_classes *k, bool *defined)
     return *defined ? ((double)k->right * n - both) / sqrt(variances) : 0;
 }
 
-/* ---- F1
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- F1 ---- */
 
 static double ratio(double part, double whole)
 {
@@ -145,18 +139,16 @@ static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa
         if (oa_line_order(k->item[i].label, positive) == 0)
             found = &k->item[i];
     if (k->count > 2)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "there are %d labels, but the binary F1 is about two; average over the classes "
-            "instead: macro, micro or weighted",
-            k->count);
+        return oa_fail(c, OA_ARGUMENT,
+                       "there are %d labels, but the binary F1 is about two; average over the "
+                       "classes instead: macro, micro or weighted",
+                       k->count);
     if (!found && k->count == 2)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "no line has the label \"%.*s\", of which the binary F1 is to be; the labels are "
-            "\"%.*s\" and \"%.*s\": say which is the positive one",
-            (int)positive.length, positive.s, (int)k->item[0].label.length, k->item[0].label.s,
-            (int)k->item[1].label.length, k->item[1].label.s);
+        return oa_fail(c, OA_ARGUMENT,
+                       "no line has the label \"%.*s\", of which the binary F1 is to be; the "
+                       "labels are \"%.*s\" and \"%.*s\": say which is the positive one",
+                       (int)positive.length, positive.s, (int)k->item[0].label.length,
+                       k->item[0].label.s, (int)k->item[1].label.length, k->item[1].label.s);
     *out = found ? oa_f1_of_class(found) : f1_of_counts(0, 0, 0);
     return OA_OK;
 }
@@ -173,9 +165,7 @@ enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_averag
     return OA_OK;
 }
 
-/* ---- resampling
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- resampling ---- */
 
 enum { FOUND, EXPECTED, COLUMNS }; /* of a row: classes by number */
 

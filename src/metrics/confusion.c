@@ -6,9 +6,7 @@
 
 enum { MOST_COLUMNS = 20 }; /* classes, up to which people are shown the matrix */
 
-/* ---- counting
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- counting ---- */
 
 static enum oa_error copy_classes(oa_context *c, const struct oa_classes *from,
                                   struct oa_confusion *out)
@@ -74,9 +72,7 @@ void oa_confusion_free(struct oa_confusion *k)
     *k = (struct oa_confusion){ 0 };
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static void add_class_cells(const struct oa_class *of, double unit, int decimals,
                             struct oa_table *t)
@@ -138,9 +134,7 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
     oa_free(label);
 }
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static json_t *matrix_json(const struct oa_confusion *k)
 {

@@ -64,9 +64,7 @@ enum oa_error oa_pearson(oa_context *c, const double *x, const double *y, long n
     return OA_OK;
 }
 
-/* ---- ranks
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- ranks ---- */
 
 struct place {
     double value;
@@ -113,9 +111,7 @@ enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long 
     return e;
 }
 
-/* ---- resampling
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- resampling ---- */
 
 static double *pair_columns(const double *const *row, long count, struct oa_arena *scratch)
 {

@@ -39,9 +39,7 @@ struct search {
     long candidates;
 };
 
-/* ---- the matrix
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the matrix ---- */
 
 /* The columns of a row that are looked at. */
 static void band(const struct search *s, long i, long *first, long *last)
@@ -107,9 +105,7 @@ static long distance_shifted(struct search *s, long from)
     return cost_at(before, s->reference_length);
 }
 
-/* ---- the alignment
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the alignment ---- */
 
 static enum operation operation_at(const struct row *r, long j)
 {
@@ -138,9 +134,7 @@ static void align(struct search *s)
         s->wrong_reference[j] += s->wrong_reference[j - 1];
 }
 
-/* ---- shifts
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- shifts ---- */
 
 struct shift {
     long gain, length, start, target;
@@ -251,9 +245,7 @@ static struct shift best_shift(struct search *s)
     return best;
 }
 
-/* ---- all of it
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 static bool row_begin(struct oa_arena *a, long width, struct row *r)
 {

@@ -24,9 +24,7 @@ struct oa_line {
     size_t length;
 };
 
-/* ---- files
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 /* The lines of a file (gzip unpacked), each without its end and the white space before that, as
  * sacreBLEU reads them: so CRLF is an end, too. A last line need not end. Bytes that are no UTF-8
@@ -47,9 +45,7 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines);
  * with its place. */
 enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, double **out);
 
-/* ---- segments
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- segments ---- */
 
 enum oa_bleu_tokens { OA_TOKENS_13A, OA_TOKENS_INTL, OA_TOKENS_CHAR, OA_TOKENS_NONE };
 enum oa_bleu_smooth { OA_SMOOTH_EXP, OA_SMOOTH_FLOOR, OA_SMOOTH_ADD_K, OA_SMOOTH_NONE };
@@ -174,9 +170,7 @@ void oa_metric_signature(const struct oa_metric *m, const struct oa_metric_optio
  * BLEU. */
 long oa_tokenised_lines(const struct oa_line *hypothesis, long count);
 
-/* ---- resampling
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- resampling ---- */
 
 /* Tests of sacreBLEU with the generator of NumPy's default_rng(seed), so that all digits are the
  * same. */
@@ -203,9 +197,7 @@ enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *sys
 enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics *system, int count,
                                       long trials, uint64_t seed, struct oa_resample *out);
 
-/* ---- labels
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
 /* Every label that occurs, in the order of its bytes, with its counts. oa_classes_free. */
 struct oa_class {
@@ -248,9 +240,7 @@ enum oa_error oa_label_statistics(oa_context *c, const struct oa_metric *m,
                                   const struct oa_line *reference, long count,
                                   struct oa_line positive, struct oa_statistics *out);
 
-/* ---- numbers
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 /* -1 … 1; NaN where one side is constant: no correlation is defined then. Fewer than 2 numbers are
  * refused. */

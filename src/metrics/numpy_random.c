@@ -9,9 +9,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* ---- SeedSequence
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- SeedSequence ---- */
 
 enum { POOL = 4 };
 
@@ -53,9 +51,7 @@ static void draw_words(const uint32_t pool[POOL], uint64_t out[4])
     }
 }
 
-/* ---- PCG64
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- PCG64 ---- */
 
 static wide joined(const uint64_t x[2])
 {

@@ -12,8 +12,7 @@ struct word {
     size_t n;
 };
 
-/* ---- vowels and consonants
- * --------------------------------------------------------------------------------------- */
+/* ---- vowels and consonants ---- */
 
 static bool is_vowel(char c)
 {
@@ -67,9 +66,7 @@ static bool ends_cvc(const char *s, size_t n)
            s[n - 1] != 'w' && s[n - 1] != 'x' && s[n - 1] != 'y';
 }
 
-/* ---- rules
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- rules ---- */
 
 static bool ends(struct word w, const char *suffix)
 {
@@ -101,9 +98,7 @@ static struct word apply(struct word w, const struct rule *rules, int more)
     return w;
 }
 
-/* ---- steps
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
 static struct word step_1a(struct word w)
 {
@@ -201,8 +196,7 @@ static struct word step_5(struct word w)
     return w;
 }
 
-/* ---- irregular words
- * --------------------------------------------------------------------------------------------- */
+/* ---- irregular words ---- */
 
 static bool irregular(struct word *w)
 {

@@ -8,8 +8,7 @@
 
 #include <utf8proc.h>
 
-/* ---- white space
- * --------------------------------------------------------------------------------------------- */
+/* ---- white space ---- */
 
 bool oa_python_space(uint32_t code)
 {
@@ -87,8 +86,7 @@ bool oa_python_split(struct oa_arena *a, struct oa_line text, struct oa_words *o
     return true;
 }
 
-/* ---- lower case
- * ---------------------------------------------------------------------------------------------- */
+/* ---- lower case ---- */
 
 struct range {
     uint32_t first, last;

@@ -33,9 +33,7 @@ static double *scores_of(const struct resampling *r, int kind, int system)
     return r->score[kind] + system * r->samples;
 }
 
-/* ---- bootstrap
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- bootstrap ---- */
 
 static void add_row(const struct oa_statistics *s, uint32_t i, bool single, double *sum)
 {
@@ -92,8 +90,7 @@ static void draw_segments(struct oa_numpy_random *random, uint32_t *draw, long s
         draw[i] = oa_numpy_below(random, (uint32_t)segments);
 }
 
-/* ---- changing sides
- * ---------------------------------------------------------------------------------------------- */
+/* ---- changing sides ---- */
 
 /* Scores of both sides when segments with a 0 are exchanged between the baseline and the system. */
 static void exchanged_scores(const struct oa_statistics *baseline,
@@ -135,9 +132,7 @@ static void draw_sides(struct oa_numpy_random *random, uint32_t *draw, long segm
         draw[i] = oa_numpy_bit(random);
 }
 
-/* ---- all resamples
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- all resamples ---- */
 
 typedef void draw_some(struct oa_numpy_random *random, uint32_t *draw, long segments, long count);
 
@@ -183,9 +178,7 @@ static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *dr
     return oa_status(r->context);
 }
 
-/* ---- what they say
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- what they say ---- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -221,9 +214,7 @@ static double exact_mean(const double *x, long n, bool single)
     return oa_rounded((sum + lost) / (double)n, single);
 }
 
-/* ---- p
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- p ---- */
 
 /* sacreBLEU's: share of differences above the one that was seen, ties left out; 1 is added so that
  * no p is 0. */
@@ -332,9 +323,7 @@ static double exact_p(oa_context *c, struct all_exchanges *e)
     return (double)(e->exchanges - below) / (double)e->exchanges;
 }
 
-/* ---- tests
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- tests ---- */
 
 static struct oa_resample plain(const struct oa_statistics *s)
 {

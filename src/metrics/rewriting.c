@@ -17,9 +17,7 @@ bool oa_rewrite(struct oa_arena *a, struct oa_line *text, int growth, oa_pass *p
     return true;
 }
 
-/* ---- replacing
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- replacing ---- */
 
 bool oa_replace(struct oa_arena *a, struct oa_line *text, const char *from, const char *to)
 {
@@ -45,8 +43,7 @@ bool oa_unescape(struct oa_arena *a, struct oa_line *text)
            oa_replace(a, text, "&lt;", "<") && oa_replace(a, text, "&gt;", ">");
 }
 
-/* ---- punctuation
- * --------------------------------------------------------------------------------------------- */
+/* ---- punctuation ---- */
 
 static bool is_digit(char c)
 {

@@ -31,9 +31,7 @@ void oa_rouge_means(const struct oa_statistics *s, double out[3])
         out[i] = sum[i] / sum[ONE];
 }
 
-/* ---- words
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 static bool is_plain(char c)
 {
@@ -64,9 +62,7 @@ static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, s
     return true;
 }
 
-/* ---- one reference
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- one reference ---- */
 
 static void set(double *out, long shared, long found, long expected)
 {
@@ -119,8 +115,7 @@ static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a,
     return true;
 }
 
-/* ---- sentence by sentence
- * ---------------------------------------------------------------------------------------- */
+/* ---- sentence by sentence ---- */
 
 /* Words of the sentences of a text; sentences are separated by line ends. */
 static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
@@ -222,9 +217,7 @@ static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a,
     return true;
 }
 
-/* ---- a segment
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- a segment ---- */
 
 typedef bool one_reference(const struct oa_metric_options *o, struct oa_arena *a,
                            const struct oa_line *pair, double *out);

@@ -7,9 +7,7 @@
 
 enum { SEGMENTS = 16 }; /* an item */
 
-/* ---- the table
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 const struct oa_metric *oa_metric_find(const char *name)
 {
@@ -69,9 +67,7 @@ enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o)
     return OA_OK;
 }
 
-/* ---- statistics
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- statistics ---- */
 
 struct work {
     oa_context *context;

@@ -92,8 +92,7 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
     if (respelled)
         oa_log(c, 0,
                "%s: %ld label%s spelled otherwise than the class: a whole number is that number, "
-               "and blanks and a byte "
-               "order mark around a label do not count (line %ld: %.*s)",
+               "and blanks and a byte order mark around a label do not count (line %ld: %.*s)",
                lines->name, respelled, respelled == 1 ? " is" : "s are", first + 1,
                (int)lines->line[first].length, lines->line[first].s);
     return OA_OK;
@@ -108,9 +107,7 @@ void oa_lines_free(struct oa_lines *lines)
     lines->data = NULL;
 }
 
-/* ---- numbers
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 enum { LONGEST_NUMBER = 64 };
 

@@ -21,9 +21,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* ---- pairs
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- pairs ---- */
 
 bool oa_pairs_begin(struct oa_arena *a, long most, struct oa_pairs *out)
 {
@@ -50,9 +48,7 @@ int32_t oa_pairs_id(struct oa_pairs *p, uint32_t x, uint32_t y)
     return p->id[slot];
 }
 
-/* ---- words
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 struct table {
     struct oa_line *word;

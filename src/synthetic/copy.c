@@ -55,8 +55,7 @@ const struct oa_synthetic_task oa_task_reverse = {
             "its beginning.",
     .length = "symbols",
     .source = "Grefenstette, Hermann, Suleyman, Blunsom: Learning to Transduce with Unbounded "
-              "Memory, 2015, "
-              "arXiv:1506.02516",
+              "Memory, 2015, arXiv:1506.02516",
     .input = "c a b b",
     .output = "b b a c",
     .form = OA_PAIRED,
@@ -90,8 +89,7 @@ const struct oa_synthetic_task oa_task_sort = {
     .name = "sort",
     .title = "put numbers in order",
     .rule = "Each number is uniform from 0 to alphabet - 1; the target has those of the source in "
-            "ascending order, as "
-            "often as they are there.",
+            "ascending order, as often as they are there.",
     .length = "numbers",
     .source = "Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016, "
               "arXiv:1511.06391",

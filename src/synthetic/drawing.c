@@ -101,8 +101,7 @@ static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthet
         return oa_fail(d->context, OA_INTERRUPTED, "stopped by signal %d", signal);
     return oa_fail(d->context, OA_ARGUMENT,
                    "%s: %ld draws gave no example %ld of the part \"%s\" that is not there "
-                   "already; ask for fewer, or "
-                   "give other lengths",
+                   "already; ask for fewer, or give other lengths",
                    d->plan->task->name, (long)MOST_ATTEMPTS, (long)s->number + 1,
                    oa_set_names[part]);
 }

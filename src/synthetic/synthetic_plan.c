@@ -102,8 +102,7 @@ static enum oa_error check_possible(oa_context *c, const struct oa_synthetic_pla
     if (inputs < (double)all)
         return oa_fail(c, OA_ARGUMENT,
                        "%s: %ld examples are asked for, all different, but there are only %.0f "
-                       "inputs of %ld to %ld %s; "
-                       "ask for fewer, or for longer ones%s",
+                       "inputs of %ld to %ld %s; ask for fewer, or for longer ones%s",
                        t->name, all, inputs, p->size[OA_LEAST], p->size[OA_MOST], t->length,
                        t->size[OA_ALPHABET].fallback ? ", or a larger alphabet" : "");
     if (share < rarest)

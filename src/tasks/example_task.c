@@ -67,8 +67,7 @@ static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa
     if (has_rouge(w->task) && oa_is_unread_by_rouge(&targets))
         oa_log(c, 0,
                "ROUGE reads letters from a to z and digits only, and most of the targets is "
-               "others: choose by another "
-               "measure (--metric bleu)");
+               "others: choose by another measure (--metric bleu)");
 }
 
 static struct oa_example_request request_of(const struct oa_options *o, const struct oa_task *task)

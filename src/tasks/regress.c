@@ -86,8 +86,7 @@ static void tell_constant(oa_context *c, const struct oa_examples *x)
     if (x->count > 1)
         oa_log(c, 0,
                "%s: all %zu examples have the number %s, with which no correlation is defined: it "
-               "counts as 0; the "
-               "measure that is is the loss (compare.metric)",
+               "counts as 0; the measure that is is the loss (compare.metric)",
                x->rows->file[0], x->count, oa_real_text(x->value[0]).s);
 }
 

@@ -50,11 +50,10 @@ static enum oa_error check_words(const struct oa_task *task, const struct oa_mod
     struct oa_text name;
     oa_text_init(&name, m->context);
     oa_atom_print(g->atom, &name);
-    enum oa_error e = oa_fail(
-        m->context, OA_ARGUMENT,
-        "%s needs the word numbers of the tokens, and the task %s reads running text without "
-        "them; use unit=token",
-        name.s ? name.s : g->mechanism->name, task->name);
+    enum oa_error e = oa_fail(m->context, OA_ARGUMENT,
+                              "%s needs the word numbers of the tokens, and the task %s reads "
+                              "running text without them; use unit=token",
+                              name.s ? name.s : g->mechanism->name, task->name);
     oa_text_free(&name);
     return e;
 }
@@ -157,8 +156,7 @@ enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struc
         return oa_fail(
             c, OA_ARGUMENT,
             "train.init = %s: its tokenizer is not that of data.tokenizer = %s, so its embeddings "
-            "would "
-            "stand for other tokens here; leave data.tokenizer out to have that of the run",
+            "would stand for other tokens here; leave data.tokenizer out to have that of the run",
             o->train_init, o->data_tokenizer);
     return oa_digest_of_file(c, start.model, &w->start);
 }

@@ -15,9 +15,7 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
     if ((double)o.found > usual_overlap * (double)o.pieces)
         oa_log(c, 0,
                "warning: of the %llu pieces of %d tokens of the %s %llu stand in the %s word for "
-               "word: what is "
-               "measured on "
-               "them is memory as well",
+               "word: what is measured on them is memory as well",
                (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
                (unsigned long long)o.found, train->name);
     return OA_OK;

@@ -58,9 +58,7 @@ enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, in
     return OA_OK;
 }
 
-/* ---- heap
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- heap ---- */
 
 static bool before(const struct oa_candidate *x, const struct oa_candidate *y)
 {
@@ -91,9 +89,7 @@ static struct oa_candidate heap_pop(struct oa_bpe *b)
     return top;
 }
 
-/* ---- merging
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- merging ---- */
 
 static void queue_pair(struct oa_bpe *b, int32_t left, int32_t right)
 {
@@ -177,9 +173,7 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
     return OA_OK;
 }
 
-/* ---- words
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 /* ignore_merges: a word that is a token of the model (not an added one) is that token. -1 when it
  * is not. */

@@ -18,9 +18,7 @@
 
 #define PROGRESS_MERGES 4096
 
-/* ---- trainer
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- trainer ---- */
 
 struct pair_record {
     uint64_t key;
@@ -119,9 +117,7 @@ static enum oa_error spell_words(struct trainer *t)
     return OA_OK;
 }
 
-/* ---- heap
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- heap ---- */
 
 static bool before(const struct queued *x, const struct queued *y)
 {
@@ -155,8 +151,7 @@ static struct queued heap_pop(struct trainer *t)
     return top;
 }
 
-/* ---- rounds: what one merge (or the first count) changes
- * ----------------------------------------------------- */
+/* ---- rounds: what one merge (or the first count) changes ---- */
 
 static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t *number)
 {
@@ -239,9 +234,7 @@ static enum oa_error count_pairs(struct trainer *t)
     return end_round(t);
 }
 
-/* ---- merges
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- merges ---- */
 
 static enum oa_error merge_in_word(struct trainer *t, int32_t word, struct oa_merge pair,
                                    int32_t result)
@@ -331,8 +324,7 @@ static enum oa_error merge_pairs(struct trainer *t, long size)
     return OA_OK;
 }
 
-/* ---- the tokenizer
- * ------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer ---- */
 
 static enum oa_error fill_tokenizer(const struct trainer *t, struct oa_tokenizer *tok)
 {

@@ -41,18 +41,14 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
     }
     oa_free(list);
     *are = of_ids == all;
-    return of_ids == 0 || *are
-               ? OA_OK
-               : oa_fail(
-                     c, OA_ARGUMENT,
-                     "%s: %d of %d files hold token ids (*.bin) and the others text; give files of "
-                     "one sort",
-                     files, of_ids, all);
+    return of_ids == 0 || *are ? OA_OK
+                               : oa_fail(c, OA_ARGUMENT,
+                                         "%s: %d of %d files hold token ids (*.bin) and the others "
+                                         "text; give files of one sort",
+                                         files, of_ids, all);
 }
 
-/* ---- a file
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- a file ---- */
 
 static uint32_t number_at(const uint8_t *b, size_t width)
 {

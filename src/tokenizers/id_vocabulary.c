@@ -32,8 +32,7 @@ static enum oa_error size_of_files(oa_context *c, const char *train_files, const
     if (!are)
         return oa_fail(c, OA_ARGUMENT,
                        "%s: the tokenizer \"ids\" takes the number of ids from files of ids "
-                       "(*.bin); for ids written "
-                       "as text give their number, ids:N",
+                       "(*.bin); for ids written as text give their number, ids:N",
                        train_files ? train_files : "no file");
     OA_TRY(oa_id_files_read(c, train_files, look, &l));
     if (there)
@@ -95,8 +94,7 @@ enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name
         if (id < 0 || id >= tok->vocabulary.model_size)
             return oa_fail(tok->context, OA_FORMAT,
                            "%s: \"%.*s\" is not one of the ids 0 … %d; this tokenizer has no text, "
-                           "only ids with blanks "
-                           "between",
+                           "only ids with blanks between",
                            name, (int)(i - word < 40 ? i - word : 40), text + word,
                            (int)tok->vocabulary.model_size - 1);
         if (i > word)

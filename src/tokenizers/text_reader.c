@@ -47,9 +47,7 @@ void oa_reader_close(struct oa_reader *r)
     oa_free(r);
 }
 
-/* ---- the list
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the list ---- */
 
 char *oa_cut_name(char *list, char **name)
 {
@@ -107,9 +105,7 @@ const char *oa_reader_name(const struct oa_reader *r)
     return r->name ? r->name : "the text";
 }
 
-/* ---- reading
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static enum oa_error open_next(struct oa_reader *r)
 {
@@ -193,9 +189,7 @@ enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *le
     return OA_OK;
 }
 
-/* ---- feeding
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- feeding ---- */
 
 static enum oa_error feed_once(struct oa_text *held, bool last, oa_feed *feed, void *argument)
 {
@@ -232,8 +226,7 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
     return error;
 }
 
-/* ---- everything at once
- * -------------------------------------------------------------------------------------- */
+/* ---- everything at once ---- */
 
 static enum oa_error read_all(struct oa_reader *r, struct oa_text *out)
 {

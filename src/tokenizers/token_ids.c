@@ -4,9 +4,7 @@
  */
 #include "tokenizers/tokenizer_parts.h"
 
-/* ---- ids
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- ids ---- */
 
 void oa_ids_init(struct oa_ids *ids, oa_context *c)
 {
@@ -28,8 +26,7 @@ enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id)
     return OA_OK;
 }
 
-/* ---- vocabulary
- * ---------------------------------------------------------------------------------------------- */
+/* ---- vocabulary ---- */
 
 void oa_vocabulary_init(struct oa_vocabulary *v, oa_context *c)
 {

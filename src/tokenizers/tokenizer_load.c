@@ -36,9 +36,7 @@ static enum oa_error unsupported(const struct loader *l, const char *place, cons
                    found, remedy);
 }
 
-/* ---- fields
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 /* A member, NULL when absent or null. */
 static json_t *member(const json_t *object, const char *key)
@@ -77,9 +75,7 @@ static bool read_id(const json_t *value, int32_t *id)
     return *id >= 0;
 }
 
-/* ---- model
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- model ---- */
 
 /* Of ids every token is spelt as its number; the bytes end with the blank that keeps two apart. */
 static enum oa_error add_number(struct loader *l, const char *piece, size_t n, int32_t id)
@@ -260,8 +256,7 @@ static enum oa_error read_model(struct loader *l, json_t *model, const json_t *p
     return read_unknown(l, model, &l->tok->unknown);
 }
 
-/* ---- pre-tokeniser
- * ------------------------------------------------------------------------------------------- */
+/* ---- pre-tokeniser ---- */
 
 static enum oa_error read_byte_level(struct loader *l, const json_t *level)
 {
@@ -348,8 +343,7 @@ static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int d
     if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
         return unsupported(l, "pre_tokenizer", type,
                            "read are ByteLevel and a Sequence of Split and Digits with ByteLevel "
-                           "at its end, Sequences "
-                           "nested at most 8 deep");
+                           "at its end, Sequences nested at most 8 deep");
     if (!json_is_array(parts))
         return malformed(l, "pre_tokenizer.pretokenizers", "an array");
     for (size_t i = 0; i < json_array_size(parts); i++)
@@ -383,8 +377,7 @@ static enum oa_error check_char_split(struct loader *l, const json_t *pre)
                        "character, \"[\\s\\S]\"");
 }
 
-/* ---- normaliser
- * ---------------------------------------------------------------------------------------------- */
+/* ---- normaliser ---- */
 
 static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer, int depth)
 {
@@ -407,8 +400,7 @@ static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer,
     return OA_OK;
 }
 
-/* ---- added tokens
- * -------------------------------------------------------------------------------------------- */
+/* ---- added tokens ---- */
 
 static enum oa_error read_added(struct loader *l, const json_t *entry)
 {
@@ -436,9 +428,7 @@ static enum oa_error read_added_tokens(struct loader *l, const json_t *list)
     return OA_OK;
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 /* Parts that are kept and not applied are worth a line where they do something. */
 static void note_unapplied(const struct loader *l, const json_t *root)

@@ -41,9 +41,7 @@ uint64_t oa_hash_bytes(const char *s, size_t n)
     return mix(mix(hash ^ word));
 }
 
-/* ---- words
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 void oa_words_init(struct oa_words *w, oa_context *c)
 {
@@ -120,9 +118,7 @@ int32_t oa_words_add(struct oa_words *w, const char *s, size_t n)
     return w->count - 1;
 }
 
-/* ---- pairs
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- pairs ---- */
 
 #define FREE_PAIR UINT64_MAX /* (-1, -1) */
 
