@@ -15,7 +15,7 @@ struct text_batches {
     int32_t *input, *target;
 };
 
-/* Row r: `n` tokens from `start` on, and the token after each; what is left of the row is filled.
+/* Row r: inputs are the `n` tokens from `start`, targets the token after each; then padding.
  */
 static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
 {
@@ -46,8 +46,8 @@ static enum oa_error random_crops(void *self, uint64_t step, long accumulate, lo
     size_t needed = (size_t)b->length + 1;
     if (b->tokens->count < needed)
         return oa_fail(b->context, OA_SHAPE,
-                       "the %s has %zu tokens, but a row of %d tokens and the token after it need "
-                       "%zu: give more text (data.train) or a smaller model.context",
+                       "the %s has %zu tokens; a row of %d tokens and the next one need %zu: give "
+                       "more text (data.train) or a smaller model.context",
                        b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length,
                        needed);
     struct oa_stream of_step = oa_stream_child(b->stream, step);
@@ -82,9 +82,8 @@ static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t 
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, b->tokens->ids[i], &n);
         if (!bytes)
-            return oa_fail(b->context, OA_INTERNAL,
-                           "token %d of the %s is not one of the tokenizer", (int)b->tokens->ids[i],
-                           b->tokens->name ? b->tokens->name : "text");
+            return oa_fail(b->context, OA_INTERNAL, "token id %d of the %s is not in the tokenizer",
+                           (int)b->tokens->ids[i], b->tokens->name ? b->tokens->name : "text");
         out->bytes += text ? n : 0;
         out->characters += text ? oa_text_characters(bytes, n) : 0;
     }
@@ -97,7 +96,7 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
     uint64_t length = (uint64_t)b->length, windows = divide_up(b->targets, length);
     uint64_t first = (uint64_t)i * (uint64_t)b->rows;
     if (i < 0 || first >= windows)
-        return oa_fail(b->context, OA_ARGUMENT, "batch %ld: there are %llu", i,
+        return oa_fail(b->context, OA_ARGUMENT, "batch %ld is out of range: there are %llu", i,
                        (unsigned long long)divide_up(windows, (uint64_t)b->rows));
     int rows = windows - first < (uint64_t)b->rows ? (int)(windows - first) : b->rows;
     for (int r = 0; r < rows; r++) {
@@ -128,11 +127,11 @@ enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int
     *out = NULL;
     if (rows < 1 || length < 1)
         return oa_fail(c, OA_ARGUMENT,
-                       "a batch of %d rows of %d tokens is empty; both are at least 1", rows,
+                       "a batch needs at least 1 row of 1 token, not %d rows of %d tokens", rows,
                        length);
     if (tokens->count < 2)
         return oa_fail(c, OA_SHAPE,
-                       "the %s has %zu tokens; one to read and one to predict are the least",
+                       "the %s has %zu tokens; at least 2 are needed, an input and a target",
                        tokens->name ? tokens->name : "text", tokens->count);
     struct text_batches *b = oa_alloc(c, sizeof *b);
     if (!b)

@@ -21,13 +21,13 @@ static size_t character_offset(const char *text, size_t length, uint64_t count)
     return at;
 }
 
-/* What is kept for validation, and where. */
+/* The part that is held out for validation. */
 struct cut {
     double fraction;
-    uint64_t seed; /* of the place; 0: the end */
+    uint64_t seed; /* of its position; 0: at the end */
 };
 
-/* One side is what lies before the other and what lies behind it; a side in one piece has an empty
+/* Training text is what is before and after the held-out block. A text in one piece has an empty
  * second span. */
 struct span {
     size_t from, to;
@@ -59,8 +59,8 @@ static struct span block_of_text(const char *text, size_t length, const struct c
                           character_offset(text, length, characters.to) };
 }
 
-/* Room for the ids at the start: exact for char and byte, a usual share for bpe and word, so that
- * long texts are not copied. */
+/* Initial capacity for the ids, so that long texts are not copied while it grows: exact for char
+ * and byte, a third of the bytes for bpe and word. */
 static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, size_t length)
 {
     if (oa_tokenizer_kind(tok) == OA_TOKENIZER_BPE || oa_tokenizer_kind(tok) == OA_TOKENIZER_WORD)
@@ -69,7 +69,7 @@ static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, siz
                                                        : length;
 }
 
-/* The pieces are encoded apart: no token reaches over the place where something was taken out. */
+/* Spans are encoded separately: no token crosses the held-out block. */
 static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_text_source *source,
                                   const struct span spans[SPANS], struct oa_ids *ids,
                                   struct oa_tokens *out)
@@ -115,7 +115,7 @@ static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_
     return error;
 }
 
-/* ---- ids that stand in files ---- */
+/* ---- files of token ids ---- */
 
 struct gathering {
     const struct oa_tokenizer *tok;
@@ -128,12 +128,12 @@ static enum oa_error gather(void *argument, const char *path, uint64_t place, ui
     int32_t size = oa_tokenizer_size(g->tok);
     if (id >= (uint32_t)size)
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
-                       "%s: token %llu is id %u, but the tokenizer has the ids 0 … %d: it is not "
-                       "the one that the file was made with",
+                       "%s: token %llu is id %u, but the tokenizer has ids 0 to %d: the file was "
+                       "made with another tokenizer",
                        path, (unsigned long long)place, id, (int)size - 1);
     if (!oa_tokenizer_piece(g->tok, (int32_t)id))
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
-                       "%s: token %llu is id %u, which the tokenizer has no token for", path,
+                       "%s: token %llu is id %u, for which the tokenizer has no token", path,
                        (unsigned long long)place, id);
     return oa_ids_add(&g->ids, (int32_t)id);
 }
@@ -147,7 +147,7 @@ static size_t copy_spans(const int32_t *ids, const struct span spans[SPANS], int
     return count;
 }
 
-/* What is known of `count` ids: their digest and, unless they came without text, the size of it. */
+/* Counts and digest of token ids; characters and bytes are 0 where the tokenizer knows no text. */
 static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, size_t count,
                                  const char *name)
 {
@@ -178,12 +178,12 @@ void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *
                         double fraction, struct oa_corpus *out)
 {
     size_t cut = (size_t)floor((double)whole->count * (1 - fraction));
-    out->train = describe(tok, whole->ids, cut, "training text without what is held out");
+    out->train = describe(tok, whole->ids, cut, "training text without its held-out part");
     out->valid =
         describe(tok, whole->ids + cut, whole->count - cut, "held-out part of the training text");
 }
 
-/* valid NULL: there is no second part. */
+/* valid NULL: nothing is held out. */
 static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files,
                               const struct cut *how, const char *name, struct oa_tokens *first,
                               struct oa_tokens *valid)
@@ -250,18 +250,15 @@ static enum oa_error check_cut(oa_context *c, const char *train_files, bool apar
                                const struct cut *how)
 {
     if (is_empty_list(train_files))
-        return oa_fail(c, OA_ARGUMENT, "no training text: data.train names no file");
+        return oa_fail(c, OA_ARGUMENT, "data.train is empty: name the files of the training text");
     if (!(how->fraction >= 0 && how->fraction < 1))
-        return oa_fail(c, OA_ARGUMENT,
-                       "the validation fraction is %s; it must be at least 0 and below 1",
+        return oa_fail(c, OA_ARGUMENT, "data.valid_fraction = %s must be at least 0 and below 1",
                        oa_real_text(how->fraction).s);
     if (how->seed && (apart || how->fraction == 0))
-        return oa_fail(c, OA_ARGUMENT,
-                       "data.split_seed = %llu says where in the training text the validation text "
-                       "lies, and %s: leave it out",
+        return oa_fail(c, OA_ARGUMENT, "data.split_seed = %llu has no effect: %s",
                        (unsigned long long)how->seed,
-                       apart ? "data.valid names another file"
-                             : "data.valid_fraction = 0 keeps none");
+                       apart ? "data.valid names a file of its own"
+                             : "data.valid_fraction = 0 holds nothing out");
     return OA_OK;
 }
 
@@ -278,8 +275,8 @@ enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, cons
         error = read_whole(tok, valid_files, "validation text", &out->valid);
     if (error == OA_OK && out->train.count == 0)
         error = oa_fail(c, OA_ARGUMENT,
-                        "there is no text in %s; of a pipe nothing is left once a vocabulary was "
-                        "made of it: give a file",
+                        "%s has no text; a pipe can be read only once and the vocabulary was made "
+                        "from it: give a file",
                         train_files);
     if (error != OA_OK)
         oa_corpus_close(out);
@@ -298,10 +295,9 @@ enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files,
     OA_TRY(read_whole(tok, files, "test text", &out->test));
     return out->test.count > 1
                ? OA_OK
-               : oa_fail(
-                     oa_tokenizer_context(tok), OA_ARGUMENT,
-                     "data.test = %.200s has no two tokens, of which the second could be predicted",
-                     files);
+               : oa_fail(oa_tokenizer_context(tok), OA_ARGUMENT,
+                         "data.test = %.200s has fewer than 2 tokens, an input and a target",
+                         files);
 }
 
 void oa_corpus_close(struct oa_corpus *corpus)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the validation side stands in the training side word for word: a polynomial hash
- * rolls over the training tokens (Karp and Rabin 1987), and where it is that of a piece of the
- * validation side the tokens are compared.
+ * How many pieces of the validation text occur in the training text: a rolling polynomial hash of
+ * the training tokens (Karp and Rabin 1987) finds candidates, whose tokens are then compared.
  */
 #include "data/data.h"
 
@@ -10,14 +9,13 @@
 
 static const uint64_t base = 0x9e3779b97f4a7c15; /* odd: no power of it is 0 modulo 2^64 */
 
-/* Pieces with different tokens, each once, by open addressing. */
+/* Hash table of the distinct pieces, with open addressing. */
 struct pieces {
     const int32_t *ids; /* of the validation side */
     size_t mask;        /* slots - 1 */
     struct piece {
         uint64_t hash;
-        size_t first, count; /* token that it begins with, and how many pieces have its tokens;
-                                count 0: empty */
+        size_t first, count; /* offset of its first token; pieces with these tokens, 0: empty */
         bool found;
     } * slot;
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of a text of which a part is hidden: where they begin, which stream hides, and which rows a
- * batch has. */
+ * Rows of partly hidden text: where each begins, its random stream, and the rows of each batch. */
 #include "data/masking.h"
 
 enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
@@ -16,7 +15,7 @@ enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
                               .noise = oa_stream_named(seed, "mask") };
     if (rows < 1 || length < 1)
         return oa_fail(c, OA_ARGUMENT,
-                       "a batch of %d rows of %ld tokens of text is empty; both are at least 1",
+                       "a batch needs at least 1 row of 1 token of text, not %d rows of %ld tokens",
                        rows, length);
     return OA_OK;
 }
@@ -28,13 +27,12 @@ static const char *name_of(const struct oa_crops *c)
     return c->tokens->name ? c->tokens->name : "text";
 }
 
-/* Is there a whole row? */
 static enum oa_error check(const struct oa_crops *c)
 {
     if (c->tokens->count >= (size_t)c->length)
         return OA_OK;
     return oa_fail(c->context, OA_SHAPE,
-                   "the %s has %zu tokens, but a row needs %ld: give more text (data.train) or a "
+                   "the %s has %zu tokens and a row needs %ld: give more text (data.train) or a "
                    "smaller model.context",
                    name_of(c), c->tokens->count, c->length);
 }
@@ -70,7 +68,7 @@ static uint64_t count_windows(const struct oa_crops *c)
     return whole + (left >= (uint64_t)c->how->least);
 }
 
-/* Steps of training are numbered from 1: what validation hides is that of a step 0. */
+/* Training steps count from 1; validation uses the random stream of step 0. */
 static struct oa_crop window(const struct oa_crops *c, uint64_t i)
 {
     uint64_t start = i * (uint64_t)c->length;
@@ -100,7 +98,7 @@ enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
     const struct oa_crops *c = self;
     long first = i * c->rows, rows = oa_min(c->rows, (long)c->windows - first);
     if (i < 0 || rows < 1)
-        return oa_fail(c->context, OA_ARGUMENT, "batch %ld: there are %ld", i,
+        return oa_fail(c->context, OA_ARGUMENT, "batch %ld is out of range: there are %ld", i,
                        oa_blocks((long)c->windows, c->rows));
     for (int r = 0; r < rows; r++) {
         struct oa_crop crop = window(c, (uint64_t)(first + r));
@@ -110,7 +108,7 @@ enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
     return OA_OK;
 }
 
-/* ---- what both kinds of hiding need ---- */
+/* ---- used by masked tokens and by spans ---- */
 
 void oa_choose_places(struct oa_stream s, long n, long count, int32_t *place)
 {
@@ -128,10 +126,9 @@ enum oa_error oa_find_special(oa_context *c, const struct oa_tokenizer *tok, con
                               int32_t *id)
 {
     *id = oa_tokenizer_find(tok, piece);
-    return *id >= 0
-               ? OA_OK
-               : oa_fail(
-                     c, OA_FORMAT,
-                     "the tokenizer has no token \"%s\", which the task needs: it is another run's",
-                     piece);
+    return *id >= 0 ? OA_OK
+                    : oa_fail(c, OA_FORMAT,
+                              "the tokenizer lacks the token \"%s\", which the task needs; use the "
+                              "tokenizer of the run",
+                              piece);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of examples as batches: arrays padded to the longest row, for training and for validation.
+ * Batches of examples, padded to their longest row, for training and validation.
  */
 #include "data/example_epochs.h"
 
@@ -11,7 +11,7 @@ struct oa_example_batches {
     const struct oa_examples *examples;
     struct oa_epochs epochs;
     struct oa_division cover; /* of the last cover */
-    uint8_t *chosen;          /* [examples] whether it has a row */
+    uint8_t *chosen;          /* [examples] 1: part of the last cover */
     struct oa_example_extent extent;
     int32_t *input, *target, *words, *segments, *lengths; /* of a decoder, or of an encoder alone */
     int32_t *source, *source_words, *source_lengths;
@@ -37,17 +37,16 @@ static enum oa_error check(oa_context *c, const struct oa_examples *e,
 {
     const char *name = e->rows ? e->rows->name : "given";
     if (e->count == 0)
-        return oa_fail(c, OA_SHAPE, "there are no %s examples", name);
+        return oa_fail(c, OA_SHAPE, "no %s examples", name);
     if (e->count >= UINT32_MAX)
-        return oa_fail(c, OA_UNSUPPORTED, "%zu %s examples are too many; up to %u are read",
-                       e->count, name, UINT32_MAX);
+        return oa_fail(c, OA_UNSUPPORTED, "%zu %s examples are too many; the limit is %u", e->count,
+                       name, UINT32_MAX);
     if (how->tokens < 0 || (how->tokens == 0 && how->rows < 1))
-        return oa_fail(c, OA_ARGUMENT, "a batch of %ld rows is empty; train.batch is at least 1",
-                       how->rows);
+        return oa_fail(c, OA_ARGUMENT, "train.batch = %ld must be at least 1", how->rows);
     if (how->tokens && longest_row(e) > how->tokens)
         return oa_fail(c, OA_ARGUMENT,
-                       "train.batch_tokens is %ld, but one of the %s examples has %ld tokens: "
-                       "raise it or cut examples (data.long)",
+                       "train.batch_tokens = %ld is too small: the longest of the %s examples has "
+                       "%ld tokens; raise it or cut examples (data.long)",
                        how->tokens, name, longest_row(e));
     return OA_OK;
 }
@@ -142,7 +141,7 @@ struct oa_example_extent oa_example_batches_extent(const struct oa_example_batch
 
 /* ---- filling ---- */
 
-/* The longest of a batch: what its rows are padded to. */
+/* What the rows of a batch are padded to. */
 struct shape {
     long rows, input, source;
 };
@@ -162,7 +161,7 @@ static struct shape shape_of(const struct oa_example_batches *b, const struct oa
     return s;
 }
 
-/* n values, and `fill` up to `length`. */
+/* n values, then `rest` up to `length`. */
 static void fill(int32_t *to, const int32_t *from, long n, long length, int32_t rest)
 {
     for (long t = 0; t < length; t++)
@@ -252,7 +251,7 @@ static uint64_t number_of(uint64_t step, long accumulate, long micro)
     return (step - 1) * (uint64_t)accumulate + (uint64_t)micro;
 }
 
-/* Predicted tokens, classes or numbers of a row. */
+/* Targets of a row: tokens to predict, or 1 where its class is known or it has a number. */
 static uint64_t targets_of(const struct oa_examples *e, size_t row)
 {
     bool unknown = e->label && e->label[row] == OA_IGNORED;
@@ -327,7 +326,8 @@ double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
 
 /* ---- validation ---- */
 
-/* Marks the rows that are measured. */
+/* Marks the rows to evaluate: all, or a random subset with at most `limit` targets, at least one.
+ */
 static void choose_rows(struct oa_example_batches *b, uint64_t limit)
 {
     const struct oa_examples *e = b->examples;
@@ -354,8 +354,8 @@ static enum oa_error count_text(struct oa_example_batches *b, const struct oa_to
         const char *bytes = oa_tokenizer_bytes(tok, s->ids[i], &n);
         if (!bytes)
             return oa_fail(b->context, OA_INTERNAL,
-                           "token %d of the %s examples is not one of the tokenizer",
-                           (int)s->ids[i], b->examples->rows->name);
+                           "token id %d of the %s examples is not in the tokenizer", (int)s->ids[i],
+                           b->examples->rows->name);
         if (oa_tokenizer_is_special(tok, s->ids[i]))
             continue;
         out->bytes += n;
@@ -384,7 +384,8 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
 {
     struct oa_example_batches *b = self;
     if (i < 0 || (size_t)i >= b->cover.batches)
-        return oa_fail(b->context, OA_ARGUMENT, "batch %ld: there are %zu", i, b->cover.batches);
+        return oa_fail(b->context, OA_ARGUMENT, "batch %ld is out of range: there are %zu", i,
+                       b->cover.batches);
     fill_batch(b, &b->cover, (size_t)i, out);
     return OA_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which columns of a table are labels and texts: what data.columns says, or the names in the first
- * line, or their number.
+ * Which columns of a table are labels and texts: by data.columns, else by the names in line 1, else
+ * by the number of columns.
  */
 #include "data/example_parts.h"
 
@@ -13,9 +13,9 @@ struct planning {
     oa_context *context;
     const struct oa_rows *rows;
     const char *file;
-    const struct oa_cells *first; /* the first record: names or not */
-    bool keys;                    /* of objects: all are names */
-    bool texts; /* without answers: columns that line 1 lacks are missed line by line */
+    const struct oa_cells *first; /* the first record, which may be a header */
+    bool keys;                    /* of JSON objects: always names */
+    bool texts; /* unlabelled texts: the number of columns is checked line by line */
     struct oa_column_plan *out;
 };
 
@@ -35,8 +35,7 @@ static bool is_named(const struct oa_cell *cell, const char *name, size_t n)
     return cell->length == n && strncasecmp(cell->s, name, n) == 0;
 }
 
-/* The first column of the name, of several the first that the plan does not read yet; -1: there is
- * none. */
+/* The first column of that name, preferring one that the plan does not read yet; -1: none. */
 static int find(const struct oa_cells *first, const struct oa_column_plan *plan, const char *name,
                 size_t n)
 {
@@ -147,7 +146,7 @@ static bool guess_names(const struct oa_cells *first, enum oa_answer answer,
 
 static const struct {
     size_t width;
-    bool more; /* columns behind them are not read */
+    bool more; /* further columns are ignored */
     int count, column[3];
 } layouts[] = {
     { 2, false, 2, { 0, 1 } },   { 3, false, 3, { 0, 1, 2 } },
@@ -169,7 +168,7 @@ static bool guess_labelled_width(struct oa_column_plan *plan, size_t width)
     return false;
 }
 
-/* Source and target; what a test set has behind them are more targets. */
+/* Source and target; further columns of a test set are further references. */
 static bool guess_width(const struct planning *p)
 {
     size_t width = p->first->count;
@@ -202,10 +201,9 @@ static enum oa_error refuse_name(const struct planning *p, const char *name, siz
     oa_text_init(&names, p->context);
     print_names(p, &names);
     enum oa_error error = oa_fail(
-        p->context, OA_ARGUMENT,
-        "data.columns names \"%.*s\", but %s has, in line 1, %s; give names that are there%s",
+        p->context, OA_ARGUMENT, "data.columns: no column \"%.*s\" in %s, whose line 1 has %s%s",
         (int)n, name, p->file, names.s ? names.s : "",
-        p->keys ? "" : ", or numbers of columns from 1 if line 1 has no names");
+        p->keys ? "" : "; if it has no names, give column numbers, from 1");
     oa_text_free(&names);
     return error;
 }
@@ -217,14 +215,12 @@ static bool is_number(const char *s, size_t n)
 
 static enum oa_error refuse_twice(const struct planning *p, const char *name, size_t n)
 {
-    return oa_fail(
-        p->context, OA_ARGUMENT,
-        "data.columns names \"%.*s\", a column of %s that it has already; each is read once",
-        (int)n, name, p->file);
+    return oa_fail(p->context, OA_ARGUMENT, "data.columns names column \"%.*s\" of %s twice",
+                   (int)n, name, p->file);
 }
 
-/* A text beside the one that is read, of the same name, would be passed over unseen. Numbers say
- * which is meant, and keys differ. */
+/* Rejects a header with several columns of a name of which not all are read: a text would be
+ * ignored silently. Numbers are unambiguous, and keys are distinct. */
 static enum oa_error check_names(const struct planning *p)
 {
     if (!p->out->header || p->out->numbered || p->keys)
@@ -234,11 +230,10 @@ static enum oa_error check_names(const struct planning *p)
             const struct oa_cell *cell = &p->first->cell[p->out->column[i].at[k]];
             int other = find(p->first, p->out, cell->s, cell->length);
             if (!is_read(p->out, other))
-                return oa_fail(
-                    p->context, OA_ARGUMENT,
-                    "%s has more columns \"%.*s\" in line 1 than would be read; say in "
-                    "data.columns the name as often as it is there, or the numbers of the columns",
-                    p->file, (int)cell->length, cell->s);
+                return oa_fail(p->context, OA_ARGUMENT,
+                               "%s has several columns \"%.*s\" in line 1; repeat the name in "
+                               "data.columns to read them all, or give column numbers",
+                               p->file, (int)cell->length, cell->s);
         }
     return OA_OK;
 }
@@ -258,7 +253,7 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
         return refuse_name(p, s, n);
     if (number && (at < 0 || (!p->texts && (size_t)at >= p->first->count)))
         return oa_fail(p->context, OA_ARGUMENT,
-                       "data.columns names column %.*s, but %s has %zu columns in line 1", (int)n,
+                       "data.columns names column %.*s, but line 1 of %s has %zu columns", (int)n,
                        s, p->file, p->first->count);
     if (is_read(p->out, at))
         return refuse_twice(p, s, n);
@@ -290,10 +285,10 @@ static enum oa_error check_count(const struct planning *p)
     int count = p->out->count;
     if (count >= 2 && (text || count <= 3))
         return OA_OK;
-    return oa_fail(
-        p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count, oa_plural(count),
-        text ? "it says source,target, and behind them the columns of further references, if any"
-             : "it says label,text, or label,text,text for pairs");
+    return oa_fail(p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count,
+                   oa_plural(count),
+                   text ? "expected source,target and optionally further references"
+                        : "expected label,text or, for pairs, label,text,text");
 }
 
 static enum oa_error take_items(const struct planning *p, const char *columns)
@@ -322,15 +317,14 @@ static enum oa_error refuse_guess(const struct planning *p)
     bool text = p->rows->answer == OA_ANSWER_TEXT;
     oa_text_init(&names, p->context);
     print_names(p, &names);
-    enum oa_error error =
-        oa_fail(p->context, OA_ARGUMENT,
-                "%s: line 1 has the %zu %s %s, which do not tell %s apart; say which are read, "
-                "e.g. data.columns=%s",
-                p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
-                text ? "source and target" : "label and text",
-                text      ? "source,target"
-                : p->keys ? "label,text"
-                          : "1,2 or label,text");
+    enum oa_error error = oa_fail(
+        p->context, OA_ARGUMENT,
+        "%s: line 1 has %zu %s (%s); cannot tell which are %s: name them, e.g. data.columns=%s",
+        p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
+        text ? "source and target" : "label and text",
+        text      ? "source,target"
+        : p->keys ? "label,text"
+                  : "1,2 or label,text");
     oa_text_free(&names);
     return error;
 }
@@ -361,6 +355,6 @@ enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char
     out->header = out->header || guess_names(first, answer, &unused);
     if (out->count == texts)
         return check_names(&p);
-    return oa_fail(c, OA_ARGUMENT, "--columns has %d column%s, and the model reads %s", out->count,
+    return oa_fail(c, OA_ARGUMENT, "--columns has %d column%s, but the model reads %s", out->count,
                    oa_plural(out->count), texts > 1 ? "pairs of texts" : "single texts");
 }

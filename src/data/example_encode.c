@@ -18,7 +18,7 @@ struct encoder {
     const struct oa_rows *rows;
     const struct oa_example_layout *layout;
     int32_t source_begin, source_end, target_begin, target_end; /* -1: none */
-    struct coded text[TEXTS];    /* of the row at hand, without special tokens */
+    struct coded text[TEXTS];    /* of the current row, without special tokens */
     struct coded source, target; /* of all rows */
     struct oa_examples *out;
     struct oa_text place;
@@ -46,7 +46,7 @@ static void add_blank(const struct encoder *e, struct oa_text *pixels)
         oa_text_add(pixels, "", 1);
 }
 
-/* A word of its own; of pixels it has none. */
+/* A special token is a word of its own; its pixels are 0. */
 static enum oa_error add_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
 {
     if (id < 0)
@@ -59,8 +59,7 @@ static enum oa_error add_special(struct encoder *e, struct coded *to, size_t sta
                       to->words.count > start ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-/* The first or the last `count` tokens of a text behind what is there of its row, which begins at
- * `start`. */
+/* Appends the first or the last `count` tokens of a text to the row that begins at `start`. */
 static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
                               const struct coded *text, size_t count, bool last)
 {
@@ -82,7 +81,6 @@ static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
 
 /* ---- a row ---- */
 
-/* Every patch is a word. */
 static enum oa_error encode_picture(struct encoder *e, const char *s, size_t n, struct coded *out)
 {
     oa_text_cut(&out->pixels, 0);
@@ -112,12 +110,12 @@ static enum oa_error refuse_long(const struct encoder *e, const char *what, size
                                  long limit)
 {
     return oa_fail(oa_tokenizer_context(e->tok), OA_SHAPE,
-                   "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; "
-                   "use a larger model.context or data.long=cut",
+                   "%s: the %s has %zu tokens, special ones included, but the model reads %ld; use "
+                   "a larger model.context or data.long=cut",
                    e->place.s, what, tokens, limit);
 }
 
-/* How many tokens of each text stay: the longer one gives way, of two equal ones the second. */
+/* Shortens the texts to `room` tokens in all: always the longer one, of equal ones the second. */
 static void share(size_t room, int texts, size_t count[TEXTS])
 {
     while (count[0] + (texts > 1 ? count[1] : 0) > room) {
@@ -146,7 +144,7 @@ static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS
     return OA_OK;
 }
 
-/* Of the texts in e->text. */
+/* The source of a row from e->text. */
 static enum oa_error join_source(struct encoder *e, size_t row, int texts)
 {
     size_t count[TEXTS] = { 0, 0 }, start = e->source.ids.count;
@@ -173,7 +171,7 @@ static enum oa_error add_source(struct encoder *e, size_t row)
     return join_source(e, row, texts);
 }
 
-/* A decoder reads one token less than there are. */
+/* A decoder reads all tokens but the last. */
 static enum oa_error fit_target(struct encoder *e, size_t start)
 {
     size_t reads = e->target.ids.count - start - 1, limit = (size_t)e->layout->target_limit;
@@ -196,10 +194,10 @@ static enum oa_error add_target(struct encoder *e, size_t row)
     OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
     OA_TRY(add_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
-        return oa_fail(oa_tokenizer_context(e->tok), OA_ARGUMENT,
-                       "%s: the target has %zu of the 2 tokens that are the least, one to read and "
-                       "one to predict",
-                       e->place.s, e->target.ids.count - start);
+        return oa_fail(
+            oa_tokenizer_context(e->tok), OA_ARGUMENT,
+            "%s: the target has %zu tokens; at least 2 are needed, an input and a target",
+            e->place.s, e->target.ids.count - start);
     OA_TRY(fit_target(e, start));
     e->out->target.start[row + 1] = e->target.ids.count;
     return OA_OK;
@@ -211,7 +209,7 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
     oa_rows_print_place(e->rows, row, &e->place);
     if (oa_stop_requested(oa_tokenizer_context(e->tok)))
         return oa_fail(oa_tokenizer_context(e->tok), OA_INTERRUPTED,
-                       "stopped by signal %d while %s was encoded",
+                       "stopped by signal %d while encoding %s",
                        oa_stop_requested(oa_tokenizer_context(e->tok)), e->place.s);
     OA_TRY(add_source(e, row));
     if (e->rows->answer == OA_ANSWER_TEXT)
@@ -295,7 +293,7 @@ static void open_encoder(struct encoder *e)
     oa_text_init(&e->place, oa_tokenizer_context(e->tok));
 }
 
-/* What was encoded is in e->out, or e->out is closed. */
+/* Moves the result into e->out, or closes e->out after an error. Returns that error. */
 static enum oa_error close_encoder(struct encoder *e, enum oa_error error)
 {
     struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
@@ -321,7 +319,7 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
     return close_encoder(&e, encode_rows(&e, texts));
 }
 
-/* ---- a text alone ---- */
+/* ---- one unlabelled text ---- */
 
 static enum oa_error encode_given(struct encoder *e, const struct oa_given_text *text, int texts)
 {

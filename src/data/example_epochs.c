@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Epochs of examples: sorted by length, rows of the same length permuted, cut into batches, and
- * these permuted. All of it is a function of (seed, epoch).
+ * Epochs of examples: sorted by length, rows of about the same length permuted, cut into batches,
+ * and the batches permuted. A function of (seed, epoch).
  */
 #include "data/example_epochs.h"
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths are taken in steps of about this share, and rows of one step are in another order each
- * epoch: a finer one pads less, a coarser one lets more rows meet. */
+/* Length buckets are about 1/24 wide, and rows of a bucket are reshuffled each epoch: narrower
+ * buckets pad less, wider ones mix more rows. */
 enum { FINENESS = 24 };
 
 /* ---- divisions ---- */
@@ -33,7 +33,7 @@ void oa_division_close(struct oa_division *d)
     oa_free(d->turn);
 }
 
-/* Do `rows` rows, of which the longest has so many tokens, make more than a batch? */
+/*  */
 static bool too_many(const struct oa_epochs *e, size_t rows, long longest)
 {
     return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens
@@ -48,7 +48,7 @@ long oa_padded_length(const struct oa_example_batching *how, long length)
     return how->alike ? oa_min(padded, how->alike) : length;
 }
 
-/* The first `count` rows as batches. */
+/* Cuts the first `count` rows into batches. */
 static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
 {
     long longest = 0;
@@ -92,7 +92,7 @@ void oa_permute(struct oa_stream s, uint32_t *item, size_t count)
     }
 }
 
-/* Rows of the same key, run after run. */
+/* Permutes within each run of rows of the same key. */
 static void permute_runs(const struct oa_epochs *e, struct oa_stream s, uint32_t *row)
 {
     for (size_t from = 0, to; from < e->examples->count; from = to) {
@@ -118,7 +118,7 @@ static void make(const struct oa_epochs *e, uint64_t epoch, struct oa_division *
 
 /* ---- lengths ---- */
 
-/* Lengths in steps of 1, from FINENESS on of 2, from 2·FINENESS on of 3 … */
+/* The bucket of a length: 1 wide, from FINENESS on 2 wide, from 2·FINENESS on 3 … */
 static uint64_t step_of(long length)
 {
     uint64_t step = 0;
@@ -127,8 +127,8 @@ static uint64_t step_of(long length)
     return step;
 }
 
-/* By the target, then by the source, of targets of every other length backwards: so the sources of
- * neighbouring rows are alike where the length of the target changes, too. */
+/* Sorted by the target's bucket, then by the source's, in descending order for every other target
+ * bucket, so that neighbouring rows have similar sources also where the target's bucket changes. */
 static uint64_t key_of(const struct oa_examples *e, size_t row)
 {
     uint64_t target = step_of(oa_target_length(e, row)), source = step_of(oa_source_length(e, row));
@@ -195,7 +195,7 @@ const struct oa_division *oa_epochs_at(struct oa_epochs *e, uint64_t epoch)
     return d;
 }
 
-/* The last epoch known that begins at or before batch `number`. */
+/* The last known epoch that begins at or before batch `number`. */
 static size_t last_before(const struct oa_epochs *e, uint64_t number)
 {
     size_t low = 0, high = e->known;
@@ -209,8 +209,8 @@ static size_t last_before(const struct oa_epochs *e, uint64_t number)
     return low;
 }
 
-/* Where tokens are counted, epochs have different numbers of batches, which are found by dividing
- * them. */
+/* With batches of so many tokens, epochs differ in their number of batches: each must be cut to
+ * count them. */
 static enum oa_error learn(struct oa_epochs *e)
 {
     size_t epoch = e->known - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables. TSV: a record a line, cells between tabs, nothing is quoted. CSV (RFC 4180): cells
- * between commas; one that is in quotes may hold commas, line ends and doubled quotes.
+ * Tables. TSV: a record per line, cells separated by tabs, no quoting. CSV (RFC 4180): cells
+ * separated by commas; quoted cells may contain commas, line ends and doubled quotes.
  */
 #include "data/example_parts.h"
 
@@ -46,11 +46,10 @@ enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_colum
     if (exact ? has == plan->width : has >= needed)
         return OA_OK;
     return oa_fail(cells->context, OA_FORMAT, "%s: %zu column%s, but %s %zu%s", place, has,
-                   oa_plural(has), exact ? "line 1 has" : "what is read needs",
-                   exact ? plan->width : needed,
-                   exact ? "; if columns at the end may be left out, give the numbers of those to "
-                           "read (data.columns)"
-                         : "");
+                   oa_plural(has), exact ? "line 1 has" : "column", exact ? plan->width : needed,
+                   exact
+                       ? "; if trailing columns may be missing, give column numbers in data.columns"
+                       : " is read");
 }
 
 static enum oa_error check_width(const struct table *t, uint64_t line)
@@ -89,7 +88,7 @@ static bool is_empty(const struct oa_cells *cells)
 static enum oa_error add_row(struct table *t, uint64_t line)
 {
     if (is_empty(&t->cells)) {
-        oa_rows_leave_out(t->rows, line);
+        oa_rows_count_left_out(t->rows, line);
         return OA_OK;
     }
     OA_TRY(check_width(t, line));
@@ -98,7 +97,6 @@ static enum oa_error add_row(struct table *t, uint64_t line)
     return oa_rows_end(t->rows, t->number, line);
 }
 
-/* It may have been guessed. */
 static void tell_plan(const struct table *t)
 {
     struct oa_text said;
@@ -156,7 +154,6 @@ static enum oa_error read_lines(struct table *t)
 
 /* ---- CSV ---- */
 
-/* The CR of a CR LF. */
 static void skip_return(struct oa_text_file *f)
 {
     bool is = f->end - f->at >= 2 && f->at[0] == '\r' && f->at[1] == '\n';
@@ -164,7 +161,7 @@ static void skip_return(struct oa_text_file *f)
     f->at += is;
 }
 
-/* A cell in quotes, which is made shorter in its place. */
+/* A quoted cell, unquoted in place. */
 static enum oa_error cut_quoted(struct table *t)
 {
     struct oa_text_file *f = &t->file;
@@ -176,7 +173,7 @@ static enum oa_error cut_quoted(struct table *t)
         if (*f->at == '"' && (++f->at == f->end || *f->at != '"'))
             return add_cell(&t->cells, s, (size_t)(to - s));
     }
-    return oa_fail(t->rows->context, OA_FORMAT, "%s: the quote in line %llu is not closed", f->name,
+    return oa_fail(t->rows->context, OA_FORMAT, "%s, line %llu: unterminated quote", f->name,
                    (unsigned long long)began);
 }
 
@@ -192,7 +189,7 @@ static enum oa_error cut_bare(struct table *t)
     return add_cell(&t->cells, s, n - feed);
 }
 
-/* Behind a cell: a comma, or the end of the record. */
+/* After a cell: a comma (*more) or the end of the record. */
 static enum oa_error end_cell(struct table *t, bool *more)
 {
     struct oa_text_file *f = &t->file;
@@ -201,7 +198,7 @@ static enum oa_error end_cell(struct table *t, bool *more)
     if (f->at < f->end && *f->at != ',' && *f->at != '\n')
         return oa_fail(
             t->rows->context, OA_FORMAT,
-            "%s, line %llu: text behind a closing quote; a quote within quotes is written twice",
+            "%s, line %llu: text after a closing quote; double the quotes inside quoted cells",
             f->name, (unsigned long long)f->line);
     if (f->at < f->end)
         f->line += *f->at++ == '\n';

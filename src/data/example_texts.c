@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sides of the data: read, held out, compared; their labels; the notices about them; the
- * tokenizer of their texts.
+ * Training, validation and test rows: reading, holding out, overlap, labels, notices, tokenizer.
  */
 #include "data/example_parts.h"
 
@@ -27,26 +26,25 @@ static void tell_rows(const struct oa_rows *rows)
     oa_text_init(&lines, rows->context);
     print_lines(rows, &lines);
     if (rows->left_out)
-        oa_log(
-            rows->context, 0,
-            "%s examples: %llu of %llu were left out because a text of theirs is empty (line%s %s)",
-            rows->name, (unsigned long long)rows->left_out,
-            (unsigned long long)(rows->count + rows->left_out), oa_plural(rows->left_out), lines.s);
+        oa_log(rows->context, 0,
+               "%s examples: %llu of %llu left out because of an empty text (line%s %s)",
+               rows->name, (unsigned long long)rows->left_out,
+               (unsigned long long)(rows->count + rows->left_out), oa_plural(rows->left_out),
+               lines.s);
     if (rows->kept_empty)
-        oa_log(
-            rows->context, 0,
-            "%s examples: %llu of %zu have an empty text and are kept, for a score is of them all",
-            rows->name, (unsigned long long)rows->kept_empty, rows->count);
+        oa_log(rows->context, 0,
+               "%s examples: %llu of %zu have an empty text; they are scored like the others",
+               rows->name, (unsigned long long)rows->kept_empty, rows->count);
     if (rows->carriage_returns)
-        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off",
+        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was removed",
                rows->name, (unsigned long long)rows->carriage_returns,
                oa_plural(rows->carriage_returns));
     if (rows->respelled)
         oa_log(rows->context, 0,
-               "%s examples: %llu label%s spelled otherwise than the class: a whole number is that "
-               "number, and blanks around a label do not count (\"%s\" is \"%s\")",
-               rows->name, (unsigned long long)rows->respelled,
-               rows->respelled == 1 ? " is" : "s are", rows->respelled_from, rows->respelled_to);
+               "%s examples: %llu label%s normalised: surrounding blanks removed, whole numbers "
+               "written as integers (\"%s\" is \"%s\")",
+               rows->name, (unsigned long long)rows->respelled, oa_plural(rows->respelled),
+               rows->respelled_from, rows->respelled_to);
     oa_text_free(&lines);
 }
 
@@ -54,8 +52,8 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
 {
     if (o->sources)
         oa_log(side->context, 0,
-               "warning: of the %zu %s examples %llu have a %s that is among the training "
-               "examples, %llu with the same %s: what is measured on them is memory as well",
+               "warning: of the %zu %s examples %llu have a %s that is also in the training "
+               "examples, %llu with the same %s: scores may reflect memorisation",
                side->count, side->name, (unsigned long long)o->sources,
                side->pictures                   ? "picture"
                : side->answer == OA_ANSWER_TEXT ? "source"
@@ -80,10 +78,10 @@ static enum oa_error read_test(const struct oa_example_request *r, struct oa_row
 static enum oa_error check_request(oa_context *c, const struct oa_example_request *r)
 {
     if (!is_given(r->train))
-        return oa_fail(c, OA_ARGUMENT, "no training examples: data.train names no file");
-    if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
         return oa_fail(c, OA_ARGUMENT,
-                       "the validation fraction is %s; it must be at least 0 and below 1",
+                       "data.train is empty: name the files of the training examples");
+    if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
+        return oa_fail(c, OA_ARGUMENT, "data.valid_fraction = %s must be at least 0 and below 1",
                        oa_real_text(r->valid_fraction).s);
     return OA_OK;
 }
@@ -94,10 +92,10 @@ static enum oa_error hold_out(const struct oa_example_request *r, struct oa_exam
                             r->stratify && r->answer == OA_ANSWER_CLASS, &t->valid));
     if (t->train.count)
         return OA_OK;
-    return oa_fail(t->train.context, OA_ARGUMENT,
-                   "with data.valid_fraction = %s all %zu examples of %s are for validation and "
-                   "none is for training",
-                   oa_real_text(r->valid_fraction).s, t->valid.count, r->train);
+    return oa_fail(
+        t->train.context, OA_ARGUMENT,
+        "data.valid_fraction = %s holds out all %zu examples of %s and leaves none for training",
+        oa_real_text(r->valid_fraction).s, t->valid.count, r->train);
 }
 
 static enum oa_error read_sides(const struct oa_example_request *r, struct oa_example_texts *t)
@@ -138,7 +136,7 @@ static enum oa_error check_kind(const struct oa_rows *train, const struct oa_row
     if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
         strcmp(oa_rows_kind(rows), oa_rows_kind(train)) == 0)
         return OA_OK;
-    return oa_fail(rows->context, OA_FORMAT, "%s has %s and %s has %s", train->file[0],
+    return oa_fail(rows->context, OA_FORMAT, "%s has %s, but %s has %s", train->file[0],
                    oa_rows_kind(train), rows->file[0], oa_rows_kind(rows));
 }
 
@@ -202,7 +200,7 @@ enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_reque
     return close_if(open_texts(c, request, out), out);
 }
 
-/* ---- for a model that is there ---- */
+/* ---- for evaluating a model ---- */
 
 static enum oa_error read_measured(oa_context *c, const struct oa_example_request *r,
                                    struct oa_example_texts *t)
@@ -219,7 +217,7 @@ static enum oa_error read_measured(oa_context *c, const struct oa_example_reques
     return hold_out(r, t);
 }
 
-/* The training rows, for comparison alone; none where they cannot be read. */
+/* The training rows, only to count overlap; none if they cannot be read. */
 static enum oa_error read_compared(oa_context *c, const struct oa_example_request *r,
                                    struct oa_rows *train)
 {
@@ -230,12 +228,9 @@ static enum oa_error read_compared(oa_context *c, const struct oa_example_reques
     if (e == OA_OK || e == OA_NO_MEMORY || e == OA_INTERRUPTED)
         return e;
     oa_last_error(c, &why);
-    if (e != OA_IO) /* the sentence may show lines, and who made the model chose the file */
-        why = "they have another form than they had";
-    oa_log(c, 0,
-           "the training examples are not there to be compared, so it is not known whether the "
-           "model has seen some of these: %s",
-           why);
+    if (e != OA_IO) /* the message may quote lines of a file that the author of the model chose */
+        why = "their format has changed";
+    oa_log(c, 0, "cannot check whether the training examples contain some of these: %s", why);
     oa_clear_error(c);
     oa_rows_free(train);
     return OA_OK;
@@ -290,7 +285,7 @@ void oa_example_texts_close(struct oa_example_texts *texts)
 
 /* ---- the tokenizer ---- */
 
-/* A line each. */
+/* One text per line. */
 static void add_texts(const struct oa_rows *rows, struct oa_text *out)
 {
     for (size_t i = 0; i < rows->count; i++)
@@ -310,12 +305,12 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
     bool pictures = texts->train.pictures,
          patches = strncmp(spec, OA_PATCHES, strlen(OA_PATCHES)) == 0;
     if (pictures != patches && (patches || strcmp(spec, "byte") != 0))
-        return oa_fail(
-            c, OA_ARGUMENT,
-            patches ? "the tokenizer \"%s\" is for pictures (*.bin), and the examples are texts"
-                    : "the tokenizer \"%s\" is not for pictures: byte has a token for each of the "
-                      "256 values of a pixel, patch:P a token for each square of P x P pixels",
-            spec);
+        return oa_fail(c, OA_ARGUMENT,
+                       patches
+                           ? "tokenizer \"%s\" is for pictures (*.bin), but the examples are texts"
+                           : "tokenizer \"%s\" is not for pictures: use byte (a token per pixel) "
+                             "or patch:P (a token per square of P x P pixels)",
+                       spec);
     if (patches)
         return oa_tokenizer_make_patches(c, spec, out);
     oa_text_init(&train, c);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns of lines that no answer is known to. Columns stand between tabs, as in the tables
- * that are trained on.
+ * The columns of unlabelled lines, separated by tabs as in the training tables.
  */
 #include "data/example_parts.h"
 #include "data/given.h"
@@ -79,7 +78,7 @@ static enum oa_error take_cells(struct oa_given_columns *g, const char *place,
 {
     if (!g->columns && g->cells.count != (size_t)g->texts)
         return oa_fail(g->context, OA_FORMAT,
-                       "%s: %zu column%s, and a pair of texts is 2, with a tab between", place,
+                       "%s: %zu column%s; a pair of texts is 2 columns separated by a tab", place,
                        g->cells.count, oa_plural(g->cells.count));
     OA_TRY(oa_cells_check(&g->cells, &g->plan, place));
     for (int i = 0; i < g->texts; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of lines, each read in pieces, and of pictures.
+ * Unlabelled lines, read in pieces, and pictures.
  */
 #include "data/example_parts.h"
 #include "data/given.h"
@@ -11,34 +11,33 @@
 struct oa_given_files {
     oa_context *context;
     char *list;       /* cut at its commas */
-    char *left;       /* of it; NULL: no more files */
-    const char *file; /* that is open */
-    bool first;       /* nothing was given of it before */
+    char *left;       /* rest of the list; NULL: no more files */
+    const char *file; /* the open one */
+    bool first;       /* at the first line of the file */
     bool whole;       /* a line is a text */
     struct oa_reader *reader;
-    struct oa_text text; /* of the line that is not whole yet */
+    struct oa_text text; /* the line so far */
     const char *piece;
     size_t length;
-    bool ended;          /* the reader has no more */
+    bool ended;          /* the reader is at the end */
     struct oa_rows rows; /* of pictures */
     size_t row;
 };
 
-/* Cells in quotes and objects are no lines of text, and a table has more in a line than its text.
+/* Quoted cells and JSON objects cannot be read as lines, nor a table as whole lines.
  */
 static enum oa_error check_form(oa_context *c, const char *file, bool whole)
 {
     oa_rows_reader *form = oa_rows_reader_of(file);
     if (form == oa_read_csv || form == oa_read_jsonl)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "--data %s: lines of text are read, or of columns between tabs, and no *.csv and no "
-            "*.json, *.jsonl, *.ndjson; write its texts into a file, one a line",
-            file);
+        return oa_fail(c, OA_ARGUMENT,
+                       "--data %s: CSV and JSON are not supported here; write the texts into a "
+                       "file, one per line, or a table with tabs (*.tsv)",
+                       file);
     if (form == oa_read_tsv && whole)
         return oa_fail(c, OA_ARGUMENT,
-                       "--data %s is a table, and the model reads one text a line: give --columns, "
-                       "the number or the name of the column that the text is",
+                       "--data %s is a table, but the model reads one text per line: give the "
+                       "text's column, by number or name, with --columns",
                        file);
     return OA_OK;
 }
@@ -91,8 +90,7 @@ void oa_given_files_close(struct oa_given_files *g)
 
 /* ---- a file ---- */
 
-/* What the first piece shows, up to its last line end. Standard input has no name that could be
- * wrong. */
+/* Checks the format of the first piece, up to its last line end. */
 static enum oa_error check_first_lines(struct oa_given_files *g)
 {
     OA_TRY(oa_reader_next(g->reader, &g->piece, &g->length));
@@ -101,14 +99,14 @@ static enum oa_error check_first_lines(struct oa_given_files *g)
         n--;
     const struct oa_appearance l = oa_appearance_of(g->context, g->piece, n ? n : g->length);
     if (l.objects)
-        return oa_refuse_appearance(g->context, g->file, "its lines are JSON objects",
-                                    "write the texts into a file, one a line; if the objects are "
-                                    "the texts, give them on standard input");
+        return oa_refuse_appearance(g->context, g->file, "the lines are JSON objects",
+                                    "write the texts into a file, one per line; if the objects are "
+                                    "the texts, pipe them to standard input");
     if (g->whole && l.columns)
         return oa_refuse_appearance(g->context, g->file,
-                                    "its lines are a table, with as many tabs in each",
-                                    "say with --columns which one the text is; if the tabs are "
-                                    "part of the texts, give them on standard input");
+                                    "the file is a table: every line has as many tabs",
+                                    "give the text's column with --columns; if the tabs are part "
+                                    "of the texts, pipe them to standard input");
     return OA_OK;
 }
 
@@ -122,7 +120,7 @@ static enum oa_error open_file(struct oa_given_files *g)
     g->length = 0;
     if (!*name)
         return oa_fail(g->context, OA_ARGUMENT,
-                       "the list of files has an empty name in it (two commas, or one too many)");
+                       "the list of files has an empty name (a comma too many)");
     if (oa_holds_pictures(name))
         return oa_read_pictures(&g->rows, name, NULL);
     OA_TRY(oa_reader_open(g->context, name, &g->reader));
@@ -137,8 +135,7 @@ static bool next_picture(struct oa_given_files *g, const char **s, size_t *n)
     return true;
 }
 
-/* What is left of the piece up to its first LF, behind what there was before; whether the line is
- * whole. */
+/* Appends the piece up to its first LF to the line. Returns whether the line is complete. */
 static bool take_piece(struct oa_given_files *g)
 {
     const char *feed = memchr(g->piece, '\n', g->length);
@@ -165,7 +162,7 @@ static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
     return oa_status(g->context) == OA_OK && (whole || *n);
 }
 
-/* ---- all of them ---- */
+/* ---- all files ---- */
 
 bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
 {

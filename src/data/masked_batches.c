@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masked text (Devlin et al. 2019): some tokens of each row are hidden, and are what is to be
- * found. */
+ * Masked text (Devlin et al. 2019): hidden tokens of each row are its targets. */
 #include "data/masking.h"
 
 #include <math.h>
@@ -13,8 +12,8 @@ struct masked_batches {
     double share;
     long length;
     int32_t cls, sep, mask;
-    int32_t
-        *ordinary; /* [ordinaries] tokens that are not special: what a token may be replaced by */
+    int32_t *ordinary; /* [ordinaries] tokens that are not special: random replacements are drawn
+                          from them */
     size_t ordinaries;
     int32_t *input, *target, *lengths, *place;
 };
@@ -126,7 +125,7 @@ static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok,
             b->ordinary[b->ordinaries++] = id;
     if (b->ordinary && !b->ordinaries)
         return oa_fail(c, OA_FORMAT,
-                       "the tokenizer has no token that is not special: there is no text to mask");
+                       "the tokenizer has special tokens only: nothing can be masked");
     return oa_status(c);
 }
 
@@ -151,10 +150,9 @@ enum oa_error oa_masked_batches_open(oa_context *c, const struct oa_tokens *toke
 {
     *out = NULL;
     if (how->length <= AROUND)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "model.context = %ld: a row of masked text is [CLS], text and [SEP], at least 3 tokens",
-            how->length);
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.context = %ld must be at least 3: a row is [CLS], text and [SEP]",
+                       how->length);
     struct masked_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
         return OA_NO_MEMORY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Corrupted spans (Raffel et al. 2020): a text without some spans of it, and these spans. */
+ * Span corruption (Raffel et al. 2020): source is a text without some spans, target the spans. */
 #include "data/masking.h"
 
 enum { LEAST = 2 }; /* tokens of which one is hidden */
@@ -7,7 +7,7 @@ enum { LEAST = 2 }; /* tokens of which one is hidden */
 struct span_batches {
     struct oa_crops crops; /* first: see of() */
     double share, mean;
-    struct oa_span_counts whole; /* of a row that is no shorter than the others */
+    struct oa_span_counts whole; /* of a full row */
     int32_t begin, end, *sentinel;
     int32_t *source, *input, *target, *source_lengths, *lengths, *work;
     uint8_t *mark;
@@ -92,7 +92,7 @@ static long targets(const struct oa_crops *crops, long tokens)
     return counts_of(of(crops), tokens).target;
 }
 
-/* Sentinels are targets, too. */
+/* Sentinels are targets too. */
 static const struct oa_hiding hiding = { LEAST, targets, fill_row, batch_of };
 
 static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
@@ -164,8 +164,8 @@ enum oa_error oa_span_batches_open(oa_context *c, const struct oa_tokens *tokens
     *out = NULL;
     if (how->tokens < LEAST)
         return oa_fail(c, OA_ARGUMENT,
-                       "rows of %ld tokens have no text beside a hidden span: give a larger "
-                       "model.context, and model.source_context if it is set",
+                       "rows of %ld tokens are too short to hide a span; raise model.context, and "
+                       "model.source_context if it is set",
                        how->tokens);
     struct span_batches *b = oa_alloc(c, sizeof *b);
     if (!b)

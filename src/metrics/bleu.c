@@ -4,7 +4,7 @@
  * exp is their third method, that of mteval-v13a.pl, floor the first, add-k the second.
  *
  * Statistics of a segment: length of the hypothesis; length of the reference that is nearest to it;
- * for each order the n-grams that are right; for each order all n-grams.
+ * for each order the matching n-grams; for each order all n-grams.
  */
 #include "metrics/metrics_parts.h"
 
@@ -17,7 +17,7 @@ static int statistics(const struct oa_metric_options *o)
 
 /* ---- a segment ---- */
 
-/* Of two that are equally near the shorter one. */
+/* Closest reference length; the shorter one of a tie. */
 static long nearest_length(const struct oa_ids_of *ids)
 {
     long hypothesis = ids->length[0], nearest = ids->length[1];
@@ -64,7 +64,7 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
 
 struct precisions {
     double percent[OA_MOST_ORDER];
-    int orders; /* that count */
+    int orders; /* used in the mean */
 };
 
 static double smooth_value(const struct oa_metric_options *o)
@@ -74,7 +74,7 @@ static double smooth_value(const struct oa_metric_options *o)
     return o->bleu_smooth == OA_SMOOTH_FLOOR ? 0.1 : 1.0;
 }
 
-/* Of an order of which nothing is right; *halved is how often that was so for shorter ones. */
+/* Smoothed precision, in per cent, of an order without matches; *halved: 2^(such orders so far). */
 static double smoothed(const struct oa_metric_options *o, double all, double *halved, bool single)
 {
     if (o->bleu_smooth == OA_SMOOTH_FLOOR)
@@ -131,7 +131,7 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
     return brevity(sum) * exp(logs / p.orders);
 }
 
-/* ---- words about it ---- */
+/* ---- signature ---- */
 
 static void signature(const struct oa_metric_options *o, struct oa_text *out)
 {

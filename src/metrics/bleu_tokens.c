@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizers of sacreBLEU: 13a is mteval-v13a.pl of WMT, intl the international one of
- * mteval-v14.pl (Unicode's punctuation and symbols), char single characters, none white space
- * alone.
+ * The tokenizers of sacreBLEU: 13a (mteval-v13a.pl of WMT), intl (mteval-v14.pl: Unicode
+ * punctuation and symbols), char (single characters), none (white space only).
  */
 #include "metrics/metrics_parts.h"
 
@@ -17,7 +16,7 @@ static bool tokens_13a(struct oa_arena *a, struct oa_line *text)
 
 /* ---- international ---- */
 
-/* The first letter of the category: 'P' punctuation, 'S' symbol, 'N' number … */
+/* First letter of the general category: 'P' punctuation, 'S' symbol, 'N' number … */
 static char category(uint32_t code)
 {
     return utf8proc_category_string((utf8proc_int32_t)code)[0];

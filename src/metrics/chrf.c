@@ -4,7 +4,7 @@
  * sacreBLEU 2.6.0.
  *
  * Statistics of a segment, for each order of characters and then of words: n-grams of the
- * hypothesis, of the reference, of both. Of several references the one with the best F counts.
+ * hypothesis, of the reference, and matches. The reference with the best F counts.
  */
 #include "metrics/metrics_parts.h"
 
@@ -21,8 +21,8 @@ static int statistics(const struct oa_metric_options *o)
 /* ---- the score ---- */
 
 struct means {
-    double precision, recall; /* sums over the orders that both sides have */
-    double f;                 /* sum of all orders' F, with epsilon for what is not there */
+    double precision, recall; /* sums over the orders that both texts have */
+    double f;                 /* sum of F over all orders, epsilon where undefined */
     int orders;
     bool single;
 };
@@ -64,7 +64,7 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
 
 /* ---- units of a segment ---- */
 
-/* Code points, without white space unless it is asked for. */
+/* Code points, without white space unless o->chrf_whitespace. */
 static bool characters(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
                        struct oa_words *out)
 {
@@ -84,7 +84,6 @@ static bool is_punctuation(char c)
     return c > ' ' && c < 0x7f && strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c);
 }
 
-/* One code point? */
 static bool is_single(struct oa_line word)
 {
     uint32_t code;
@@ -92,8 +91,8 @@ static bool is_single(struct oa_line word)
     return word.length == 0;
 }
 
-/* A punctuation mark at the end of a word is one of its own, or else one at its beginning: "(hi)"
- * is "(hi" and ")". */
+/* Splits a punctuation mark from the end of a word, or else from its beginning: "(hi)" is "(hi" and
+ * ")". */
 static bool words(struct oa_arena *a, struct oa_line text, struct oa_words *out)
 {
     struct oa_words plain;
@@ -126,7 +125,7 @@ static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct 
 
 /* ---- a segment ---- */
 
-/* Counts of the orders 1 … of one kind of unit; those of reference r at out + r · stride. */
+/* Counts of orders 1 … longest of one kind of unit; reference r at out + r · stride. */
 static bool count_units(struct oa_arena *a, const struct oa_words *text, int texts, int longest,
                         int stride, double *out)
 {
@@ -139,8 +138,9 @@ static bool count_units(struct oa_arena *a, const struct oa_words *text, int tex
             return false;
         for (int r = 1; r < texts; r++) {
             double *three = out + (r - 1) * stride + 3 * n;
-            three[0] = g.count[r] ? (double)g.count[0]
-                                  : 0; /* nothing to be found: nothing counts as wrong */
+            three[0] = g.count[r]
+                           ? (double)g.count[0]
+                           : 0; /* as sacreBLEU: no penalty where the reference has no n-grams */
             three[1] = (double)g.count[r];
             three[2] = (double)oa_grams_shared(&g, r, r + 1);
         }
@@ -180,7 +180,7 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     return true;
 }
 
-/* ---- words about it ---- */
+/* ---- signature ---- */
 
 static void title(const struct oa_metric_options *o, struct oa_text *out)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels: which there are and how often each is expected, found and right; accuracy, F1 and
- * Matthews' correlation from these counts, as scikit-learn 1.9.1. Labels are compared byte by byte:
- * "1" and "1.0" are two.
+ * Classification metrics: counts per label, and accuracy, F1 and Matthews' correlation from them,
+ * as scikit-learn 1.9.1. Labels are compared byte by byte: "1" and "1.0" differ.
  */
 #include "metrics/metrics_parts.h"
 
@@ -51,7 +50,7 @@ enum oa_error oa_classes_count(oa_context *c, const struct oa_line *hypothesis,
 {
     *out = (struct oa_classes){ .lines = count };
     if (count < 1)
-        return oa_fail(c, OA_ARGUMENT, "there is no label to score");
+        return oa_fail(c, OA_ARGUMENT, "no labels to score");
     out->item = oa_alloc(c, 2 * (size_t)count * sizeof *out->item);
     if (!out->item)
         return OA_NO_MEMORY;
@@ -139,14 +138,14 @@ static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa
         if (oa_line_order(k->item[i].label, positive) == 0)
             found = &k->item[i];
     if (k->count > 2)
-        return oa_fail(c, OA_ARGUMENT,
-                       "there are %d labels, but the binary F1 is about two; average over the "
-                       "classes instead: macro, micro or weighted",
-                       k->count);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "binary F1 needs two labels, but there are %d; use macro, micro or weighted F1",
+            k->count);
     if (!found && k->count == 2)
         return oa_fail(c, OA_ARGUMENT,
-                       "no line has the label \"%.*s\", of which the binary F1 is to be; the "
-                       "labels are \"%.*s\" and \"%.*s\": say which is the positive one",
+                       "binary F1: no line has the positive label \"%.*s\"; the labels are "
+                       "\"%.*s\" and \"%.*s\"",
                        (int)positive.length, positive.s, (int)k->item[0].label.length,
                        k->item[0].label.s, (int)k->item[1].label.length, k->item[1].label.s);
     *out = found ? oa_f1_of_class(found) : f1_of_counts(0, 0, 0);
@@ -167,9 +166,9 @@ enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_averag
 
 /* ---- resampling ---- */
 
-enum { FOUND, EXPECTED, COLUMNS }; /* of a row: classes by number */
+enum { FOUND, EXPECTED, COLUMNS }; /* of a row: class numbers */
 
-/* The classes that occur in the rows. */
+/* Counts of the classes that occur in the rows. False: no memory. */
 static bool count_rows(const double *const *row, long count, struct oa_arena *scratch,
                        struct oa_classes *out)
 {
@@ -211,7 +210,7 @@ static double mcc_of_rows(const struct oa_metric_options *o, const double *const
     return count_rows(row, count, scratch, &k) ? oa_mcc(&k, &defined) : (double)NAN;
 }
 
-/* Of the binary one class 1 is the positive one, and 0 the rest. */
+/* Binary F1: class 1 is the positive one, 0 all others. */
 static double f1_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
                          struct oa_arena *scratch)
 {

@@ -28,8 +28,8 @@ static double largest_distance(const double *x, long n, double from)
     return most;
 }
 
-/* Σ (x − x̄)(y − ȳ), each divided by its largest distance from the mean, so that no square
- * overflows. */
+/* Σ (x − x̄)(y − ȳ), each factor divided by its largest absolute value so that no square overflows.
+ */
 static double product(const double *x, const double *y, long n)
 {
     double mx = mean_of(x, n), my = mean_of(y, n), sum = 0;
@@ -43,8 +43,7 @@ static enum oa_error check_count(oa_context *c, long n)
 {
     if (n >= 2)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT,
-                   "a correlation needs 2 pairs of numbers at least, and there is %ld", n);
+    return oa_fail(c, OA_ARGUMENT, "a correlation needs at least 2 pairs of numbers, not %ld", n);
 }
 
 /* NaN where a side is constant. */

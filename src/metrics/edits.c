@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Edits of TER: insertions, deletions, substitutions, and shifts of a run of words, each of which
- * costs one. Shifts are sought greedily with Tercom's limits, as sacreBLEU's lib_ter.py: every
- * choice that it makes is made here in the same order, since the count depends on it. The distance
- * is computed in a band around the diagonal.
+ * Edits of TER: insertions, deletions, substitutions and shifts of a run of words cost 1 each. A
+ * greedy search for shifts with Tercom's limits makes every choice in the order of sacreBLEU's
+ * lib_ter.py, since the count depends on it. Distances are computed in a band around the diagonal.
  */
 #include "metrics/metrics_parts.h"
 
@@ -18,30 +17,30 @@ enum {
 };
 enum operation { NONE, KEEP, SUBSTITUTE, INSERT, DELETE };
 
-/* One row of the matrix of distances: columns first … last-1 of 0 … reference words. */
+/* A row of the distance matrix: columns first … last-1 of 0 … reference words. */
 struct row {
     long first, last;
     int32_t *cost;
     uint8_t *operation;
 };
 
-/* A hypothesis on its way to a reference. */
+/* State of the search for the shifts of a hypothesis. */
 struct search {
-    int32_t *words; /* of the hypothesis, as shifted so far */
+    int32_t *words; /* the hypothesis after the shifts so far */
     const int32_t *reference;
     long hypothesis_length, reference_length;
-    struct row *row; /* [hypothesis_length + 1]: distances of what `words` begins with */
+    struct row *row; /* [hypothesis_length + 1]: distances of the prefixes of `words` */
     struct row trial[2];
-    int32_t *shifted; /* words after a shift that is tried */
-    /* the alignment: for each word of the reference the last word of the hypothesis at or before
-     * it, -1 = none; sums of the words before a place that are wrong on each side */
+    int32_t *shifted; /* `words` after the shift being tried */
+    /* Alignment: for each reference word the last hypothesis word at or before it, -1: none; and
+     * prefix sums of errors on each side. */
     long *aligned, *wrong_reference, *wrong_hypothesis;
     long candidates;
 };
 
 /* ---- the matrix ---- */
 
-/* The columns of a row that are looked at. */
+/* The columns of row i that are in the band. */
 static void band(const struct search *s, long i, long *first, long *last)
 {
     double ratio = (double)s->reference_length / (double)s->hypothesis_length;
@@ -64,7 +63,7 @@ static void offer(struct row *r, long j, int32_t cost, enum operation operation)
     }
 }
 
-/* Row `now` of a hypothesis whose i-th word is `word`; of equal costs the first offer stays. */
+/* Computes row i, whose hypothesis word is `word`; ties keep the first operation. */
 static void fill_row(const struct search *s, long i, int32_t word, const struct row *before,
                      struct row *now)
 {
@@ -82,7 +81,7 @@ static void fill_row(const struct search *s, long i, int32_t word, const struct 
     }
 }
 
-/* All rows from `from` + 1 on, after words from there on changed. */
+/* Recomputes the rows after words from `from` on changed. */
 static void fill(struct search *s, long from)
 {
     for (long i = from + 1; i <= s->hypothesis_length; i++)
@@ -94,7 +93,7 @@ static long distance(const struct search *s)
     return cost_at(&s->row[s->hypothesis_length], s->reference_length);
 }
 
-/* The distance of `shifted`, which is like `words` up to `from`. */
+/* The distance of `shifted`, which equals `words` before `from`. */
 static long distance_shifted(struct search *s, long from)
 {
     const struct row *before = &s->row[from];
@@ -112,7 +111,7 @@ static enum operation operation_at(const struct row *r, long j)
     return r->operation[j - r->first];
 }
 
-/* Walks the matrix back: who stands where, and what is wrong (not yet summed). */
+/* Traces the matrix back into the alignment. */
 static void align(struct search *s)
 {
     long i = s->hypothesis_length, j = s->reference_length;
@@ -140,7 +139,7 @@ struct shift {
     long gain, length, start, target;
 };
 
-/* Tercom's order: the largest gain, the longest, the earliest, the earliest target. */
+/* Tercom's order: largest gain, then longest, then earliest start, then earliest target. */
 static bool is_better(const struct shift *a, const struct shift *b)
 {
     if (b->length == 0)
@@ -159,14 +158,11 @@ static int32_t *append(int32_t *out, const int32_t *words, long first, long last
                : out;
 }
 
-/* The words with the run of a shift moved to its target, into `out`; the first place that may
- * differ. */
+/* Writes the shifted words to `out`. Returns the first index that may differ. */
 static long move_run(const struct search *s, const struct shift *m, int32_t *out)
 {
     long end = m->start + m->length, n = s->hypothesis_length;
-    long target = m->target > end
-                      ? m->target
-                      : m->target + m->length; /* within the run: after what follows it */
+    long target = m->target > end ? m->target : m->target + m->length; /* a target within the run */
     if (m->target < m->start) {
         out = append(out, s->words, 0, m->target);
         out = append(out, s->words, m->start, end);
@@ -191,7 +187,8 @@ static void try_shift(struct search *s, struct shift *m, struct shift *best)
         *best = *m;
 }
 
-/* All places for the run of `length` words at `start` that stands at `there` in the reference. */
+/* Tries all targets for the run of `length` words at `start`, which is at `there` in the reference.
+ */
 static void try_targets(struct search *s, long start, long there, long length, struct shift *best)
 {
     long last = -1;
@@ -204,8 +201,7 @@ static void try_targets(struct search *s, long start, long there, long length, s
     }
 }
 
-/* A shift is worth a look where something is wrong on both sides, and where it would not go to
- * where it is. */
+/*  */
 static bool worth_trying(const struct search *s, long start, long there, long length)
 {
     if (s->wrong_hypothesis[start + length] == s->wrong_hypothesis[start] ||
@@ -214,7 +210,8 @@ static bool worth_trying(const struct search *s, long start, long there, long le
     return s->aligned[there] < start || s->aligned[there] >= start + length;
 }
 
-/* Runs of words from `start` on that are in the reference at `there`. False when enough was tried.
+/* Tries the runs from `start` on that are in the reference at `there`, if both have errors and the
+ * run is not already aligned there. False: MOST_CANDIDATES was reached.
  */
 static bool try_runs(struct search *s, long start, long there, struct shift *best)
 {
@@ -245,7 +242,7 @@ static struct shift best_shift(struct search *s)
     return best;
 }
 
-/* ---- all of it ---- */
+/* ---- search ---- */
 
 static bool row_begin(struct oa_arena *a, long width, struct row *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * n-grams of several texts, order by order: an n-gram is the number of its first n-1 units and its
- * last one, so that each order costs one look into a table a place, whatever the units are.
+ * n-grams of several texts, order by order: an n-gram is the pair of the id of its first n-1 units
+ * and its last unit, so each order costs one table lookup per position.
  */
 #include "metrics/metrics_parts.h"
 
@@ -17,7 +17,7 @@ bool oa_grams_begin(struct oa_arena *a, const struct oa_ids_of *text, struct oa_
         if (!out->gram[t])
             return false;
         memset(out->gram[t], 0, ((size_t)text->length[t] + 1) * sizeof **out->gram);
-        out->count[t] = text->length[t] + 1; /* of order 0: the empty one, at every place */
+        out->count[t] = text->length[t] + 1; /* order 0: the empty n-gram at every position */
     }
     out->mark = oa_arena_mark(a);
     return true;

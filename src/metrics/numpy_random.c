@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generator of numpy.random.default_rng, because sacreBLEU's intervals and p-values hang on it:
- * PCG64 (O'Neill, HMC-CS-2014-0905, XSL-RR of 128 bits) seeded by SeedSequence; whole numbers below
- * a bound after Lemire (ACM TOMACS 2019) from halves of its 64 bits; bits one by one from such
- * halves.
+ * The generator of numpy.random.default_rng, on which sacreBLEU's intervals and p-values depend:
+ * PCG64 (O'Neill, HMC-CS-2014-0905, XSL-RR of 128 bits) seeded by SeedSequence; bounded integers
+ * after Lemire (ACM TOMACS 2019) and single bits from 32-bit halves.
  */
 #include "metrics/metrics_parts.h"
 
@@ -13,7 +12,7 @@ __extension__ typedef unsigned __int128 wide;
 
 enum { POOL = 4 };
 
-/* hash_mix of the constant *k, which goes on by `step`. */
+/* hashmix: *k is multiplied by `step`. */
 static uint32_t mixed(uint32_t value, uint32_t *k, uint32_t step)
 {
     value ^= *k;
@@ -90,7 +89,7 @@ static uint64_t next_64(struct oa_numpy_random *r)
     return x >> turn | x << (-turn & 63);
 }
 
-/* The low half first. */
+/* The low half of 64 bits first, then the high one. */
 static uint32_t next_32(struct oa_numpy_random *r)
 {
     if (r->holds) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How NumPy adds a contiguous array up (its pairwise_sum): eight sums side by side in pieces of up
- * to 128, longer arrays by halves. The last digits of a mean depend on it.
+ * NumPy's pairwise_sum of a contiguous array: eight interleaved sums for up to 128 elements, longer
+ * arrays by halves. The last digits of a mean depend on it.
  */
 #include "metrics/metrics_parts.h"
 

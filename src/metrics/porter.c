@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Porter's stemmer (Program 14.3, 1980) with the changes of NLTK's default mode, NLTK_EXTENSIONS,
- * which is what rouge-score uses. Words are lower-case ASCII letters and digits; digits count as
- * consonants.
+ * Porter's stemmer (Program 14.3, 1980) in NLTK's default mode NLTK_EXTENSIONS, as rouge-score uses
+ * it. Words are lower-case ASCII letters and digits; digits count as consonants.
  */
 #include "metrics/metrics_parts.h"
 
-/* A word, cut and grown in place: no rule makes it longer than it was at first. */
+/* A word, rewritten in place: no rule makes it longer than the original. */
 struct word {
     char *s;
     size_t n;
@@ -19,7 +18,8 @@ static bool is_vowel(char c)
     return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u';
 }
 
-/* A y is a consonant at the beginning and after a vowel; of a run of them every other one is. */
+/* y is a consonant at the beginning and after a vowel, so consonants and vowels alternate in a run.
+ */
 static bool is_consonant(const char *s, size_t i)
 {
     bool turned = false;
@@ -28,7 +28,7 @@ static bool is_consonant(const char *s, size_t i)
     return !is_vowel(s[i]) != turned;
 }
 
-/* How often a consonant follows a vowel in the first n letters: m in [C](VC){m}[V]. */
+/* m of [C](VC){m}[V] of the first n letters. */
 static int measure(const char *s, size_t n)
 {
     int m = 0;
@@ -57,7 +57,7 @@ static bool ends_double_consonant(struct word w)
     return w.n >= 2 && w.s[w.n - 1] == w.s[w.n - 2] && is_consonant(w.s, w.n - 1);
 }
 
-/* Consonant, vowel, consonant that is not w, x or y; or a vowel and a consonant alone. */
+/* Consonant, vowel, consonant other than w, x, y; or just a vowel and a consonant. */
 static bool ends_cvc(const char *s, size_t n)
 {
     if (n == 2)
@@ -86,7 +86,7 @@ struct rule {
     const char *suffix, *by;
 };
 
-/* The first rule whose suffix is there counts, if what stays without it has a measure above `more`.
+/* Applies the first rule whose suffix matches, if the stem's measure is above `more`.
  */
 static struct word apply(struct word w, const struct rule *rules, int more)
 {

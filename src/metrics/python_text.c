@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text as Python's str sees it: white space, splitting, lower case. The packages that are to be
- * equalled are written in Python, and their scores hang on these details.
+ * Python's str methods isspace, split, rstrip and lower, on which the scores of the reference
+ * packages depend.
  */
 #include "data/data.h"
 #include "metrics/metrics_parts.h"
@@ -24,7 +24,7 @@ struct oa_line oa_next_point(struct oa_line *rest, uint32_t *code)
     if (rest->length == 0)
         return point;
     int n = oa_utf8_decode(rest->s, rest->length, code);
-    point.length = n ? (size_t)n : 1; /* a stray byte stands for itself */
+    point.length = n ? (size_t)n : 1; /* an invalid byte */
     if (n == 0)
         *code = 0xfffd;
     rest->s += point.length;
@@ -54,7 +54,7 @@ struct oa_line oa_python_rstrip(struct oa_line text)
     return text;
 }
 
-/* The next word, and what lies behind it; length 0 at the end. */
+/* The next word, past which *rest is advanced; length 0 at the end. */
 static struct oa_line next_word(struct oa_line *rest)
 {
     uint32_t code;
@@ -101,7 +101,7 @@ static bool in_ranges(uint32_t code, const struct range *r, size_t count)
 }
 #define IN(code, ranges) in_ranges(code, ranges, sizeof(ranges) / sizeof *(ranges))
 
-/* Unicode's Case_Ignorable: marks, formats, modifiers, and what stands inside of words. */
+/* Unicode's Case_Ignorable: marks, formats, modifiers, and word-internal punctuation. */
 static bool case_ignorable(uint32_t code)
 {
     static const struct range inside_words[] = {
@@ -122,7 +122,7 @@ static bool case_ignorable(uint32_t code)
     }
 }
 
-/* Unicode's Cased: letters with case, and the symbols and modifiers that count as such. */
+/* Unicode's Cased: letters with case, and Other_Lowercase and Other_Uppercase. */
 static bool cased(uint32_t code)
 {
     static const struct range others[] = {
@@ -139,7 +139,6 @@ static bool cased(uint32_t code)
     }
 }
 
-/* Is the next character that counts for case, after `rest` begins, one with case? */
 static bool cased_follows(struct oa_line rest)
 {
     uint32_t code;
@@ -163,7 +162,7 @@ static bool cased_before(struct oa_line text)
     return false;
 }
 
-/* A capital sigma at the end of a word; `rest` is what comes after it. */
+/* Unicode's Final_Sigma; `rest` follows the capital sigma in `text`. */
 static bool is_final(struct oa_line text, struct oa_line rest)
 {
     return cased_before((struct oa_line){ text.s, text.length - rest.length - 2 }) &&
@@ -175,7 +174,7 @@ static char *put(char *out, uint32_t code)
     return out + oa_utf8_encode(code, out);
 }
 
-/* The one letter whose lower case is two code points is the I with a dot. */
+/* Only I with a dot above has a lower case of two code points. */
 static char *put_lower(char *out, uint32_t code)
 {
     if (code == 0x130)

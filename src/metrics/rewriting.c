@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Substitutions over a text, and the ones for Western punctuation that mteval-v13a and Tercom
- * share. A regular expression of the original is one pass: it goes from left to right, and what it
- * has matched it does not look at again. All of them look for ASCII alone, and what is beside it
- * may be any byte, so they work on the bytes of UTF-8.
+ * share. Each regular expression of the original is a left-to-right pass over bytes, without
+ * overlapping matches; all match ASCII only.
  */
 #include "metrics/metrics_parts.h"
 
@@ -70,7 +69,7 @@ static char *alone(char *out, char c)
     return out;
 }
 
-/* s/([{-~[-` -&(-+:-@\/])/ $1 /g, with a blank before and behind the text as all of them expect */
+/* s/([{-~[-` -&(-+:-@\/])/ $1 /g, and a blank before and after the text */
 static char *punctuation(char *out, const char *s, const char *end)
 {
     *out++ = ' ';

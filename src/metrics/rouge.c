@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ROUGE (Lin, 2004), as Google's rouge-score 0.1.2: ROUGE-1 and -2 count n-grams, ROUGE-L the
- * longest common subsequence, ROUGE-Lsum the union of those of each sentence of the reference with
- * all of the hypothesis. Of several references the one with the best F counts.
+ * longest common subsequence (LCS), ROUGE-Lsum the union LCS of each reference sentence with all
+ * hypothesis sentences. The reference with the best F counts.
  *
- * Statistics of a segment: precision, recall, F, and 1, so that their sums give means.
+ * Statistics of a segment: precision, recall, F, and 1; the score is the mean F.
  */
 #include "metrics/metrics_parts.h"
 
@@ -38,13 +38,12 @@ static bool is_plain(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Lower-case ASCII letters and digits; all else is between words. Words of more than three are
- * stemmed if asked for. */
+/* Runs of lower-case ASCII letters and digits; words of more than 3 are stemmed if asked for. */
 static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
                         struct oa_words *out)
 {
     struct oa_line lower = oa_python_lower(a, text);
-    char *s = (char *)lower.s; /* in the arena: ours to write to */
+    char *s = (char *)lower.s; /* in the arena, writable */
     *out =
         (struct oa_words){ .word = s ? oa_arena_take(a, (lower.length / 2 + 1) * sizeof *out->word)
                                      : NULL };
@@ -117,7 +116,7 @@ static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a,
 
 /* ---- sentence by sentence ---- */
 
-/* Words of the sentences of a text; sentences are separated by line ends. */
+/* The words of each sentence of a text; sentences are separated by line ends. */
 static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
                       struct oa_words **out, int *count)
 {
@@ -137,12 +136,12 @@ static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, str
     return true;
 }
 
-/* Both sides' sentences, numbered together: those of the hypothesis first. */
+/* Sentences of the hypothesis, then of the reference. */
 struct summaries {
     struct oa_ids_of ids;
     int hypotheses; /* sentences */
     long words[2];
-    int32_t *left[2]; /* [distinct]: how often a word can still be counted on each side */
+    int32_t *left[2]; /* [distinct]: occurrences of each word that are not yet counted */
 };
 
 static bool count_words(struct oa_arena *a, struct summaries *s)
@@ -180,8 +179,8 @@ static bool open_summaries(const struct oa_metric_options *o, struct oa_arena *a
     return oa_number_words(a, all, s->hypotheses + references, &s->ids) && count_words(a, s);
 }
 
-/* Words of sentence t of the reference that are in the union of its subsequences with the
- * hypothesis's sentences; none counts more often than it occurs on either side. */
+/* Adds the words of reference sentence t that are in the union of its LCS with the hypothesis
+ * sentences; no word counts more often than it occurs in either text. */
 static bool hits_of(struct oa_arena *a, struct summaries *s, int t, long *hits)
 {
     size_t mark = oa_arena_mark(a);
@@ -222,7 +221,6 @@ static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a,
 typedef bool one_reference(const struct oa_metric_options *o, struct oa_arena *a,
                            const struct oa_line *pair, double *out);
 
-/* What stands for line ends becomes one. */
 static bool lines(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line *text)
 {
     return !o->rouge_newline || oa_replace(a, text, o->rouge_newline, "\n");

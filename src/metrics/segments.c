@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metrics of segments: the table of them, their options, and the statistics of all segments of
- * a corpus, a few segments an item, so that the same numbers come of any number of threads.
+ * The table of segment metrics, their options, and the statistics of all segments of a corpus,
+ * computed in parallel.
  */
 #include "metrics/metrics_parts.h"
 
-enum { SEGMENTS = 16 }; /* an item */
+enum { SEGMENTS = 16 }; /* per parallel item */
 
 /* ---- the table ---- */
 
@@ -46,8 +46,8 @@ static enum oa_error check(oa_context *c, const char *what, int value, int low, 
 {
     if (value >= low && value <= high)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "the %s is %d; give a whole number from %d to %d", what, value,
-                   low, high);
+    return oa_fail(c, OA_ARGUMENT, "the %s is %d; it must be from %d to %d", what, value, low,
+                   high);
 }
 
 enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o)
@@ -58,12 +58,11 @@ enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o)
     OA_TRY(check(c, "beta of chrF", o->chrf_beta, 1, 1000));
     if (!(o->bleu_smooth_value >= 0 && o->bleu_smooth_value <= 1e6))
         return oa_fail(c, OA_ARGUMENT,
-                       "the value of BLEU's smoothing is %s; give a number above 0, at most 1e6",
+                       "the smoothing value of BLEU is %s; it must be above 0 and at most 1e6",
                        oa_real_text(o->bleu_smooth_value).s);
     if (o->rouge_newline && !*o->rouge_newline)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "what stands for a line end in texts for ROUGE is empty; give a text such as <n>");
+        return oa_fail(c, OA_ARGUMENT,
+                       "the sentence separator of ROUGE is empty; give a text such as <n>");
     return OA_OK;
 }
 
@@ -112,7 +111,7 @@ enum oa_error oa_statistics_take(oa_context *c, const struct oa_metric *m,
     *out = (struct oa_statistics){ .metric = m, .options = o, .count = count };
     OA_TRY(oa_metric_check(c, o));
     if (count < 1 || references < 1)
-        return oa_fail(c, OA_ARGUMENT, "%s needs a segment and a reference at least", m->name);
+        return oa_fail(c, OA_ARGUMENT, "%s needs at least one segment and one reference", m->name);
     out->numbers = m->statistics(o);
     out->row = oa_alloc(c, (size_t)count * (size_t)out->numbers * sizeof *out->row);
     if (!out->row)

@@ -2,8 +2,7 @@
  *
  * Translation edit rate (Snover et al., AMTA 2006), as sacreBLEU 2.6.0, which follows Tercom.
  *
- * Statistics of a segment: edits to the reference that needs the fewest; mean length of the
- * references.
+ * Statistics of a segment: edits to the closest reference; mean length of the references.
  */
 #include "metrics/metrics_parts.h"
 
@@ -13,7 +12,7 @@ static int statistics(const struct oa_metric_options *o)
     return 2;
 }
 
-/* Words with a blank between, as a text again. */
+/* The words, each followed by a blank. */
 static struct oa_line joined(struct oa_arena *a, const struct oa_words *words)
 {
     struct oa_line text = { .length = 0 };
@@ -30,8 +29,8 @@ static struct oa_line joined(struct oa_arena *a, const struct oa_words *words)
     return text;
 }
 
-/* sacreBLEU normalises references twice. That matters: of "it's\tme" the first pass makes "it's
- * me", since it looks for a blank behind 's, and only the second one "it 's me". */
+/* sacreBLEU normalises references twice, which matters: "it's\tme" becomes "it's me" first, since
+ * 's must be followed by a blank, and "it 's me" only then. */
 static bool reference_words(const struct oa_metric_options *o, struct oa_arena *a,
                             struct oa_line text, struct oa_words *out)
 {

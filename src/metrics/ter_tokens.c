@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words for TER, as Tercom's Normalizer makes them (by way of sacreBLEU). Of its rules for Asian
- * text those about kana look for kana at the very beginning, where normalisation has put a blank:
- * they never match, and are not here; the others put blanks around single characters. The same
- * holds of its rule for 's at the very end.
+ * Words for TER, by Tercom's normaliser as in sacreBLEU. Its rules for kana match only at the very
+ * beginning, where normalisation has put a blank, and its rule for 's only at the very end: they
+ * never match and are left out. The other Asian rules put blanks around single characters.
  */
 #include "metrics/metrics_parts.h"
 
@@ -30,8 +29,7 @@ static bool asian_punctuation(uint32_t code)
     return IN(code, marks);
 }
 
-/* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 is what sacreBLEU has for
- * the enclosed ones. */
+/* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 as in sacreBLEU. */
 static bool asian_alone(uint32_t code)
 {
     static const struct block signs[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers for words and for pairs of numbers, from 0 on in the order in which they come: two tables
- * with open addressing, twice as large as what they can hold.
+ * Ids for words and for pairs of ids, from 0 in order of occurrence: hash tables with open
+ * addressing, at most half full.
  */
 #include "metrics/metrics_parts.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Classification of a text, of a pair of texts (Devlin et al. 2019: [CLS] a [SEP] b [SEP]), or of a
- * picture, whose pixels are tokens (Tay et al. 2021, Long Range Arena). */
+ * Classification of a text, a pair of texts (Devlin et al. 2019: [CLS] a [SEP] b [SEP]) or a
+ * picture whose pixels are tokens (Tay et al. 2021, Long Range Arena). */
 #include "metrics/confusion.h"
 #include "tasks/example_task.h"
 
@@ -15,7 +15,7 @@ static struct oa_line name_of(const struct oa_labels *classes, long i)
     return (struct oa_line){ classes->name[i], strlen(classes->name[i]) };
 }
 
-/* What is right, also where no training example has that label. */
+/* The reference label, which may be one that no training example has. */
 static struct oa_line label_of(const struct oa_judging *j, uint32_t example)
 {
     struct oa_line out;
@@ -25,7 +25,7 @@ static struct oa_line label_of(const struct oa_judging *j, uint32_t example)
 
 /* ---- parts and examples ---- */
 
-/* What was found and what is right, a label each, in the order of the outputs. */
+/* Predicted and reference labels, in the order of the outputs. */
 struct subject {
     const struct oa_judging *j;
     const struct oa_outputs *o;
@@ -53,15 +53,14 @@ static void answer(void *argument, long entry, struct oa_text *out)
     oa_text_add(out, s->found[entry].s, s->found[entry].length);
 }
 
-/* Of those that are of a class, how many are found (its recall); and how found and expected go
- * together (its F1). */
+/* Recall or F1 of a class, in per cent. */
 static double of_class(const struct oa_class *k, bool f1)
 {
     return 100 * (f1 ? 2 * (double)k->both / (double)(k->expected + k->found)
                      : (double)k->both / (double)k->expected);
 }
 
-/* In the order of the classes; those that no example is of have no part. */
+/* A part for each class that has examples. */
 static void add_classes(const struct subject *s, const struct oa_classes *k, bool f1)
 {
     const struct oa_labels *classes = &s->j->workload->texts.classes;

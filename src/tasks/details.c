@@ -21,7 +21,7 @@ void oa_details_free(struct oa_details *d)
     *d = (struct oa_details){ 0 };
 }
 
-/* Bytes of a text, at most `most`, that end where a character does. */
+/* The longest prefix of at most `most` bytes that does not split a character. */
 static size_t whole_characters(const char *s, size_t n, size_t most)
 {
     size_t kept = n < most ? n : most;
@@ -74,8 +74,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The longest of each part, rising: quartiles, without those that are alike. sorted: all lengths.
- */
+/* Upper ends of the parts: the distinct quartiles of the sorted lengths. */
 static int choose_ends(const long *sorted, long count, long end[OA_LENGTHS])
 {
     int parts = 0;
@@ -149,7 +148,7 @@ static int by_row(const void *a, const void *b)
     return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-/* Pairs of row and entry, in the order of the rows. */
+/* Pairs of row and entry, sorted by row. */
 static uint32_t (*sorted_rows(oa_context *c, const struct oa_judged *j))[2]
 {
     uint32_t(*pair)[2] = oa_alloc(c, ((size_t)j->count + 1) * sizeof *pair);
@@ -162,7 +161,7 @@ static uint32_t (*sorted_rows(oa_context *c, const struct oa_judged *j))[2]
     return pair;
 }
 
-/* A pair of texts is two lines. */
+/* Pairs are printed as two lines. */
 static void add_source(const struct oa_rows *rows, size_t row, struct oa_text *out)
 {
     int first = oa_rows_first_text(rows), texts = first ? oa_rows_cells(rows, row) - first : 1;
@@ -183,7 +182,6 @@ static void add_reference(const struct oa_rows *rows, size_t row, struct oa_text
     oa_text_add(out, s, n);
 }
 
-/* Takes what was made of the text, and empties it. */
 static char *take(oa_context *c, struct oa_text *text)
 {
     char *copy = oa_copy_text(c, text->s ? text->s : "");
@@ -212,8 +210,7 @@ static enum oa_error add_example(oa_context *c, const struct oa_judged *j, const
     return oa_status(c);
 }
 
-/* Each row is taken with the chance that leaves every choice of so many equally likely (Knuth's
- * algorithm S). */
+/* Draws a uniform sample of rows in order (Knuth's algorithm S). */
 enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_answer_text *answer,
                                   void *argument, struct oa_details *d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dialogues: the next turn from those before it. Of a source that is too long the end is read. */
+ * Dialogues: the next turn from those before it. A long source is cut at its beginning. */
 #include "tasks/example_task.h"
 
 static const struct oa_example_layout layout = { .source_end = "</s>",

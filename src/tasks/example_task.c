@@ -40,8 +40,8 @@ static void choose_bleu_tokens(oa_context *c, const struct oa_options *o,
     w->bleu_tokenize = oa_is_unspaced(targets) ? OA_BLEU_TOKENIZE_CHAR : OA_BLEU_TOKENIZE_13A;
     if (w->bleu_tokenize == OA_BLEU_TOKENIZE_CHAR)
         oa_log(c, 0,
-               "most of the targets have no spaces between words: BLEU is of characters "
-               "(data.bleu_tokenize char)");
+               "most targets are of scripts without spaces between words: BLEU counts characters "
+               "(data.bleu_tokenize = char)");
 }
 
 static bool has_rouge(const struct oa_task *task)
@@ -52,8 +52,8 @@ static bool has_rouge(const struct oa_task *task)
     return false;
 }
 
-/* Of training and validation rows together, so that it does not depend on how they were divided; of
- * a run that an older program made the rows that it is measured on decide. */
+/* Counts training and validation rows together, so that the choice does not depend on their split.
+ * An evaluation without training rows counts the rows that it has. */
 static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa_workload *w)
 {
     struct oa_spacing targets = { 0 };
@@ -66,8 +66,8 @@ static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa
     choose_bleu_tokens(c, o, &targets, w);
     if (has_rouge(w->task) && oa_is_unread_by_rouge(&targets))
         oa_log(c, 0,
-               "ROUGE reads letters from a to z and digits only, and most of the targets is "
-               "others: choose by another measure (--metric bleu)");
+               "most of the targets is not a-z or digits, which is all that ROUGE reads: compare "
+               "another measure (--metric bleu)");
 }
 
 static struct oa_example_request request_of(const struct oa_options *o, const struct oa_task *task)
@@ -124,7 +124,7 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
     return oa_status(c);
 }
 
-/* What the model reads is known from its form, and from the names of its training files. */
+/* The model's form and the names of its training files say what it reads. */
 static enum oa_error check_kind(oa_context *c, const struct oa_options *o,
                                 const struct oa_workload *w, const struct oa_rows *rows)
 {
@@ -134,7 +134,7 @@ static enum oa_error check_kind(oa_context *c, const struct oa_options *o,
     if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
         strcmp(wanted, oa_rows_kind(rows)) == 0)
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "%s has %s, and the model was trained on %s", rows->file[0],
+    return oa_fail(c, OA_FORMAT, "%s has %s, but the model was trained on %s", rows->file[0],
                    oa_rows_kind(rows), wanted);
 }
 
@@ -157,11 +157,11 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
     const struct oa_rows *rows = *side == OA_TEST ? &out->texts.test : &out->texts.valid;
     OA_TRY(check_kind(c, o, out, rows));
     look_at_targets(c, o, out);
-    out->train.rows = &out->texts.train; /* there are examples, if not of this side */
+    out->train.rows = &out->texts.train; /* marks a task on examples */
     return encode(out, rows, *side == OA_TEST ? &out->test : &out->valid);
 }
 
-/* By one seed, so that all trials have the same. */
+/* A fixed seed: the same split in all trials. */
 enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction,
                                        struct oa_workload *out)
 {
@@ -176,7 +176,7 @@ enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fract
     OA_TRY(oa_example_texts_hold_out(&w->texts, fraction, SEED, &out->texts));
     OA_TRY(encode(out, &out->texts.train, &out->train));
     OA_TRY(encode(out, &out->texts.valid, &out->valid));
-    out->train.rows = &out->texts.train; /* of an empty side, too */
+    out->train.rows = &out->texts.train; /* also of an empty side */
     return OA_OK;
 }
 
@@ -219,8 +219,7 @@ static double most_rows(const struct oa_options *o, double source, double target
                                  : (double)o->train_batch;
 }
 
-/* By the batches of an epoch, which are as those of the others but for rows whose lengths are
- * nearly the same. */
+/* Means over the first epoch, which represents all: epochs only shuffle rows of similar length. */
 enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
                                     const struct oa_workload *w, struct oa_step_shape *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Language modelling: each token of a text from those before it. */
+ * Causal language modelling: each token from those before it. */
 #include "tasks/text_task.h"
 
 static enum oa_error form(oa_context *c, const struct oa_options *o, struct oa_model_form *out)

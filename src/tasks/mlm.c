@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masked language modelling: hidden tokens of a text from those on both sides of them. Rows are
- * "[CLS] text [SEP]": the embeddings of both are trained. There are no pairs, so no segments and no
- * next-sentence prediction, which Liu et al. 2019 (arXiv 1907.11692) found to be of no use. */
+ * Masked language modelling: hidden tokens from their context on both sides. Rows are "[CLS] text
+ * [SEP]", so that both embeddings are trained. No pairs and no next-sentence prediction, which Liu
+ * et al. 2019 (arXiv 1907.11692) found useless. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 

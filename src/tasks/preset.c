@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options that suit a task where nobody chose others. */
+ * Task-specific defaults of options. */
 #include "tasks/tasks.h"
 
 #include <string.h>
@@ -9,8 +9,7 @@ static bool given(const struct oa_given *g, const char *key)
     return key && g->option[oa_option_number(key)];
 }
 
-/* Those of the table that hold: NULL where the caller chose the option, or the one that stands for
- * it. */
+/* A row of the preset that applies, or NULL where the caller set the option or its alternative. */
 static const struct oa_preset *holding(const struct oa_preset *p, const struct oa_given *g)
 {
     return given(g, p->key) || given(g, p->unless) ? NULL : p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A number for a text or a pair of texts, such as how similar they are (Cer et al. 2017, STS-B). */
+ * Regression: a number for a text or a pair, such as their similarity (Cer et al. 2017, STS-B). */
 #include "tasks/example_task.h"
 
 #include <math.h>
@@ -8,8 +8,7 @@ static const struct oa_example_layout layout = { .source_begin = "[CLS]",
                                                  .source_end = "[SEP]",
                                                  .words = true };
 
-/* Where a side is constant, or a single example, no correlation is defined: 0, as where the model
- * says the same of all.
+/* Undefined correlations (a constant side, a single example) count as 0.
  */
 static double percent(double r)
 {
@@ -77,7 +76,7 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
 
 /* ---- reading ---- */
 
-/* Whatever a model says, its correlation with one number is not defined. */
+/* No model has a defined correlation with constant references. */
 static void tell_constant(oa_context *c, const struct oa_examples *x)
 {
     for (size_t i = 1; i < x->count; i++)
@@ -85,8 +84,8 @@ static void tell_constant(oa_context *c, const struct oa_examples *x)
             return;
     if (x->count > 1)
         oa_log(c, 0,
-               "%s: all %zu examples have the number %s, with which no correlation is defined: it "
-               "counts as 0; the measure that is is the loss (compare.metric)",
+               "%s: all %zu examples have the value %s, so correlations are undefined and count as "
+               "0; compare the loss instead (compare.metric)",
                x->rows->file[0], x->count, oa_real_text(x->value[0]).s);
 }
 

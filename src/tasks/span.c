@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Span corruption: an encoder reads a text with spans left out, a decoder writes these. "<s>" and
- * "</s>" are where translation and summarizing have them. */
+ * Span corruption: an encoder reads a text without some spans, a decoder predicts them. "<s>" and
+ * "</s>" are placed as in translation. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 
@@ -10,7 +10,7 @@ static long tokens_of(const struct oa_options *o)
                           o->model_context);
 }
 
-/* As many sentinels as the longest row has, and one for the end. */
+/* One per span of a full row, and one for the end. */
 static long sentinels_of(const struct oa_options *o)
 {
     long tokens = tokens_of(o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Summaries of texts: a long source, a short target, and n-grams in common (Lin 2004). */
+ * Summarisation, evaluated by ROUGE (Lin 2004). */
 #include "tasks/example_task.h"
 
 static const struct oa_example_layout layout = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Translation: a sentence of one language from that of another, by an encoder and a decoder. */
+ * Translation by an encoder-decoder. */
 #include "tasks/example_task.h"
 
 static const struct oa_example_layout layout = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sources side by side, read by an encoder; beam search over what its decoder expects. */
+ * Batched beam search with an encoder-decoder. */
 #include "tasks/writer.h"
 
 #include "decode/characters.h"
@@ -10,9 +10,11 @@ static enum oa_error special(struct oa_model *m, const struct oa_tokenizer *toke
                              const char *name, int32_t *id)
 {
     *id = oa_tokenizer_find(tokenizer, name);
-    return *id >= 0 ? OA_OK
-                    : oa_fail(m->context, OA_FORMAT,
-                              "the tokenizer has no token \"%s\": it is not this model's", name);
+    return *id >= 0
+               ? OA_OK
+               : oa_fail(m->context, OA_FORMAT,
+                         "the tokenizer lacks the token \"%s\": it does not belong to this model",
+                         name);
 }
 
 enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
@@ -51,7 +53,7 @@ void oa_writer_close(struct oa_writer *w)
     oa_free(w->lengths);
 }
 
-/* ---- the model as beam search asks it ---- */
+/* ---- model callback of beam search ---- */
 
 static void follow_states(struct oa_writer *w, int rows, const int *parent, const int32_t *ids)
 {
@@ -63,14 +65,14 @@ static void follow_states(struct oa_writer *w, int rows, const int *parent, cons
                                     : oa_writable_after(w->writable, before[parent[r]], ids[r]);
 }
 
-/* What a model may not write has no log-odds; sums are of all tokens, so that log p is the model's
- * own. */
+/* An oa_beam_model. Logits of tokens that may not follow are -∞; `sums` are over all tokens, so
+ * that log p is the model's. */
 static enum oa_error next(void *argument, int rows, const int *source, const int *parent,
                           const int32_t *ids, float *logits, double *sums)
 {
     struct oa_writer *w = argument;
     oa_context *c = w->model->context;
-    (void)source; /* a new row is that of the source of the same number */
+    (void)source; /* the first call has row i for source i */
     if (oa_stop_requested(c))
         return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(c));
     if (parent[0] < 0)

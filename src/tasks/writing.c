@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an encoder with a decoder writes: sources of like length side by side, each with its beam.
+ * Generates and scores the outputs of an encoder-decoder for a side, in batches of similar length.
  */
 #include "tasks/example_task.h"
 #include "tasks/writer.h"
 
 #include <string.h>
 
-/* ---- a side ---- */
+/* ---- generation ---- */
 
 struct writing {
     const struct oa_judging *j;
     const struct oa_examples *examples;
     struct oa_writer writer;
-    size_t *order; /* rows whose source is not blank, by its length */
-    long rows;     /* of these */
+    size_t *order; /* [rows] rows with a source that is not blank, by its length */
+    long rows;
     struct oa_written *out;
 };
 
@@ -29,8 +29,7 @@ static bool has_blank_source(const struct oa_examples *e, size_t row)
     return oa_is_blank(source, length);
 }
 
-/* By counting: rows of one length stay in their order. A blank source has an empty answer, as in
- * `orthant translate`.
+/* A stable counting sort. A blank source gets an empty output, as in `orthant translate`.
  */
 static enum oa_error sort_by_length(struct writing *w)
 {
@@ -132,7 +131,7 @@ void oa_written_free(struct oa_written *w)
 
 /* ---- scores ---- */
 
-/* A metric of some of the rows. */
+/* A metric on some of the rows. */
 struct scoring {
     const struct oa_judging *j;
     const struct oa_written *w;
@@ -140,7 +139,7 @@ struct scoring {
     struct oa_metric_options options;
     double factor;
     const struct oa_rows *rows;
-    const uint32_t *row; /* NULL: row i is the i-th */
+    const uint32_t *row; /* NULL: all rows */
     long count;
 };
 
@@ -149,8 +148,8 @@ static size_t row_at(const struct scoring *s, long i)
     return s->row ? s->row[i] : (size_t)i;
 }
 
-/* The references of a row are its cells behind the source; of a row that has fewer than others the
- * first is repeated, which changes no score. */
+/* The references of a row are its cells after the source. Missing ones repeat the first, which
+ * changes no score. */
 static void references_of(const struct scoring *s, int references, struct oa_line *out)
 {
     for (int r = 0; r < references; r++)

@@ -119,7 +119,7 @@ refused() { # CODE PATTERN WORD...
 head -n 3 hyp >short
 refused 1 'ref has 4 lines, but short has 3' score bleu --ref ref --hyp short
 printf 'good\nb\374d\n\n\n' >latin
-refused 1 'latin: line 2 is not UTF-8: byte 2 of it is 0xFC' score bleu --ref ref --hyp latin
+refused 1 'latin, line 2: not UTF-8 (byte 2 of the line is 0xFC)' score bleu --ref ref --hyp latin
 : >nothing
 refused 1 'nothing is empty' score bleu --ref nothing --hyp hyp
 refused 1 'cannot .* nowhere' score bleu --ref ref --hyp nowhere
@@ -156,7 +156,7 @@ expect 0 score confusion --ref escape --hyp escape
 says out 'a\\x1b\[31mX'
 seq 20 >many
 expect 0 score confusion --ref many --hyp many
-says out '^Rows: expected, columns: found'
+says out '^Confusion matrix: rows expected, columns predicted'
 seq 21 >many
 expect 0 score confusion --ref many --hyp many
 says out '^Too many classes'
