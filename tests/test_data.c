@@ -63,7 +63,7 @@ static void test_corpus_refuses(void **state)
     assert_int_equal(oa_corpus_open(context, tok, "t", "v", 0, &corpus), OA_FORMAT);
     expect_error(OA_FORMAT, "v:2 (byte 5): character 'x'");
     assert_int_equal(oa_corpus_open(context, tok, "empty", "", 0.1, &corpus), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "no text in empty");
+    expect_error(OA_ARGUMENT, "empty has no text");
     assert_int_equal(oa_corpus_open(context, tok, "", "", 0.1, &corpus), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "data.train");
     oa_tokenizer_close(tok);

@@ -210,7 +210,7 @@ static void test_pairs_and_cuts(void **state)
     assert_int_equal(encode("ex.tsv", OA_ANSWER_CLASS, &layout, &t, &tok, &e), OA_SHAPE);
     expect_error(
         OA_SHAPE,
-        "ex.tsv, line 1: the text has 13 tokens, special ones among them, and the model reads 10");
+        "ex.tsv, line 1: the text has 13 tokens, special ones included, but the model reads 10");
     close_all(&t, tok, &e);
 }
 

@@ -149,7 +149,7 @@ static void a_whole_number_is_one_class(void **state)
                    "\"b\"}\n{\"label\": \"1e1\", "
                    "\"text\": \"c\"}\n{\"label\": 20.0, \"text\": \"c\"}\n",
                    "10 20");
-    expect_notice("3 labels are");
+    expect_notice("3 labels normalised");
     /* codes, versions and words are what they are */
     assert_classes("n.tsv", "007\ta\n7\tb\n1.10\tc\n1.1\td\n1e1x\te\n", "007 1.1 1.10 1e1x 7");
     assert_null(strstr(notices, "normalised"));

@@ -200,10 +200,10 @@ static enum oa_error refuse_name(const struct planning *p, const char *name, siz
     struct oa_text names;
     oa_text_init(&names, p->context);
     print_names(p, &names);
-    enum oa_error error = oa_fail(
-        p->context, OA_ARGUMENT, "data.columns: no column \"%.*s\" in %s, whose line 1 has %s%s",
-        (int)n, name, p->file, names.s ? names.s : "",
-        p->keys ? "" : "; if it has no names, give column numbers, from 1");
+    enum oa_error error =
+        oa_fail(p->context, OA_ARGUMENT, "data.columns: %s has no column \"%.*s\", only %s%s",
+                p->file, (int)n, name, names.s ? names.s : "",
+                p->keys ? "" : "; if it has no names, give column numbers, from 1");
     oa_text_free(&names);
     return error;
 }
@@ -231,8 +231,8 @@ static enum oa_error check_names(const struct planning *p)
             int other = find(p->first, p->out, cell->s, cell->length);
             if (!is_read(p->out, other))
                 return oa_fail(p->context, OA_ARGUMENT,
-                               "%s has several columns \"%.*s\" in line 1; repeat the name in "
-                               "data.columns to read them all, or give column numbers",
+                               "%s has several columns \"%.*s\"; repeat the name in data.columns "
+                               "to read them all, or give column numbers",
                                p->file, (int)cell->length, cell->s);
         }
     return OA_OK;
@@ -253,8 +253,8 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
         return refuse_name(p, s, n);
     if (number && (at < 0 || (!p->texts && (size_t)at >= p->first->count)))
         return oa_fail(p->context, OA_ARGUMENT,
-                       "data.columns names column %.*s, but line 1 of %s has %zu columns", (int)n,
-                       s, p->file, p->first->count);
+                       "data.columns names column %.*s, but %s has %zu columns", (int)n, s, p->file,
+                       p->first->count);
     if (is_read(p->out, at))
         return refuse_twice(p, s, n);
     p->out->header = p->out->header || !number;

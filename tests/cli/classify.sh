@@ -62,7 +62,7 @@ says err '"labels" is to be a list of 3 texts'
 cp kept c/config.json
 awk '{ print $0 "\tand more" }' test.tsv >pairs.tsv
 expect 1 eval c --data pairs.tsv
-says err 'pairs.tsv has pairs of texts, and the model was trained on single texts'
+says err 'pairs.tsv has pairs of texts, but the model was trained on single texts'
 
 # The same bits in any batch, with any number of threads, whatever stands beside a line.
 "$orthant" classify c --scores --json --batch 1 --threads 1 <in >one 2>err || fail "one by one"
@@ -102,9 +102,9 @@ done
 "$orthant" classify c <marked.in 2>err | cmp -s - labels || fail "the mark of the standard input is read as text"
 "$orthant" classify c --data marked.named.tsv --columns TEXT 2>err | cmp -s - labels || fail "a mark before the names of columns"
 expect 2 classify c --data test.tsv --columns text
-says err 'names "text", but test.tsv, line 1 has'
+says err 'test.tsv, line 1 has no column "text", only'
 expect 2 classify c --data test.tsv --columns 1,2
-says err 'has 2 columns, and the model reads single texts'
+says err 'has 2 columns, but the model reads single texts'
 expect 1 classify c --data nowhere.txt
 says err 'nowhere.txt.*data.test or --data names it'
 expect 2 classify c --data in,test.tsv

@@ -104,13 +104,13 @@ same loss loss_of_known
 expect 0 train --task classify --data.train plain.tsv --data.valid eval.tsv $model --out warned
 says err 'validation examples: 2 of 12 have labels'
 expect 1 train --task classify --data.train plain.tsv --data.valid eval.tsv --data.unknown_labels refuse $model --out refused
-says err 'eval.tsv, line 11: the label "new" is none of the labels'
+says err 'eval.tsv, line 11: the label "new" is not a label'
 
 # No data, and how long the warm-up is.
 expect 2 train --train.steps 5 --out none
 says err 'data.train is empty: name a file to train on, e.g. --data.train text.txt'
 expect 2 compare --attention softmax --attention linear --out none
-says err 'data.train names no file'
+says err 'data.train is empty'
 [ ! -e none ] || fail "a folder for nothing"
 for steps in 5 50 999 1000 5000; do
     expect 0 train --train.steps $steps --dump-config
