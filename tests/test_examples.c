@@ -220,7 +220,17 @@ static void test_columns_of_one_name(void **state)
     assert_row(OA_ANSWER_CLASS, "label,text", "ex.jsonl", 0, CELLS("1", "a"));
 }
 
-/* What was found is said, and a header that is none is noticed by its label. */
+static void a_header_may_have_blanks_and_capitals(void **state)
+{
+    (void)state;
+    write_text("ex.csv", "LABEL , Text\n1,a\n0,b\n");
+    assert_row(OA_ANSWER_CLASS, NULL, "ex.csv", 0, CELLS("1", "a"));
+    assert_row(OA_ANSWER_CLASS, "label, text", "ex.csv", 1, CELLS("0", "b"));
+    write_text("ex.tsv", " text \tLABEL\na\t1\nb\t0\n");
+    assert_row(OA_ANSWER_CLASS, NULL, "ex.tsv", 0, CELLS("1", "a"));
+}
+
+/* The detected columns are logged, and an unknown header is noticed by its label. */
 static void test_layout_is_told(void **state)
 {
     (void)state;
@@ -680,6 +690,7 @@ int main(void)
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_tables_refused),
         cmocka_unit_test(test_columns_of_one_name),
+                cmocka_unit_test(a_header_may_have_blanks_and_capitals),
         cmocka_unit_test(test_layout_is_told),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_pictures),

@@ -30,9 +30,14 @@ static bool is_read(const struct oa_column_plan *plan, int at)
     return false;
 }
 
-static bool is_named(const struct oa_cell *cell, const char *name, size_t n)
+/* A name of a header, without blanks around it. */
+static struct oa_cell header_name(struct oa_cell cell)
 {
-    return cell->length == n && strncasecmp(cell->s, name, n) == 0;
+    for (; cell.length && cell.s[cell.length - 1] == ' '; cell.length--)
+        ;
+    for (; cell.length && *cell.s == ' '; cell.length--)
+        cell.s++;
+    return cell;
 }
 
 /* The first column of that name, preferring one that the plan does not read yet; -1: none. */
@@ -40,9 +45,12 @@ static int find(const struct oa_cells *first, const struct oa_column_plan *plan,
                 size_t n)
 {
     int at = -1;
-    for (int i = 0; i < (int)first->count; i++)
-        if (is_named(&first->cell[i], name, n) && (at < 0 || is_read(plan, at)))
+    for (int i = 0; i < (int)first->count; i++) {
+        struct oa_cell cell = header_name(first->cell[i]);
+        bool named = cell.length == n && strncasecmp(cell.s, name, n) == 0;
+        if (named && (at < 0 || is_read(plan, at)))
             at = i;
+    }
     return at;
 }
 
@@ -227,13 +235,13 @@ static enum oa_error check_names(const struct planning *p)
         return OA_OK;
     for (int i = 0; i < p->out->count; i++)
         for (int k = 0; k < p->out->column[i].joined; k++) {
-            const struct oa_cell *cell = &p->first->cell[p->out->column[i].at[k]];
-            int other = find(p->first, p->out, cell->s, cell->length);
+            struct oa_cell cell = header_name(p->first->cell[p->out->column[i].at[k]]);
+            int other = find(p->first, p->out, cell.s, cell.length);
             if (!is_read(p->out, other))
                 return oa_fail(p->context, OA_ARGUMENT,
                                "%s has several columns \"%.*s\"; repeat the name in data.columns "
                                "to read them all, or give column numbers",
-                               p->file, (int)cell->length, cell->s);
+                               p->file, (int)cell.length, cell.s);
         }
     return OA_OK;
 }

@@ -110,16 +110,17 @@ bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct
     return done && oa_python_split(a, text, out);
 }
 
-/* ---- spaces ---- */
+/* ---- scripts without spaces ---- */
 
-/* Scripts without spaces between words: Thai, Lao, Burmese, Khmer; Chinese and Japanese with their
- * punctuation. */
+/* Scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Tai scripts, Javanese;
+ * Han, Hiragana, Katakana, Bopomofo with CJK punctuation. */
 static bool is_of_unspaced_script(uint32_t code)
 {
-    static const uint32_t ranges[][2] = { { 0x0e00, 0x0eff }, { 0x1000, 0x109f },
-                                          { 0x1780, 0x17ff }, { 0x2e80, 0x312f },
-                                          { 0x31a0, 0x9fff }, { 0xf900, 0xfaff },
-                                          { 0xff66, 0xff9f }, { 0x20000, 0x3ffff } };
+    static const uint32_t ranges[][2] = {
+        { 0x0e00, 0x0fff }, { 0x1000, 0x109f }, { 0x1780, 0x17ff }, { 0x1950, 0x19ff },
+        { 0x1a20, 0x1aaf }, { 0x2e80, 0x312f }, { 0x31a0, 0x9fff }, { 0xa980, 0xa9ff },
+        { 0xaa60, 0xaa7f }, { 0xf900, 0xfaff }, { 0xff66, 0xff9f }, { 0x20000, 0x3ffff },
+    };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (code >= ranges[i][0] && code <= ranges[i][1])
             return true;
@@ -132,9 +133,9 @@ static bool is_read_by_rouge(uint32_t code)
            (code >= 'A' && code <= 'Z');
 }
 
-/* The next stretch without white space; 0: there is none. *script: how many of its characters are
- * of such scripts. */
-static long next_stretch(struct oa_spacing *s, struct oa_line *rest, long *script)
+/* The length of the next run of characters without white space, 0 at the end. *script: those of
+ * scripts without spaces. */
+static long next_unspaced_run(struct oa_spacing *s, struct oa_line *rest, long *script)
 {
     uint32_t code;
     long count = 0;
@@ -152,20 +153,20 @@ static long next_stretch(struct oa_spacing *s, struct oa_line *rest, long *scrip
     return count;
 }
 
-/* A stretch is no word when it is the whole of its line, or longer than words are: text that was
- * segmented has words of up to five characters in these scripts. */
+/* A run is not a word where it is too long, or, in a script without spaces, the whole line: there,
+ * segmented text has words of up to 5 characters. */
 void oa_spacing_add(struct oa_spacing *s, struct oa_line line)
 {
     enum { LONG_WORD = 15, LONG_SEGMENT = 5 };
-    long count, script;
-    double before = s->all, unspaced = 0;
-    int stretches = 0;
-    while ((count = next_stretch(s, &line, &script)) > 0) {
-        bool no_word = count > (2 * script > count ? LONG_SEGMENT : LONG_WORD);
-        unspaced += no_word ? (double)count : 0;
-        stretches++;
+    long count, script, unspaced = 0, first_script = 0, all = 0;
+    int runs = 0;
+    for (; (count = next_unspaced_run(s, &line, &script)) > 0; runs++) {
+        if (count > (2 * script > count ? LONG_SEGMENT : LONG_WORD))
+            unspaced += count;
+        first_script = runs ? 0 : script;
+        all += count;
     }
-    s->unspaced += stretches == 1 ? s->all - before : unspaced;
+    s->unspaced += (double)(runs == 1 && 2 * first_script > all ? all : unspaced);
 }
 
 bool oa_is_unspaced(const struct oa_spacing *s)

@@ -61,6 +61,7 @@ struct oa_metric_options {
     int chrf_beta;             /* 2; weight of recall */
     bool chrf_lowercase, chrf_whitespace, chrf_eps_smoothing;
     bool ter_normalized, ter_no_punctuation, ter_asian, ter_case_sensitive;
+    bool ter_unsplit; /* most references have no spaces, so units are whole lines: signature only */
     bool rouge_stemmer;        /* Porter's, as NLTK has it */
     const char *rouge_newline; /* separates sentences besides line ends; NULL: only line ends do */
     enum oa_average f1_average;

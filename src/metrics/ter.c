@@ -76,9 +76,10 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
 
 static void signature(const struct oa_metric_options *o, struct oa_text *out)
 {
-    oa_text_printf(out, "case:%s|tok:tercom|norm:%s|punct:%s|asian:%s",
+    oa_text_printf(out, "case:%s|tok:tercom|norm:%s|punct:%s|asian:%s%s",
                    o->ter_case_sensitive ? "mixed" : "lc", o->ter_normalized ? "yes" : "no",
-                   o->ter_no_punctuation ? "no" : "yes", o->ter_asian ? "yes" : "no");
+                   o->ter_no_punctuation ? "no" : "yes", o->ter_asian ? "yes" : "no",
+                   o->ter_unsplit ? "|units:unsplit" : "");
 }
 
 const struct oa_metric oa_ter = {
