@@ -17,7 +17,7 @@ struct text_batches {
 
 /* Row r: inputs are the `n` tokens from `start`, targets the token after each; then padding.
  */
-static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
+static void fill_text_row(struct text_batches *b, int r, uint64_t start, int n)
 {
     int32_t *input = b->input + (size_t)r * (size_t)b->length,
             *target = b->target + (size_t)r * (size_t)b->length;
@@ -31,15 +31,15 @@ static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
 
 /* ---- random crops ---- */
 
-static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+static void crop_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     const struct text_batches *b = self;
     (void)step;
     out->targets = out->tokens = (double)b->rows * (double)b->length * (double)accumulate;
 }
 
-static enum oa_error random_crops(void *self, uint64_t step, long accumulate, long micro,
-                                  struct oa_batch *out)
+static enum oa_error random_text_crops(void *self, uint64_t step, long accumulate, long micro,
+                                       struct oa_batch *out)
 {
     struct text_batches *b = self;
     (void)accumulate;
@@ -53,8 +53,8 @@ static enum oa_error random_crops(void *self, uint64_t step, long accumulate, lo
     struct oa_stream of_step = oa_stream_child(b->stream, step);
     for (int r = 0; r < b->rows; r++) {
         uint64_t row = (uint64_t)micro * (uint64_t)b->rows + (uint64_t)r;
-        fill_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length),
-                 b->length);
+        fill_text_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length),
+                      b->length);
     }
     *out = (struct oa_batch){
         .rows = b->rows, .length = b->length, .input = b->input, .target = b->target
@@ -69,8 +69,8 @@ static uint64_t divide_up(uint64_t x, uint64_t by)
     return (x + by - 1) / by;
 }
 
-static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
-                           struct oa_cover *out)
+static enum oa_error cover_text(void *self, const struct oa_tokenizer *tok, uint64_t limit,
+                                struct oa_cover *out)
 {
     struct text_batches *b = self;
     uint64_t all = b->tokens->count - 1;
@@ -90,7 +90,7 @@ static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t 
     return OA_OK;
 }
 
-static enum oa_error window(void *self, long i, struct oa_batch *out)
+static enum oa_error text_window(void *self, long i, struct oa_batch *out)
 {
     struct text_batches *b = self;
     uint64_t length = (uint64_t)b->length, windows = divide_up(b->targets, length);
@@ -101,7 +101,7 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
     int rows = windows - first < (uint64_t)b->rows ? (int)(windows - first) : b->rows;
     for (int r = 0; r < rows; r++) {
         uint64_t start = (first + (uint64_t)r) * length, left = b->targets - start;
-        fill_row(b, r, start, left < length ? (int)left : b->length);
+        fill_text_row(b, r, start, left < length ? (int)left : b->length);
     }
     *out = (struct oa_batch){
         .rows = rows, .length = b->length, .input = b->input, .target = b->target
@@ -111,7 +111,7 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
 
 /* ---- opening ---- */
 
-static void close(void *self)
+static void close_text_batches(void *self)
 {
     struct text_batches *b = self;
     oa_free(b->input);
@@ -119,7 +119,9 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, random_crops, cover, window, NULL, close };
+static const struct oa_batches_kind text_batches_kind = { crop_amount, random_text_crops,
+                                                          cover_text,  text_window,
+                                                          NULL,        close_text_batches };
 
 enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length,
                               uint64_t seed, struct oa_batches **out)
@@ -142,7 +144,7 @@ enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int
     };
     b->target = b->input ? oa_alloc(c, bytes) : NULL;
     if (b->target)
-        return oa_batches_wrap(c, &kind, b, out);
-    close(b);
+        return oa_batches_wrap(c, &text_batches_kind, b, out);
+    close_text_batches(b);
     return OA_NO_MEMORY;
 }

@@ -22,19 +22,19 @@ enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
 
 /* ---- training ---- */
 
-static const char *name_of(const struct oa_crops *c)
+static const char *crops_text_name(const struct oa_crops *c)
 {
     return c->tokens->name ? c->tokens->name : "text";
 }
 
-static enum oa_error check(const struct oa_crops *c)
+static enum oa_error check_crop_length(const struct oa_crops *c)
 {
     if (c->tokens->count >= (size_t)c->length)
         return OA_OK;
     return oa_fail(c->context, OA_SHAPE,
                    "the %s has %zu tokens and a row needs %ld: give more text (data.train) or a "
                    "smaller model.context",
-                   name_of(c), c->tokens->count, c->length);
+                   crops_text_name(c), c->tokens->count, c->length);
 }
 
 static struct oa_crop random_crop(const struct oa_crops *c, uint64_t step, uint64_t row)
@@ -50,7 +50,7 @@ enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long m
 {
     const struct oa_crops *c = self;
     (void)accumulate;
-    OA_TRY(check(c));
+    OA_TRY(check_crop_length(c));
     for (int r = 0; r < c->rows; r++) {
         struct oa_crop crop = random_crop(c, step, (uint64_t)(micro * c->rows + r));
         c->how->fill_row(c, r, &crop);
@@ -69,7 +69,7 @@ static uint64_t count_windows(const struct oa_crops *c)
 }
 
 /* Training steps count from 1; validation uses the random stream of step 0. */
-static struct oa_crop window(const struct oa_crops *c, uint64_t i)
+static struct oa_crop crop_of_window(const struct oa_crops *c, uint64_t i)
 {
     uint64_t start = i * (uint64_t)c->length;
     return (struct oa_crop){ c->tokens->ids + start,
@@ -84,7 +84,7 @@ enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_
     uint64_t all = count_windows(c), targets = 0;
     (void)tok;
     for (c->windows = 0; c->windows < all; c->windows++) {
-        uint64_t more = (uint64_t)c->how->targets(c, window(c, c->windows).count);
+        uint64_t more = (uint64_t)c->how->targets(c, crop_of_window(c, c->windows).count);
         if (limit && c->windows && targets + more > limit)
             break;
         targets += more;
@@ -101,7 +101,7 @@ enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
         return oa_fail(c->context, OA_ARGUMENT, "batch %ld is out of range: there are %ld", i,
                        oa_blocks((long)c->windows, c->rows));
     for (int r = 0; r < rows; r++) {
-        struct oa_crop crop = window(c, (uint64_t)(first + r));
+        struct oa_crop crop = crop_of_window(c, (uint64_t)(first + r));
         c->how->fill_row(c, r, &crop);
     }
     *out = c->how->batch_of(c, (int)rows);

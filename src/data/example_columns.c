@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-struct planning {
+struct column_planning {
     oa_context *context;
     const struct oa_rows *rows;
     const char *file;
@@ -21,7 +21,7 @@ struct planning {
 
 /* ---- by name ---- */
 
-static bool is_read(const struct oa_column_plan *plan, int at)
+static bool plan_reads(const struct oa_column_plan *plan, int at)
 {
     for (int i = 0; i < plan->count; i++)
         for (int k = 0; k < plan->column[i].joined; k++)
@@ -41,26 +41,26 @@ static struct oa_cell header_name(struct oa_cell cell)
 }
 
 /* The first column of that name, preferring one that the plan does not read yet; -1: none. */
-static int find(const struct oa_cells *first, const struct oa_column_plan *plan, const char *name,
-                size_t n)
+static int find_column(const struct oa_cells *first, const struct oa_column_plan *plan,
+                       const char *name, size_t n)
 {
     int at = -1;
     for (int i = 0; i < (int)first->count; i++) {
         struct oa_cell cell = header_name(first->cell[i]);
         bool named = cell.length == n && strncasecmp(cell.s, name, n) == 0;
-        if (named && (at < 0 || is_read(plan, at)))
+        if (named && (at < 0 || plan_reads(plan, at)))
             at = i;
     }
     return at;
 }
 
-static int find_name(const struct oa_cells *first, const char *name)
+static int find_column_name(const struct oa_cells *first, const char *name)
 {
     static const struct oa_column_plan none;
-    return find(first, &none, name, strlen(name));
+    return find_column(first, &none, name, strlen(name));
 }
 
-static void add_column(struct oa_column_plan *plan, int at)
+static void plan_column(struct oa_column_plan *plan, int at)
 {
     plan->column[plan->count++] = (struct oa_column){ .joined = 1, .at = { at } };
 }
@@ -96,16 +96,16 @@ static bool guess_labelled(const struct oa_cells *first, const char *const *labe
 {
     int label = -1;
     for (; *labels && label < 0; labels++)
-        label = find_name(first, *labels);
+        label = find_column_name(first, *labels);
     for (int i = 0; i < TEXT_NAMES && label >= 0; i++) {
-        int a = find_name(first, text_names[i].first);
-        int b = text_names[i].second ? find_name(first, text_names[i].second) : 0;
+        int a = find_column_name(first, text_names[i].first);
+        int b = text_names[i].second ? find_column_name(first, text_names[i].second) : 0;
         if (a < 0 || b < 0)
             continue;
-        add_column(plan, label);
-        add_column(plan, a);
+        plan_column(plan, label);
+        plan_column(plan, a);
         if (text_names[i].second)
-            add_column(plan, b);
+            plan_column(plan, b);
         return true;
     }
     return false;
@@ -115,25 +115,25 @@ static bool guess_labelled(const struct oa_cells *first, const char *const *labe
 static void add_targets(const struct oa_cells *first, const char *name, struct oa_column_plan *plan)
 {
     char numbered[64];
-    int at = find_name(first, name);
+    int at = find_column_name(first, name);
     if (at >= 0)
-        add_column(plan, at);
+        plan_column(plan, at);
     for (int i = at < 0 ? 1 : 2; plan->count < OA_MOST_COLUMNS; i++) {
         snprintf(numbered, sizeof numbered, "%s%d", name, i);
-        if ((at = find_name(first, numbered)) < 0)
+        if ((at = find_column_name(first, numbered)) < 0)
             return;
-        add_column(plan, at);
+        plan_column(plan, at);
     }
 }
 
 static bool guess_answered(const struct oa_cells *first, struct oa_column_plan *plan)
 {
     for (int i = 0; i < ANSWER_NAMES; i++) {
-        int source = find_name(first, answer_names[i].first);
+        int source = find_column_name(first, answer_names[i].first);
         plan->count = 0;
         if (source < 0)
             continue;
-        add_column(plan, source);
+        plan_column(plan, source);
         add_targets(first, answer_names[i].second, plan);
         if (plan->count > 1)
             return true;
@@ -169,7 +169,7 @@ static bool guess_labelled_width(struct oa_column_plan *plan, size_t width)
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (layouts[i].width == width) {
             for (int k = 0; k < layouts[i].count; k++)
-                add_column(plan, layouts[i].column[k]);
+                plan_column(plan, layouts[i].column[k]);
             plan->width = layouts[i].more ? 0 : width;
             return true;
         }
@@ -177,7 +177,7 @@ static bool guess_labelled_width(struct oa_column_plan *plan, size_t width)
 }
 
 /* Source and target; further columns of a test set are further references. */
-static bool guess_width(const struct planning *p)
+static bool guess_width(const struct column_planning *p)
 {
     size_t width = p->first->count;
     if (p->rows->answer != OA_ANSWER_TEXT)
@@ -185,14 +185,14 @@ static bool guess_width(const struct planning *p)
     if (width < 2 || width > (p->rows->whole ? OA_MOST_COLUMNS : 2))
         return false;
     for (size_t i = 0; i < width; i++)
-        add_column(p->out, (int)i);
+        plan_column(p->out, (int)i);
     p->out->width = width;
     return true;
 }
 
 /* ---- by data.columns ---- */
 
-static void print_names(const struct planning *p, struct oa_text *out)
+static void print_names(const struct column_planning *p, struct oa_text *out)
 {
     enum { SHOWN = 12, LONGEST = 40 };
     for (size_t i = 0; i < p->first->count && i < SHOWN; i++) {
@@ -203,7 +203,7 @@ static void print_names(const struct planning *p, struct oa_text *out)
     oa_text_printf(out, "%s", p->first->count > SHOWN ? " …" : "");
 }
 
-static enum oa_error refuse_name(const struct planning *p, const char *name, size_t n)
+static enum oa_error refuse_name(const struct column_planning *p, const char *name, size_t n)
 {
     struct oa_text names;
     oa_text_init(&names, p->context);
@@ -221,7 +221,8 @@ static bool is_number(const char *s, size_t n)
     return n > 0 && n < 6 && strspn(s, "0123456789") >= n;
 }
 
-static enum oa_error refuse_twice(const struct planning *p, const char *name, size_t n)
+static enum oa_error refuse_column_twice(const struct column_planning *p, const char *name,
+                                         size_t n)
 {
     return oa_fail(p->context, OA_ARGUMENT, "data.columns names column \"%.*s\" of %s twice",
                    (int)n, name, p->file);
@@ -229,15 +230,15 @@ static enum oa_error refuse_twice(const struct planning *p, const char *name, si
 
 /* Rejects a header with several columns of a name of which not all are read: a text would be
  * ignored silently. Numbers are unambiguous, and keys are distinct. */
-static enum oa_error check_names(const struct planning *p)
+static enum oa_error check_column_names(const struct column_planning *p)
 {
     if (!p->out->header || p->out->numbered || p->keys)
         return OA_OK;
     for (int i = 0; i < p->out->count; i++)
         for (int k = 0; k < p->out->column[i].joined; k++) {
             struct oa_cell cell = header_name(p->first->cell[p->out->column[i].at[k]]);
-            int other = find(p->first, p->out, cell.s, cell.length);
-            if (!is_read(p->out, other))
+            int other = find_column(p->first, p->out, cell.s, cell.length);
+            if (!plan_reads(p->out, other))
                 return oa_fail(p->context, OA_ARGUMENT,
                                "%s has several columns \"%.*s\"; repeat the name in data.columns "
                                "to read them all, or give column numbers",
@@ -247,13 +248,13 @@ static enum oa_error check_names(const struct planning *p)
 }
 
 /* One part of one item: a number or a name. */
-static enum oa_error take_part(const struct planning *p, const char *s, size_t n,
+static enum oa_error plan_part(const struct column_planning *p, const char *s, size_t n,
                                struct oa_column *out)
 {
     while (n && s[n - 1] == ' ')
         n--;
     bool number = is_number(s, n) && !p->keys;
-    int at = number ? atoi(s) - 1 : find(p->first, p->out, s, n);
+    int at = number ? atoi(s) - 1 : find_column(p->first, p->out, s, n);
     if (out->joined == OA_MOST_JOINED)
         return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns",
                        OA_MOST_JOINED);
@@ -263,8 +264,8 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
         return oa_fail(p->context, OA_ARGUMENT,
                        "data.columns names column %.*s, but %s has %zu columns", (int)n, s, p->file,
                        p->first->count);
-    if (is_read(p->out, at))
-        return refuse_twice(p, s, n);
+    if (plan_reads(p->out, at))
+        return refuse_column_twice(p, s, n);
     p->out->header = p->out->header || !number;
     p->out->numbered = p->out->numbered || number;
     out->at[out->joined++] = at;
@@ -272,7 +273,7 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
 }
 
 /* "title+text": up to the next comma. */
-static enum oa_error take_item(const struct planning *p, const char *s, size_t n)
+static enum oa_error plan_item(const struct column_planning *p, const char *s, size_t n)
 {
     if (p->out->count == OA_MOST_COLUMNS)
         return oa_fail(p->context, OA_ARGUMENT, "data.columns has more than %d columns",
@@ -282,12 +283,12 @@ static enum oa_error take_item(const struct planning *p, const char *s, size_t n
         from += strspn(s + from, " ");
         for (to = from; to < n && s[to] != '+'; to++)
             ;
-        OA_TRY(take_part(p, s + from, to - from, column));
+        OA_TRY(plan_part(p, s + from, to - from, column));
     }
     return OA_OK;
 }
 
-static enum oa_error check_count(const struct planning *p)
+static enum oa_error check_column_count(const struct column_planning *p)
 {
     bool text = p->rows->answer == OA_ANSWER_TEXT;
     int count = p->out->count;
@@ -299,27 +300,27 @@ static enum oa_error check_count(const struct planning *p)
                         : "expected label,text or, for pairs, label,text,text");
 }
 
-static enum oa_error take_items(const struct planning *p, const char *columns)
+static enum oa_error plan_items(const struct column_planning *p, const char *columns)
 {
     for (const char *s = columns; s;) {
         size_t n = strcspn(s, ",");
-        OA_TRY(take_item(p, s, n));
+        OA_TRY(plan_item(p, s, n));
         s = s[n] ? s + n + 1 : NULL;
     }
     return OA_OK;
 }
 
-static enum oa_error take_columns(const struct planning *p, const char *columns)
+static enum oa_error take_columns(const struct column_planning *p, const char *columns)
 {
-    OA_TRY(take_items(p, columns));
+    OA_TRY(plan_items(p, columns));
     struct oa_column_plan unused = { 0 };
     p->out->header = p->out->header || guess_names(p->first, p->rows->answer, &unused);
     p->out->width = p->out->header ? p->first->count : 0;
-    OA_TRY(check_names(p));
-    return check_count(p);
+    OA_TRY(check_column_names(p));
+    return check_column_count(p);
 }
 
-static enum oa_error refuse_guess(const struct planning *p)
+static enum oa_error refuse_guess(const struct column_planning *p)
 {
     struct oa_text names;
     bool text = p->rows->answer == OA_ANSWER_TEXT;
@@ -341,14 +342,14 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
                               const char *columns, const struct oa_cells *first, bool keys,
                               struct oa_column_plan *out)
 {
-    struct planning p = { c, rows, file, first, keys, false, out };
+    struct column_planning p = { c, rows, file, first, keys, false, out };
     *out = (struct oa_column_plan){ 0 };
     if (columns && columns[strspn(columns, " ")])
         return take_columns(&p, columns);
     out->guessed = true;
     out->header = guess_names(first, rows->answer, out);
     out->width = first->count;
-    return out->header || (!keys && guess_width(&p)) ? check_names(&p) : refuse_guess(&p);
+    return out->header || (!keys && guess_width(&p)) ? check_column_names(&p) : refuse_guess(&p);
 }
 
 enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns,
@@ -356,13 +357,13 @@ enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char
                                     struct oa_column_plan *out)
 {
     struct oa_rows rows = { .answer = answer };
-    struct planning p = { c, &rows, place, first, false, true, out };
+    struct column_planning p = { c, &rows, place, first, false, true, out };
     struct oa_column_plan unused = { 0 };
     *out = (struct oa_column_plan){ 0 };
-    OA_TRY(take_items(&p, columns));
+    OA_TRY(plan_items(&p, columns));
     out->header = out->header || guess_names(first, answer, &unused);
     if (out->count == texts)
-        return check_names(&p);
+        return check_column_names(&p);
     return oa_fail(c, OA_ARGUMENT, "--columns has %d column%s, but the model reads %s", out->count,
                    oa_plural(out->count), texts > 1 ? "pairs of texts" : "single texts");
 }

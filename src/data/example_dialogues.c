@@ -22,7 +22,7 @@ struct passed_over {
     uint64_t empty;     /* turns without text */
 };
 
-static struct turn trim(const char *s, const char *end)
+static struct turn trim_turn(const char *s, const char *end)
 {
     for (; s < end && *s == ' '; s++)
         ;
@@ -37,7 +37,7 @@ static bool next_turn(const char **at, const char *end, struct turn *out, uint64
 {
     while (*at < end) {
         const char *mark = memmem(*at, (size_t)(end - *at), END_OF_TURN, strlen(END_OF_TURN));
-        *out = trim(*at, mark ? mark : end);
+        *out = trim_turn(*at, mark ? mark : end);
         *at = mark ? mark + strlen(END_OF_TURN) : end;
         if (out->length)
             return true;
@@ -78,7 +78,7 @@ static size_t without_notes(const char *line, size_t length, uint64_t *noted)
     return tab ? (size_t)(tab - line) : length;
 }
 
-static void tell(oa_context *c, const char *name, const struct passed_over *over)
+static void log_skipped_turns(oa_context *c, const char *name, const struct passed_over *over)
 {
     if (over->annotated)
         oa_log(c, 0, "%s: text after a tab was ignored in %llu dialogues", name,
@@ -111,7 +111,7 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
         error = add_answers(rows, file, f.line - 1, line, length, &said, &over);
     }
     if (error == OA_OK)
-        tell(rows->context, name, &over);
+        log_skipped_turns(rows->context, name, &over);
     rows->carriage_returns += f.carriage_returns;
     oa_text_file_close(&f);
     oa_text_free(&said);

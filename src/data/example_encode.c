@@ -47,7 +47,7 @@ static void add_blank(const struct encoder *e, struct oa_text *pixels)
 }
 
 /* A special token is a word of its own; its pixels are 0. */
-static enum oa_error add_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
+static enum oa_error append_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
 {
     if (id < 0)
         return OA_OK;
@@ -60,8 +60,8 @@ static enum oa_error add_special(struct encoder *e, struct coded *to, size_t sta
 }
 
 /* Appends the first or the last `count` tokens of a text to the row that begins at `start`. */
-static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
-                              const struct coded *text, size_t count, bool last)
+static enum oa_error append_text(struct encoder *e, struct coded *to, size_t start,
+                                 const struct coded *text, size_t count, bool last)
 {
     int32_t first = 0;
     size_t from = last ? text->ids.count - count : 0;
@@ -116,7 +116,7 @@ static enum oa_error refuse_long(const struct encoder *e, const char *what, size
 }
 
 /* Shortens the texts to `room` tokens in all: always the longer one, of equal ones the second. */
-static void share(size_t room, int texts, size_t count[TEXTS])
+static void shorten_texts(size_t room, int texts, size_t count[TEXTS])
 {
     while (count[0] + (texts > 1 ? count[1] : 0) > room) {
         int longer = texts > 1 && count[1] >= count[0];
@@ -139,7 +139,7 @@ static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS
         return OA_OK;
     if (l->refuse_long || limit <= specials)
         return refuse_long(e, what, tokens, l->source_limit);
-    share(limit - specials, texts, count);
+    shorten_texts(limit - specials, texts, count);
     e->out->source.cut++;
     return OA_OK;
 }
@@ -151,10 +151,10 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
     for (int i = 0; i < texts; i++)
         count[i] = e->text[i].ids.count;
     OA_TRY(fit_source(e, texts, count));
-    OA_TRY(add_special(e, &e->source, start, e->source_begin));
+    OA_TRY(append_special(e, &e->source, start, e->source_begin));
     for (int i = 0; i < texts; i++) {
-        OA_TRY(add_text(e, &e->source, start, &e->text[i], count[i], e->layout->keep_end));
-        OA_TRY(add_special(e, &e->source, start, e->source_end));
+        OA_TRY(append_text(e, &e->source, start, &e->text[i], count[i], e->layout->keep_end));
+        OA_TRY(append_special(e, &e->source, start, e->source_end));
         if (i == 0 && e->out->split)
             e->out->split[row] = (int32_t)(e->source.ids.count - start);
     }
@@ -162,7 +162,7 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
     return OA_OK;
 }
 
-static enum oa_error add_source(struct encoder *e, size_t row)
+static enum oa_error encode_row_source(struct encoder *e, size_t row)
 {
     int first = oa_rows_first_text(e->rows),
         texts = first ? oa_rows_cells(e->rows, row) - first : 1;
@@ -190,9 +190,9 @@ static enum oa_error add_target(struct encoder *e, size_t row)
 {
     size_t start = e->target.ids.count;
     OA_TRY(encode_cell(e, row, 1, &e->text[0]));
-    OA_TRY(add_special(e, &e->target, start, e->target_begin));
-    OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
-    OA_TRY(add_special(e, &e->target, start, e->target_end));
+    OA_TRY(append_special(e, &e->target, start, e->target_begin));
+    OA_TRY(append_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
+    OA_TRY(append_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
         return oa_fail(
             oa_tokenizer_context(e->tok), OA_ARGUMENT,
@@ -203,7 +203,7 @@ static enum oa_error add_target(struct encoder *e, size_t row)
     return OA_OK;
 }
 
-static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *texts, size_t row)
+static enum oa_error encode_row(struct encoder *e, const struct oa_example_texts *texts, size_t row)
 {
     oa_text_cut(&e->place, 0);
     oa_rows_print_place(e->rows, row, &e->place);
@@ -211,7 +211,7 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
         return oa_fail(oa_tokenizer_context(e->tok), OA_INTERRUPTED,
                        "stopped by signal %d while encoding %s",
                        oa_stop_requested(oa_tokenizer_context(e->tok)), e->place.s);
-    OA_TRY(add_source(e, row));
+    OA_TRY(encode_row_source(e, row));
     if (e->rows->answer == OA_ANSWER_TEXT)
         return add_target(e, row);
     if (e->rows->answer == OA_ANSWER_NUMBER)
@@ -222,7 +222,7 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
 
 /* ---- all rows ---- */
 
-static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examples *out)
+static bool allocate_examples(oa_context *c, const struct oa_rows *rows, struct oa_examples *out)
 {
     size_t n = rows->count;
     bool text = rows->answer == OA_ANSWER_TEXT, class = rows->answer == OA_ANSWER_CLASS;
@@ -236,7 +236,7 @@ static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examp
            (out->target.start || out->label || out->value);
 }
 
-static void take(struct coded *from, struct oa_id_lists *to, size_t count)
+static void take_encoded(struct coded *from, struct oa_id_lists *to, size_t count)
 {
     to->ids = from->ids.id;
     to->words = from->words.id;
@@ -259,10 +259,10 @@ static void tell_cut(const struct encoder *e, const struct oa_id_lists *s, const
 static enum oa_error encode_rows(struct encoder *e, const struct oa_example_texts *texts)
 {
     OA_TRY(find_specials(e));
-    if (!make_room(oa_tokenizer_context(e->tok), e->rows, e->out))
+    if (!allocate_examples(oa_tokenizer_context(e->tok), e->rows, e->out))
         return OA_NO_MEMORY;
     for (size_t i = 0; i < e->rows->count; i++)
-        OA_TRY(add_row(e, texts, i));
+        OA_TRY(encode_row(e, texts, i));
     tell_cut(e, &e->out->source, e->rows->answer == OA_ANSWER_TEXT ? "sources" : "texts",
              e->layout->source_limit);
     tell_cut(e, &e->out->target, "targets", e->layout->target_limit);
@@ -298,8 +298,8 @@ static enum oa_error close_encoder(struct encoder *e, enum oa_error error)
 {
     struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
     if (error == OA_OK) {
-        take(&e->source, &e->out->source, e->out->count);
-        take(&e->target, &e->out->target, e->out->count);
+        take_encoded(&e->source, &e->out->source, e->out->count);
+        take_encoded(&e->target, &e->out->target, e->out->count);
     }
     for (int i = 0; i < 4; i++)
         free_coded(all[i]);

@@ -181,7 +181,7 @@ static enum oa_error refuse_json(const struct objects *o, const char *line, size
     return refuse_object(o, place, NULL, hint);
 }
 
-static enum oa_error read_line(struct objects *o, const char *line, size_t length)
+static enum oa_error read_json_line(struct objects *o, const char *line, size_t length)
 {
     struct oa_json_fault why;
     size_t white = strspn(line, " \t");
@@ -198,12 +198,12 @@ static enum oa_error read_line(struct objects *o, const char *line, size_t lengt
     return oa_rows_end(o->rows, o->number, o->file.line - 1);
 }
 
-static enum oa_error read_lines(struct objects *o)
+static enum oa_error read_json_lines(struct objects *o)
 {
     char *line;
     size_t length;
     while (oa_text_file_line(&o->file, &line, &length))
-        OA_TRY(read_line(o, line, length));
+        OA_TRY(read_json_line(o, line, length));
     return OA_OK;
 }
 
@@ -215,7 +215,7 @@ enum oa_error oa_read_jsonl(struct oa_rows *rows, const char *file, const char *
     oa_json_object_init(&o.object, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &o.file);
     if (error == OA_OK)
-        error = (o.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : read_lines(&o);
+        error = (o.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : read_json_lines(&o);
     rows->carriage_returns += o.file.carriage_returns;
     oa_text_file_close(&o.file);
     oa_words_free(&o.keys);

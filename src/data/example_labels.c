@@ -14,7 +14,7 @@
 enum { LONGEST_NUMBER = 64, LONGEST_SHOWN = 60 };
 enum { FEW = 10 }; /* examples; with no more a label may well occur once */
 
-static bool parse(const char *s, size_t n, double *value)
+static bool parse_label_number(const char *s, size_t n, double *value)
 {
     char text[LONGEST_NUMBER];
     if (n == 0 || n >= sizeof text)
@@ -43,13 +43,13 @@ static bool all_numbers(char *const *name, long count)
 {
     double value;
     for (long i = 0; i < count; i++)
-        if (!parse(name[i], strlen(name[i]), &value))
+        if (!parse_label_number(name[i], strlen(name[i]), &value))
             return false;
     return true;
 }
 
-static enum oa_error refuse_label(const struct oa_rows *rows, size_t row, const char *why,
-                                  const char *label, size_t n)
+static enum oa_error refuse_row_label(const struct oa_rows *rows, size_t row, const char *why,
+                                      const char *label, size_t n)
 {
     struct oa_text place;
     oa_text_init(&place, rows->context);
@@ -61,15 +61,15 @@ static enum oa_error refuse_label(const struct oa_rows *rows, size_t row, const 
     return error;
 }
 
-static enum oa_error gather(const struct oa_rows *rows, struct oa_words *labels)
+static enum oa_error gather_labels(const struct oa_rows *rows, struct oa_words *labels)
 {
     for (size_t i = 0; i < rows->count; i++) {
         size_t n;
         const char *label = oa_rows_cell(rows, i, 0, &n);
         if (n == 0)
-            return refuse_label(rows, i, "is empty", label, n);
+            return refuse_row_label(rows, i, "is empty", label, n);
         if (memchr(label, '\n', n) || memchr(label, '\t', n) || memchr(label, '\r', n))
-            return refuse_label(
+            return refuse_row_label(
                 rows, i,
                 "contains a line end or a tab, which output lines cannot represent: replace it",
                 label, n);
@@ -146,7 +146,7 @@ enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct 
 {
     struct oa_words labels;
     oa_words_init(&labels, c);
-    enum oa_error error = gather(train, &labels);
+    enum oa_error error = gather_labels(train, &labels);
     if (error == OA_OK)
         error = check_classes(train, &labels);
     if (error == OA_OK)
@@ -217,7 +217,7 @@ static enum oa_error refuse_unknown(const struct oa_labels *classes, const struc
                    rows->drawn ? "(of a row held out for validation) " : "");
     print_labels(classes, &why);
     oa_text_printf(&why, "%s%s", remedy, rows->place[row].line > 1 ? "" : "; " HEADER_HINT);
-    enum oa_error e = refuse_label(rows, row, why.s ? why.s : "", label, n);
+    enum oa_error e = refuse_row_label(rows, row, why.s ? why.s : "", label, n);
     oa_text_free(&why);
     return e;
 }
@@ -260,7 +260,7 @@ enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_r
     for (size_t i = 0; i < rows->count && e == OA_OK; i++) {
         const char *label = oa_rows_cell(rows, i, 0, &n);
         if (n == 0)
-            e = refuse_label(rows, i, "is empty", label, n);
+            e = refuse_row_label(rows, i, "is empty", label, n);
         else if (oa_labels_find(classes, label, n) < 0) {
             int32_t k = oa_words_add(&labels, label, n);
             e = k < 0 ? OA_NO_MEMORY : OA_OK;
@@ -291,11 +291,11 @@ enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
-    if (!parse(label, n, out))
-        return refuse_label(rows, row, "is not a finite number; " HEADER_HINT, label, n);
+    if (!parse_label_number(label, n, out))
+        return refuse_row_label(rows, row, "is not a finite number; " HEADER_HINT, label, n);
     if (fabs(*out) <= largest)
         return OA_OK;
-    return refuse_label(
+    return refuse_row_label(
         rows, row, "is larger than 1e18, so its squared error would overflow: use another unit",
         label, n);
 }

@@ -36,8 +36,8 @@ static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *da
     return OA_OK;
 }
 
-static enum oa_error check_pictures(const struct oa_rows *rows, const char *file,
-                                    const char *columns, size_t length)
+static enum oa_error check_picture_file(const struct oa_rows *rows, const char *file,
+                                        const char *columns, size_t length)
 {
     if (rows->answer != OA_ANSWER_CLASS)
         return oa_fail(rows->context, OA_ARGUMENT,
@@ -64,7 +64,8 @@ enum oa_error oa_read_pictures(struct oa_rows *rows, const char *file, const cha
     size_t length;
     OA_TRY(oa_files_read(rows->context, file, &data, &length));
     int number = oa_rows_add_file(rows, file);
-    enum oa_error error = number < 0 ? OA_NO_MEMORY : check_pictures(rows, file, columns, length);
+    enum oa_error error =
+        number < 0 ? OA_NO_MEMORY : check_picture_file(rows, file, columns, length);
     rows->pictures = true;
     if (error == OA_OK)
         oa_log(rows->context, 2, "%s: pictures in %s", file,

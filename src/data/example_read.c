@@ -36,7 +36,7 @@ static enum oa_error refuse_single(const struct oa_rows *rows, const char *file)
                    file);
 }
 
-static enum oa_error read_all(struct oa_rows *rows, char *list, const char *columns)
+static enum oa_error read_file_list(struct oa_rows *rows, char *list, const char *columns)
 {
     for (char *name, *partner; list;) {
         list = oa_cut_name(list, &name);
@@ -62,7 +62,7 @@ static enum oa_error read_all(struct oa_rows *rows, char *list, const char *colu
     return OA_OK;
 }
 
-static enum oa_error check_rows(const struct oa_rows *rows, const char *files)
+static enum oa_error check_row_cells(const struct oa_rows *rows, const char *files)
 {
     if (rows->count == 0)
         return oa_fail(rows->context, OA_FORMAT, "%s: no %s example with a text%s", files,
@@ -79,9 +79,9 @@ enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *
     char *list = oa_copy_text(rows->context, files);
     if (!list)
         return OA_NO_MEMORY;
-    enum oa_error error = read_all(rows, list, columns);
+    enum oa_error error = read_file_list(rows, list, columns);
     if (error == OA_OK)
-        error = check_rows(rows, files);
+        error = check_row_cells(rows, files);
     oa_free(list);
     return error;
 }

@@ -189,8 +189,8 @@ static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t se
 }
 
 /* Marks the first `chosen` of a random order of 0 … count - 1. */
-static enum oa_error choose_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed,
-                                 uint8_t *mark)
+static enum oa_error mark_random_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed,
+                                      uint8_t *mark)
 {
     size_t *order = draw_order(c, count, chosen, seed);
     for (size_t i = 0; order && i < chosen; i++)
@@ -298,8 +298,8 @@ static size_t group_rows(const struct oa_rows *rows, size_t *group)
     return groups;
 }
 
-static enum oa_error divide(const struct oa_rows *rows, const size_t *group, const uint8_t *mark,
-                            struct oa_rows *rest, struct oa_rows *held)
+static enum oa_error divide_rows(const struct oa_rows *rows, const size_t *group,
+                                 const uint8_t *mark, struct oa_rows *rest, struct oa_rows *held)
 {
     for (int i = 0; i < rows->files; i++)
         if (oa_rows_add_file(rest, rows->file[i]) < 0 || oa_rows_add_file(held, rows->file[i]) < 0)
@@ -330,9 +330,9 @@ enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64
     enum oa_error error = !group || !mark ? OA_NO_MEMORY
                           : by_class && groups == rows->count
                               ? choose_by_class(rows, fraction, groups - kept, seed, mark)
-                              : choose_rows(rows->context, groups, groups - kept, seed, mark);
+                              : mark_random_rows(rows->context, groups, groups - kept, seed, mark);
     if (error == OA_OK)
-        error = divide(rows, group, mark, rest, held);
+        error = divide_rows(rows, group, mark, rest, held);
     oa_free(mark);
     oa_free(group);
     return error;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-struct table {
+struct example_table {
     struct oa_rows *rows;
     const char *columns;
     struct oa_text_file file;
@@ -17,7 +17,7 @@ struct table {
     struct oa_text joined;
 };
 
-static enum oa_error add_cell(struct oa_cells *cells, char *s, size_t n)
+static enum oa_error add_table_cell(struct oa_cells *cells, char *s, size_t n)
 {
     if (!oa_reserve(cells->context, &cells->cell, &cells->capacity, cells->count + 1,
                     sizeof *cells->cell))
@@ -52,7 +52,7 @@ enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_colum
                        : " is read");
 }
 
-static enum oa_error check_width(const struct table *t, uint64_t line)
+static enum oa_error check_width(const struct example_table *t, uint64_t line)
 {
     char place[1024];
     snprintf(place, sizeof place, "%.900s, line %llu", t->file.name, (unsigned long long)line);
@@ -74,30 +74,30 @@ struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_colum
     return (struct oa_cell){ joined->s ? joined->s : (char *)(uintptr_t) "", joined->length };
 }
 
-static enum oa_error add_column(struct table *t, const struct oa_column *column)
+static enum oa_error add_row_column(struct example_table *t, const struct oa_column *column)
 {
     struct oa_cell cell = oa_cells_join(&t->cells, column, &t->joined);
     return oa_rows_add_cell(t->rows, cell.s, cell.length);
 }
 
-static bool is_empty(const struct oa_cells *cells)
+static bool is_empty_record(const struct oa_cells *cells)
 {
     return cells->count == 1 && cells->cell[0].length == 0;
 }
 
-static enum oa_error add_row(struct table *t, uint64_t line)
+static enum oa_error add_table_row(struct example_table *t, uint64_t line)
 {
-    if (is_empty(&t->cells)) {
+    if (is_empty_record(&t->cells)) {
         oa_rows_count_left_out(t->rows, line);
         return OA_OK;
     }
     OA_TRY(check_width(t, line));
     for (int i = 0; i < t->plan.count; i++)
-        OA_TRY(add_column(t, &t->plan.column[i]));
+        OA_TRY(add_row_column(t, &t->plan.column[i]));
     return oa_rows_end(t->rows, t->number, line);
 }
 
-static void tell_plan(const struct table *t)
+static void tell_plan(const struct example_table *t)
 {
     struct oa_text said;
     bool pairs = t->rows->answer == OA_ANSWER_TEXT;
@@ -114,7 +114,7 @@ static void tell_plan(const struct table *t)
     oa_text_free(&said);
 }
 
-static enum oa_error take_record(struct table *t, uint64_t line)
+static enum oa_error take_table_record(struct example_table *t, uint64_t line)
 {
     if (t->plan.count == 0) {
         OA_TRY(oa_columns_plan(t->rows->context, t->rows, t->file.name, t->columns, &t->cells,
@@ -123,7 +123,7 @@ static enum oa_error take_record(struct table *t, uint64_t line)
         if (t->plan.header)
             return OA_OK;
     }
-    return add_row(t, line);
+    return add_table_row(t, line);
 }
 
 /* ---- TSV ---- */
@@ -134,20 +134,20 @@ enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length)
     cells->count = 0;
     for (char *s = line;;) {
         char *tab = memchr(s, '\t', (size_t)(end - s));
-        OA_TRY(add_cell(cells, s, (size_t)((tab ? tab : end) - s)));
+        OA_TRY(add_table_cell(cells, s, (size_t)((tab ? tab : end) - s)));
         if (!tab)
             return OA_OK;
         s = tab + 1;
     }
 }
 
-static enum oa_error read_lines(struct table *t)
+static enum oa_error read_tsv_lines(struct example_table *t)
 {
     char *line;
     size_t length;
     while (oa_text_file_line(&t->file, &line, &length)) {
         OA_TRY(oa_cells_cut(&t->cells, line, length));
-        OA_TRY(take_record(t, t->file.line - 1));
+        OA_TRY(take_table_record(t, t->file.line - 1));
     }
     return OA_OK;
 }
@@ -162,7 +162,7 @@ static void skip_return(struct oa_text_file *f)
 }
 
 /* A quoted cell, unquoted in place. */
-static enum oa_error cut_quoted(struct table *t)
+static enum oa_error cut_quoted_cell(struct example_table *t)
 {
     struct oa_text_file *f = &t->file;
     uint64_t began = f->line;
@@ -171,13 +171,13 @@ static enum oa_error cut_quoted(struct table *t)
         skip_return(f);
         f->line += *f->at == '\n';
         if (*f->at == '"' && (++f->at == f->end || *f->at != '"'))
-            return add_cell(&t->cells, s, (size_t)(to - s));
+            return add_table_cell(&t->cells, s, (size_t)(to - s));
     }
     return oa_fail(t->rows->context, OA_FORMAT, "%s, line %llu: unterminated quote", f->name,
                    (unsigned long long)began);
 }
 
-static enum oa_error cut_bare(struct table *t)
+static enum oa_error cut_bare_cell(struct example_table *t)
 {
     struct oa_text_file *f = &t->file;
     char *s = f->at;
@@ -186,11 +186,11 @@ static enum oa_error cut_bare(struct table *t)
     size_t n = (size_t)(f->at - s);
     bool feed = f->at < f->end && *f->at == '\n' && n > 0 && s[n - 1] == '\r';
     f->carriage_returns += feed;
-    return add_cell(&t->cells, s, n - feed);
+    return add_table_cell(&t->cells, s, n - feed);
 }
 
 /* After a cell: a comma (*more) or the end of the record. */
-static enum oa_error end_cell(struct table *t, bool *more)
+static enum oa_error end_csv_cell(struct example_table *t, bool *more)
 {
     struct oa_text_file *f = &t->file;
     skip_return(f);
@@ -205,24 +205,24 @@ static enum oa_error end_cell(struct table *t, bool *more)
     return OA_OK;
 }
 
-static enum oa_error read_record(struct table *t)
+static enum oa_error read_csv_record(struct example_table *t)
 {
     bool more = true;
     t->cells.count = 0;
     while (more) {
         bool quoted = t->file.at < t->file.end && *t->file.at == '"';
-        OA_TRY(quoted ? cut_quoted(t) : cut_bare(t));
-        OA_TRY(end_cell(t, &more));
+        OA_TRY(quoted ? cut_quoted_cell(t) : cut_bare_cell(t));
+        OA_TRY(end_csv_cell(t, &more));
     }
     return OA_OK;
 }
 
-static enum oa_error read_records(struct table *t)
+static enum oa_error read_csv_records(struct example_table *t)
 {
     while (t->file.at < t->file.end) {
         uint64_t line = t->file.line;
-        OA_TRY(read_record(t));
-        OA_TRY(take_record(t, line));
+        OA_TRY(read_csv_record(t));
+        OA_TRY(take_table_record(t, line));
     }
     return OA_OK;
 }
@@ -230,9 +230,10 @@ static enum oa_error read_records(struct table *t)
 /* ---- both ---- */
 
 static enum oa_error read_table(struct oa_rows *rows, const char *file, const char *columns,
-                                enum oa_read_as form, enum oa_error (*records)(struct table *))
+                                enum oa_read_as form,
+                                enum oa_error (*records)(struct example_table *))
 {
-    struct table t = { .rows = rows, .columns = columns, .cells.context = rows->context };
+    struct example_table t = { .rows = rows, .columns = columns, .cells.context = rows->context };
     oa_text_init(&t.joined, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &t.file);
     if (error == OA_OK)
@@ -248,10 +249,10 @@ static enum oa_error read_table(struct oa_rows *rows, const char *file, const ch
 
 enum oa_error oa_read_tsv(struct oa_rows *rows, const char *file, const char *columns)
 {
-    return read_table(rows, file, columns, OA_READ_AS_TSV, read_lines);
+    return read_table(rows, file, columns, OA_READ_AS_TSV, read_tsv_lines);
 }
 
 enum oa_error oa_read_csv(struct oa_rows *rows, const char *file, const char *columns)
 {
-    return read_table(rows, file, columns, OA_READ_AS_CSV, read_records);
+    return read_table(rows, file, columns, OA_READ_AS_CSV, read_csv_records);
 }

@@ -63,7 +63,7 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
 
 /* ---- sides ---- */
 
-static enum oa_error read_side(const char *files, const char *columns, struct oa_rows *rows)
+static enum oa_error read_example_side(const char *files, const char *columns, struct oa_rows *rows)
 {
     OA_TRY(oa_rows_read(rows, files, columns));
     tell_rows(rows);
@@ -72,10 +72,10 @@ static enum oa_error read_side(const char *files, const char *columns, struct oa
 
 static enum oa_error read_test(const struct oa_example_request *r, struct oa_rows *rows)
 {
-    return read_side(r->test, r->test_columns ? r->test_columns : r->columns, rows);
+    return read_example_side(r->test, r->test_columns ? r->test_columns : r->columns, rows);
 }
 
-static enum oa_error check_request(oa_context *c, const struct oa_example_request *r)
+static enum oa_error check_data_request(oa_context *c, const struct oa_example_request *r)
 {
     if (!is_given(r->train))
         return oa_fail(c, OA_ARGUMENT,
@@ -86,7 +86,8 @@ static enum oa_error check_request(oa_context *c, const struct oa_example_reques
     return OA_OK;
 }
 
-static enum oa_error hold_out(const struct oa_example_request *r, struct oa_example_texts *t)
+static enum oa_error hold_out_validation(const struct oa_example_request *r,
+                                         struct oa_example_texts *t)
 {
     OA_TRY(oa_rows_hold_out(&t->train, r->valid_fraction, r->split_seed,
                             r->stratify && r->answer == OA_ANSWER_CLASS, &t->valid));
@@ -98,14 +99,15 @@ static enum oa_error hold_out(const struct oa_example_request *r, struct oa_exam
         oa_real_text(r->valid_fraction).s, t->valid.count, r->train);
 }
 
-static enum oa_error read_sides(const struct oa_example_request *r, struct oa_example_texts *t)
+static enum oa_error read_example_sides(const struct oa_example_request *r,
+                                        struct oa_example_texts *t)
 {
     t->test.whole = true;
-    OA_TRY(read_side(r->train, r->columns, &t->train));
+    OA_TRY(read_example_side(r->train, r->columns, &t->train));
     if (is_given(r->valid))
-        OA_TRY(read_side(r->valid, r->columns, &t->valid));
+        OA_TRY(read_example_side(r->valid, r->columns, &t->valid));
     else if (r->valid_fraction > 0)
-        OA_TRY(hold_out(r, t));
+        OA_TRY(hold_out_validation(r, t));
     if (is_given(r->test))
         OA_TRY(read_test(r, &t->test));
     return OA_OK;
@@ -113,8 +115,8 @@ static enum oa_error read_sides(const struct oa_example_request *r, struct oa_ex
 
 /* ---- labels ---- */
 
-static enum oa_error check_labels(const struct oa_example_texts *t, const struct oa_rows *rows,
-                                  const struct oa_example_request *r)
+static enum oa_error check_side_labels(const struct oa_example_texts *t, const struct oa_rows *rows,
+                                       const struct oa_example_request *r)
 {
     double value;
     if (rows->answer == OA_ANSWER_CLASS)
@@ -131,7 +133,7 @@ const char *oa_rows_kind(const struct oa_rows *rows)
                                         : "single texts";
 }
 
-static enum oa_error check_kind(const struct oa_rows *train, const struct oa_rows *rows)
+static enum oa_error check_same_kind(const struct oa_rows *train, const struct oa_rows *rows)
 {
     if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
         strcmp(oa_rows_kind(rows), oa_rows_kind(train)) == 0)
@@ -140,18 +142,18 @@ static enum oa_error check_kind(const struct oa_rows *train, const struct oa_row
                    oa_rows_kind(train), rows->file[0], oa_rows_kind(rows));
 }
 
-static enum oa_error take_labels(oa_context *c, const struct oa_example_request *r,
-                                 struct oa_example_texts *t)
+static enum oa_error collect_classes(oa_context *c, const struct oa_example_request *r,
+                                     struct oa_example_texts *t)
 {
     if (t->train.answer == OA_ANSWER_TEXT)
         return OA_OK;
     if (t->train.answer == OA_ANSWER_CLASS)
         OA_TRY(oa_labels_make(c, &t->train, &t->classes));
-    OA_TRY(check_labels(t, &t->train, r));
-    OA_TRY(check_labels(t, &t->valid, r));
-    OA_TRY(check_kind(&t->train, &t->valid));
-    OA_TRY(check_labels(t, &t->test, r));
-    return check_kind(&t->train, &t->test);
+    OA_TRY(check_side_labels(t, &t->train, r));
+    OA_TRY(check_side_labels(t, &t->valid, r));
+    OA_TRY(check_same_kind(&t->train, &t->valid));
+    OA_TRY(check_side_labels(t, &t->test, r));
+    return check_same_kind(&t->train, &t->test);
 }
 
 /* ---- all of it ---- */
@@ -165,18 +167,18 @@ static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *s
     return OA_OK;
 }
 
-static enum oa_error open_texts(oa_context *c, const struct oa_example_request *r,
-                                struct oa_example_texts *t)
+static enum oa_error open_example_texts(oa_context *c, const struct oa_example_request *r,
+                                        struct oa_example_texts *t)
 {
-    OA_TRY(check_request(c, r));
-    OA_TRY(read_sides(r, t));
-    OA_TRY(take_labels(c, r, t));
+    OA_TRY(check_data_request(c, r));
+    OA_TRY(read_example_sides(r, t));
+    OA_TRY(collect_classes(c, r, t));
     oa_rows_set_digest(&t->train);
     OA_TRY(compare_side(&t->train, &t->valid, &t->valid_overlap));
     return compare_side(&t->train, &t->test, &t->test_overlap);
 }
 
-static enum oa_error close_if(enum oa_error error, struct oa_example_texts *t)
+static enum oa_error close_texts_on_error(enum oa_error error, struct oa_example_texts *t)
 {
     if (error != OA_OK)
         oa_example_texts_close(t);
@@ -197,7 +199,7 @@ enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_reque
                                     struct oa_example_texts *out)
 {
     init_sides(c, request->answer, request->dialogues, "validation", out);
-    return close_if(open_texts(c, request, out), out);
+    return close_texts_on_error(open_example_texts(c, request, out), out);
 }
 
 /* ---- for evaluating a model ---- */
@@ -209,12 +211,12 @@ static enum oa_error read_measured(oa_context *c, const struct oa_example_reques
     if (is_given(r->test))
         return read_test(r, &t->test);
     if (is_given(r->valid))
-        return read_side(r->valid, r->columns, &t->valid);
-    OA_TRY(check_request(c, r));
+        return read_example_side(r->valid, r->columns, &t->valid);
+    OA_TRY(check_data_request(c, r));
     if (!(r->valid_fraction > 0))
         return OA_OK;
-    OA_TRY(read_side(r->train, r->columns, &t->train));
-    return hold_out(r, t);
+    OA_TRY(read_example_side(r->train, r->columns, &t->train));
+    return hold_out_validation(r, t);
 }
 
 /* The training rows, only to count overlap; none if they cannot be read. */
@@ -244,7 +246,7 @@ static enum oa_error open_measured(oa_context *c, const struct oa_example_reques
     OA_TRY(read_measured(c, r, t));
     OA_TRY(oa_labels_copy(c, classes->name, classes->count, &t->classes));
     if (r->answer != OA_ANSWER_TEXT)
-        OA_TRY(check_labels(t, side, r));
+        OA_TRY(check_side_labels(t, side, r));
     if (!t->train.count && is_given(r->train))
         OA_TRY(read_compared(c, r, &t->train));
     return compare_side(&t->train, side, test ? &t->test_overlap : &t->valid_overlap);
@@ -256,7 +258,7 @@ enum oa_error oa_example_texts_open_measured(oa_context *c,
                                              struct oa_example_texts *out)
 {
     init_sides(c, request->answer, request->dialogues, "validation", out);
-    return close_if(open_measured(c, request, classes, out), out);
+    return close_texts_on_error(open_measured(c, request, classes, out), out);
 }
 
 /* ---- held out ---- */
@@ -272,7 +274,7 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
         e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);
     oa_rows_set_digest(&out->train);
     oa_rows_set_digest(&out->valid);
-    return close_if(e, out);
+    return close_texts_on_error(e, out);
 }
 
 void oa_example_texts_close(struct oa_example_texts *texts)

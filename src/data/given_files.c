@@ -26,7 +26,7 @@ struct oa_given_files {
 
 /* Quoted cells and JSON objects cannot be read as lines, nor a table as whole lines.
  */
-static enum oa_error check_form(oa_context *c, const char *file, bool whole)
+static enum oa_error check_given_form(oa_context *c, const char *file, bool whole)
 {
     oa_rows_reader *form = oa_rows_reader_of(file);
     if (form == oa_read_csv || form == oa_read_jsonl)
@@ -48,7 +48,7 @@ static enum oa_error check_forms(oa_context *c, const char *files, bool whole)
     enum oa_error e = list ? OA_OK : OA_NO_MEMORY;
     for (char *name, *left = list; left && e == OA_OK;) {
         left = oa_cut_name(left, &name);
-        e = check_form(c, name, whole);
+        e = check_given_form(c, name, whole);
     }
     oa_free(list);
     return e;
@@ -110,7 +110,7 @@ static enum oa_error check_first_lines(struct oa_given_files *g)
     return OA_OK;
 }
 
-static enum oa_error open_file(struct oa_given_files *g)
+static enum oa_error open_given_file(struct oa_given_files *g)
 {
     char *name;
     g->left = oa_cut_name(g->left, &name);
@@ -136,7 +136,7 @@ static bool next_picture(struct oa_given_files *g, const char **s, size_t *n)
 }
 
 /* Appends the piece up to its first LF to the line. Returns whether the line is complete. */
-static bool take_piece(struct oa_given_files *g)
+static bool append_piece(struct oa_given_files *g)
 {
     const char *feed = memchr(g->piece, '\n', g->length);
     size_t n = feed ? (size_t)(feed - g->piece) : g->length;
@@ -147,7 +147,7 @@ static bool take_piece(struct oa_given_files *g)
 }
 
 /* The last line may have no LF. */
-static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
+static bool next_given_line(struct oa_given_files *g, const char **s, size_t *n)
 {
     bool whole = false;
     oa_text_cut(&g->text, 0);
@@ -155,7 +155,7 @@ static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
         if (!g->length && oa_reader_next(g->reader, &g->piece, &g->length) != OA_OK)
             return false;
         g->ended = !g->length;
-        whole = g->length && take_piece(g);
+        whole = g->length && append_piece(g);
     }
     *s = g->text.s ? g->text.s : "";
     *n = g->text.length;
@@ -169,9 +169,9 @@ bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
     bool there = false;
     g->first = false;
     while (!there && oa_status(g->context) == OA_OK) {
-        if (!g->file && (!g->left || open_file(g) != OA_OK))
+        if (!g->file && (!g->left || open_given_file(g) != OA_OK))
             return false;
-        there = g->reader ? next_line(g, s, n) : next_picture(g, s, n);
+        there = g->reader ? next_given_line(g, s, n) : next_picture(g, s, n);
         if (!there)
             close_file(g);
     }

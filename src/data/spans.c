@@ -32,8 +32,8 @@ long oa_span_tokens(double share, double mean, long source, long target)
 
 /* A uniform random composition of `items` into `parts` of at least one: cuts parts − 1 of the items
  * − 1 gaps. length [parts] */
-static void compose(struct oa_stream s, long items, long parts, uint8_t *cut, int32_t *length,
-                    int32_t *work)
+static void random_composition(struct oa_stream s, long items, long parts, uint8_t *cut,
+                               int32_t *length, int32_t *work)
 {
     memset(cut, 0, (size_t)items);
     oa_choose_places(s, items - 1, parts - 1, work);
@@ -52,8 +52,10 @@ void oa_mark_spans(struct oa_stream s, const struct oa_span_counts *counts, long
                    uint8_t *mark, int32_t *work)
 {
     int32_t *text = work, *hidden = text + counts->spans, *places = hidden + counts->spans;
-    compose(oa_stream_child(s, TEXT), tokens - counts->hidden, counts->spans, mark, text, places);
-    compose(oa_stream_child(s, HIDDEN), counts->hidden, counts->spans, mark, hidden, places);
+    random_composition(oa_stream_child(s, TEXT), tokens - counts->hidden, counts->spans, mark, text,
+                       places);
+    random_composition(oa_stream_child(s, HIDDEN), counts->hidden, counts->spans, mark, hidden,
+                       places);
     for (long i = 0; i < counts->spans; i++) {
         memset(mark, 0, (size_t)text[i]);
         memset(mark + text[i], 1, (size_t)hidden[i]);

@@ -7,7 +7,7 @@
 
 #include <utf8proc.h>
 
-static bool tokens_13a(struct oa_arena *a, struct oa_line *text)
+static bool tokenize_13a(struct oa_arena *a, struct oa_line *text)
 {
     return oa_replace(a, text, "<skipped>", "") && oa_replace(a, text, "-\n", "") &&
            oa_replace(a, text, "\n", " ") && oa_unescape(a, text) &&
@@ -17,17 +17,17 @@ static bool tokens_13a(struct oa_arena *a, struct oa_line *text)
 /* ---- international ---- */
 
 /* First letter of the general category: 'P' punctuation, 'S' symbol, 'N' number … */
-static char category(uint32_t code)
+static char category_letter(uint32_t code)
 {
     return utf8proc_category_string((utf8proc_int32_t)code)[0];
 }
 
-static char *copy(char *out, struct oa_line point)
+static char *append_point(char *out, struct oa_line point)
 {
     return (char *)mempcpy(out, point.s, point.length);
 }
 
-static char *blank(char *out)
+static char *append_blank(char *out)
 {
     *out++ = ' ';
     return out;
@@ -41,9 +41,9 @@ static char *punctuation_after_no_number(char *out, const char *s, const char *e
     while ((first = oa_next_point(&rest, &x)).length) {
         struct oa_line behind = rest;
         second = oa_next_point(&behind, &y);
-        out = copy(out, first);
-        if (second.length && category(x) != 'N' && category(y) == 'P') {
-            out = blank(copy(blank(out), second));
+        out = append_point(out, first);
+        if (second.length && category_letter(x) != 'N' && category_letter(y) == 'P') {
+            out = append_blank(append_point(append_blank(out), second));
             rest = behind;
         }
     }
@@ -58,30 +58,32 @@ static char *punctuation_before_no_number(char *out, const char *s, const char *
     while ((first = oa_next_point(&rest, &x)).length) {
         struct oa_line behind = rest;
         second = oa_next_point(&behind, &y);
-        if (second.length && category(x) == 'P' && category(y) != 'N') {
-            out = copy(blank(copy(blank(out), first)), second);
+        if (second.length && category_letter(x) == 'P' && category_letter(y) != 'N') {
+            out = append_point(append_blank(append_point(append_blank(out), first)), second);
             rest = behind;
         } else {
-            out = copy(out, first);
+            out = append_point(out, first);
         }
     }
     return out;
 }
 
 /* s/(\p{S})/ $1 /g */
-static char *symbols(char *out, const char *s, const char *end)
+static char *split_symbols(char *out, const char *s, const char *end)
 {
     struct oa_line rest = { s, (size_t)(end - s) }, point;
     uint32_t code;
     while ((point = oa_next_point(&rest, &code)).length)
-        out = category(code) == 'S' ? blank(copy(blank(out), point)) : copy(out, point);
+        out = category_letter(code) == 'S' ? append_blank(append_point(append_blank(out), point))
+                                           : append_point(out, point);
     return out;
 }
 
-static bool tokens_intl(struct oa_arena *a, struct oa_line *text)
+static bool tokenize_intl(struct oa_arena *a, struct oa_line *text)
 {
     return oa_rewrite(a, text, 3, punctuation_after_no_number) &&
-           oa_rewrite(a, text, 3, punctuation_before_no_number) && oa_rewrite(a, text, 3, symbols);
+           oa_rewrite(a, text, 3, punctuation_before_no_number) &&
+           oa_rewrite(a, text, 3, split_symbols);
 }
 
 /* ---- characters ---- */
@@ -91,7 +93,7 @@ static char *characters(char *out, const char *s, const char *end)
     struct oa_line rest = { s, (size_t)(end - s) }, point;
     uint32_t code;
     while ((point = oa_next_point(&rest, &code)).length)
-        out = blank(copy(out, point));
+        out = append_blank(append_point(out, point));
     return out;
 }
 
@@ -103,8 +105,8 @@ bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct
     if (!text.s)
         return false;
     text = oa_python_rstrip(text);
-    bool done = o->bleu_tokens == OA_TOKENS_13A    ? tokens_13a(a, &text)
-                : o->bleu_tokens == OA_TOKENS_INTL ? tokens_intl(a, &text)
+    bool done = o->bleu_tokens == OA_TOKENS_13A    ? tokenize_13a(a, &text)
+                : o->bleu_tokens == OA_TOKENS_INTL ? tokenize_intl(a, &text)
                 : o->bleu_tokens == OA_TOKENS_CHAR ? oa_rewrite(a, &text, 2, characters)
                                                    : true;
     return done && oa_python_split(a, text, out);

@@ -23,7 +23,7 @@ static int by_label(const void *a, const void *b)
 }
 
 /* One line of each side as counts of its two labels. */
-static void add_line(struct oa_class *out, struct oa_line found, struct oa_line expected)
+static void count_label_pair(struct oa_class *out, struct oa_line found, struct oa_line expected)
 {
     bool right = oa_line_order(found, expected) == 0;
     out[0] = (struct oa_class){ .label = expected, .expected = 1, .both = right };
@@ -55,7 +55,7 @@ enum oa_error oa_classes_count(oa_context *c, const struct oa_line *hypothesis,
     if (!out->item)
         return OA_NO_MEMORY;
     for (long i = 0; i < count; i++)
-        add_line(out->item + 2 * i, hypothesis[i], reference[i]);
+        count_label_pair(out->item + 2 * i, hypothesis[i], reference[i]);
     qsort(out->item, 2 * (size_t)count, sizeof *out->item, by_label);
     out->count = merge_equal(out->item, 2 * count);
     for (int i = 0; i < out->count; i++)
@@ -92,16 +92,16 @@ double oa_mcc(const struct oa_classes *k, bool *defined)
 
 /* ---- F1 ---- */
 
-static double ratio(double part, double whole)
+static double safe_ratio(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;
 }
 
 static struct oa_f1 f1_of_counts(double both, double found, double expected)
 {
-    return (struct oa_f1){ .precision = ratio(both, found),
-                           .recall = ratio(both, expected),
-                           .f1 = ratio(2 * both, found + expected),
+    return (struct oa_f1){ .precision = safe_ratio(both, found),
+                           .recall = safe_ratio(both, expected),
+                           .f1 = safe_ratio(2 * both, found + expected),
                            .no_precision = found == 0,
                            .no_recall = expected == 0 };
 }
@@ -130,8 +130,8 @@ static struct oa_f1 mean_of_classes(const struct oa_classes *k, bool weighted)
     return sum;
 }
 
-static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa_line positive,
-                            struct oa_f1 *out)
+static enum oa_error binary_f1(oa_context *c, const struct oa_classes *k, struct oa_line positive,
+                               struct oa_f1 *out)
 {
     const struct oa_class *found = NULL;
     for (int i = 0; i < k->count; i++)
@@ -156,7 +156,7 @@ enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_averag
                        struct oa_line positive, struct oa_f1 *out)
 {
     if (average == OA_AVERAGE_BINARY)
-        return binary(c, k, positive, out);
+        return binary_f1(c, k, positive, out);
     if (average == OA_AVERAGE_MICRO)
         *out = f1_of_counts((double)k->right, (double)k->lines, (double)k->lines);
     else

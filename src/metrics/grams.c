@@ -23,7 +23,7 @@ bool oa_grams_begin(struct oa_arena *a, const struct oa_ids_of *text, struct oa_
     return true;
 }
 
-static long at_most(const struct oa_grams *g)
+static long total_grams(const struct oa_grams *g)
 {
     long all = 0;
     for (int t = 0; t < g->text->texts; t++)
@@ -31,7 +31,7 @@ static long at_most(const struct oa_grams *g)
     return all;
 }
 
-static void extend(struct oa_grams *g, int t, struct oa_pairs *pairs)
+static void extend_grams(struct oa_grams *g, int t, struct oa_pairs *pairs)
 {
     const int32_t *unit = g->text->id[t];
     g->count[t] -= g->count[t] > 0;
@@ -39,7 +39,7 @@ static void extend(struct oa_grams *g, int t, struct oa_pairs *pairs)
         g->gram[t][i] = oa_pairs_id(pairs, (uint32_t)g->gram[t][i], (uint32_t)unit[i + g->order]);
 }
 
-static bool count_times(struct oa_grams *g)
+static bool count_occurrences(struct oa_grams *g)
 {
     size_t all = (size_t)g->text->texts * (size_t)g->distinct;
     g->times = oa_arena_take(g->arena, all * sizeof *g->times + 1);
@@ -56,13 +56,13 @@ bool oa_grams_longer(struct oa_grams *g)
 {
     struct oa_pairs pairs;
     oa_arena_release(g->arena, g->mark);
-    if (!oa_pairs_begin(g->arena, at_most(g), &pairs))
+    if (!oa_pairs_begin(g->arena, total_grams(g), &pairs))
         return false;
     for (int t = 0; t < g->text->texts; t++)
-        extend(g, t, &pairs);
+        extend_grams(g, t, &pairs);
     g->order++;
     g->distinct = pairs.count;
-    return count_times(g);
+    return count_occurrences(g);
 }
 
 long oa_grams_shared(const struct oa_grams *g, int first, int last)

@@ -34,7 +34,7 @@ static double *scores_of(const struct resampling *r, int kind, int system)
 
 /* ---- bootstrap ---- */
 
-static void add_row(const struct oa_statistics *s, uint32_t i, bool single, double *sum)
+static void add_drawn_row(const struct oa_statistics *s, uint32_t i, bool single, double *sum)
 {
     const double *row = s->row + (size_t)i * (size_t)s->numbers;
     for (int k = 0; k < s->numbers; k++)
@@ -43,8 +43,8 @@ static void add_row(const struct oa_statistics *s, uint32_t i, bool single, doub
 
 /* Score of a metric of rows on the drawn rows of s; with `other`, on rows of s where draw is 1 and
  * of `other` where it is 0. */
-static double score_of_rows(const struct oa_statistics *s, const struct oa_statistics *other,
-                            const uint32_t *draw, struct oa_arena *scratch)
+static double score_drawn_rows(const struct oa_statistics *s, const struct oa_statistics *other,
+                               const uint32_t *draw, struct oa_arena *scratch)
 {
     size_t mark = oa_arena_mark(scratch);
     const double **row = oa_arena_take(scratch, (size_t)s->count * sizeof *row);
@@ -63,12 +63,12 @@ static void bootstrap_scores(const struct oa_statistics *s, const uint32_t *draw
     double sum[2][OA_MOST_STATISTICS] = { { 0 } };
     bool single = s->metric->resampled != OA_RESAMPLED_DOUBLE;
     if (s->metric->score_of_rows) {
-        *rounded = *exact = score_of_rows(s, NULL, draw, scratch);
+        *rounded = *exact = score_drawn_rows(s, NULL, draw, scratch);
         return;
     }
     for (long i = 0; i < s->count; i++) {
-        add_row(s, draw[i], single, sum[0]);
-        add_row(s, draw[i], false, sum[1]);
+        add_drawn_row(s, draw[i], single, sum[0]);
+        add_drawn_row(s, draw[i], false, sum[1]);
     }
     *rounded = s->metric->score(s->options, sum[0], single);
     *exact = s->metric->score(s->options, sum[1], false);
@@ -98,13 +98,13 @@ static void exchanged_scores(const struct oa_statistics *baseline,
 {
     double sum[2][2][OA_MOST_STATISTICS] = { { { 0 } } }; /* [system][draw] */
     if (system->metric->score_of_rows) {
-        *a = score_of_rows(baseline, system, draw, scratch);
-        *b = score_of_rows(system, baseline, draw, scratch);
+        *a = score_drawn_rows(baseline, system, draw, scratch);
+        *b = score_drawn_rows(system, baseline, draw, scratch);
         return;
     }
     for (long i = 0; i < system->count; i++) {
-        add_row(baseline, (uint32_t)i, false, sum[0][draw[i]]);
-        add_row(system, (uint32_t)i, false, sum[1][draw[i]]);
+        add_drawn_row(baseline, (uint32_t)i, false, sum[0][draw[i]]);
+        add_drawn_row(system, (uint32_t)i, false, sum[1][draw[i]]);
     }
     for (int k = 0; k < system->numbers; k++) {
         double mine = sum[0][1][k] + sum[1][0][k], others = sum[0][0][k] + sum[1][1][k];
@@ -160,7 +160,8 @@ static enum oa_error resampling_begin(struct resampling *r)
     return r->draw && r->score[0] && r->score[1] && r->score[2] ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *draw, oa_task *task)
+static enum oa_error draw_resamples(struct resampling *r, uint64_t seed, draw_some *draw,
+                                    oa_task *task)
 {
     struct oa_numpy_random random;
     OA_TRY(resampling_begin(r));
@@ -179,7 +180,7 @@ static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *dr
 
 /* ---- intervals ---- */
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -196,7 +197,7 @@ static double half_interval(double *score, long n, bool single)
     for (long i = 0; i < n; i++)
         if (isnan(score[i]))
             return (double)NAN;
-    qsort(score, (size_t)n, sizeof *score, ascending);
+    qsort(score, (size_t)n, sizeof *score, compare_doubles);
     return oa_rounded(0.5 * oa_rounded(score[n - 1 - n / 40] - score[n / 40], single), single);
 }
 
@@ -273,8 +274,8 @@ static double summed_difference(const struct all_exchanges *e, unsigned long exc
     for (int side = 0; side < 2; side++)
         memcpy(sum[side], e->same, sizeof e->same);
     for (long i = 0; i < e->count; i++) {
-        add_row(a, (uint32_t)e->unlike[i], false, sum[exchange >> i & 1]);
-        add_row(b, (uint32_t)e->unlike[i], false, sum[!(exchange >> i & 1)]);
+        add_drawn_row(a, (uint32_t)e->unlike[i], false, sum[exchange >> i & 1]);
+        add_drawn_row(b, (uint32_t)e->unlike[i], false, sum[!(exchange >> i & 1)]);
     }
     return fabs(a->metric->score(a->options, sum[0], false) -
                 a->metric->score(a->options, sum[1], false));
@@ -313,7 +314,7 @@ static double exact_p(oa_context *c, struct all_exchanges *e)
         if (at < e->count && e->unlike[at] == i)
             at++;
         else
-            add_row(a, (uint32_t)i, false, e->same);
+            add_drawn_row(a, (uint32_t)i, false, e->same);
     e->exchanges = 1UL << (e->count - 1);
     oa_parallel(c, PARTS, try_exchanges, e);
     for (int i = 0; i < PARTS; i++)
@@ -323,7 +324,7 @@ static double exact_p(oa_context *c, struct all_exchanges *e)
 
 /* ---- tests ---- */
 
-static struct oa_resample plain(const struct oa_statistics *s)
+static struct oa_resample unsampled_score(const struct oa_statistics *s)
 {
     double none = (double)NAN;
     return (struct oa_resample){
@@ -335,8 +336,8 @@ enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long sa
                            uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = s, .systems = 1, .samples = samples };
-    *out = plain(s);
-    enum oa_error e = resample(&r, seed, draw_segments, bootstrap_one);
+    *out = unsampled_score(s);
+    enum oa_error e = draw_resamples(&r, seed, draw_segments, bootstrap_one);
     if (e == OA_OK) {
         out->half = half_interval(r.score[0], samples, in_floats(s));
         out->mean = exact_mean(r.score[0], samples, in_floats(s));
@@ -386,9 +387,9 @@ enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *sys
                                   long samples, uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = system, .systems = count, .samples = samples };
-    enum oa_error e = resample(&r, seed, draw_segments, bootstrap_one);
+    enum oa_error e = draw_resamples(&r, seed, draw_segments, bootstrap_one);
     for (int k = 0; e == OA_OK && k < count; k++) {
-        out[k] = plain(&system[k]);
+        out[k] = unsampled_score(&system[k]);
         if (k > 0)
             bootstrap_test(&r, k, &out[k]);
     }
@@ -420,9 +421,9 @@ enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics 
                                       long trials, uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = system, .systems = count, .samples = trials };
-    enum oa_error e = resample(&r, seed, draw_sides, exchange_one);
+    enum oa_error e = draw_resamples(&r, seed, draw_sides, exchange_one);
     for (int k = 0; e == OA_OK && k < count; k++) {
-        out[k] = plain(&system[k]);
+        out[k] = unsampled_score(&system[k]);
         if (k > 0)
             exchange_test(&r, k, &out[k]);
     }

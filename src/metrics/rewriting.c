@@ -61,7 +61,7 @@ static bool stands_alone(char c)
            (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-static char *alone(char *out, char c)
+static char *pad_byte(char *out, char c)
 {
     *out++ = ' ';
     *out++ = c;
@@ -70,12 +70,12 @@ static char *alone(char *out, char c)
 }
 
 /* s/([{-~[-` -&(-+:-@\/])/ $1 /g, and a blank before and after the text */
-static char *punctuation(char *out, const char *s, const char *end)
+static char *pad_punctuation(char *out, const char *s, const char *end)
 {
     *out++ = ' ';
     for (; s < end; s++) {
         if (stands_alone(*s))
-            out = alone(out, *s);
+            out = pad_byte(out, *s);
         else
             *out++ = *s;
     }
@@ -101,7 +101,7 @@ static char *stop_after_no_digit(char *out, const char *s, const char *end)
         bool match = s + 1 < end && !is_digit(s[0]) && is_stop(s[1]);
         *out++ = *s;
         if (match)
-            out = alone(out, *++s);
+            out = pad_byte(out, *++s);
     }
     return out;
 }
@@ -112,7 +112,7 @@ static char *stop_before_no_digit(char *out, const char *s, const char *end)
     for (; s < end; s++) {
         bool match = s + 1 < end && is_stop(s[0]) && !is_digit(s[1]);
         if (match) {
-            out = alone(out, *s++);
+            out = pad_byte(out, *s++);
         }
         *out++ = *s;
     }
@@ -126,7 +126,7 @@ static char *dash_after_digit(char *out, const char *s, const char *end)
         bool match = s + 1 < end && is_digit(s[0]) && s[1] == '-';
         *out++ = *s;
         if (match)
-            out = alone(out, *++s);
+            out = pad_byte(out, *++s);
     }
     return out;
 }
@@ -138,7 +138,7 @@ bool oa_split_punctuation(struct oa_arena *a, struct oa_line *text, bool possess
     if (!out)
         return false;
     padded.s = out;
-    padded.length = (size_t)(punctuation(out, text->s, text->s + text->length) - out);
+    padded.length = (size_t)(pad_punctuation(out, text->s, text->s + text->length) - out);
     *text = padded;
     return (!possessives || oa_rewrite(a, text, 2, possessives_apart)) &&
            oa_rewrite(a, text, 2, stop_after_no_digit) &&

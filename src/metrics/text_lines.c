@@ -19,7 +19,7 @@ static size_t valid_length(struct oa_line line)
     return i;
 }
 
-static long count_lines(const char *data, size_t length)
+static long count_text_lines(const char *data, size_t length)
 {
     long count = length > 0 && data[length - 1] != '\n';
     for (size_t i = 0; i < length; i++)
@@ -27,7 +27,7 @@ static long count_lines(const char *data, size_t length)
     return count;
 }
 
-static enum oa_error check_text(oa_context *c, const struct oa_lines *lines, long i)
+static enum oa_error check_line_text(oa_context *c, const struct oa_lines *lines, long i)
 {
     struct oa_line line = lines->line[i];
     size_t valid = valid_length(line);
@@ -39,13 +39,13 @@ static enum oa_error check_text(oa_context *c, const struct oa_lines *lines, lon
         lines->name, i + 1, valid + 1, (unsigned)(uint8_t)line.s[valid]);
 }
 
-static enum oa_error cut_lines(oa_context *c, struct oa_lines *out, size_t length)
+static enum oa_error cut_text_lines(oa_context *c, struct oa_lines *out, size_t length)
 {
     const char *s = out->data, *end = s + length;
     for (long i = 0; i < out->count; i++) {
         const char *next = memchr(s, '\n', (size_t)(end - s));
         out->line[i] = (struct oa_line){ s, (size_t)((next ? next : end) - s) };
-        OA_TRY(check_text(c, out, i));
+        OA_TRY(check_line_text(c, out, i));
         out->line[i] = oa_python_rstrip(out->line[i]);
         s = next ? next + 1 : end;
     }
@@ -58,11 +58,11 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
     *out = (struct oa_lines){ .name = path };
     OA_TRY(oa_file_read(c, path, &out->data, &length));
     OA_TRY(oa_check_lines(c, path, out->data, length));
-    out->count = count_lines(out->data, length);
+    out->count = count_text_lines(out->data, length);
     if (out->count == 0)
         return oa_fail(c, OA_FORMAT, "%s is empty", path);
     out->line = oa_alloc(c, (size_t)out->count * sizeof *out->line);
-    return out->line ? cut_lines(c, out, length) : OA_NO_MEMORY;
+    return out->line ? cut_text_lines(c, out, length) : OA_NO_MEMORY;
 }
 
 enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
@@ -110,7 +110,7 @@ void oa_lines_free(struct oa_lines *lines)
 
 enum { LONGEST_NUMBER = 64 };
 
-static bool parse(struct oa_line line, double *value)
+static bool parse_number_line(struct oa_line line, double *value)
 {
     char text[LONGEST_NUMBER];
     while (line.length && (*line.s == ' ' || *line.s == '\t')) {
@@ -130,7 +130,7 @@ enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, doub
     if (!*out)
         return OA_NO_MEMORY;
     for (long i = 0; i < lines->count; i++)
-        if (!parse(lines->line[i], &(*out)[i]))
+        if (!parse_number_line(lines->line[i], &(*out)[i]))
             return oa_fail(
                 c, OA_FORMAT, "%s, line %ld: \"%.*s\" is not a finite number", lines->name, i + 1,
                 lines->line[i].length > 40 ? 40 : (int)lines->line[i].length, lines->line[i].s);

@@ -110,7 +110,7 @@ static int draw_tree(struct tree *t, long level)
     return digit;
 }
 
-static bool draw(const long *size, struct oa_dice *dice, struct oa_example *e)
+static bool draw_listops(const long *size, struct oa_dice *dice, struct oa_example *e)
 {
     struct tree t = { .size = size, .dice = dice, .text = &e->input, .words = 1 };
     e->label = draw_tree(&t, 1);
@@ -147,5 +147,5 @@ const struct oa_synthetic_task oa_task_listops = {
     .labels = labels,
     .inputs = oa_listops_trees,
     .share = oa_listops_share,
-    .draw = draw,
+    .draw = draw_listops,
 };

@@ -15,8 +15,8 @@ const struct oa_preset oa_answer_preset[] = {
 
 /* ---- reading ---- */
 
-static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows,
-                            struct oa_examples *out)
+static enum oa_error encode_side_rows(struct oa_workload *w, const struct oa_rows *rows,
+                                      struct oa_examples *out)
 {
     return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
@@ -70,7 +70,8 @@ static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa
                "another measure (--metric bleu)");
 }
 
-static struct oa_example_request request_of(const struct oa_options *o, const struct oa_task *task)
+static struct oa_example_request data_request(const struct oa_options *o,
+                                              const struct oa_task *task)
 {
     return (struct oa_example_request){ .train = o->data_train,
                                         .valid = o->data_valid,
@@ -100,16 +101,16 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
                                    struct oa_workload *out)
 {
     enum oa_answer answer = out->task->answer;
-    struct oa_example_request r = request_of(o, out->task);
+    struct oa_example_request r = data_request(o, out->task);
     bool writes = answer == OA_ANSWER_TEXT;
     out->layout = oa_example_layout_of(o, out->task);
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
     look_at_targets(c, o, out);
     if (!out->tokenizer)
         OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
-    OA_TRY(encode(out, &out->texts.train, &out->train));
-    OA_TRY(encode(out, &out->texts.valid, &out->valid));
-    OA_TRY(encode(out, &out->texts.test, &out->test));
+    OA_TRY(encode_side_rows(out, &out->texts.train, &out->train));
+    OA_TRY(encode_side_rows(out, &out->texts.valid, &out->valid));
+    OA_TRY(encode_side_rows(out, &out->texts.test, &out->test));
     out->form =
         (struct oa_model_form){ .encoder = true,
                                 .decoder = writes,
@@ -125,8 +126,8 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
 }
 
 /* The model's form and the names of its training files say what it reads. */
-static enum oa_error check_kind(oa_context *c, const struct oa_options *o,
-                                const struct oa_workload *w, const struct oa_rows *rows)
+static enum oa_error check_model_kind(oa_context *c, const struct oa_options *o,
+                                      const struct oa_workload *w, const struct oa_rows *rows)
 {
     const char *wanted = oa_holds_pictures(o->data_train) ? "pictures"
                          : w->form.segments               ? "pairs of texts"
@@ -142,7 +143,7 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
                                             const struct oa_measured_data *data,
                                             struct oa_workload *out, enum oa_side *side)
 {
-    struct oa_example_request r = request_of(o, out->task);
+    struct oa_example_request r = data_request(o, out->task);
     struct oa_labels known = { (char **)(uintptr_t)out->form.labels,
                                out->form.labels ? out->form.classes : 0, false };
     if (data->files) {
@@ -155,10 +156,10 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
     OA_TRY(oa_example_texts_open_measured(c, &r, &known, &out->texts));
     out->layout = oa_example_layout_of(o, out->task);
     const struct oa_rows *rows = *side == OA_TEST ? &out->texts.test : &out->texts.valid;
-    OA_TRY(check_kind(c, o, out, rows));
+    OA_TRY(check_model_kind(c, o, out, rows));
     look_at_targets(c, o, out);
     out->train.rows = &out->texts.train; /* marks a task on examples */
-    return encode(out, rows, *side == OA_TEST ? &out->test : &out->valid);
+    return encode_side_rows(out, rows, *side == OA_TEST ? &out->test : &out->valid);
 }
 
 /* A fixed seed: the same split in all trials. */
@@ -174,8 +175,8 @@ enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fract
                                  .layout = w->layout,
                                  .bleu_tokenize = w->bleu_tokenize };
     OA_TRY(oa_example_texts_hold_out(&w->texts, fraction, SEED, &out->texts));
-    OA_TRY(encode(out, &out->texts.train, &out->train));
-    OA_TRY(encode(out, &out->texts.valid, &out->valid));
+    OA_TRY(encode_side_rows(out, &out->texts.train, &out->train));
+    OA_TRY(encode_side_rows(out, &out->texts.valid, &out->valid));
     out->train.rows = &out->texts.train; /* also of an empty side */
     return OA_OK;
 }
@@ -204,7 +205,7 @@ static double mean_length(const struct oa_id_lists *x, size_t count)
     return x->start && count ? (double)x->start[count] / (double)count : 0;
 }
 
-static struct oa_batch batch_of(bool writes, double rows, double source, double target)
+static struct oa_batch planned_batch(bool writes, double rows, double source, double target)
 {
     struct oa_batch b = { .rows = (int)fmax(1, round(rows)) };
     b.length = (int)ceil(writes ? target : source);
@@ -232,8 +233,9 @@ enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
     double longest = (double)e->source.longest,
            longest_target = writes ? (double)e->target.longest - 1 : 0;
     OA_TRY(oa_example_batches_mean(c, e, &how, &mean));
-    out->typical = batch_of(writes, mean.rows, source, target);
-    out->largest = batch_of(writes, most_rows(o, longest, longest_target), longest, longest_target);
+    out->typical = planned_batch(writes, mean.rows, source, target);
+    out->largest =
+        planned_batch(writes, most_rows(o, longest, longest_target), longest, longest_target);
     out->tokens = mean.tokens * (double)o->train_accumulate;
     return OA_OK;
 }

@@ -68,7 +68,7 @@ enum oa_error oa_task_check_model(const struct oa_model *m)
     return e == OA_OK ? OA_OK : oa_fail_as_argument(m->context);
 }
 
-static enum oa_error unknown(oa_context *c, const char *name)
+static enum oa_error refuse_task(oa_context *c, const char *name)
 {
     const char *names[TASKS];
     struct oa_text known;
@@ -159,7 +159,8 @@ enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struc
     return oa_digest_of_file(c, start.model, &w->start);
 }
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+static enum oa_error open_task_data(oa_context *c, const struct oa_options *o,
+                                    struct oa_workload *out)
 {
     struct oa_options reading;
     OA_TRY(reading_options(c, o, &reading));
@@ -171,8 +172,8 @@ enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct
 {
     *out = (struct oa_workload){ .task = oa_task_find(o->data_task) };
     if (!out->task)
-        return unknown(c, o->data_task);
-    enum oa_error e = open(c, o, out);
+        return refuse_task(c, o->data_task);
+    enum oa_error e = open_task_data(c, o, out);
     if (e != OA_OK)
         oa_workload_close(out);
     return e;
@@ -201,7 +202,7 @@ enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *
         .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true, .form = *form
     };
     if (!out->task)
-        return unknown(c, o->data_task);
+        return refuse_task(c, o->data_task);
     enum oa_error e = out->task->open_measured(c, o, data, out, side);
     if (e == OA_OK && oa_workload_side(out, *side).targets == 0)
         e = oa_fail(c, OA_ARGUMENT, "the run has no validation data; give --data FILE");

@@ -17,7 +17,7 @@ struct writing {
     struct oa_written *out;
 };
 
-static size_t length_of(const struct oa_examples *e, size_t row)
+static size_t source_length(const struct oa_examples *e, size_t row)
 {
     return e->source.start[row + 1] - e->source.start[row];
 }
@@ -42,14 +42,14 @@ static enum oa_error sort_by_length(struct writing *w)
         return OA_NO_MEMORY;
     }
     for (size_t i = 0; i < e->count; i++)
-        start[length_of(e, i) + 1] += !has_blank_source(e, i);
+        start[source_length(e, i) + 1] += !has_blank_source(e, i);
     for (size_t n = 1; n < lengths; n++)
         start[n] += start[n - 1];
     w->rows = (long)start[lengths - 1];
     for (size_t i = 0; i < e->count; i++) {
         bool blank = has_blank_source(e, i);
         if (!blank)
-            w->order[start[length_of(e, i)]++] = i;
+            w->order[start[source_length(e, i)]++] = i;
         else if (!(w->out->text[i] = oa_copy_text(w->j->context, "")))
             break;
     }
@@ -77,7 +77,7 @@ static enum oa_error write_some(struct writing *w, size_t first, int count)
         size_t row = w->order[first + (size_t)i];
         size_t start = e->source.start[row];
         source[i] = (struct oa_source_ids){ e->source.ids + start, e->source.words + start,
-                                            length_of(e, row) };
+                                            source_length(e, row) };
     }
     enum oa_error error = oa_writer_write(&w->writer, source, count, best);
     for (int i = 0; i < count && error == OA_OK; i++)
@@ -86,7 +86,7 @@ static enum oa_error write_some(struct writing *w, size_t first, int count)
     return error;
 }
 
-static enum oa_error write_all(struct writing *w)
+static enum oa_error write_batches(struct writing *w)
 {
     long count = w->rows;
     for (long i = 0; i < count; i += OA_SIDE_BY_SIDE) {
@@ -115,7 +115,7 @@ enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out)
     *out = (struct oa_written){ 0 };
     enum oa_error e = open_writing(&w);
     if (e == OA_OK)
-        e = write_all(&w);
+        e = write_batches(&w);
     oa_writer_close(&w.writer);
     oa_free(w.order);
     return e;
@@ -143,7 +143,7 @@ struct scoring {
     long count;
 };
 
-static size_t row_at(const struct scoring *s, long i)
+static size_t scored_row(const struct scoring *s, long i)
 {
     return s->row ? s->row[i] : (size_t)i;
 }
@@ -154,9 +154,9 @@ static void references_of(const struct scoring *s, int references, struct oa_lin
 {
     for (int r = 0; r < references; r++)
         for (long i = 0; i < s->count; i++) {
-            int cell = r + 1 < oa_rows_cells(s->rows, row_at(s, i)) ? r + 1 : 1;
+            int cell = r + 1 < oa_rows_cells(s->rows, scored_row(s, i)) ? r + 1 : 1;
             struct oa_line *line = &out[r * s->count + i];
-            line->s = oa_rows_cell(s->rows, row_at(s, i), cell, &line->length);
+            line->s = oa_rows_cell(s->rows, scored_row(s, i), cell, &line->length);
         }
 }
 
@@ -168,14 +168,15 @@ static int most_references(const struct oa_rows *rows)
     return most;
 }
 
-static enum oa_error take(const struct scoring *s, struct oa_line *lines,
-                          const struct oa_line **reference, int references, double *score)
+static enum oa_error score_lines(const struct scoring *s, struct oa_line *lines,
+                                 const struct oa_line **reference, int references, double *score)
 {
     struct oa_statistics statistics = { 0 };
     for (int r = 0; r < references; r++)
         reference[r] = lines + (r + 1) * s->count;
     for (long i = 0; i < s->count; i++)
-        lines[i] = (struct oa_line){ s->w->text[row_at(s, i)], strlen(s->w->text[row_at(s, i)]) };
+        lines[i] =
+            (struct oa_line){ s->w->text[scored_row(s, i)], strlen(s->w->text[scored_row(s, i)]) };
     OA_TRY(oa_statistics_take(s->j->context, s->metric, &s->options, lines, reference, references,
                               s->count, &statistics));
     *score = s->factor * oa_statistics_score(&statistics);
@@ -183,7 +184,7 @@ static enum oa_error take(const struct scoring *s, struct oa_line *lines,
     return OA_OK;
 }
 
-static enum oa_error score_rows(const struct scoring *s, double *score)
+static enum oa_error score_written_rows(const struct scoring *s, double *score)
 {
     int references = most_references(s->rows);
     struct oa_line *lines =
@@ -193,7 +194,7 @@ static enum oa_error score_rows(const struct scoring *s, double *score)
     enum oa_error e = OA_NO_MEMORY;
     if (lines && reference) {
         references_of(s, references, lines + s->count);
-        e = take(s, lines, reference, references, score);
+        e = score_lines(s, lines, reference, references, score);
     }
     oa_free(lines);
     oa_free(reference);
@@ -238,20 +239,21 @@ enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_writt
 {
     struct scoring s = scoring_of(j, w, metric, factor);
     s.options.bleu_order = bleu_order;
-    return score_rows(&s, score);
+    return score_written_rows(&s, score);
 }
 
 /* ---- parts and examples ---- */
 
-static enum oa_error score_part(void *argument, const uint32_t *entry, long count, double *score)
+static enum oa_error score_written_part(void *argument, const uint32_t *entry, long count,
+                                        double *score)
 {
     struct scoring *s = argument;
     s->row = entry;
     s->count = count;
-    return score_rows(s, score);
+    return score_written_rows(s, score);
 }
 
-static void answer(void *argument, long entry, struct oa_text *out)
+static void print_written(void *argument, long entry, struct oa_text *out)
 {
     const struct scoring *s = argument;
     oa_text_printf(out, "%s", s->w->text[entry]);
@@ -264,6 +266,6 @@ enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_wri
     struct oa_judged judged = { oa_workload_examples(j->workload, j->side), NULL, w->count };
     if (!j->details)
         return OA_OK;
-    OA_TRY(oa_details_by_length(j->context, &judged, measure, score_part, &s, j->details));
-    return oa_details_examples(j->context, &judged, answer, &s, j->details);
+    OA_TRY(oa_details_by_length(j->context, &judged, measure, score_written_part, &s, j->details));
+    return oa_details_examples(j->context, &judged, print_written, &s, j->details);
 }

@@ -132,7 +132,7 @@ static size_t character_before(const char *text, size_t at, uint32_t *code)
     return at;
 }
 
-static bool alone(const char *text, size_t length, size_t start, size_t stop)
+static bool is_single_word(const char *text, size_t length, size_t start, size_t stop)
 {
     uint32_t code;
     if (character_before(text, start, &code) < start && oa_is_word(code))
@@ -196,7 +196,8 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
         const struct oa_added_token *t;
         size_t at = find_content(set, text, length, *from, &t);
         *from = t ? at + t->length : length;
-        if (!t || (plain && t->special) || (t->single_word && !alone(text, length, at, *from)))
+        if (!t || (plain && t->special) ||
+            (t->single_word && !is_single_word(text, length, at, *from)))
             continue;
         *start = t->lstrip ? spaces_before(text, at) : at;
         *start = *start > settled ? *start : settled;

@@ -177,7 +177,7 @@ static enum oa_error refuse_search(const struct split *job, int failure, size_t 
                    n, from, sentence);
 }
 
-static size_t character_length(const char *text, size_t n)
+static size_t byte_or_character(const char *text, size_t n)
 {
     uint32_t code;
     int length = oa_utf8_decode(text, n, &code);
@@ -271,7 +271,7 @@ static enum oa_error split_matches(struct split *job, int level, struct joining 
     while (from <= n && search_pattern(job, j->p, text, n, from, &start, &stop) &&
            stop <= settled) {
         if (start == stop && stop == last) {
-            from += from < n ? character_length(text + from, n - from) : 1;
+            from += from < n ? byte_or_character(text + from, n - from) : 1;
             continue;
         }
         if (start > *done)
