@@ -300,7 +300,7 @@ static void refusals(void **state)
     refused(&o, "softmax", OA_FORMAT, "pre/contest.json was changed after it was written");
     shell("sed -i s/rundom/random/ pre/contest.json");
     set_option(&o, "data.tokenizer", "byte");
-    refused(&o, "softmax", OA_ARGUMENT, "its tokenizer is not that of data.tokenizer = byte");
+    refused(&o, "softmax", OA_ARGUMENT, "its tokenizer differs from data.tokenizer = byte");
 }
 
 /* A rate at which everything diverges. */

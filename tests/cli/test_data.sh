@@ -58,7 +58,7 @@ says out '^test loss       [0-9.]* nats a token$'
 expect 1 train $small --data.test nowhere.txt --out refused
 head -c 1 test.txt >one.txt
 expect 2 train $small --data.test one.txt --out refused
-says err 'data.test = one.txt has no two tokens'
+says err 'data.test = one.txt has fewer than 2 tokens'
 [ ! -e refused ] || fail "a refused start left a folder"
 
 # A comparison: means of what its models get from eval; it goes on with the same test data alone.
