@@ -42,7 +42,7 @@ struct oa_gemm {
     bool ta, tb, accumulate, real_out;
     /* Not 0: each so many rows have the bits that they would have alone (decoding side by side);
      * kernels are given 0 or 1, more is the device's affair. */
-    long apart;
+    long invariant_rows;
     /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
     long packed_k;
     bool packed; /* for devices: B is what `pack_weights` made of it (operations.def) */
