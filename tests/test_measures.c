@@ -825,9 +825,9 @@ static void kept(void **state)
     load(c, &o, &task, NULL);
     run.curve[0].scores[ACCURACY] = 76;
     assert_int_equal(oa_run_save(c, folder, fingerprint, measures, &run), OA_OK);
-    load(c, &o, &task, "the last accuracy of the curve is 76 where it must be 75");
+    load(c, &o, &task, "the last accuracy of the curve is 76, but must be 75");
     assert_int_equal(oa_run_save(c, folder, fingerprint, alone, &run), OA_OK);
-    load(c, &o, &task, "the result says nothing of accuracy, which the comparison is about");
+    load(c, &o, &task, "result lacks metric accuracy");
     struct oa_run old = { 0 };
     bool found;
     assert_int_equal(oa_run_load(c, folder, fingerprint, &o, &before, &old, &found), OA_OK);

@@ -2,7 +2,7 @@
  * A source of chance whose seed was given for all runs is the same with every seed of the
  * comparison: the spread, and with it intervals and verdicts, hold for that one draw of it. So it
  * is with runs that start from one run of another comparison. */
-#include "compare/parents.h"
+#include "compare/initial_runs.h"
 #include "report/report.h"
 
 #include <jansson.h>
@@ -47,6 +47,6 @@ void oa_held_sentence(const struct oa_comparison *k, const struct oa_summary *s,
     if (*before == ',')
         oa_text_printf(out, ". Intervals and verdicts hold for these alone.");
     json_decref(options);
-    oa_text_printf(out, "%s", k->parent ? " " : "");
-    oa_parents_sentence(k, s->seeds, out);
+    oa_text_printf(out, "%s", k->initial_comparison ? " " : "");
+    oa_initial_runs_sentence(k, s->seeds, out);
 }

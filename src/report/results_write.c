@@ -4,7 +4,7 @@
  * docs/results.md describes it. Statistics are written for other programs; all else is enough to
  * compute them again.
  */
-#include "compare/parents.h"
+#include "compare/initial_runs.h"
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -60,7 +60,7 @@ static json_t *curve_json(oa_context *c, const struct oa_comparison *k, const st
 }
 
 /* The run of another comparison that a run starts from; null: none of its own (train.init). */
-static json_t *parent_json(oa_context *c, const struct oa_parent *p)
+static json_t *parent_json(oa_context *c, const struct oa_initial_run *p)
 {
     if (!p)
         return json_null();
@@ -76,7 +76,7 @@ static json_t *run_json(oa_context *c, const struct oa_comparison *k, const stru
 {
     json_t *run = json_object();
     set(c, run, "seed", json_integer((json_int_t)r->seed));
-    set(c, run, "started_from", parent_json(c, oa_parent_of(e, (long)r->seed)));
+    set(c, run, "started_from", parent_json(c, oa_initial_run_of(e, (long)r->seed)));
     set(c, run, "failed", json_boolean(r->failed));
     set(c, run, "failure", r->failed ? oa_json_string(r->failure) : json_null());
     set(c, run, "machine", *r->machine ? oa_json_string(r->machine) : json_null());

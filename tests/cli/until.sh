@@ -132,18 +132,18 @@ refused() { # PATTERN OPTION...
     says err "$pattern"
     [ ! -e refused ] || fail "$* left a folder"
 }
-refused 'compare.budget is for a comparison that stops by itself' --budget 2h
-refused 'compare.most_seeds is for a comparison that stops by itself' --compare.most_seeds 20
-refused 'compare.budget = "2" is no time' --until-resolved --budget 2
+refused 'compare.budget has no effect without compare.until_resolved' --budget 2h
+refused 'compare.most_seeds has no effect without compare.until_resolved' --compare.most_seeds 20
+refused 'compare.budget = "2" is not a time' --until-resolved --budget 2
 for budget in soon 0s -1s 1d 2hours nans infs 's' '3 s s'; do
-    refused "compare.budget = \"$budget\" is no time" --until-resolved "--budget=$budget"
+    refused "compare.budget = \"$budget\" is not a time" --until-resolved "--budget=$budget"
 done
-refused 'compare.budget = "-1h" is no time' --until-resolved --compare.budget=-1h
+refused 'compare.budget = "-1h" is not a time' --until-resolved --compare.budget=-1h
 refused 'compare.seeds = 2' --until-resolved --seeds 2
 refused 'compare.most_seeds = 5 is less than compare.seeds = 6' --until-resolved --seeds 6 --compare.most_seeds 5
-refused 'compare.margin is for verdicts against a baseline' --margin 0.1
-refused 'the first attention measures the time' --until-resolved --equal time
-refused 'the first attention measures the time' --until-resolved --equal time --baseline linear
+refused 'compare.margin has no effect without compare.baseline' --margin 0.1
+refused 'the first attention sets the time' --until-resolved --equal time
+refused 'the first attention sets the time' --until-resolved --equal time --baseline linear
 
 # Any number of looks without a baseline: verdicts among all, by the same intervals.
 expect 0 compare $options $three --looks any --margin 2 --seeds 6 --out looks

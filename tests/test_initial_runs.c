@@ -2,9 +2,9 @@
  * Comparisons that start from another comparison: which run starts from which, tensor by tensor,
  * where the other comparison has its attentions in another order and fewer seeds; trials of a
  * tuning; what is refused before anything is trained. That a run of such a comparison is the run
- * that `train --init RUN` makes, and that it goes on, says tests/cli/parents.sh. */
+ * that `train --init RUN` makes, and that it goes on, says tests/cli/initial_runs.sh. */
 #include "base/safetensors.h"
-#include "compare/parents.h"
+#include "compare/initial_runs.h"
 #include "setups.h"
 
 #include <string.h>
@@ -133,7 +133,7 @@ static void each_starts_from_its_own(void **state)
                              tensors_of(there[i]));
             assert_true(tensors_alike("fine", i + 1, seed, there[i], wrong) <
                         tensors_of(there[i]) / 2);
-            const struct oa_parent *p = oa_parent_of(&k.entries[i], seed);
+            const struct oa_initial_run *p = oa_initial_run_of(&k.entries[i], seed);
             char path[300];
             snprintf(path, sizeof path, "pre/runs/attention-%02d/seed-%ld", there[i], right);
             assert_int_equal(p->seed, right);
@@ -146,7 +146,7 @@ static void each_starts_from_its_own(void **state)
                   path, i + 1, seed);
             shell("echo '%s  %s/model.safetensors' | sha256sum -c --status", p->model.hex, path);
         }
-    assert_string_equal(k.parent, "pre");
+    assert_string_equal(k.initial_comparison, "pre");
     oa_comparison_free(&k);
     shell("rm -r fine");
 }
@@ -159,49 +159,51 @@ static void said_once(const char *sentence)
 }
 
 /* What attentions do not have alike is said of each. */
-static void what_starts_from_what_is_said(void **state)
+static void the_sentence_tells_what_starts_from_what(void **state)
 {
     (void)state;
     struct oa_run runs[3] = { { .seed = 4, .absent = true },
                               { .seed = 5, .absent = true },
                               { .seed = 6 } };
-    struct oa_parent two[] = { { .seed = 4 }, { .seed = 5 } },
-                     three[] = { { .seed = 4 }, { .seed = 5 }, { .seed = 6 } };
+    struct oa_initial_run two[] = { { .seed = 4 }, { .seed = 5 } },
+                          three[] = { { .seed = 4 }, { .seed = 5 }, { .seed = 6 } };
     struct oa_entry entries[] = {
-        { .attention = "softmax", .runs = runs, .parents = two, .parent_count = 2 },
-        { .attention = "random", .runs = runs, .parents = three, .parent_count = 3 },
-        { .attention = "dense", .runs = runs, .parents = two, .parent_count = 1 },
+        { .attention = "softmax", .runs = runs, .initial_runs = two, .initial_run_count = 2 },
+        { .attention = "random", .runs = runs, .initial_runs = three, .initial_run_count = 3 },
+        { .attention = "dense", .runs = runs, .initial_runs = two, .initial_run_count = 1 },
     };
-    struct oa_comparison k = { .entries = entries, .count = 3, .seeds = 3, .parent = "there" };
+    struct oa_comparison k = {
+        .entries = entries, .count = 3, .seeds = 3, .initial_comparison = "there"
+    };
     struct oa_text text;
     oa_text_init(&text, context);
-    oa_parents_sentence(&k, 3, &text);
+    oa_initial_runs_sentence(&k, 3, &text);
     assert_string_equal(text.s, "Every run starts from the run of the same attention in there, and "
-                                "of the same seed where it "
-                                "is there, else of the first one (softmax: of 6 from that of 4; "
+                                "of the same seed where there "
+                                "is one, else of the first (softmax: of 6 from that of 4; "
                                 "dense: of 5, 6 from that of 4): "
-                                "what these share by luck is not in their spread.");
+                                "runs that share an initial run show less spread.");
     oa_text_cut(&text, 0);
-    entries[2].parent_count = 2; /* the first and the last are alike */
-    oa_parents_sentence(&k, 3, &text);
+    entries[2].initial_run_count = 2; /* the first and the last are alike */
+    oa_initial_runs_sentence(&k, 3, &text);
     assert_non_null(strstr(text.s, "(softmax: of 6 from that of 4; dense: of 6 from that of 4)"));
     oa_text_cut(&text, 0);
     k.count = 1;
-    oa_parents_sentence(&k, 2, &text);
+    oa_initial_runs_sentence(&k, 2, &text);
     assert_string_equal(text.s,
                         "Every run starts from the run of the same attention and seed in there.");
     oa_text_cut(&text, 0);
     runs[0].absent = runs[1].absent = false; /* two were made of three that were asked for */
     runs[2].absent = true;
     k.tuning.grid.options = 1;
-    oa_parents_sentence(&k, 3, &text);
+    oa_initial_runs_sentence(&k, 3, &text);
     assert_string_equal(
         text.s,
         "Every run starts from the run of the same attention and seed in there. Trials of the "
         "tuning start from the first one, too.");
     oa_text_cut(&text, 0);
-    k.parent = NULL;
-    oa_parents_sentence(&k, 3, &text);
+    k.initial_comparison = NULL;
+    oa_initial_runs_sentence(&k, 3, &text);
     assert_int_equal(text.length, 0);
     oa_text_free(&text);
 }
@@ -276,23 +278,22 @@ static void refusals(void **state)
     struct oa_options o = options("classify", 2, 2);
     set_option(&o, "train.init", "pre");
     refused(&o, "dense", OA_ARGUMENT,
-            "train.init = pre: that comparison has no run of \"dense\" to start from; there are "
+            "train.init = pre: that comparison has no run of \"dense\" to start from; it has "
             "\"softmax\", \"random\", "
             "\"random(frozen, init=normal, sigma=0)\"");
     shell("cp -r pre kept && mv pre/runs/attention-03 away");
     refused(&o, "softmax", OA_ARGUMENT,
-            "sigma=0)\"; --compare.floor off leaves the uniform average out");
+            "sigma=0)\"; --compare.floor off leaves the uniform baseline out");
     shell("mv away pre/runs/attention-03 && rm pre/results.json");
     refused(&o, "softmax", OA_ARGUMENT,
-            "train.init = pre: that comparison has not ended, there is no results.json");
+            "train.init = pre: that comparison has not ended (no results.json)");
     shell("touch pre/results.json && rm pre/runs/attention-01/seed-2/result.json");
     refused(&o, "softmax", OA_ARGUMENT, "the run pre/runs/attention-01/seed-2 has not ended");
     shell("cp kept/runs/attention-01/seed-1/result.json pre/runs/attention-01/seed-2/");
-    refused(&o, "softmax", OA_FORMAT,
-            "seed-2/model.safetensors is not the model of the result.json beside it");
+    refused(&o, "softmax", OA_FORMAT, "seed-2/model.safetensors are not those of its result.json");
     shell("rm pre/runs/attention-01/seed-2/model.safetensors");
     refused(&o, "softmax", OA_IO,
-            "pre/runs/attention-01/seed-2 ended, and its model.safetensors is not there");
+            "pre/runs/attention-01/seed-2 has ended, but its model.safetensors is missing");
     shell("sed 's/\"steps\":6/\"steps\":7/' kept/runs/attention-01/seed-2/result.json > "
           "pre/runs/attention-01/seed-2/result.json");
     refused(&o, "softmax", OA_FORMAT, "seed-2/result.json was changed after it was written");
@@ -324,7 +325,7 @@ static void what_diverged_starts_nothing(void **state)
     refused(&o, "softmax", OA_ARGUMENT, "no run of that comparison has a model to start from");
     shell("cp pre/runs/attention-01/seed-1/model.safetensors diverged/runs/attention-01/seed-1/");
     refused(&o, "softmax", OA_ARGUMENT,
-            "the run diverged/runs/attention-01/seed-1 diverged, so nothing can start");
+            "the run diverged/runs/attention-01/seed-1 diverged, so no run can start");
 }
 
 /* Another comparison of the same options is another start: it is told by the models. */
@@ -361,7 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_starts_from_its_own),
-        cmocka_unit_test(what_starts_from_what_is_said),
+        cmocka_unit_test(the_sentence_tells_what_starts_from_what),
         cmocka_unit_test(trials_and_sources_of_chance),
         cmocka_unit_test(jobs_and_threads),
         cmocka_unit_test(refusals),

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run got in the measures of its task, and which of them it is judged by. */
+ * Scores of a run in the measures of its task. */
 #include "train/train.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Of comparisons that say nothing of measures: those made before there were others than the loss.
- */
+/* Of comparisons recorded before there were other measures than the loss. */
 static const struct oa_measure loss_alone[] = { { "loss", "valid loss", "nats a token", 4, false },
                                                 { .name = NULL } };
 
@@ -44,27 +43,29 @@ void oa_scores_clear(double scores[OA_MEASURES])
         scores[i] = (double)NAN;
 }
 
-/* ---- choosing ---- */
-
-static enum oa_error unknown(oa_context *c, const struct oa_task *task, const char *name)
-{
-    struct oa_text known;
-    oa_text_init(&known, c);
-    for (int i = 0; i < oa_measures_count(task->measures); i++)
-        oa_text_printf(&known, "%s%s", i ? ", " : "", task->measures[i].name);
-    enum oa_error e =
-        oa_fail(c, OA_ARGUMENT, "compare.metric: the task %s has no measure \"%s\"; it has: %s",
-                task->name, name, known.s ? known.s : "");
-    oa_text_free(&known);
-    return e;
-}
-
 enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
                                int *out)
 {
     const char *wanted = *name ? name : task->metric ? task->metric : task->measures[0].name;
-    for (*out = 0; *out < oa_measures_count(task->measures); ++*out)
+    int count = oa_measures_count(task->measures);
+    struct oa_text known;
+    for (*out = 0; *out < count; ++*out)
         if (strcmp(task->measures[*out].name, wanted) == 0)
             return OA_OK;
-    return unknown(c, task, wanted);
+    oa_text_init(&known, c);
+    for (int i = 0; i < count; i++)
+        oa_text_printf(&known, "%s%s", i ? ", " : "", task->measures[i].name);
+    enum oa_error e =
+        oa_fail(c, OA_ARGUMENT, "compare.metric: the task %s has no measure \"%s\"; it has: %s",
+                task->name, wanted, known.s ? known.s : "");
+    oa_text_free(&known);
+    return e;
+}
+
+void oa_run_free(struct oa_run *run)
+{
+    oa_details_free(&run->details);
+    oa_free(run->curve);
+    run->curve = NULL;
+    run->points = run->capacity = 0;
 }

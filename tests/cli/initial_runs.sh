@@ -15,9 +15,9 @@ grep -q started_from pre/results.json && ! grep -q '"started_from": {' pre/resul
 # The order of the attentions is another one there, and seed 3 is not there.
 comparison="$classify --seeds 3 --attention random --attention softmax --init pre"
 expect 0 compare $comparison --out fine
-says err '^orthant: Every run starts from the run of the same attention in pre, and of the same seed where it is there, else of the first one (of 3 from that of 1)'
+says err '^orthant: Every run starts from the run of the same attention in pre, and of the same seed where there is one, else of the first (of 3 from that of 1)'
 says err '^orthant: softmax: 19 of 21 tensors begin with the values of pre/runs/attention-01/seed-1; not taken: classifier'
-says out 'else of the first one (of 3 from that of 1): what these share by luck is not in their spread\.$'
+says out 'else of the first (of 3 from that of 1): runs that share an initial run show less spread\.$'
 [ "$(grep -c '"started_from": {' fine/results.json)" -eq 9 ] || fail "not every run says what it started from"
 says fine/results.json "\"model\": \"sha256:$(sha256sum <pre/runs/attention-02/seed-2/model.safetensors | cut -d ' ' -f 1)\""
 
@@ -52,7 +52,7 @@ expect 0 compare $comparison --out fine
 
 # More attentions when there are more of them there.
 expect 2 compare $comparison --attention dense --out fine
-says err 'train.init = pre: that comparison has no run of "dense" to start from; there are "softmax", "random", "random(frozen'
+says err 'train.init = pre: that comparison has no run of "dense" to start from; it has "softmax", "random", "random(frozen'
 expect 0 compare --config tiny.yaml --task mlm --seeds 2 --attention softmax --attention random --attention dense --out pre
 expect 0 compare $comparison --attention dense --out fine
 says fine/runs/attention-04/seed-2/init.json '"from": "pre/runs/attention-04/seed-2"'
