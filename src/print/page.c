@@ -71,9 +71,10 @@ void oa_html_begin(struct oa_text *out, const char *title)
 
 void oa_html_end(struct oa_text *out)
 {
-    oa_text_printf(out, "<footer>Made by Orthant " ORTHANT_VERSION
-                        ". The file stands alone: it loads nothing and sends "
-                        "nothing.</footer>\n</main>\n<script>\n");
+    oa_text_printf(
+        out,
+        "<footer>Made by Orthant " ORTHANT_VERSION
+        ". This file is self-contained: it loads and sends nothing.</footer>\n</main>\n<script>\n");
     oa_page_script(out);
     oa_text_printf(out, "</script>\n</body>\n</html>\n");
 }
