@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+extern const char oa_curve_switches_html[]; /* embedded by the build */
+
 enum { LONGEST = 150 }; /* points of a drawn curve; longer ones are averaged in blocks */
 
 struct view {
@@ -242,18 +244,6 @@ static double longest_time(const struct oa_comparison *k)
     return most;
 }
 
-static void add_switches(struct oa_text *out)
-{
-    oa_text_printf(
-        out,
-        "<div class=\"switches\"><fieldset><legend>loss</legend><label><input type=\"radio\" "
-        "name=\"loss\" id=\"valid\" checked=\"checked\"/> validation</label><label><input "
-        "type=\"radio\" name=\"loss\" id=\"train\"/> "
-        "training</label></fieldset><fieldset><legend>over</legend><label><input type=\"radio\" "
-        "name=\"against\" id=\"steps\" checked=\"checked\"/> steps</label><label><input "
-        "type=\"radio\" name=\"against\" id=\"time\"/> time</label></fieldset></div>\n");
-}
-
 static void add_legend(const struct oa_comparison *k, const struct oa_summary *s,
                        struct oa_text *out)
 {
@@ -334,7 +324,7 @@ void oa_page_curves(const struct oa_comparison *k, const struct oa_summary *s, s
         oa_text_printf(out, ".");
     }
     oa_text_printf(out, "</figcaption>\n");
-    add_switches(out);
+    oa_text_printf(out, "%s", oa_curve_switches_html);
     add_legend(k, s, out);
     add_views(k, out);
     add_table(k, s, 0, out);

@@ -244,7 +244,7 @@ static const struct term terms[] = {
     { .term = "identical, not testable",
       .meaning = "“Identical”: every run has exactly the loss of another attention’s, so both "
                  "compute the same and there is nothing to test. “Not testable”: the difference is "
-                 "the same with every seed, so its variance is 0 and a t test is undefined." },
+                 "the same with every seed, so its variance is 0 and there is no t test." },
     { .term = "failed",
       .meaning = "An attention with a run that diverged or stopped is excluded from the tests: its "
                  "remaining seeds are not a fair sample." },
