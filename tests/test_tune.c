@@ -556,9 +556,10 @@ static void expect_reports(oa_context *c, const struct oa_comparison *k)
     struct oa_summary s;
     struct oa_text json, page;
     assert_int_equal(oa_summary_make(c, k, &s), OA_OK);
-    assert_non_null(strstr(
-        s.conclusion, "Each attention had its own train.lr and train.min_lr, the best of 4 tried"));
-    assert_non_null(strstr(s.conclusion, ": 24 runs with "));
+    assert_non_null(
+        strstr(s.conclusion,
+               "Tuned for each attention: train.lr and train.min_lr, the best of 4 settings"));
+    assert_non_null(strstr(s.conclusion, "(24 runs with "));
     oa_text_init(&json, c);
     oa_text_init(&page, c);
     oa_report_json(k, &s, &json);

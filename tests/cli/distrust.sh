@@ -15,14 +15,14 @@ refused() { # PATTERN OPTION...
 
 # A source of chance that is held is not in the spread: said before the training, and wherever there is a verdict.
 expect 0 compare $options $pair --train.seed_init 5 --out held
-says err 'train.seed_init = 5: initial values will be the same with every seed, and not in the spread'
-held='The same with every seed: initial values (train.seed_init is 5). Intervals and verdicts hold for these alone'
+says err 'train.seed_init is 5: initial values will be the same with every seed, and not in the spread'
+held='Fixed for all seeds: initial values (train.seed_init is 5). Intervals and verdicts are conditional on these'
 for file in out held/report.html held/results.json; do
     says $file "$held"
 done
-says held/report.md 'The same with every seed: initial values'
+says held/report.md 'Fixed for all seeds: initial values'
 expect 0 compare $options $pair --train.seed_dropout 5 --out dropout
-says dropout/results.json 'The same with every seed: dropout (train.seed_dropout is 5)'
+says dropout/results.json 'Fixed for all seeds: dropout (train.seed_dropout is 5)'
 expect 0 compare $options $pair --train.seed_dropout 5 --model.dropout 0 --out no-dropout
 ! grep -q 'same with every seed' no-dropout/results.json || fail "a dropout that there is not is held"
 expect 0 compare $options $pair --seeds 1 --train.seed_init 5 --out one

@@ -30,11 +30,11 @@ static long held_at(enum oa_chance s, const json_t *options)
     return value && !has_no_effect(s, options) ? (long)json_integer_value(value) : -1;
 }
 
-void oa_held_sentence(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+void oa_fixed_sources_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                               struct oa_text *out)
 {
     json_t *options = k->options_json ? json_loads(k->options_json, 0, NULL) : NULL;
-    const char *before = " The same with every seed:";
+    const char *before = " Fixed for all seeds:";
     for (enum oa_chance source = OA_CHANCE_INIT; source <= OA_CHANCE_DROPOUT && s->seeds > 1;
          source++) {
         long seed = held_at(source, options);
@@ -45,7 +45,7 @@ void oa_held_sentence(const struct oa_comparison *k, const struct oa_summary *s,
         before = ",";
     }
     if (*before == ',')
-        oa_text_printf(out, ". Intervals and verdicts hold for these alone.");
+        oa_text_printf(out, ". Intervals and verdicts are conditional on these.");
     json_decref(options);
     oa_text_printf(out, "%s", k->initial_comparison ? " " : "");
     oa_initial_runs_sentence(k, s->seeds, out);
