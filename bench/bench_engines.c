@@ -25,9 +25,7 @@ static struct oa_device *device;
 static const char *only = "", *pass_only = "";
 static double peak; /* FLOP/s of all threads together */
 
-/* ---- measuring
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- measuring ---- */
 
 static clockid_t clock_used = CLOCK_MONOTONIC;
 
@@ -94,9 +92,7 @@ static void *reals(long n)
     return fresh(n, device->numbers.real_size);
 }
 
-/* ---- the peak
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the peak ---- */
 
 struct product {
     struct oa_gemm shape;
@@ -152,9 +148,7 @@ static void report(const char *name, const char *pass, void (*run)(void *), void
     fflush(stdout);
 }
 
-/* ---- logits
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- logits ---- */
 
 static void logits_forward(void *a)
 {
@@ -265,9 +259,7 @@ static void bench_logits(const struct shape *s)
     free_logits(&a);
 }
 
-/* ---- linear attention, patterns
- * ------------------------------------------------------------------------------------
- */
+/* ---- linear attention, patterns ---- */
 
 static void linear_forward(void *a)
 {
@@ -342,9 +334,7 @@ static void bench_pattern(const char *name, enum oa_pattern pattern, bool causal
     free(v), free(d_o), free(a.dv), free(a.o);
 }
 
-/* ---- the program
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the program ---- */
 
 static const struct shape shapes[] = {
     { "softmax T1024 causal", SOFTMAX, 4, 12, 1024, 64, true, 0, false, 1 },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files of src that pages are made of (CSS, JavaScript) become constants of the library: src/inspect/inspect_page.css is
+# Files of src that pages are made of (CSS, JavaScript, HTML) become constants of the library: src/inspect/inspect_page.css is
 # `const char oa_inspect_page_css[]`, with a zero at its end. Included, this defines
 #     orthant_embed(TARGET FILE...)    FILE from the source folder
 # and run with cmake -P, with INPUT, OUTPUT and SYMBOL, it writes one of the constants.

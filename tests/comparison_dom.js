@@ -258,7 +258,7 @@ if (results.vary) {
   const groups = [['pooled', results.vary.pooled]].concat(results.entries.map((e, i) =>
     [name(e), results.vary.entries[i] && results.vary.entries[i].statistics])).filter((g) => g[1]);
   const lines = groups.flatMap(([title, s]) => Object.keys(sources).concat('together').filter((k) => s[k])
-    .map((k) => ({ title, what: sources[k] || k, s: s[k], ratio: k === 'together' ? s.ratio : null })));
+    .map((k) => ({ title, what: sources[k] || 'all sources', s: s[k], ratio: k === 'together' ? s.ratio : null })));
   const shown = bodyRows(document.querySelector('#spread table'));
   check(shown.length === lines.length, `${shown.length} lines of spread instead of ${lines.length}`);
   lines.forEach(({ title, what, s, ratio }, i) => {

@@ -72,7 +72,7 @@ lie '"chosen": 3' '"chosen": 0' tuning
 # Attentions with different numbers of seeds: what is read beside one another is adjusted for missing ones.
 comparison tests --until-resolved --baseline linear --margin 0.15 --compare.most_seeds 9
 right tests uneven 1200
-grep -q 'adjusted for the seeds that they do not have' uneven.dom || { echo "no attention has more seeds" >&2; exit 1; }
+grep -q 'adjusted for missing seeds' uneven.dom || { echo "no attention has more seeds" >&2; exit 1; }
 right tests uneven-narrow-dark 400 --blink-settings=preferredColorScheme=0
 lie '"adjusted": \([0-9.]*\),' '"adjusted": 1\1,' results
 lie '"adjusted_difference": 0\.' '"adjusted_difference": 0.1' results

@@ -97,11 +97,6 @@ static void settle(struct oa_device *d)
     oa_device_cpu.settle(d);
 }
 
-static void wait_for(struct oa_device *d)
-{
-    oa_device_cpu.sync(d);
-}
-
 /* ---- operations: structs with the addresses of the memory behind ---- */
 
 #define FIX(field) s.field = at(d, s.field)
@@ -319,8 +314,6 @@ static struct oa_adafactor of_adafactor(const struct oa_device *d, const struct 
         return oa_device_cpu.name arguments;                                                       \
     }
 #include "device/operations.def"
-#undef OA_DO
-#undef OA_ASK
 
 const struct oa_device_ops oa_device_guarded = {
     .name = "guarded",
@@ -329,12 +322,9 @@ const struct oa_device_ops oa_device_guarded = {
     .settle = settle,
     .allocate = allocate,
     .release = release,
-    .sync = wait_for,
 #define OA_DO(name, parameters, arguments) .name = guarded_##name,
 #define OA_ASK(type, name, parameters, arguments) .name = guarded_##name,
 #include "device/operations.def"
-#undef OA_DO
-#undef OA_ASK
 };
 
 oa_context *oa_guarded_open(const struct oa_settings *settings)

@@ -448,7 +448,7 @@ elsewhere() { # FOLDER SENTENCE: the second rank runs in another folder
 }
 elsewhere "$PWD/refused-comparison" 'the SHA-256 of the training text is'
 cp text.txt elsewhere
-elsewhere refused-comparison-1 '.* is not there: a comparison on several hosts needs a folder that all of them see'
+elsewhere refused-comparison-1 '.* does not exist here: a comparison on several hosts needs a folder that all of them see'
 ranks 2 2 $comparison --equal time --out refused-comparison-2
 says err 'equal time measures runs one after another on one machine'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused"

@@ -18,7 +18,7 @@ expect six 0 '<b>alert'
 expect six 1 '<span class="verdict v5">failed 1 of 3</span>'
 
 dump one_seed
-expect one_seed 1 '</code> has the lowest loss, but one seed cannot tell'
+expect one_seed 1 '</code> has the lowest loss, but one seed gives no verdict'
 expect one_seed 4 '<span class="verdict v4">'
 
 dump alone

@@ -277,15 +277,14 @@ static void the_floor_alone(void **state)
     assert_true(oa_to_reference(&h.a.comparison, &h.s, 1).half == h.s.entries[1].difference.half);
     near(oa_to_reference(&h.a.comparison, &h.s, 2).mean, h.s.entries[2].adjusted - 2, 1e-13);
     struct oa_text table = text_of(&h, oa_report_markdown);
-    has(table.s,
-        "With fewer seeds, as the uniform baseline may have, the validation loss is adjusted");
+    has(table.s, "Where an attention has fewer seeds, its validation loss is adjusted");
     assert_null(strstr(table.s, "own seeds"));
     has(table.s, "+1.1250 ±");
     oa_text_free(&table);
     struct oa_text page =
         text_of(&h, oa_report_html); /* which explains what there is, and nothing else */
     static const char *const terms[] = { "any number of interim analyses", "uniform baseline",
-                                         "One budget", "Pareto front" };
+                                         "budget held equal", "Pareto front" };
     static const char *const others[] = { "p", "baseline", "tuned", "adjusted for missing seeds",
                                           "loss" };
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
@@ -367,7 +366,7 @@ static void no_cycle(void **state)
     reads_well(markdown.s);
     has(markdown.s, "a has the lowest adjusted loss");
     has(markdown.s, "own seeds");
-    has(markdown.s, "least-squares mean of attention + seed");
+    has(markdown.s, "least-squares mean of the model attention + seed");
     has(page.s, "Searle, Speed and Milliken 1980");
     has(page.s, "<small>1.0000 ± ");
     has(page.s, "<small>over its 5 seeds</small>");
@@ -437,10 +436,9 @@ static void what_was_beaten_does_not_lead(void **state)
     assert_true(h.s.entries[2].adjusted < h.s.entries[0].adjusted);
     assert_int_equal(h.s.reference, 0);
     assert_int_equal(h.s.entries[0].verdict, OA_VERDICT_LEADS);
-    has(h.s.conclusion,
-        "a leads. c and b are worse (95 % intervals of all pairs, at any number of interim "
-        "analyses). c has a lower "
-        "adjusted loss, but was shown to be worse than another on the seeds that both have.");
+    has(h.s.conclusion, "a leads. c and b are worse (95 % intervals of all pairs, at any number of "
+                        "interim analyses). c has a lower adjusted loss, but was shown to be worse "
+                        "than another attention on the seeds that both have.");
     struct oa_text table = text_of(&h, oa_report_markdown);
     has(table.s, "difference to the leader");
     has(table.s, "| leads |");

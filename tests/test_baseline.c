@@ -192,8 +192,7 @@ static void wrong_verdicts_are_rare(void **state)
     double found = share(c, 0, 0.04, OA_AGAINST_EQUIVALENT, OA_AGAINST_EQUIVALENT);
     double worse = share(c, 0.05, 0, OA_AGAINST_WORSE, OA_AGAINST_WORSE);
     printf("equal and called different %.4f, at the margin and called as good %.4f; equal and "
-           "called as good %.4f, "
-           "worse and called so %.4f\n",
+           "called as good %.4f, worse and called so %.4f\n",
            unequal, equal, found, worse);
     assert_true(unequal < 0.05 + 0.012);
     assert_true(equal < 0.05 + 0.012);

@@ -321,13 +321,11 @@ static void test_a_split_without_a_cut_is_refused(void **state)
     o.data_split_seed = 3;
     o.data_valid_fraction = 0;
     assert_int_equal(oa_workload_open(c, &o, &w), OA_ARGUMENT);
-    expect_sentence(
-        "data.split_seed = 3 says where in the training text the validation text lies, and "
-        "data.valid_fraction = 0 keeps none");
+    expect_sentence("data.split_seed = 3 has no effect: data.valid_fraction = 0 holds nothing out");
     o.data_valid_fraction = 0.1;
     snprintf(o.data_valid, sizeof o.data_valid, "%s", text_file);
     assert_int_equal(oa_workload_open(c, &o, &w), OA_ARGUMENT);
-    expect_sentence("data.valid names another file");
+    expect_sentence("data.valid names a file of its own");
 }
 
 /* A run reads the split that its options say. */

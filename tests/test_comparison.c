@@ -282,13 +282,13 @@ static void test_results_must_make_sense(void **state)
         { "valid_loss", 0.001, "perplexity is" },
         { "valid_loss", -1, "valid_loss is -1" },
         { "valid_loss", NAN, "valid_loss is nan" },
-        { "perplexity", 2, "perplexity is 2 where it must be" },
+        { "perplexity", 2, "perplexity is 2, but must be" },
         { "bits_per_character", -2, "bits_per_character is -2" },
         { "bits_per_byte", NAN, "bits_per_byte is nan" },
-        { "steps", 5, "steps is 5 where it must be 4" },
-        { "tokens", 1e6, "tokens is 1000000 where it must be 128" },
-        { "seed", 7, "seed is 7 where it must be 1" },
-        { "flops", 1, "flops is 1 where it must be" },
+        { "steps", 5, "steps is 5, but must be 4" },
+        { "tokens", 1e6, "tokens is 1000000, but must be 128" },
+        { "seed", 7, "seed is 7, but must be 1" },
+        { "flops", 1, "flops is 1, but must be" },
         { "flops_per_step", -1, "flops_per_step is -1" },
         { "seconds", -3, "seconds is -3" },
         { "seconds_per_step", NAN, "seconds_per_step is nan" },
@@ -350,7 +350,7 @@ static void test_curves_must_make_sense(void **state)
     edit_last_point(result, 3, json_real(0.5)); /* a training loss: only the log can know */
     oa_checksummed_write(c, first_result, result);
     assert_int_equal(comparison(c, &o), OA_FORMAT);
-    expect_sentence(c, "log.jsonl says something else");
+    expect_sentence(c, "the curve of this result differs from line");
     json_decref(result);
     oa_close(c);
     remove_folder(folder);
@@ -419,7 +419,8 @@ static void test_seeds_that_hold_everything_are_refused(void **state)
     o.train_seed_order = 1;
     remove_folder(folder);
     assert_int_equal(comparison(c, &o), OA_ARGUMENT);
-    expect_sentence(c, "hold what the 2 seeds are to vary");
+    expect_sentence(c, "fix all that the 2 seeds are to "
+                       "vary");
     oa_close(c);
 }
 

@@ -63,7 +63,7 @@ static void test_corpus_refuses(void **state)
     assert_int_equal(oa_corpus_open(context, tok, "t", "v", 0, &corpus), OA_FORMAT);
     expect_error(OA_FORMAT, "v:2 (byte 5): character 'x'");
     assert_int_equal(oa_corpus_open(context, tok, "empty", "", 0.1, &corpus), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "no text in empty");
+    expect_error(OA_ARGUMENT, "empty has no text");
     assert_int_equal(oa_corpus_open(context, tok, "", "", 0.1, &corpus), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "data.train");
     oa_tokenizer_close(tok);
@@ -148,9 +148,8 @@ static void test_short_corpus(void **state)
     struct oa_batches *b = open_batches(&tokens, 2, 16, 1);
     struct oa_batch batch;
     assert_int_equal(oa_batches_random(b, 0, 1, 0, &batch), OA_SHAPE);
-    expect_error(
-        OA_SHAPE,
-        "the training text has 16 tokens, but a row of 16 tokens and the token after it need 17");
+    expect_error(OA_SHAPE,
+                 "the training text has 16 tokens; a row of 16 tokens and the next one need 17");
     oa_batches_close(b);
     tokens.count = 1;
     assert_int_equal(oa_batches_open(context, &tokens, 2, 16, 1, &b), OA_SHAPE);

@@ -172,13 +172,14 @@ static const double large_random[] = { 1.99, 2.01, 1.97, 2.06, 1.98 };
 
 static void answers_and_relations(void **state)
 {
-    static const char letters[] = {
-        [OA_HELD_HOLDS] = 'h', [OA_HELD_FAILS] = 'f', [OA_HELD_OPEN] = 'o', [OA_HELD_UNJUDGED] = 'u'
-    };
+    static const char letters[] = { [OA_CLAIM_HOLDS] = 'h',
+                                    [OA_CLAIM_FAILS] = 'f',
+                                    [OA_CLAIM_INCONCLUSIVE] = 'o',
+                                    [OA_CLAIM_UNTESTABLE] = 'u' };
     static const struct {
         enum oa_against_verdict verdict;
         double mean, half;
-        const char *held; /* better than, worse than, as good as, at least as good as */
+        const char *letters_of; /* better than, worse than, as good as, at least as good as */
     } cases[] = {
         { OA_AGAINST_BETTER, -0.3, 0.1, "hffh" },   { OA_AGAINST_WORSE, 0.3, 0.1, "fhff" },
         { OA_AGAINST_BETTER, -0.08, 0.05, "hfoh" }, /* found, and perhaps within the margin */
@@ -193,7 +194,8 @@ static void answers_and_relations(void **state)
             struct oa_against a = { .verdict = cases[i].verdict,
                                     .difference = {
                                         .n = 5, .mean = cases[i].mean, .half = cases[i].half } };
-            if (letters[oa_held_of((enum oa_relation)r, &a, 0.05)] != cases[i].held[r])
+            if (letters[oa_claim_verdict_of((enum oa_relation)r, &a, 0.05)] !=
+                cases[i].letters_of[r])
                 fail_msg("case %zu, %s", i, oa_relation_words((enum oa_relation)r));
         }
 }
@@ -202,16 +204,16 @@ static void within_a_comparison(void **state)
 {
     static const struct {
         const char *prediction;
-        enum oa_held held;
+        enum oa_claim_verdict verdict;
         double mean;
-    } cases[] = { { "random worse than softmax", OA_HELD_HOLDS, 0.2 },
-                  { "softmax better than random", OA_HELD_HOLDS, -0.2 },
-                  { "dense better than random", OA_HELD_HOLDS, -0.19 },
-                  { "random better than dense", OA_HELD_FAILS, 0.19 },
-                  { "dense as good as softmax", OA_HELD_HOLDS, 0.01 },
-                  { "random at least as good as softmax", OA_HELD_FAILS, 0.2 },
-                  { "floor worse than softmax", OA_HELD_HOLDS, 0.7 },
-                  { "random better than floor", OA_HELD_UNJUDGED, NAN } };
+    } cases[] = { { "random worse than softmax", OA_CLAIM_HOLDS, 0.2 },
+                  { "softmax better than random", OA_CLAIM_HOLDS, -0.2 },
+                  { "dense better than random", OA_CLAIM_HOLDS, -0.19 },
+                  { "random better than dense", OA_CLAIM_FAILS, 0.19 },
+                  { "dense as good as softmax", OA_CLAIM_HOLDS, 0.01 },
+                  { "random at least as good as softmax", OA_CLAIM_FAILS, 0.2 },
+                  { "floor worse than softmax", OA_CLAIM_HOLDS, 0.7 },
+                  { "random better than floor", OA_CLAIM_UNTESTABLE, NAN } };
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
@@ -220,8 +222,8 @@ static void within_a_comparison(void **state)
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
         assert_int_equal(judge(&e, &j), OA_OK);
         assert_int_equal(j.count, 1);
-        if (j.held != cases[i].held)
-            fail_msg("%s: %s", cases[i].prediction, oa_held_name(j.held));
+        if (j.verdict != cases[i].verdict)
+            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_code(j.verdict));
         assert_true(isnan(cases[i].mean) ||
                     fabs(j.findings[0].against.difference.mean - cases[i].mean) < 1e-12);
         oa_judged_free(&j);
@@ -246,10 +248,10 @@ static void without_an_effect_nothing_is_equal(void **state)
 {
     static const struct {
         const char *prediction;
-        enum oa_held held;
-    } cases[] = { { "dense as good as softmax", OA_HELD_UNJUDGED },
-                  { "dense better than softmax", OA_HELD_UNJUDGED },
-                  { "random worse than softmax", OA_HELD_HOLDS } };
+        enum oa_claim_verdict verdict;
+    } cases[] = { { "dense as good as softmax", OA_CLAIM_UNTESTABLE },
+                  { "dense better than softmax", OA_CLAIM_UNTESTABLE },
+                  { "random worse than softmax", OA_CLAIM_HOLDS } };
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
@@ -257,7 +259,7 @@ static void without_an_effect_nothing_is_equal(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
         assert_int_equal(judge(&e, &j), OA_OK);
-        assert_int_equal(j.held, cases[i].held);
+        assert_int_equal(j.verdict, cases[i].verdict);
         oa_judged_free(&j);
         oa_experiment_free(&e);
     }
@@ -265,11 +267,11 @@ static void without_an_effect_nothing_is_equal(void **state)
     keep("small", blind());
     keep("large", record_of(large_softmax, large_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
-    assert_int_equal(j.held, OA_HELD_HOLDS); /* one of them attends */
+    assert_int_equal(j.verdict, OA_CLAIM_HOLDS); /* one of them attends */
     oa_judged_free(&j);
     keep("large", blind());
     assert_int_equal(judge(&e, &j), OA_OK);
-    assert_int_equal(j.held, OA_HELD_UNJUDGED);
+    assert_int_equal(j.verdict, OA_CLAIM_UNTESTABLE);
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
@@ -285,22 +287,20 @@ static void between_comparisons(void **state)
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
-    assert_int_equal(
-        read_claim(
-            &e,
-            "random @ small worse than random @ large, softmax @ small as good as softmax @ large, "
-            "random worse than softmax",
-            VARIANTS),
-        OA_OK);
+    assert_int_equal(read_claim(&e,
+                                "random @ small worse than random @ large, softmax @ small as good "
+                                "as softmax @ large, random worse than softmax",
+                                VARIANTS),
+                     OA_OK);
     keep("small", record_of(small_softmax, small_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK); /* the other comparison has not ended */
-    assert_int_equal(j.held, OA_HELD_NOT_RUN);
-    assert_int_equal(oa_judged_count(&j, OA_HELD_NOT_RUN), 3);
+    assert_int_equal(j.verdict, OA_CLAIM_NOT_RUN);
+    assert_int_equal(oa_judged_count(&j, OA_CLAIM_NOT_RUN), 3);
     oa_judged_free(&j);
     keep("large", record_of(large_softmax, large_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.count, 4);
-    assert_int_equal(j.held, OA_HELD_HOLDS);
+    assert_int_equal(j.verdict, OA_CLAIM_HOLDS);
     near(j.findings[0].against.difference.mean, 0.116);
     near(j.findings[0].against.difference.half, 0.028585251909870314);
     near(j.findings[0].against.p, 0.0003535580073321956);
@@ -331,7 +331,7 @@ static void seeds_are_paired(void **state)
     keep("large",
          record_of(large_softmax, failed, 5)); /* the seeds that survive are no fair sample */
     assert_int_equal(judge(&e, &j), OA_OK);
-    assert_int_equal(j.held, OA_HELD_UNJUDGED);
+    assert_int_equal(j.verdict, OA_CLAIM_UNTESTABLE);
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
@@ -361,7 +361,7 @@ static void directions_between_comparisons(void **state)
     keep("small", with_accuracy(small_random, 60, 0.5));
     keep("large", with_accuracy(large_random, 70, 0.4));
     assert_int_equal(judge(&e, &j), OA_OK);
-    assert_int_equal(j.held, OA_HELD_HOLDS);
+    assert_int_equal(j.verdict, OA_CLAIM_HOLDS);
     near(j.findings[0].against.difference.mean, -9.8); /* 0, 1, 4, 4, 1 have the mean 2 */
     oa_judged_free(&j);
     oa_experiment_free(&e);
@@ -379,9 +379,9 @@ static void one_that_fails_decides(void **state)
                    ""),
         OA_OK);
     assert_int_equal(judge(&e, &j), OA_OK);
-    assert_int_equal(j.held, OA_HELD_FAILS);
-    assert_int_equal(oa_judged_count(&j, OA_HELD_HOLDS), 1);
-    assert_int_equal(oa_judged_count(&j, OA_HELD_UNJUDGED), 1);
+    assert_int_equal(j.verdict, OA_CLAIM_FAILS);
+    assert_int_equal(oa_judged_count(&j, OA_CLAIM_HOLDS), 1);
+    assert_int_equal(oa_judged_count(&j, OA_CLAIM_UNTESTABLE), 1);
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
@@ -415,15 +415,17 @@ static void speeds_by_rounds(void **state)
 {
     static const struct {
         const char *prediction, *says;
-        enum oa_held held;
+        enum oa_claim_verdict verdict;
         double value, low, high;
-    } cases[] = { { "softmax faster than random", "faster", OA_HELD_HOLDS, 1.4398913214170228,
-                    1.4200913242009132, 1.4669960635887587 },
-                  { "random faster than softmax", "slower", OA_HELD_FAILS, 0.69449685898230307,
-                    0.68166508746701648, 0.70418006430868163 },
-                  { "dense faster than softmax", "not resolved", OA_HELD_OPEN, NAN, NAN, NAN },
-                  { "softmax faster than dense", "not resolved", OA_HELD_OPEN, NAN, NAN, NAN },
-                  { "floor faster than softmax", "not timed", OA_HELD_UNJUDGED, NAN, NAN, NAN } };
+    } cases[] = {
+        { "softmax faster than random", "faster", OA_CLAIM_HOLDS, 1.4398913214170228,
+          1.4200913242009132, 1.4669960635887587 },
+        { "random faster than softmax", "slower", OA_CLAIM_FAILS, 0.69449685898230307,
+          0.68166508746701648, 0.70418006430868163 },
+        { "dense faster than softmax", "not resolved", OA_CLAIM_INCONCLUSIVE, NAN, NAN, NAN },
+        { "softmax faster than dense", "not resolved", OA_CLAIM_INCONCLUSIVE, NAN, NAN, NAN },
+        { "floor faster than softmax", "not timed", OA_CLAIM_UNTESTABLE, NAN, NAN, NAN }
+    };
     struct oa_experiment e;
     struct oa_judged j;
     (void)state;
@@ -431,9 +433,9 @@ static void speeds_by_rounds(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
         assert_int_equal(judge(&e, &j), OA_OK);
-        if (j.held != cases[i].held)
-            fail_msg("%s: %s", cases[i].prediction, oa_held_name(j.held));
-        assert_string_equal(oa_finding_says(&j, &j.findings[0]), cases[i].says);
+        if (j.verdict != cases[i].verdict)
+            fail_msg("%s: %s", cases[i].prediction, oa_claim_verdict_code(j.verdict));
+        assert_string_equal(oa_finding_code(&j, &j.findings[0]), cases[i].says);
         if (isfinite(cases[i].value)) {
             near(j.findings[0].speed.value, cases[i].value);
             near(j.findings[0].speed.low, cases[i].low);
@@ -456,7 +458,7 @@ static void speeds_need_rounds(void **state)
     assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.findings[0].speed.n, 0);
     assert_int_equal(j.findings[1].speed.n, 5);
-    assert_int_equal(oa_judged_count(&j, OA_HELD_UNJUDGED), 2);
+    assert_int_equal(oa_judged_count(&j, OA_CLAIM_UNTESTABLE), 2);
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
@@ -482,43 +484,43 @@ static void rankings(void **state)
 {
     static const struct {
         const char *small[3], *large[3], *says;
-        enum oa_held held;
+        enum oa_claim_verdict verdict;
         struct oa_ranking pairs;
     } cases[] = {
         { { "worse", "as good", "worse" },
           { "worse", "as good", "worse" },
           "the same order",
-          OA_HELD_HOLDS,
+          OA_CLAIM_HOLDS,
           { 3, 0, 0 } },
         { { "worse", "identical", "worse" },
           { "worse", "as good", "worse" },
           "the same order",
-          OA_HELD_HOLDS,
+          OA_CLAIM_HOLDS,
           { 3, 0, 0 } },
         { { "worse", "better", "worse" },
           { "worse", "better", "better" },
           "another order",
-          OA_HELD_FAILS,
+          OA_CLAIM_FAILS,
           { 2, 1, 0 } },
         { { "worse", "better", "worse" },
           { "not resolved", "worse", "worse" },
           "another order",
-          OA_HELD_FAILS,
+          OA_CLAIM_FAILS,
           { 1, 1, 1 } },
         { { "worse", "better", "worse" },
           { "worse", "as good", "worse" },
           "not resolved",
-          OA_HELD_OPEN,
+          OA_CLAIM_INCONCLUSIVE,
           { 2, 0, 1 } },
         { { "not resolved", "better", "worse" },
           { "not resolved", "better", "worse" },
           "not resolved",
-          OA_HELD_OPEN,
+          OA_CLAIM_INCONCLUSIVE,
           { 2, 0, 1 } },
         { { "worse", "better", "cannot be judged" },
           { "worse", "better", "worse" },
           "not resolved",
-          OA_HELD_OPEN,
+          OA_CLAIM_INCONCLUSIVE,
           { 2, 0, 1 } },
     };
     struct oa_experiment e;
@@ -529,9 +531,9 @@ static void rankings(void **state)
         keep("small", ranked(cases[i].small[0], cases[i].small[1], cases[i].small[2]));
         keep("large", ranked(cases[i].large[0], cases[i].large[1], cases[i].large[2]));
         assert_int_equal(judge(&e, &j), OA_OK);
-        if (j.held != cases[i].held)
-            fail_msg("case %zu: %s", i, oa_held_name(j.held));
-        assert_string_equal(oa_finding_says(&j, &j.findings[0]), cases[i].says);
+        if (j.verdict != cases[i].verdict)
+            fail_msg("case %zu: %s", i, oa_claim_verdict_code(j.verdict));
+        assert_string_equal(oa_finding_code(&j, &j.findings[0]), cases[i].says);
         assert_memory_equal(&j.findings[0].ranking, &cases[i].pairs, sizeof cases[i].pairs);
         oa_judged_free(&j);
     }
@@ -553,12 +555,12 @@ static void rankings_wait(void **state)
     keep("small", record_of(small_softmax, small_random, 5));
     assert_int_equal(system("rm -f " FOLDER "/large.json"), 0);
     assert_int_equal(judge(&e, &j), OA_OK);
-    assert_int_equal(oa_judged_count(&j, OA_HELD_NOT_RUN), 2);
-    assert_string_equal(oa_finding_says(&j, &j.findings[0]), "");
+    assert_int_equal(oa_judged_count(&j, OA_CLAIM_NOT_RUN), 2);
+    assert_string_equal(oa_finding_code(&j, &j.findings[0]), "");
     oa_judged_free(&j);
     keep("large", record_of(large_softmax, large_random, 5));
     assert_int_equal(judge(&e, &j), OA_OK);
-    assert_int_equal(j.held, OA_HELD_HOLDS);
+    assert_int_equal(j.verdict, OA_CLAIM_HOLDS);
     near(j.findings[1].against.holm, 0.0003535580073321956); /* as p: alone in its family */
     oa_judged_free(&j);
     oa_experiment_free(&e);
@@ -582,15 +584,15 @@ static void wrong_predictions_are_refused(void **state)
         const char *predicts, *more, *says;
     } cases[] = {
         { "linear better than softmax", "",
-          "\"linear\" takes no part in the comparison: compare.attentions does not" },
-        { "random beats softmax", "", "\"random beats softmax\" is no prediction" },
-        { "random @ small better than softmax", VARIANTS, "one side names a variant" },
+          "\"linear\" is not in the comparison: compare.attentions does not" },
+        { "random beats softmax", "", "\"random beats softmax\" is not a prediction" },
+        { "random @ small better than softmax", VARIANTS, "only one side names a variant" },
         { "random @ tiny better than softmax @ small", VARIANTS,
           "there is no variant named \"tiny\"" },
         { "random @ comparison better than softmax @ comparison", "",
           "there is no variant named \"comparison\"" },
         { "random better than random", "", "\"random\" is on both sides" },
-        { "random as good as floor", "", "against the floor there are better than and worse than" },
+        { "random as good as floor", "", "floor has no margin" },
         { "nothing better than softmax", "", "nothing" },
         { "softmax @ small faster than softmax @ large", VARIANTS,
           "name the same variant on both sides" },
@@ -600,11 +602,11 @@ static void wrong_predictions_are_refused(void **state)
         { "ranking @ small same as softmax @ large", VARIANTS, "write ranking @ ONE" },
         { "softmax @ small same as softmax @ large", VARIANTS, "write ranking @ ONE" },
         { "random worse than softmax, random worse than softmax", "",
-          "\"random worse than softmax\" says what" },
+          "\"random worse than softmax\" repeats" },
         { "random worse than softmax, softmax better than random", "",
-          "says what \"random worse than softmax\" says" },
+          "repeats \"random worse than softmax\"" },
         { "random worse than softmax, random better than softmax", "", "cannot both hold" },
-        { "random as good as softmax, softmax as good as random", "", "says what" },
+        { "random as good as softmax, softmax as good as random", "", "repeats" },
         { "random as good as softmax, softmax better than random", "", "cannot both hold" },
         { "random at least as good as softmax, softmax better than random", "",
           "cannot both hold" },
@@ -612,16 +614,14 @@ static void wrong_predictions_are_refused(void **state)
         { "random worse than softmax, random @ small better than softmax @ small", VARIANTS,
           "cannot both hold" },
         { "random @ small worse than softmax @ small, random worse than softmax", VARIANTS,
-          "says what" },
+          "repeats" },
         { "random @ small worse than random @ large, random @ large better than random @ small",
-          VARIANTS, "says what" },
+          VARIANTS, "repeats" },
         { "ranking @ small same as ranking @ large, ranking @ large same as ranking @ small",
-          VARIANTS, "says what" },
+          VARIANTS, "repeats" },
         { "random worse than softmax", "  proof: none\n",
-          "the section claim has no member \"proof\"; there are title, question, source, scale, "
-          "published, data, "
-          "predicts, "
-          "variants, axis" },
+          "the section claim: unknown key \"proof\"; known keys: title, question, source, scale, "
+          "published, data, predicts, variants, axis" },
         { "random worse than softmax", "  variants: [{name: a, set: {model.widht: 3}}]\n",
           ":9: unknown option" },
         { "random worse than softmax", "  variants: [{name: a/b, set: {model.width: 32}}]\n",
@@ -632,30 +632,30 @@ static void wrong_predictions_are_refused(void **state)
         { "random @ a worse than random @ b",
           "  variants: [{name: a, set: {compare.margin: 0.1}}, {name: b, set: {model.width: "
           "32}}]\n",
-          "one compare.margin" },
+          "need the same compare.margin" },
         { "random @ a worse than random @ b, softmax @ b better than softmax @ c",
           "  variants: [{name: a, set: {model.width: 32}}, {name: b, set: {model.width: 64}}, "
           "{name: c, set: {compare.margin: 0.1}}]\n",
-          "one compare.margin" },
+          "need the same compare.margin" },
         { "random @ a worse than random @ b, softmax @ c better than softmax @ d",
           "  variants: [{name: a, set: {model.width: 32}}, {name: b, set: {model.width: 64}}, "
           "{name: c, set: {compare.margin: 0.1}}, {name: d, set: {compare.margin: 0.1}}]\n",
-          "one compare.margin" },
+          "need the same compare.margin" },
         { "random as good as softmax", "  variants: [{name: a, set: {compare.margin: 0}}]\n",
           "needs compare.margin" },
         { "random worse than softmax", STARTING("from: c", ""),
-          ":9: variant b starts from \"c\", and no variant before" },
+          ":9: variant b starts from \"c\", which is not the name of an earlier" },
         { "random worse than softmax", STARTING("from: b", ""),
-          "variant b starts from \"b\", and no variant before it" },
+          "variant b starts from \"b\", which is not the name of an earlier" },
         { "random worse than softmax", STARTING("from: a", "train.init: there"),
-          "b starts from a: it cannot have train" },
+          "b starts from a, so it cannot set train" },
         { "random worse than softmax",
           STARTING("from: a", "compare.attentions: [softmax, random, linear]"),
-          "variant b starts from a, in which \"linear\" takes no part" },
+          "variant b starts from a, which does not contain \"linear\"" },
         { "random worse than softmax",
           "  variants: [{name: a, set: {compare.floor: no}}, {name: b, from: a, set: {model.width: "
           "32}}]\n",
-          "variant b starts from a, which has no floor to start from" },
+          "variant b starts from a, which has no uniform baseline" },
     };
     struct oa_experiment e;
     (void)state;
@@ -711,8 +711,7 @@ static void changes_after_the_declaration_are_refused(void **state)
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
     expect_error(
         OA_ARGUMENT,
-        "compare.margin of the comparison was declared as 0.05 before the runs, and now it is "
-        "0.2");
+        "compare.margin of the comparison was declared as 0.05 before the runs, and now it is 0.2");
     oa_experiment_free(&e);
     assert_int_equal(read_claim(&e, "random better than softmax", ""), OA_OK);
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
@@ -721,10 +720,8 @@ static void changes_after_the_declaration_are_refused(void **state)
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
     snprintf(e.variants[0].options.compare_attentions, OA_OPTION_TEXT, "random\nsoftmax");
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
-    expect_error(
-        OA_ARGUMENT,
-        "compare.attentions of the comparison was declared as softmax, random, dense before the "
-        "runs, and now it is random, softmax");
+    expect_error(OA_ARGUMENT, "compare.attentions of the comparison was declared as softmax, "
+                              "random, dense before the runs, and now it is random, softmax");
     oa_experiment_free(&e);
 }
 
@@ -747,8 +744,7 @@ static void what_starts_from_what_is_declared(void **state)
     e.variants[1].from = -1;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "train.init of the comparison b was declared as the comparison a "
-                              "before the runs, and now it "
-                              "is its default");
+                              "before the runs, and now it is its default");
     assert_int_equal(system("rm " FOLDER "/declared.json"), 0);
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     assert_int_equal(oa_file_read(context, FOLDER "/declared.json", &text, &length), OA_OK);
@@ -831,11 +827,10 @@ static void pages_say_it(void **state)
     has(&text, "| random worse than softmax | small | +0.2000 ±0.0300 nats a token | worse, p "
                "0.020 | holds here |");
     has(&text, "| random @ small worse than random @ large | small, large | +0.1160 ±0.0286 nats a "
-               "token | worse, p "
-               "0.00035 | holds here |");
+               "token | worse, p 0.00035 | holds here |");
     has(&text, "Data: Some text; from somewhere; licence: free.");
     has(&text, "`small`: model.width = 32; `large`: model.width = 64");
-    has(&text, "Cost, with the tuning: 40 runs, 80.0 s of processor time, 40.0GFLOPs.");
+    has(&text, "Cost, tuning included: 40 runs, 80.0 s of processor time, 40.0GFLOPs.");
     has(&text, "](charts/evidence-test.svg)");
     has(&text, "](charts/evidence-test-over.svg)");
     oa_text_cut(&text, 0);
@@ -859,7 +854,7 @@ static void what_was_not_run_is_said(void **state)
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
     has(&text, "| not run | 1 not run of 1 | 0 of 1 | – |");
-    has(&text, "Not run. `orthant evidence evidence-test --data FOLDER` runs it.");
+    has(&text, "Not run. Run it with `orthant evidence evidence-test --data FOLDER`.");
     assert_null(strstr(text.s, ".svg"));
     assert_false(oa_evidence_intervals(&j, &text));
     json_t *root = oa_evidence_json(&j, 1);
@@ -890,11 +885,9 @@ static void pages_say_speeds_and_orders(void **state)
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
     has(&text, "| softmax @ small faster than random @ small | small | 1.44 times as fast (1.42 to "
-               "1.47) | faster | holds "
-               "here |");
+               "1.47) | faster | holds here |");
     has(&text, "| ranking @ small same as ranking @ large | small, large | pairs: 2 alike, 1 "
-               "opposed, 0 not told in both | "
-               "another order | fails here |");
+               "opposed, 0 inconclusive | another order | fails here |");
     assert_null(strstr(text.s, "](charts/evidence-test.svg)")); /* no differences to draw */
     json_t *root = oa_evidence_json(&j, 1);
     const json_t *list =
@@ -923,8 +916,8 @@ static void pages_say_what_starts_from_what(void **state)
     (void)state;
     assert_int_equal(
         read_claim(&e, "random @ b worse than softmax @ b, softmax @ b better than softmax @ c",
-                   "  variants: [{name: a, set: {data.task: mlm, compare.margin: 0.3}}, "
-                   "{name: b, from: a, set: {}}, {name: c, set: {}}]\n"),
+                   "  variants: [{name: a, set: {data.task: mlm, compare.margin: 0.3}}, {name: b, "
+                   "from: a, set: {}}, {name: c, set: {}}]\n"),
         OA_OK); /* what is compared with no other may have a margin of its own */
     keep("a", record_of(small_softmax, small_random, 5));
     json_t *accuracy = record_of(large_softmax, large_random, 5);
@@ -938,12 +931,10 @@ static void pages_say_what_starts_from_what(void **state)
     oa_evidence_markdown(&j, 1, "charts", &text);
     has(&text, "Comparisons: `a`: data.task = mlm, compare.margin = 0.3; `b`: runs start from "
                "those of `a`; `c`: .");
-    has(&text, "Scores: `a`: loss, differences in nats a token, less is better; `b`: accuracy, "
-               "differences in % points, "
-               "more is better; ± is half of a 95 % interval over the seeds; of a difference, of "
-               "the interval at the "
-               "corrected "
-               "level of its verdict.\n");
+    has(&text,
+        "Scores: `a`: loss, differences in nats a token, lower is better; `b`: accuracy, "
+        "differences in % points, higher is better; ±: half-width of the 95 % interval over the "
+        "seeds; for differences, of the interval at the corrected level of the verdict.\n");
     oa_text_free(&text);
     json_t *root = oa_evidence_json(&j, 1),
            *comparisons = json_object_get(json_array_get(json_object_get(root, "experiments"), 0),
@@ -986,14 +977,14 @@ static void records_of_older_versions(void **state)
            json_pack("{s:s}", "date", "2026-11-20T05:45:18Z"));
     assert_int_equal(oa_judge(context, &e, FOLDER, &j),
                      OA_FORMAT); /* the declaration is of this version */
-    expect_error(OA_FORMAT, "contest.json was not made under the declared.json beside it");
+    expect_error(OA_FORMAT, "contest.json does not belong to the declared.json next to it");
     oa_judged_free(&j);
     change(FOLDER "/declared.json", "data", "date", json_string("2026-11-20"));
     assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
     oa_judged_free(&j);
     change(FOLDER "/declared.json", "data", "date", json_string("2026-11-21"));
     assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_FORMAT);
-    expect_error(OA_FORMAT, "contest.json was not made under");
+    expect_error(OA_FORMAT, "contest.json does not belong to");
     oa_judged_free(&j);
     oa_experiment_free(&e);
 }
@@ -1033,7 +1024,7 @@ static void records_are_of_the_declared_options(void **state)
         if (oa_judge(context, &e, FOLDER, &j) != cases[i].code)
             fail_msg("case %zu", i);
         if (cases[i].code != OA_OK)
-            expect_error(OA_FORMAT, "a.json is of a comparison with another");
+            expect_error(OA_FORMAT, "a.json: its comparison has another");
         oa_judged_free(&j);
     }
     oa_experiment_free(&e);

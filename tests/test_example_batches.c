@@ -165,11 +165,12 @@ static void test_training_batches(void **state)
     struct oa_example_batches *b;
     struct oa_example_batching how = { .tokens = 19 };
     assert_int_equal(oa_example_batches_open(context, &e, &how, &b), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT,
-                 "train.batch_tokens is 19, but one of the training examples has 20 tokens");
+    expect_error(
+        OA_ARGUMENT,
+        "train.batch_tokens = 19 is too small: the longest of the training examples has 20 tokens");
     how = (struct oa_example_batching){ .rows = 0 };
     assert_int_equal(oa_example_batches_open(context, &e, &how, &b), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "a batch of 0 rows is empty");
+    expect_error(OA_ARGUMENT, "train.batch = 0 must be at least 1");
     close_all(&t, tok, &e);
 }
 

@@ -210,7 +210,7 @@ static void test_pairs_and_cuts(void **state)
     assert_int_equal(encode("ex.tsv", OA_ANSWER_CLASS, &layout, &t, &tok, &e), OA_SHAPE);
     expect_error(
         OA_SHAPE,
-        "ex.tsv, line 1: the text has 13 tokens, special ones among them, and the model reads 10");
+        "ex.tsv, line 1: the text has 13 tokens, special ones included, but the model reads 10");
     close_all(&t, tok, &e);
 }
 
@@ -247,7 +247,7 @@ static void test_targets(void **state)
     layout.target_begin = layout.target_end = NULL;
     write_text("ex.sum.tsv", "a\tb\n");
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &layout, &t, &tok, &e), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "the target has 1 of the 2 tokens that are the least");
+    expect_error(OA_ARGUMENT, "the target has 1 tokens; at least 2 are needed");
     close_all(&t, tok, &e);
 }
 

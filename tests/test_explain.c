@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Explanations: every mechanism is in the list, every option in force and every refused mode is
- * said, the numbers are those of the layer, and the JSON is JSON. */
+ * Explanations: the list has every mechanism; text and JSON have all options in force and all
+ * unsupported modes; costs match closed forms. */
 #include "testing.h"
 
-#include "attention/attention.h"
+#include "explain/explain.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -42,7 +42,7 @@ static struct oa_text explained(const char *spec, explanation *explain)
     return out;
 }
 
-static void assert_says(const char *spec, const char *part)
+static void assert_explained(const char *spec, const char *part)
 {
     struct oa_text out = explained(spec, oa_attention_explain);
     if (!strstr(out.s, part))
@@ -53,27 +53,29 @@ static void assert_says(const char *spec, const char *part)
 static void relative_positions_are_explained(void **state)
 {
     (void)state;
-    assert_says("local(relative=alibi)", "    alibi         − m_h |i − j| is added to the logits;");
-    assert_says("local(relative=alibi)", "Press, Smith, Lewis 2022 (ICLR), arXiv 2108.12409");
-    assert_says("softmax(relative=t5, buckets=16)", "relative.bias [4, 16]");
-    assert_says("softmax(relative=t5, buckets=16)", "Raffel et al. 2020 (JMLR), arXiv 1910.10683");
-    assert_says("mix(random, softmax, relative=t5)", "positions in two sequences have no distance");
+    assert_explained("local(relative=alibi)",
+                     "    alibi         − m_h |i − j| is added to the logits;");
+    assert_explained("local(relative=alibi)", "Press, Smith, Lewis 2022 (ICLR), arXiv 2108.12409");
+    assert_explained("softmax(relative=t5, buckets=16)", "relative.bias [4, 16]");
+    assert_explained("softmax(relative=t5, buckets=16)",
+                     "Raffel et al. 2020 (JMLR), arXiv 1910.10683");
+    assert_explained("mix(random, softmax, relative=t5)", "two sequences, which have no distance");
 }
 
 static void each_stack_is_explained(void **state)
 {
     (void)state;
     const char *text = "cross: linear & encoder: raganato";
-    assert_says(text, "pattern(start):1 | softmax & cross: linear\n");
-    assert_says(text,
-                "\nencoder: the self-attention of the encoder, bidirectional\n\npattern:1 | ");
-    assert_says(
+    assert_explained(text, "pattern(start):1 | softmax & cross: linear\n");
+    assert_explained(text,
+                     "\nencoder: the self-attention of the encoder, bidirectional\n\npattern:1 | ");
+    assert_explained(
         text,
         "\ncross: the cross-attention: queries of the decoder, keys of the encoder\n\nlinear\n");
-    assert_says(text, "many keys as queries\n");
-    assert_says("decoder: linear",
-                "\ndecoder: the self-attention of the decoder, causal\n\nlinear\n");
-    assert_says("decoder: linear", "                causal\n");
+    assert_explained(text, "many keys as queries\n");
+    assert_explained("decoder: linear",
+                     "\ndecoder: the self-attention of the decoder, causal\n\nlinear\n");
+    assert_explained("decoder: linear", "                causal\n");
     struct oa_text out = explained("decoder: softmax", oa_attention_explain);
     assert_int_equal(strncmp(out.s, "softmax\n\ndecoder:", 17), 0);
     assert_null(strstr(out.s, "encoder:"));
@@ -89,9 +91,8 @@ static void each_stack_is_explained(void **state)
     oa_text_free(&out);
 }
 
-/* The costs are those of the mode: a causal map has half the pairs, and the cross-attention of
- * softmax all of them. */
-static void each_stack_has_its_cost(void **state)
+/* A causal map has half the pairs of query and key, cross-attention all of them. */
+static void stack_cost_depends_on_its_mode(void **state)
 {
     (void)state;
     struct oa_text text = explained("encoder: softmax & decoder: softmax & cross: softmax",
@@ -123,36 +124,39 @@ static void every_mechanism_is_explained(void **state)
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         assert_non_null(strstr(list.s, m->title));
         if (strcmp(m->name, "mix") != 0)
-            assert_says(m->name, m->title);
+            assert_explained(m->name, m->title);
     }
     oa_text_free(&list);
 }
 
-static void words_and_numbers(void **state)
+static void text_has_options_shapes_and_refusals(void **state)
 {
     (void)state;
-    assert_says("softmax", "65536 trainable, none frozen");
-    assert_says("orthogonal", "32768 trainable, 32768 frozen (made again from the seed)");
-    assert_says("orthogonal", "defaults      qk=haar, tie=no");
-    assert_says("random(frozen, init=normal)",
-                "options       frozen=yes, init=normal\n    defaults      sigma=auto\n");
-    assert_says("local(window=8)",
-                "options       window=8\n    defaults      dilation=1, qk=learned");
-    assert_says("orthogonal(qk=slice)", "query.weight [128, 128] frozen");
-    assert_says("random + softmax", "tensors       value.weight [128, 128], mix.theta [4, 2]\n");
-    assert_says("dense", "elsewhere     Long Range Arena");
-    assert_says("local", "cross         local is for self-attention only");
-    assert_says("raganato", "(the model's 4 heads do not fit this attention: shown with 8)");
-    assert_says("raganato", "have no causal form");
-    assert_says("raganato", "head 7: softmax");
-    assert_says("random + dense", "component 1: dense");
-    assert_says("local ; softmax", "layers 1, 3, … (entry 2 of 2)");
-    assert_says("mix(softmax, random, alpha=fixed, weights=1/2)", "weights=1/2");
+    assert_explained("softmax", "65536 trainable, none frozen");
+    assert_explained("orthogonal", "32768 trainable, 32768 frozen (regenerated from the seed)");
+    assert_explained("orthogonal", "defaults      qk=haar, tie=no");
+    assert_explained("random(frozen, init=normal)",
+                     "options       frozen=yes, init=normal\n    defaults      sigma=auto\n");
+    assert_explained("local(window=8)",
+                     "options       window=8\n    defaults      dilation=1, qk=learned");
+    assert_explained("orthogonal(qk=slice)", "query.weight [128, 128] frozen");
+    assert_explained("random + softmax",
+                     "tensors       value.weight [128, 128], mix.theta [4, 2]\n");
+    assert_explained("dense",
+                     "known mistakes in other implementations\n                  Long Range Arena");
+    assert_explained("local", "cross         local is for self-attention only");
+    assert_explained("raganato",
+                     "(model.heads = 4 does not fit this attention; shown with 8 heads)");
+    assert_explained("raganato", "have no causal form");
+    assert_explained("raganato", "head 7: softmax");
+    assert_explained("random + dense", "component 1: dense");
+    assert_explained("local ; softmax", "layers 1, 3, … (entry 2 of 2)");
+    assert_explained("mix(softmax, random, alpha=fixed, weights=1/2)", "weights=1/2");
 }
 
 /* The engines of softmax do 2 FLOPs a multiply-add, 5 an element of the softmax, and again 2.5
  * times that and the products of the projections twice in the backward pass. */
-static void cost_is_what_runs(void **state)
+static void flops_and_memory_match_closed_forms(void **state)
 {
     (void)state;
     double n = 64, d = 128, pairs = n * (n + 1) / 2, projections = 4 * 2 * n * d * d;
@@ -169,18 +173,20 @@ static void cost_is_what_runs(void **state)
     oa_text_free(&text);
 }
 
-/* Keys and values grow with the text, a recurrence does not, and what is not causal keeps nothing.
- */
-static void states_have_their_size(void **state)
+/* Keys and values grow with the sequence, a recurrent state does not, and a layer that is not
+ * causal has none. */
+static void decoding_states_have_expected_sizes(void **state)
 {
     (void)state;
-    assert_says("softmax",
-                "decoding      keeps 16384 numbers after 64 tokens (64 KiB in f32), 8192 after 32");
-    assert_says("random", "keeps 8192 numbers after 64 tokens (32 KiB in f32), 4096 after 32");
-    assert_says("polysketch(sketch=4)",
-                "keeps 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
-    assert_says("lightconv(width=8)",
-                "bidirectional lightconv(width=8): the width must be odd");
+    assert_explained(
+        "softmax",
+        "decoding      state of 16384 numbers after 64 tokens (64 KiB in f32), 8192 after 32");
+    assert_explained("random",
+                     "state of 8192 numbers after 64 tokens (32 KiB in f32), 4096 after 32");
+    assert_explained("polysketch(sketch=4)",
+                     "state of 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
+    assert_explained("lightconv(width=8)",
+                     "bidirectional lightconv(width=8): a convolution that is not causal");
     struct oa_text text = explained("linformer", oa_attention_explain_json);
     json_t *root = json_loads(text.s, 0, NULL),
            *layer = json_array_get(json_object_get(root, "layers"), 0);
@@ -189,8 +195,7 @@ static void states_have_their_size(void **state)
     oa_text_free(&text);
 }
 
-/* Every known mistake is a sentence of its own, and the page and the JSON have it. */
-static void mistakes_are_told(void **state)
+static void every_known_mistake_is_listed(void **state)
 {
     (void)state;
     struct oa_text page;
@@ -204,7 +209,7 @@ static void mistakes_are_told(void **state)
         assert_non_null(strstr(page.s, m->citation));
         if (!m->mistakes && strcmp(m->name, "gaussian") != 0 &&
             strcmp(m->name, "block-sparse") != 0)
-            fail_msg("what do others get wrong with %s? add .mistakes, or its name here", m->name);
+            fail_msg("%s lists no known mistakes: add .mistakes, or its name here", m->name);
         for (const char *s = m->mistakes; s && *s;
              s += strcspn(s, "\n") + (s[strcspn(s, "\n")] == '\n'))
             if (s[strcspn(s, "\n") - 1] != '.')
@@ -214,7 +219,7 @@ static void mistakes_are_told(void **state)
     oa_text_free(&page);
 }
 
-static void mistakes_are_errors(void **state)
+static void wrong_attentions_are_errors(void **state)
 {
     (void)state;
     struct oa_text out;
@@ -240,7 +245,7 @@ static json_t *parsed(const struct oa_text *text)
     return root;
 }
 
-static void forms_in_json(void **state)
+static void json_has_layers_groups_and_modes(void **state)
 {
     (void)state;
     struct oa_text list, text = explained("random + orthogonal ; local(window=3):1 | softmax",
@@ -279,8 +284,7 @@ static double memory_of(const char *spec, size_t layer)
     return memory;
 }
 
-/* What a layer needs does not depend on the layers that were looked at before it. */
-static void layers_cost_what_they_cost_alone(void **state)
+static void memory_of_a_layer_ignores_other_layers(void **state)
 {
     (void)state;
     double sketched = memory_of("polysketch", 0), softmax = memory_of("softmax", 0);
@@ -295,13 +299,13 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_mechanism_is_explained),
                                         cmocka_unit_test(relative_positions_are_explained),
                                         cmocka_unit_test(each_stack_is_explained),
-                                        cmocka_unit_test(each_stack_has_its_cost),
-                                        cmocka_unit_test(words_and_numbers),
-                                        cmocka_unit_test(cost_is_what_runs),
-                                        cmocka_unit_test(mistakes_are_told),
-                                        cmocka_unit_test(states_have_their_size),
-                                        cmocka_unit_test(layers_cost_what_they_cost_alone),
-                                        cmocka_unit_test(mistakes_are_errors),
-                                        cmocka_unit_test(forms_in_json) };
+                                        cmocka_unit_test(stack_cost_depends_on_its_mode),
+                                        cmocka_unit_test(text_has_options_shapes_and_refusals),
+                                        cmocka_unit_test(flops_and_memory_match_closed_forms),
+                                        cmocka_unit_test(every_known_mistake_is_listed),
+                                        cmocka_unit_test(decoding_states_have_expected_sizes),
+                                        cmocka_unit_test(memory_of_a_layer_ignores_other_layers),
+                                        cmocka_unit_test(wrong_attentions_are_errors),
+                                        cmocka_unit_test(json_has_layers_groups_and_modes) };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -359,9 +359,33 @@ static void trespassers_are_caught(void **state)
     assert_int_equal(end_of(use_released), SIGABRT);
 }
 
+static void a_device_without_a_required_operation_is_refused(void **state)
+{
+    (void)state;
+    struct oa_device_ops ops = oa_device_cpu;
+    struct oa_device *d;
+    const char *sentence;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    ops.name = "half";
+    ops.weights_bytes = NULL; /* optional */
+    ops.pack_weights = NULL;
+    ops.settle = NULL;
+    oa_context_set_device(c, &ops);
+    assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
+    oa_device_settle(d);
+    oa_device_close(d);
+    ops.rotate = NULL;
+    assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_UNSUPPORTED);
+    oa_last_error(c, &sentence);
+    assert_string_equal(sentence, "device half lacks operation rotate");
+    oa_device_close(d);
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_device_without_a_required_operation_is_refused),
         cmocka_unit_test(trespassers_are_caught),
         cmocka_unit_test(work_beside_is_on_the_same_device),
         cmocka_unit_test(layers_have_the_same_bits),

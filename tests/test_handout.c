@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gradients that go out beside the backward pass, and the witness that says when they may. */
+ * Gradients that go out during the backward pass, and the access tracker that tells when they may.
+ */
 #include "thread_ranks.h"
 #include "train/handout.h"
 
@@ -157,7 +158,7 @@ static void test_a_bucket_goes_after_its_last_node(void **state)
     assert_int_equal(ranks[1].e, OA_OK);
 }
 
-/* ---- the witness ---- */
+/* ---- the access tracker ---- */
 
 struct sightings {
     size_t offset[8];
@@ -170,17 +171,17 @@ static void saw(void *argument, size_t offset)
     s->offset[s->count++ % 8] = offset;
 }
 
-static void test_a_witness_sees_every_address(void **state)
+static void test_access_tracker_reports_every_address(void **state)
 {
     (void)state;
     float before[16] = { 0 }, watched[32] = { 0 }, after[16] = { 0 };
     struct sightings s = { .count = 0 };
     struct oa_device *d;
-    struct oa_witness w;
+    struct oa_access_tracker t;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    oa_witness_init(&w, d, watched, sizeof watched, saw, &s);
-    oa_witness_begin(&w);
+    oa_access_tracker_init(&t, d, watched, sizeof watched, saw, &s);
+    oa_access_tracker_start(&t);
     d->ops->constant(d, 16, 3, before);
     d->ops->constant(d, 16, 2, after);
     assert_int_equal(s.count, 0);
@@ -200,7 +201,7 @@ static void test_a_witness_sees_every_address(void **state)
     d->ops->adafactor(d, &a);
     assert_int_equal(s.count, 4);
     assert_int_equal(s.offset[2] + s.offset[3], 32);
-    oa_witness_end(&w);
+    oa_access_tracker_stop(&t);
     d->ops->constant(d, 16, 1, watched);
     assert_int_equal(s.count, 4);
     oa_device_close(d);
@@ -212,7 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients_beside_the_backward_pass),
         cmocka_unit_test(test_a_bucket_goes_after_its_last_node),
-        cmocka_unit_test(test_a_witness_sees_every_address),
+        cmocka_unit_test(test_access_tracker_reports_every_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

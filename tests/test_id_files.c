@@ -110,7 +110,7 @@ static void test_what_is_refused(void **state)
     refused(OA_UNSUPPORTED, "evaluation file of llm.c");
     read("ids:50001", "test_ids_raw.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT,
-            "test_ids_raw.bin: token 3 is id 50001, but the tokenizer has the ids 0 … 50000");
+            "test_ids_raw.bin: token 3 is id 50001, but the tokenizer has ids 0 to 50000");
     read("byte", "test_ids_raw.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT, "token 0 is id 35615");
     read("char", "test_ids_raw.bin", NULL, 0, &corpus, &size);

@@ -634,10 +634,10 @@ static void refusals(void **state)
     set_option(&o, "train.init", "masked");
     set_option(&o, "data.tokenizer", "bpe:260");
     expect_refusal(&o, "now", false,
-                   "train.init = masked: its tokenizer is not that of data.tokenizer = bpe:260, so "
+                   "train.init = masked: its tokenizer differs from data.tokenizer = bpe:260, so "
                    "its embeddings");
     set_option(&o, "data.tokenizer", "byte");
-    expect_refusal(&o, "now", false, "leave data.tokenizer out");
+    expect_refusal(&o, "now", false, "leave out data.tokenizer");
     set_option(&o, "data.tokenizer", "char");
     o.model_width = 32;
     expect_refusal(&o, "now", false,

@@ -204,7 +204,9 @@ static void one_at_a_time_by_the_clock(void **state)
     o.compare_jobs = 2;
     shell("rm -rf test_jobs_clock");
     assert_int_equal(comparison(&o, 2, "test_jobs_clock", &l, NULL), OA_OK);
-    assert_string_equal(l.notice, "compare.jobs is 2, and times are budgets: one run at a time");
+    assert_string_equal(
+        l.notice,
+        "compare.jobs = 2 has no effect with --equal time, which trains one run at a time");
     assert_int_equal(l.progress, 0);
     shell("! grep -r 'of 2 threads' test_jobs_clock/runs");
     shell("rm -rf test_jobs_clock");
@@ -220,28 +222,27 @@ static void more_jobs_than_threads(void **state)
     assert_int_equal(comparison(&o, 2, "test_jobs_many", &l, NULL), OA_OK);
     assert_string_equal(
         l.notice,
-        "compare.jobs is 5, and there are 2 threads: 2 runs at a time; --threads gives more");
+        "compare.jobs = 5, but there are 2 threads: 2 runs at a time; --threads gives more");
     shell("rm -rf test_jobs_many");
 }
 
-/* ---- orders ---- */
+/* ---- batches of runs ---- */
 
-enum { ORDERS = 6 };
+enum { RUNS = 6 };
 
 struct outcomes {
-    struct oa_run runs[ORDERS];
-    int ended[ORDERS], count,
-        fail_at; /* the callback fails at that one, counted from 1; 0: never */
+    struct oa_run runs[RUNS];
+    int ended[RUNS], count, fail_at; /* the callback fails at that one, counted from 1; 0: never */
     oa_context *c;
 };
 
-static enum oa_error note(void *argument, long order, struct oa_run *run)
+static enum oa_error note(void *argument, long number, struct oa_run *run)
 {
     struct outcomes *o = argument;
-    o->runs[order] = *run;
-    o->ended[order]++;
+    o->runs[number] = *run;
+    o->ended[number]++;
     if (++o->count == o->fail_at)
-        return oa_fail(o->c, OA_INTERNAL, "the caller says no");
+        return oa_fail(o->c, OA_INTERNAL, "the caller refuses");
     return OA_OK;
 }
 
@@ -249,41 +250,39 @@ struct given {
     struct oa_workload workload;
     struct oa_workplace place;
     struct oa_overall overall;
-    struct oa_run_order orders[ORDERS];
+    struct oa_run_spec specs[RUNS];
 };
 
-static void give_orders(oa_context *c, const struct oa_options *o, struct given *g)
+static void fill_specs(oa_context *c, const struct oa_options *o, struct given *g)
 {
     *g = (struct given){ .place.threads = oa_thread_count(c) };
     assert_int_equal(oa_workload_open(c, o, &g->workload), OA_OK);
-    shell("rm -rf test_jobs_orders");
-    for (int i = 0; i < ORDERS; i++) {
-        struct oa_run_order *order = &g->orders[i];
-        *order = (struct oa_run_order){ .options = *o,
-                                        .workload = &g->workload,
-                                        .title = "test",
-                                        .number = i + 1,
-                                        .count = ORDERS };
-        order->options.train_seed = i + 1;
-        snprintf(order->folder, sizeof order->folder, "test_jobs_orders/%d", i);
+    shell("rm -rf test_jobs_runs");
+    for (int i = 0; i < RUNS; i++) {
+        struct oa_run_spec *spec = &g->specs[i];
+        *spec = (struct oa_run_spec){
+            .options = *o, .workload = &g->workload, .title = "test", .number = i + 1, .count = RUNS
+        };
+        spec->options.train_seed = i + 1;
+        snprintf(spec->folder, sizeof spec->folder, "test_jobs_runs/%d", i);
     }
 }
 
-static enum oa_error carry_out(oa_context *c, struct given *g, struct outcomes *out, int jobs)
+static enum oa_error train(oa_context *c, struct given *g, struct outcomes *out, int jobs)
 {
-    struct oa_jobs j = { .orders = g->orders,
-                         .count = ORDERS,
-                         .place = &g->place,
-                         .overall = &g->overall,
-                         .ended = note,
-                         .argument = out };
+    struct oa_run_batch b = { .specs = g->specs,
+                              .count = RUNS,
+                              .place = &g->place,
+                              .overall = &g->overall,
+                              .ended = note,
+                              .argument = out };
     out->c = c;
-    return oa_jobs_carry_out(c, &j, jobs);
+    return oa_run_batch_train(c, &b, jobs);
 }
 
 static void take_back(struct given *g, struct outcomes *out)
 {
-    for (int i = 0; i < ORDERS; i++)
+    for (int i = 0; i < RUNS; i++)
         oa_run_free(&out->runs[i]);
     oa_workload_close(&g->workload);
 }
@@ -312,7 +311,7 @@ static void time_left_of_all_runs(void **state)
     assert_true(oa_overall_weight(&all, &run) == 1);
 }
 
-/* Order 1 diverges: it is a result like others, and theirs are those that they have alone. */
+/* Run 1 diverges: that is a result, and the others have the bits that they have alone. */
 static void same_bits_beside_one_that_diverges(void **state)
 {
     (void)state;
@@ -322,27 +321,27 @@ static void same_bits_beside_one_that_diverges(void **state)
     struct outcomes outcomes[2] = { 0 };
     oa_context *c = open_context(3, &l);
     for (int k = 0; k < 2; k++) {
-        give_orders(c, &o, &g);
-        g.orders[1].options.train_lr = 1e3;
-        g.orders[1].options.train_clip = 0;
-        g.orders[1].options.train_steps = 400;
-        assert_int_equal(carry_out(c, &g, &outcomes[k], k ? 3 : 1), OA_OK);
+        fill_specs(c, &o, &g);
+        g.specs[1].options.train_lr = 1e3;
+        g.specs[1].options.train_clip = 0;
+        g.specs[1].options.train_steps = 400;
+        assert_int_equal(train(c, &g, &outcomes[k], k ? 3 : 1), OA_OK);
         assert_non_null(strstr(l.notice, "test, seed 2: "));
         oa_workload_close(&g.workload);
     }
-    for (int i = 0; i < ORDERS; i++) {
+    for (int i = 0; i < RUNS; i++) {
         assert_int_equal(outcomes[1].ended[i], 1);
         assert_int_equal(outcomes[1].runs[i].failed, i == 1);
         assert_string_equal(outcomes[0].runs[i].failure, outcomes[1].runs[i].failure);
         assert_string_equal(outcomes[0].runs[i].weights, outcomes[1].runs[i].weights);
     }
-    for (int i = 0; i < 2 * ORDERS; i++)
-        oa_run_free(&outcomes[i / ORDERS].runs[i % ORDERS]);
+    for (int i = 0; i < 2 * RUNS; i++)
+        oa_run_free(&outcomes[i / RUNS].runs[i % RUNS]);
     oa_close(c);
 }
 
-/* Order 1 cannot be carried out: its sentence is the result, the other at work saves, and no
- * further one begins. Whether the other had begun to work. */
+/* Run 1 cannot be trained: its message is the result, the run under way saves, and no further one
+ * begins. Returns whether the other had begun to work. */
 static bool error_meets_another(void)
 {
     static struct given g;
@@ -352,17 +351,16 @@ static bool error_meets_another(void)
     const char *why;
     o.train_steps = 20000;
     oa_context *c = open_context(2, &l);
-    give_orders(c, &o, &g);
-    shell(
-        "mkdir -p test_jobs_orders; : >test_jobs_orders/1"); /* a file where its folder should be */
-    assert_int_equal(carry_out(c, &g, &out, 2), OA_IO);
+    fill_specs(c, &o, &g);
+    shell("mkdir -p test_jobs_runs; : >test_jobs_runs/1"); /* a file where its folder should be */
+    assert_int_equal(train(c, &g, &out, 2), OA_IO);
     oa_last_error(c, &why);
-    assert_non_null(strstr(why, "test_jobs_orders/1"));
+    assert_non_null(strstr(why, "test_jobs_runs/1"));
     assert_int_equal(out.count, 0);
-    shell("[ ! -e test_jobs_orders/2 ]");
+    shell("[ ! -e test_jobs_runs/2 ]");
     take_back(&g, &out);
     oa_close(c);
-    return succeeds("ls test_jobs_orders/0/checkpoint-*.safetensors >/dev/null 2>&1");
+    return succeeds("ls test_jobs_runs/0/checkpoint-*.safetensors >/dev/null 2>&1");
 }
 
 static void an_error_in_one_run_stops_the_others(void **state)
@@ -373,7 +371,7 @@ static void an_error_in_one_run_stops_the_others(void **state)
         assert_true(attempt++ < 20);
 }
 
-static void the_caller_may_say_no(void **state)
+static void a_refusal_of_the_caller_stops_all(void **state)
 {
     (void)state;
     static struct given g;
@@ -383,15 +381,15 @@ static void the_caller_may_say_no(void **state)
         struct outcomes out = { .fail_at = 2 };
         const char *why;
         oa_context *c = open_context(2, &l);
-        give_orders(c, &o, &g);
-        assert_int_equal(carry_out(c, &g, &out, jobs), OA_INTERNAL);
+        fill_specs(c, &o, &g);
+        assert_int_equal(train(c, &g, &out, jobs), OA_INTERNAL);
         oa_last_error(c, &why);
-        assert_string_equal(why, "the caller says no");
+        assert_string_equal(why, "the caller refuses");
         assert_int_equal(out.count, 2);
         take_back(&g, &out);
         oa_close(c);
     }
-    shell("rm -rf test_jobs_orders");
+    shell("rm -rf test_jobs_runs");
 }
 
 /* ---- contexts beside each other ---- */
@@ -489,7 +487,7 @@ int main(void)
         cmocka_unit_test(time_left_of_all_runs),
         cmocka_unit_test(same_bits_beside_one_that_diverges),
         cmocka_unit_test(an_error_in_one_run_stops_the_others),
-        cmocka_unit_test(the_caller_may_say_no),
+        cmocka_unit_test(a_refusal_of_the_caller_stops_all),
         cmocka_unit_test(a_context_has_its_own_clock),
         cmocka_unit_test(how_many),
     };

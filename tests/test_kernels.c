@@ -6,6 +6,7 @@
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 
+#include "plain_tiles.h"
 #include "processors.h"
 #include "testing.h"
 
@@ -130,6 +131,11 @@ static void check_precision(struct fixture *f, enum oa_precision precision)
 {
     const struct kernel_case *c;
     f->count = oa_kernel_versions(f->context, precision, f->version);
+    if (precision == OA_PRECISION_BF16) {
+        struct oa_kernels k = f->version[0].table;
+        oa_kernels_tiles(&k);
+        f->version[f->count++] = (struct kernel_version){ k.gemm_name, k };
+    }
     for (int i = 0; (c = oa_kernel_case(i)); i++)
         check_case(f, c);
 }

@@ -187,12 +187,9 @@ static void against_a_baseline(void **state)
     }
     has(m.summary.conclusion,
         "more is best: every other attention is worse, by 2.5 to 5.9 % points (Holm-corrected p < "
-        "0.05). more is "
-        "better "
-        "than the baseline, softmax. beside is equivalent to the baseline, softmax: within 1 % "
-        "points. less is worse "
-        "than "
-        "the baseline, softmax. open shows no significant difference to the baseline, softmax.");
+        "0.05). more is better than the baseline, softmax. beside is equivalent to the baseline, "
+        "softmax: within 1 % points. less is worse than the baseline, softmax. open shows no "
+        "significant difference to the baseline, softmax.");
     struct oa_text t = text_of(&m, oa_report_markdown);
     has(t.s, "| accuracy % | valid loss nats | errors % | difference to the highest |");
     has(t.s, "+2.83 ±0.32 better");
@@ -349,8 +346,8 @@ static void nobody_alone_is_first(void **state)
     assert_int_equal(m.summary.entries[0].verdict,
                      OA_VERDICT_UNJUDGED); /* the same score, the same verdict */
     assert_int_equal(m.summary.entries[1].verdict, OA_VERDICT_UNJUDGED);
-    has(m.summary.conclusion, "less and open share the highest accuracy. open cannot be judged");
-    has(m.summary.conclusion, "No other question is open after 6 seeds.");
+    has(m.summary.conclusion, "less and open share the highest accuracy. open cannot be tested");
+    has(m.summary.conclusion, "All other comparisons are resolved after 6 seeds.");
     unmake(&m);
 }
 
@@ -362,16 +359,15 @@ static void what_is_open(void **state)
     judge(&m);
     assert_string_equal(names[m.summary.reference + 2], "open");
     assert_int_equal(m.summary.entries[2].verdict, OA_VERDICT_LOWEST);
-    has(m.summary.conclusion,
-        "open has the highest accuracy, but beside shows no significant difference to it at the "
-        "level of 5 % with 6 seeds");
+    has(m.summary.conclusion, "open has the highest accuracy, but beside shows no significant "
+                              "difference to it at the level of 5 % with 6 seeds");
     has(m.summary.conclusion, "less is worse, by 3.4 % points");
     struct oa_text t = text_of(&m, oa_report_html);
     has(t.s, ">highest accuracy</span>");
     has(t.s, "worse  ← difference in % points");
     has(t.s, "Differences of accuracy to the highest");
     has(t.s, "The row’s accuracy minus the column’s, seed by seed: above 0 the row is better.");
-    has(t.s, "higher is better. A difference is what an attention got minus what the other got, so "
+    has(t.s, "higher is better. A difference is an attention’s score minus that of the other, so "
              "above 0 is better.");
     has(t.s, "↗ better");
     has(t.s, "↖ better");
@@ -453,7 +449,7 @@ static void no_score(void **state)
     unmake(&m);
 }
 
-/* Where the spread comes from is asked of the score, too. */
+/* Sources of variance is asked of the score, too. */
 static void spread(void **state)
 {
     static struct made m;
@@ -590,8 +586,8 @@ static void refuse_results(const char *json, const char *sentence)
     char text[600];
     snprintf(text, sizeof text,
              "{\"schema\": \"orthant.results/1\", \"equal\": \"tokens\", \"seeds\": 1, "
-             "\"validation\": {\"characters\": 1, "
-             "\"bytes\": 1, \"tokens\": 1, \"used_during_training\": 1}, \"entries\": [], %s}",
+             "\"validation\": {\"characters\": 1, \"bytes\": 1, \"tokens\": 1, "
+             "\"used_during_training\": 1}, \"entries\": [], %s}",
              json);
     assert_int_equal(oa_comparison_from_json(c, text, &k), OA_FORMAT);
     oa_last_error(c, &why);
@@ -601,9 +597,8 @@ static void refuse_results(const char *json, const char *sentence)
 
 static void bad_results(void **state)
 {
-    static const char loss[] =
-        "{\"name\": \"loss\", \"title\": \"valid loss\", \"unit\": \"\", \"decimals\": 4, "
-        "\"higher_is_better\": false}";
+    static const char loss[] = "{\"name\": \"loss\", \"title\": \"valid loss\", \"unit\": \"\", "
+                               "\"decimals\": 4, \"higher_is_better\": false}";
     char text[400];
     (void)state;
     refuse_results("\"measures\": []", "measures: expected 1 to 8, found 0");
@@ -825,9 +820,9 @@ static void kept(void **state)
     load(c, &o, &task, NULL);
     run.curve[0].scores[ACCURACY] = 76;
     assert_int_equal(oa_run_save(c, folder, fingerprint, measures, &run), OA_OK);
-    load(c, &o, &task, "the last accuracy of the curve is 76 where it must be 75");
+    load(c, &o, &task, "the last accuracy of the curve is 76, but must be 75");
     assert_int_equal(oa_run_save(c, folder, fingerprint, alone, &run), OA_OK);
-    load(c, &o, &task, "the result says nothing of accuracy, which the comparison is about");
+    load(c, &o, &task, "result lacks metric accuracy");
     struct oa_run old = { 0 };
     bool found;
     assert_int_equal(oa_run_load(c, folder, fingerprint, &o, &before, &old, &found), OA_OK);

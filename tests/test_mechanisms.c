@@ -40,14 +40,14 @@ static void assert_holds(const struct oa_proof *p)
     assert_int_equal(p->failures, 0);
 }
 
-/* What is not judged has a reason, and users are warned of it before they train. */
+/* Inconclusive checks have a reason that training warns about. */
 static void assert_reasons(const struct oa_proof *p)
 {
     struct oa_options o;
     oa_options_default(&o);
     o.train_precision = OA_PRECISION_BF16;
-    for (int i = 0; i < p->unjudgeds; i++) {
-        const struct oa_check *f = &p->unjudged[i];
+    for (int i = 0; i < p->inconclusives; i++) {
+        const struct oa_check *f = &p->inconclusive[i];
         struct oa_text notes;
         oa_text_init(&notes, context);
         assert_int_equal(oa_attention_notes(context, f->spec, OA_LANGUAGE_MODEL, &o, &notes),
@@ -65,9 +65,9 @@ enum share { NONE, BARE_NAMES, EVERY_SPEC };
 
 struct expected {
     const char *subject;
-    long checks[2], unjudged[2]; /* in full, quick */
-    bool shared;                 /* several threads have enough to do */
-    enum share threads, memory;  /* in these forms */
+    long checks[2], inconclusive[2]; /* in full, quick */
+    bool shared;                     /* several threads have enough to do */
+    enum share threads, memory;      /* in these forms */
 };
 
 /* A subject over the registry: as many checks as there are, each with a bound that an error can be
@@ -78,9 +78,9 @@ static void prove(const struct expected *e)
     oa_proof_make(e->shared ? context : alone, NULL, short_form(), e->subject, &p);
     assert_holds(&p);
     assert_reasons(&p);
-    if (p.checks != e->checks[short_form()] || p.unjudgeds != e->unjudged[short_form()])
-        fail_msg("%s: %ld checks, %d not judged; expected %ld and %ld", e->subject, p.checks,
-                 p.unjudgeds, e->checks[short_form()], e->unjudged[short_form()]);
+    if (p.checks != e->checks[short_form()] || p.inconclusives != e->inconclusive[short_form()])
+        fail_msg("%s: %ld checks, %d inconclusive; expected %ld and %ld", e->subject, p.checks,
+                 p.inconclusives, e->checks[short_form()], e->inconclusive[short_form()]);
     assert_true(p.largest_bound < 1);
     oa_proof_free(&p);
 }
@@ -173,7 +173,7 @@ static void every_attention_runs(void **state)
     assert_int_equal(oa_proof_collect(&p), OA_OK);
     for (int i = 0; i < p.spec_count; i++)
         for (size_t k = 0; k < sizeof setups / sizeof setups[0]; k++)
-            oa_proof_modes(&p, p.specs[i], &setups[k], OA_MODE_BOTH, OA_MODE_CROSS, run);
+            oa_proof_check_modes(&p, p.specs[i], &setups[k], OA_MODE_BOTH, OA_MODE_CROSS, run);
     assert_true(p.spec_count > 100);
     assert_holds(&p);
     oa_proof_free(&p);
@@ -191,7 +191,7 @@ static void every_false_claim_is_found(void **state)
         struct oa_mechanism liar = *m;
         struct oa_proof p = { .context = context, .subject = "claims", .quick = true };
         liar.can = ~m->can & (2u * OA_AVERAGES - 1);
-        oa_claims_are_true(&p, &liar);
+        oa_check_mechanism_claims(&p, &liar);
         assert_int_equal(oa_status(context), OA_OK);
         int inherited = m == oa_mechanism_find("mix") ? 2 : 0;
         if (p.checks != 12 || p.failures != 12 - inherited)
@@ -206,10 +206,9 @@ static void every_false_claim_is_found(void **state)
 static void a_table_that_ends_is_found_without_its_claim(void **state)
 {
     (void)state;
-    static oa_property *const properties[] = { oa_attention_is_as_claimed,
-                                               oa_longer_is_refused_or_the_same };
-    static const char *const found[] = { "bound to N: not claimed, and holds",
-                                         "more tokens than N" };
+    static oa_property *const properties[] = { oa_attention_matches_claims,
+                                               oa_longer_is_rejected_or_equal };
+    static const char *const found[] = { "bound to N: not claimed, holds", "more tokens than N" };
     struct oa_mechanism silent = *oa_mechanism_find("random");
     silent.can &= ~(unsigned)OA_BOUND_LENGTH;
     for (int i = 0; i < 2; i++) {
@@ -261,18 +260,18 @@ static void the_false_claim_is_named(void **state)
         unsigned claim;
         const char *what;
     } lies[] = {
-        { "softmax", OA_DROPS, "dropout: not claimed, and holds" },
-        { "linear", OA_DROPS, "dropout: claimed, and does not hold" },
-        { "gaussian", OA_AVERAGES, "averages: claimed, and does not hold" },
-        { "mixer", OA_LINEAR_TIME, "linear: not claimed, and holds" },
-        { "linformer", OA_CAN_CAUSAL, "causal: claimed, and does not hold" },
-        { "local", OA_CAN_CROSS, "cross: claimed, and does not hold" },
+        { "softmax", OA_DROPS, "dropout: not claimed, holds" },
+        { "linear", OA_DROPS, "dropout: claimed, does not hold" },
+        { "gaussian", OA_AVERAGES, "averages: claimed, does not hold" },
+        { "mixer", OA_LINEAR_TIME, "linear: not claimed, holds" },
+        { "linformer", OA_CAN_CAUSAL, "causal: claimed, does not hold" },
+        { "local", OA_CAN_CROSS, "cross: claimed, does not hold" },
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0] && !only_threads(); i++) {
         struct oa_mechanism liar = *oa_mechanism_find(lies[i].mechanism);
         struct oa_proof p = { .context = context, .subject = "claims", .quick = true };
         liar.can ^= lies[i].claim;
-        oa_claims_are_true(&p, &liar);
+        oa_check_mechanism_claims(&p, &liar);
         assert_int_equal(p.failures, 1);
         assert_string_equal(p.failure[0].what, lies[i].what);
         oa_proof_free(&p);
@@ -333,8 +332,8 @@ static void prove_case(struct oa_proof *p, struct oa_case *a)
         assert_int_equal(oa_case_run(a), OA_OK);
         return;
     }
-    oa_gradients_are_differences(p, a);
-    oa_outputs_are_the_map_of_values(p, a);
+    oa_gradients_match_differences(p, a);
+    oa_outputs_match_oracle(p, a);
 }
 
 #define F64 .precision = OA_PRECISION_F64

@@ -5,6 +5,7 @@
  * has the bits that it has where every product packs its operands itself, also where a tile of it
  * is one call (tile_attention.h). That those are right is for test_kernels and test_mechanisms.
  */
+#include "plain_tiles.h"
 #include "testing.h"
 
 #include "device/cpu/cpu_logits.h"

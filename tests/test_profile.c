@@ -3,7 +3,7 @@
  * what plans count. */
 #include "testing.h"
 
-#include "device/observers/meter.h"
+#include "device/wrappers/meter.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -134,7 +134,7 @@ static void meters_change_nothing(void **state)
     oa_meter_open(&m, d, ticking);
     oa_meter_at(d, "decoder", "here", true);
     d->ops->upload(d, sizeof in, in, x);
-    d->ops->add(d, 4, x, x, x);
+    d->ops->binary(d, OA_BINARY_ADD, 4, 1, x, x, x);
     assert_true(d->ops->sum_squares(d, 4, x) == 4 * 14.25);
     d->ops->download(d, sizeof in, x, out);
     oa_meter_close(&m);

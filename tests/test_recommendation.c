@@ -139,24 +139,23 @@ static const struct made_up cases[] = {
       { SOFTMAX, WORSE },
       .baseline = 1,
       .outcome = OA_OUTCOME_NOT_BETTER,
-      .text = "Keep softmax: nothing was shown better." },
+      .text = "Keep softmax: no attention was shown to be better." },
     { "nothing better, something cheaper",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .baseline = 1,
       .margin = 0.05,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_SOME,
-      .text = "Keep softmax: nothing was shown better. Cheapest that is equivalent within 0.05 "
-              "nats a token: linear (1.4 "
-              "times as fast)." },
+      .text = "Keep softmax: no attention was shown to be better. Fastest that is equivalent "
+              "within 0.05 nats a token: linear (1.4 times as fast)." },
     { "nothing better, nothing cheaper",
       { SOFTMAX, WORSE, ALIKE_SLOW },
       .baseline = 1,
       .margin = 0.05,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_NONE,
-      .text = "Keep softmax: nothing was shown better. Nothing that is equivalent was shown to be "
-              "faster." },
+      .text = "Keep softmax: no attention was shown to be better. No equivalent attention was "
+              "shown to be faster." },
     { "the same time",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .baseline = 1,
@@ -164,69 +163,63 @@ static const struct made_up cases[] = {
       .equal = OA_EQUAL_TIME,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_TIMED,
-      .text = "Keep softmax: nothing was shown better. Every run had the same training time, so "
-              "speed is part of the "
-              "loss." },
+      .text = "Keep softmax: no attention was shown to be better. Every run had the same training "
+              "time, so speed is part of the loss." },
     { "identical and faster",
       { SOFTMAX, WORSE, SAME_FAST },
       .baseline = 1,
       .outcome = OA_OUTCOME_NOT_BETTER,
       .saving = OA_SAVING_SOME,
-      .text = "Keep softmax: nothing was shown better. Cheapest that is identical: local (2.0 "
-              "times as fast)." },
+      .text = "Keep softmax: no attention was shown to be better. Fastest that is identical: local "
+              "(2.0 times as fast)." },
     { "better",
       { SOFTMAX, BETTER },
       .baseline = 1,
       .outcome = OA_OUTCOME_BETTER,
-      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token, and is "
-              "0.80 times as fast." },
+      .text = "Change to dense: it was shown to be better than softmax, by 0.50 nats a token, and "
+              "is 0.80 times as fast." },
     { "better, at the same time",
       { SOFTMAX, BETTER },
       .baseline = 1,
       .equal = OA_EQUAL_TIME,
       .outcome = OA_OUTCOME_BETTER,
       .saving = OA_SAVING_TIMED,
-      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token. Every run "
-              "had the same training "
-              "time, so speed is part of the loss." },
+      .text = "Change to dense: it was shown to be better than softmax, by 0.50 nats a token. "
+              "Every run had the same training time, so speed is part of the loss." },
     { "two are better, one of them cheaper",
       { SOFTMAX, BETTER, { "fast", -0.4975, 0.011, 160, false, false } },
       .baseline = 1,
       .margin = 0.05,
       .outcome = OA_OUTCOME_BETTER,
       .saving = OA_SAVING_SOME,
-      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token. Cheapest "
-              "that is equivalent "
-              "within 0.05 nats a token: fast (2.0 times as fast)." },
+      .text = "Change to dense: it was shown to be better than softmax, by 0.50 nats a token. "
+              "Fastest that is equivalent within 0.05 nats a token: fast (2.0 times as fast)." },
     { "what is equivalent to the baseline replaces nothing better",
       { SOFTMAX, BETTER, ALIKE_FAST },
       .baseline = 1,
       .margin = 0.05,
       .outcome = OA_OUTCOME_BETTER,
       .saving = OA_SAVING_NONE,
-      .text = "Change to dense: it was shown better than softmax, by 0.50 nats a token, and is "
-              "0.80 times as fast. "
-              "Nothing that is equivalent was shown to be faster." },
+      .text = "Change to dense: it was shown to be better than softmax, by 0.50 nats a token, and "
+              "is 0.80 times as fast. No equivalent attention was shown to be faster." },
     { "the baseline failed",
       { FAILED("softmax"), WORSE },
       .baseline = 1,
       .outcome = OA_OUTCOME_BASELINE_FAILED,
-      .text = "Nothing can be recommended: the baseline, softmax, did not finish all its runs. A "
-              "lower train.lr may "
-              "help." },
+      .text = "No recommendation: the baseline, softmax, did not finish all its runs. A lower "
+              "train.lr may help." },
     { "all but the baseline failed",
       { SOFTMAX, FAILED("dense") },
       .baseline = 1,
       .outcome = OA_OUTCOME_NOT_BETTER,
-      .text = "Keep softmax: nothing was shown better." },
+      .text = "Keep softmax: no attention was shown to be better." },
     { "one seed",
       { SOFTMAX, WORSE },
       .baseline = 1,
       .seeds = 1,
       .outcome = OA_OUTCOME_ONE_SEED,
       .text = "More seeds are needed: 2 attentions with 3 seeds, about 10 minutes (--seeds 3). "
-              "Until then keep softmax: "
-              "nothing was shown better." },
+              "Until then keep softmax: no attention was shown to be better." },
     /* 1/32 with a deviation of 1/16·√(4/3) and a margin of 0.08: two one-sided tests at 0.05 show
      * it with a power of 0.8 from 16 seeds on (scipy's quantiles of t), a difference takes more. */
     { "open, equivalence is the cheaper question",
@@ -236,20 +229,18 @@ static const struct made_up cases[] = {
       .outcome = OA_OUTCOME_OPEN,
       .saving = OA_SAVING_NONE,
       .text = "More seeds are needed: 2 attentions with 16 seeds, about 60 minutes (--seeds 16). "
-              "Until then keep softmax: "
-              "nothing was shown better." },
+              "Until then keep softmax: no attention was shown to be better." },
     { "one without luck next to one that was judged",
       { SOFTMAX, WORSE, { "stuck", 0.5, 0, 100, false, false } },
       .baseline = 1,
       .outcome = OA_OUTCOME_NOT_BETTER,
-      .text = "Keep softmax: nothing was shown better." },
+      .text = "Keep softmax: no attention was shown to be better." },
     { "no luck",
       { SOFTMAX, { "stuck", 0.5, 0, 100, false, false } },
       .baseline = 1,
       .outcome = OA_OUTCOME_UNJUDGED,
-      .text = "Nothing can be recommended: the differences are the same with every seed, and a "
-              "test needs the luck of "
-              "seeds." },
+      .text = "No recommendation: the differences are the same with every seed, so there is no "
+              "variance to test against." },
     /* 1/16 with a deviation of 1/16·√(4/3): by scipy (stats.nct) 13 seeds have a power of 0.8 at
      * 0.05. Nine more runs of 100 s and of 200 s: 45 minutes. */
     { "open",
@@ -257,8 +248,7 @@ static const struct made_up cases[] = {
       .baseline = 1,
       .outcome = OA_OUTCOME_OPEN,
       .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). "
-              "Until then keep softmax: "
-              "nothing was shown better." },
+              "Until then keep softmax: no attention was shown to be better." },
     { "open, at the same time",
       { SOFTMAX, OPEN },
       .baseline = 1,
@@ -266,33 +256,30 @@ static const struct made_up cases[] = {
       .outcome = OA_OUTCOME_OPEN,
       .saving = OA_SAVING_TIMED,
       .text = "More seeds are needed: 2 attentions with 13 seeds, about 45 minutes (--seeds 13). "
-              "Until then keep softmax: "
-              "nothing was shown better." },
+              "Until then keep softmax: no attention was shown to be better." },
     { "open forever",
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
       .baseline = 1,
       .outcome = OA_OUTCOME_FAR,
-      .text = "Keep softmax: nothing was shown better, and differences as small as those that are "
-              "open would take more "
-              "than 1000 seeds." },
+      .text = "Keep softmax: no attention was shown to be better, and the unresolved differences "
+              "are so small that they would need more than 1000 seeds." },
     /* none */
     { "best",
       { SOFTMAX, WORSE },
       .outcome = OA_OUTCOME_BEST,
-      .text = "Take softmax: everything else was shown worse." },
+      .text = "Take softmax: every other attention was shown to be worse." },
     { "best, and a margin",
       { SOFTMAX, WORSE },
       .margin = 0.05,
       .outcome = OA_OUTCOME_BEST,
       .saving = OA_SAVING_NONE,
-      .text = "Take softmax: everything else was shown worse. Nothing that is equivalent was shown "
-              "to be faster." },
+      .text = "Take softmax: every other attention was shown to be worse. No equivalent attention "
+              "was shown to be faster." },
     { "best, and uniform baseline",
       { SOFTMAX, WORSE, { "uniform", 0.0625, 0.0625, 300, false, true } },
       .outcome = OA_OUTCOME_BEST,
-      .text = "Take softmax: everything else was shown worse. But softmax was not shown to be "
-              "better than the uniform "
-              "baseline." },
+      .text = "Take softmax: every other attention was shown to be worse. But softmax was not "
+              "shown to be better than the uniform baseline." },
     { "alike",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .margin = 0.05,
@@ -305,30 +292,29 @@ static const struct made_up cases[] = {
       .margin = 0.05,
       .outcome = OA_OUTCOME_ALIKE,
       .saving = OA_SAVING_NONE,
-      .text = "Take softmax: nothing was shown better. Nothing that is equivalent was shown to be "
-              "faster." },
+      .text = "Take softmax: no attention was shown to be better. No equivalent attention was "
+              "shown to be faster." },
     { "identical",
       { SOFTMAX, WORSE, SAME_FAST },
       .outcome = OA_OUTCOME_ALIKE,
       .saving = OA_SAVING_SOME,
-      .text = "Take local: it is identical with softmax, and 2.0 times as fast." },
+      .text = "Take local: it is identical to softmax, and 2.0 times as fast." },
     { "alone",
       { SOFTMAX },
       .outcome = OA_OUTCOME_ALONE,
-      .text = "Nothing can be recommended: there is nothing to compare softmax with." },
+      .text = "No recommendation: there is nothing to compare softmax with." },
     { "only the uniform baseline",
       { SOFTMAX, { "uniform", 0.5, 0.01, 300, false, true } },
       .outcome = OA_OUTCOME_ALONE,
-      .text = "Nothing can be recommended: there is nothing to compare softmax with." },
+      .text = "No recommendation: there is nothing to compare softmax with." },
     { "all but one failed",
       { SOFTMAX, FAILED("dense") },
       .outcome = OA_OUTCOME_ALONE,
-      .text = "Nothing can be recommended: there is nothing to compare softmax with." },
+      .text = "No recommendation: there is nothing to compare softmax with." },
     { "all failed",
       { FAILED("softmax"), FAILED("dense") },
       .outcome = OA_OUTCOME_FAILED,
-      .text = "Nothing can be recommended: no attention finished all its runs. A lower train.lr "
-              "may help." },
+      .text = "No recommendation: no attention finished all its runs. A lower train.lr may help." },
     { "open, no baseline",
       { SOFTMAX, OPEN },
       .outcome = OA_OUTCOME_OPEN_LOWEST,
@@ -336,9 +322,8 @@ static const struct made_up cases[] = {
     { "open forever, no baseline",
       { SOFTMAX, { "dense", 0, 0.0625, 100, false, false } },
       .outcome = OA_OUTCOME_FAR_LOWEST,
-      .text = "Take softmax: it has the lowest loss, and to show that what is open differs from it "
-              "would take more than "
-              "1000 seeds." },
+      .text = "Take softmax: it has the lowest loss, and the unresolved differences are so small "
+              "that they would need more than 1000 seeds." },
     { "one seed, no baseline",
       { SOFTMAX, WORSE, ALIKE_FAST },
       .seeds = 1,
@@ -347,9 +332,8 @@ static const struct made_up cases[] = {
     { "no luck, no baseline",
       { SOFTMAX, { "stuck", 0.5, 0, 100, false, false } },
       .outcome = OA_OUTCOME_UNJUDGED,
-      .text = "Nothing can be recommended: the differences are the same with every seed, and a "
-              "test needs the luck of "
-              "seeds." },
+      .text = "No recommendation: the differences are the same with every seed, so there is no "
+              "variance to test against." },
 };
 
 static void every_outcome(void **state)
@@ -430,7 +414,7 @@ static void keeps_with_a_cheaper_one(void **state)
     assert_int_equal(s.advice.cheaper, 2);
     assert_non_null(
         strstr(s.recommendation,
-               "linear (1.4 times as fast). What is open would take 2 attentions with "));
+               "linear (1.4 times as fast). To resolve the other comparisons: 2 attentions with "));
     oa_summary_free(&s);
     oa_close(c);
 }
@@ -480,16 +464,15 @@ static void is_in_every_report(void **state)
     oa_report_table(&h.comparison, &s, 0, &t);
     assert_true(t.length > strlen(s.recommendation) + 1);
     assert_string_equal(strstr(t.s, "Keep softmax"),
-                        "Keep softmax: nothing was shown better. Cheapest that is equivalent "
-                        "within 0.05 nats a token: linear (1.4 times as fast).\n");
+                        "Keep softmax: no attention was shown to be better. Fastest that is "
+                        "equivalent within 0.05 nats a token: linear (1.4 times as fast).\n");
     oa_text_free(&t);
     oa_report_markdown(&h.comparison, &s, &t);
-    assert_int_equal(strncmp(t.s, "**Keep softmax: nothing was shown better. ", 42), 0);
+    assert_int_equal(strncmp(t.s, "**Keep softmax: no attention was shown to be better. ", 42), 0);
     oa_text_free(&t);
     oa_report_html(&h.comparison, &s, &t);
-    assert_non_null(strstr(
-        t.s,
-        "<h1 id=\"recommendation\">Keep <code>softmax</code>: nothing was shown better. </h1>"));
+    assert_non_null(strstr(t.s, "<h1 id=\"recommendation\">Keep <code>softmax</code>: no attention "
+                                "was shown to be better. </h1>"));
     oa_text_free(&t);
     oa_report_json(&h.comparison, &s, &t);
     json_t *root = json_loads(t.s, 0, NULL), *r = json_object_get(root, "recommendation");

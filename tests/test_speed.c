@@ -425,7 +425,7 @@ static void change(const char *key, json_t *value)
     char path[64];
     json_t *root;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
-    snprintf(path, sizeof path, "%s/%s", folder, OA_SPEED_FILE);
+    snprintf(path, sizeof path, "%s/%s", folder, "speed.json");
     assert_int_equal(oa_checksummed_read(c, path, "", &root), OA_OK);
     json_object_set_new(root, key, value);
     assert_int_equal(oa_checksummed_write(c, path, root), OA_OK);
@@ -447,7 +447,7 @@ static void damaged_speeds_are_refused(void **state)
     expect_sentence(&h, OA_FORMAT, "number of rounds");
     change("rounds", json_integer(6));
     hold(&h, &o, folder, 2, 1);
-    expect_sentence(&h, OA_FORMAT, "not as many numbers");
+    expect_sentence(&h, OA_FORMAT, "not that of the rounds");
     change("rounds", json_integer(1));
     change("step_seconds", json_pack("{s:[f], s:[f]}", "softmax", 0.0, "random", 1.0));
     hold(&h, &o, folder, 2, 1);

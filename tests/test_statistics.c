@@ -206,11 +206,11 @@ static void a_whole_summary(void **state)
     assert_int_equal(s.entries[2].seeds_range.low, 6); /* scipy.stats.nct; above 1000 */
     assert_int_equal(s.entries[2].seeds_range.high, 1001);
     assert_int_equal(s.entries[1].seeds_needed, 0);
-    assert_string_equal(s.conclusion, "a has the lowest loss, but c shows no significant "
-                                      "difference to it at the level of 5 % with "
-                                      "4 seeds; 6 or more seeds would decide it. b and d are "
-                                      "worse, by 0.060 to 0.20 nats a token (Holm-corrected "
-                                      "p < 0.05).");
+    assert_string_equal(
+        s.conclusion,
+        "a has the lowest loss, but c shows no significant difference to it at the level of 5 % "
+        "with 4 seeds; 6 or more seeds are needed to tell it from the best. b and d are worse, by "
+        "0.060 to 0.20 nats a token (Holm-corrected p < 0.05).");
     oa_summary_free(&s);
 }
 
@@ -233,65 +233,53 @@ static void verdicts(void **state)
           { 1, 1.1, 1.2, 1.1, 1.1, 1.1 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNRESOLVED },
           "a and b share the lowest loss, but b shows no significant difference to a at the level "
-          "of 5 % with 3 seeds; "
-          "17 or more seeds would decide it." },
+          "of 5 % with 3 seeds; 17 or more seeds are needed to tell it from the best." },
         /* The same models, also where neither is the best: said, not tested. */
         { 2,
           3,
           { 1, 1.1, 1.2, 1, 1.1, 1.2 },
           { OA_VERDICT_LOWEST, OA_VERDICT_IDENTICAL },
           "a reached a validation loss of 1.1000 nats a token; there is nothing to compare it "
-          "with. b is identical "
-          "with "
-          "a: the same loss with every seed, to the last bit." },
+          "with. b is identical to a: bitwise the same loss with every seed." },
         { 3,
           3,
           { 1, 1.1, 1.2, 1.1, 1.1, 1.1, 1, 1.1, 1.2 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNRESOLVED, OA_VERDICT_IDENTICAL },
           "a and b share the lowest loss, but b shows no significant difference to a at the level "
-          "of 5 % with 3 seeds; "
-          "17 or more seeds would decide it. c is "
-          "identical with a: the same loss with every seed, to the last bit." },
+          "of 5 % with 3 seeds; 17 or more seeds are needed to tell it from the best. c is "
+          "identical to a: bitwise the same loss with every seed." },
         { 3,
           3,
           { 2, 2.11, 2.2, 1, 1.1, 1.2, 2, 2.11, 2.2 },
           { OA_VERDICT_WORSE, OA_VERDICT_BEST, OA_VERDICT_IDENTICAL },
-          "b is best: a is worse, by 1.0 nats a token (Holm-corrected p < 0.05). c is identical "
-          "with a: the same loss "
-          "with every seed, to the last bit." },
+          "b is best: a is worse, by 1.0 nats a token (Holm-corrected p < 0.05). c is identical to "
+          "a: bitwise the same loss with every seed." },
         { 2,
           1,
           { 2, 2 },
           { OA_VERDICT_LOWEST, OA_VERDICT_IDENTICAL },
           "a reached a validation loss of 2.0000 nats a token; there is nothing to compare it "
-          "with. b is identical "
-          "with "
-          "a: the same loss with every seed, to the last bit." },
+          "with. b is identical to a: bitwise the same loss with every seed." },
         /* Seeds that change nothing, or nothing beyond rounding: no p, however far apart. */
         { 2,
           3,
           { 1, 1, 1, 2, 2, 2 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNJUDGED },
-          "a has the lowest loss. b cannot be judged: the difference to a is the same with every "
-          "seed, and a test "
-          "needs "
-          "the luck of seeds." },
+          "a has the lowest loss. b cannot be tested: the difference to a is the same with every "
+          "seed, so there is no variance to test against." },
         { 3,
           3,
           { 1, 1.1, 1.2, 2, 2.1, 2.2, 3, 3.01, 3 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNJUDGED, OA_VERDICT_WORSE },
           "a has the lowest loss. c is worse, by 1.9 nats a token (Holm-corrected p < 0.05). b "
-          "cannot be judged: the "
-          "difference to a is the same with every seed, and a test "
-          "needs "
-          "the luck of seeds." },
+          "cannot be tested: the difference to a is the same with every seed, so there is no "
+          "variance to test against." },
         { 2,
           1,
           { 2, 1 },
           { OA_VERDICT_ONE_SEED, OA_VERDICT_LOWEST },
-          "b has the lowest loss, but one seed cannot tell quality from luck: no verdict. Three "
-          "seeds are the least "
-          "that give an interval worth reading." },
+          "b has the lowest loss, but one seed gives no verdict: the variance between seeds is "
+          "unknown. Use at least 3 seeds (--seeds 3)." },
         { 1,
           3,
           { 1, 1, 1 },
@@ -308,8 +296,7 @@ static void verdicts(void **state)
           { 0.5, 0.6, -1, 2, 2, 2, 3, 3.1, 3 },
           { OA_VERDICT_FAILED, OA_VERDICT_BEST, OA_VERDICT_WORSE },
           "b is best: c is worse, by 1.0 nats a token (Holm-corrected p < 0.05). a did not finish "
-          "every run and cannot "
-          "be judged." },
+          "every run and cannot be compared." },
         { 0, 3, { 0 }, { 0 }, "Nothing was compared." },
     };
     (void)state;
@@ -411,8 +398,7 @@ static struct mistakes simulate(const char *name, int comparisons, int count, in
         oa_summary_free(&s);
     }
     print_message("%s, %d attentions, %d seeds: of %d comparisons %d with \"worse\", %d with a "
-                  "winner, %d reversed, %d with "
-                  "the best called worse\n",
+                  "winner, %d reversed, %d with the best called worse\n",
                   name, count, seeds, comparisons, m.worse, m.winner, m.reversed, m.best);
     return m;
 }

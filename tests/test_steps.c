@@ -99,7 +99,7 @@ static double claimed(const struct oa_layer *l, long t)
 /* The tables of the mechanisms say how many numbers are kept, at every token. */
 static void keeps_what_is_claimed(struct oa_case *a)
 {
-    double *y = oa_case_room(a, a->T * a->D);
+    double *y = oa_case_array(a, a->T * a->D);
     struct oa_state *s = open_state(a);
     for (long t = 0; t < a->T; t++) {
         steps(a, s, 0, t, t + 1, 1, y);
@@ -142,7 +142,7 @@ static size_t bytes_held(const struct oa_layer *l, const struct oa_state *s)
 static void allocates_nothing(struct oa_case *a)
 {
     enum { WARM = 140, MORE = 180 };
-    double *y = oa_case_room(a, MORE * a->D);
+    double *y = oa_case_array(a, MORE * a->D);
     struct oa_state *s = open_state(a);
     steps(a, s, 0, 0, WARM, 1, y);
     oa_device_settle(a->rig.device);
@@ -176,7 +176,7 @@ static void allocations(void **state)
 static void copies_go_on(struct oa_case *a)
 {
     long half = a->T / 2, rest = (a->T - half) * a->D;
-    double *want = oa_case_room(a, a->T * a->D), *y = oa_case_room(a, a->T * a->D);
+    double *want = oa_case_array(a, a->T * a->D), *y = oa_case_array(a, a->T * a->D);
     struct oa_state *s = open_state(a), *copy = open_state(a);
     steps(a, copy, 1, 0, a->T, 3, y);
     steps(a, s, 0, 0, a->T, 1, want);
@@ -239,7 +239,7 @@ static void goes_as_the_whole(struct oa_case *a, struct oa_state *s, long chunk)
     static const double allowed[] = {
         [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-13
     };
-    double *y = oa_case_room(a, a->T * a->D);
+    double *y = oa_case_array(a, a->T * a->D);
     oa_layer_state_reset(&a->rig.layer, s);
     steps(a, s, 0, 0, a->T, chunk, y);
     double d = distance(a, a->y, y);
@@ -391,7 +391,7 @@ static void tables_end(void **state)
             .spec = bound[i], .mode = OA_MODE_CAUSAL, .queries = 9, .length = 8
         };
         assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
-        double *y = oa_case_room(&a, 9 * a.D);
+        double *y = oa_case_array(&a, 9 * a.D);
         struct oa_state *s = open_state(&a);
         steps(&a, s, 0, 0, 8, 1, y);
         says(OA_SHAPE, oa_case_step(&a, s, 0, 8, 1, y), "9 tokens is longer than the tables");
@@ -422,7 +422,7 @@ static void refusals(void **state)
     struct oa_state *s;
     struct oa_setup setup = { .spec = "softmax", .mode = OA_MODE_CAUSAL };
     assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
-    double *y = oa_case_room(&a, 3 * a.D);
+    double *y = oa_case_array(&a, 3 * a.D);
     assert_int_equal(oa_layer_state_open(&a.rig.layer, 2, &s), OA_OK);
     steps(&a, s, 0, 0, 2, 2, y);
     says(OA_SHAPE, oa_case_step(&a, s, 0, 2, 1, y), "opened for 2 tokens");

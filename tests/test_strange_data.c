@@ -87,15 +87,12 @@ static void refused_values_are_named(void **state)
     (void)state;
     static const char *const cases[][2] = {
         { "{\"label\": NaN, \"text\": \"a\"}",
-          "x.jsonl, line 1: the value NaN is no finite number, at the key \"label\"" },
+          "x.jsonl, line 1: the value NaN is not a finite number, at key \"label\"" },
         { "{\"label\": \"p\", \"text\": \"\\ud800\"}",
-          "has half a character (a surrogate without the other one) in it, at "
-          "the key \"text\"" },
-        { "{\"label\": \"p\", \"text\": \"a\\u0000\"}",
-          "has the character \\u0000 in it, at the key \"text\"" },
-        { "{\"label\": \"p\", \"label\": \"q\", \"text\": \"a\"}",
-          "more than one value has the key \"label\"" },
-        { "{\"label\": 1e400, \"text\": \"a\"}", "the value 1e400 is no finite number" },
+          "contains an unpaired surrogate, at key \"text\"" },
+        { "{\"label\": \"p\", \"text\": \"a\\u0000\"}", "contains \\u0000, at key \"text\"" },
+        { "{\"label\": \"p\", \"label\": \"q\", \"text\": \"a\"}", "duplicate key \"label\"" },
+        { "{\"label\": 1e400, \"text\": \"a\"}", "the value 1e400 is not a finite double" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_text("x.jsonl", cases[i][0]);
@@ -108,7 +105,7 @@ static void refused_values_are_named(void **state)
         oa_text_add(&deep, "[", 1);
     write_text("x.jsonl", deep.s);
     oa_text_free(&deep);
-    refused(OA_ANSWER_CLASS, NULL, "x.jsonl", NULL, OA_FORMAT, "nested more than 500 deep");
+    refused(OA_ANSWER_CLASS, NULL, "x.jsonl", NULL, OA_FORMAT, "nested more than 500 levels deep");
 }
 
 /* ---- labels
@@ -144,23 +141,22 @@ static void a_whole_number_is_one_class(void **state)
 {
     (void)state;
     assert_classes("n.tsv", "10\ta\n10.0\tb\n2\tc\n1e1\td\n", "2 10");
-    expect_notice("training examples: 2 labels are spelled otherwise than the class: a whole "
-                  "number is that number, and "
-                  "blanks around a label do not count (\"10.0\" is \"10\")");
+    expect_notice("training examples: 2 labels normalised: surrounding blanks removed, whole "
+                  "numbers written as integers (\"10.0\" is \"10\")");
     assert_classes("n.csv", "-0.0,a\n0,b\n100.0,c\n", "0 100");
     assert_classes("n.jsonl",
                    "{\"label\": 10.0, \"text\": \"a\"}\n{\"label\": 10, \"text\": "
                    "\"b\"}\n{\"label\": \"1e1\", "
                    "\"text\": \"c\"}\n{\"label\": 20.0, \"text\": \"c\"}\n",
                    "10 20");
-    expect_notice("3 labels are");
+    expect_notice("3 labels normalised");
     /* codes, versions and words are what they are */
     assert_classes("n.tsv", "007\ta\n7\tb\n1.10\tc\n1.1\td\n1e1x\te\n", "007 1.1 1.10 1e1x 7");
-    assert_null(strstr(notices, "spelled otherwise"));
+    assert_null(strstr(notices, "normalised"));
     /* blanks around labels are those of the file, not of the class */
     assert_classes("n.tsv", "spam \ta\n spam\tb\n\xc2\xa0ham\xe3\x80\x80\tc\n3 \td\n",
                    "3 ham spam");
-    expect_notice("4 labels are spelled otherwise than the class");
+    expect_notice("4 labels normalised");
     struct oa_labels old;
     char *names[] = { (char[]){ "0" }, (char[]){ "1e+01" }, (char[]){ "1e+02" } };
     assert_int_equal(oa_labels_copy(context, names, 3, &old), OA_OK);
@@ -176,21 +172,21 @@ static void labels_of_evaluation_alone_are_told(void **state)
     write_text("n.tsv", "a\tx\nb\ty\na\tz\n");
     write_text("v.tsv", "a\tx1\nnew\ty1\nb\tz1\nnew\tw1\nodd\tq\n");
     assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "n.tsv", "v.tsv", "v.tsv", &t), OA_OK);
-    expect_notice("validation examples: 3 of 5 have a label that no training example has (\"new\" "
-                  "(2), \"odd\" (1); the "
-                  "first is v.tsv, line 2): they count as wrong");
+    expect_notice(
+        "validation examples: 3 of 5 have labels that no training example has (\"new\" (2), "
+        "\"odd\" (1); first at v.tsv, line 2): counted as wrong");
     expect_notice("test examples: 3 of 5");
     oa_example_texts_close(&t);
     struct oa_example_request r = {
         .train = "n.tsv", .valid = "v.tsv", .answer = OA_ANSWER_CLASS, .refuse_unknown = true
     };
     assert_int_equal(oa_example_texts_open(context, &r, &t), OA_FORMAT);
-    expect_error(OA_FORMAT, "v.tsv, line 2: the label \"new\" is none of the labels of the "
-                            "training examples, which are "
-                            "\"a\", \"b\"; data.unknown_labels = wrong counts it as wrong");
+    expect_error(OA_FORMAT,
+                 "v.tsv, line 2: the label \"new\" is not a label of the training examples; these "
+                 "are \"a\", \"b\"; to count it as wrong, set data.unknown_labels = wrong");
     write_text("v.tsv", "x1\ta\ny1\tb\n");
     refused(OA_ANSWER_CLASS, NULL, "n.tsv", "v.tsv", OA_FORMAT,
-            "and so are all others of this side: is another column");
+            "no example of this side has one of them: is the label in another column?");
 }
 
 /* ---- formats
@@ -229,20 +225,22 @@ static void other_formats_are_refused(void **state)
         enum oa_answer answer;
         const char *file, *content, *words;
     } cases[] = {
-        { OA_ANSWER_CLASS, "x.txt", objects, "x.txt: its lines are JSON objects; name it *.jsonl" },
-        { OA_ANSWER_CLASS, "x.tsv", objects, "its lines are JSON objects" },
-        { OA_ANSWER_CLASS, "x.csv", objects, "its lines are JSON objects" },
+        { OA_ANSWER_CLASS, "x.txt", objects,
+          "x.txt: the lines are JSON objects; name the file *.jsonl" },
+        { OA_ANSWER_CLASS, "x.tsv", objects, "the lines are JSON objects" },
+        { OA_ANSWER_CLASS, "x.csv", objects, "the lines are JSON objects" },
         { OA_ANSWER_CLASS, "x.tsv", "label,text\n1,a\n2,b\n",
-          "all have as many commas; a table with commas is named *.csv" },
-        { OA_ANSWER_CLASS, "x.tsv", "label;text\n1;a\n2;b\n", "all have as many semicolons" },
+          "every line has as many commas; name a table with commas *.csv" },
+        { OA_ANSWER_CLASS, "x.tsv", "label;text\n1;a\n2;b\n", "every line has as many semicolons" },
         { OA_ANSWER_CLASS, "x.csv", "label\ttext\n1\ta, b\n2\tb\n",
-          "its cells are between tabs, not commas" },
+          "cells are separated by tabs, not commas" },
         { OA_ANSWER_CLASS, "x.csv", "1;a, b\n2;c, d, e\n",
-          "its cells are between semicolons, not commas" },
-        { OA_ANSWER_CLASS, "x.jsonl", "label\ttext\n1\ta\n", "a table with tabs is named *.tsv" },
+          "cells are separated by semicolons, not commas" },
+        { OA_ANSWER_CLASS, "x.jsonl", "label\ttext\n1\ta\n", "name a table with tabs *.tsv" },
         { OA_ANSWER_CLASS, "x.json", "[{\"label\": 1, \"text\": \"a\"}]",
-          "jq -c '.[]' makes lines of a list" },
-        { OA_ANSWER_CLASS, "x.jsonl", "{\n \"label\": 1\n}\n", "jq -c . makes a line of each" },
+          "jq -c '.[]' FILE converts a list" },
+        { OA_ANSWER_CLASS, "x.jsonl", "{\n \"label\": 1\n}\n",
+          "jq -c . FILE converts objects of several lines" },
         { OA_ANSWER_CLASS, "x.tsv", "PK\x03\x04zip", "it is a ZIP archive" },
         { OA_ANSWER_CLASS, "x.tsv",
           "\xff\xfe"
@@ -258,15 +256,15 @@ static void other_formats_are_refused(void **state)
                 "2\0\t\0b\0\n\0",
                 16);
     refused(OA_ANSWER_CLASS, NULL, "x.tsv", NULL, OA_FORMAT,
-            "it looks like UTF-16: convert it (iconv -f UTF-16LE");
+            "if it is UTF-16, convert it (iconv -f UTF-16LE");
     write_text("a.txt", PAIRS("ein", "one"));
     write_text("b.txt", PAIRS("eine", "an"));
     refused(OA_ANSWER_TEXT, NULL, "a.txt,b.txt", NULL, OA_FORMAT,
-            "have 2 columns; name tables *.tsv");
+            "has 2 columns; name tables *.tsv");
     write_text("a.txt", objects);
     write_text("b.txt", objects);
     refused(OA_ANSWER_TEXT, NULL, "a.txt,b.txt", NULL, OA_FORMAT,
-            "its lines are JSON objects, and those of its partner");
+            "the lines are JSON objects, also in the parallel file");
 }
 
 /* Tabs, commas and braces of ordinary texts. */
@@ -331,8 +329,7 @@ static void classes_keep_their_shares(void **state)
         int held[CLASSES], trained[CLASSES];
         notices[0] = 0;
         assert_int_equal(oa_example_texts_open(context, &r, &t), OA_OK);
-        expect_notice("have too few examples for one to be held out for validation; all of theirs "
-                      "are trained on: ");
+        expect_notice("no example held out for validation of ");
         expect_notice("\"d\", \"e\"");
         count_classes(&t.valid, held);
         count_classes(&t.train, trained);

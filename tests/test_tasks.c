@@ -137,7 +137,7 @@ static void test_the_table_is_what_opens(void **state)
     struct oa_options o = options("sing", 1);
     struct oa_workload w;
     assert_int_equal(oa_workload_open(c, &o, &w), OA_ARGUMENT);
-    expect_failure(c, OA_ARGUMENT, "there is no task \"sing\"; there are: lm, ");
+    expect_failure(c, OA_ARGUMENT, "unknown task \"sing\"; available: lm, ");
     oa_close(c);
 }
 
@@ -772,7 +772,8 @@ static void test_words_are_of_examples(void **state)
         assert_int_equal(oa_plan_workload(c, &o, &w, &plan), i < 2 ? OA_ARGUMENT : OA_OK);
         if (i < 2)
             expect_failure(c, OA_ARGUMENT,
-                           i ? "and the task span reads running text" : "and the task mlm reads");
+                           i ? "which the running text of task span"
+                             : "which the running text of task mlm");
         oa_workload_close(&w);
     }
     oa_close(c);

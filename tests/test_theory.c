@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The propositions on frozen orthogonal projections: closed forms against values computed
- * elsewhere, every measured value within five standard errors of its closed form, verdicts, and the
- * three forms of the result. With --write FOLDER the page goes there, for tests/theory_dom.sh. */
+ * Propositions on frozen orthogonal projections: closed forms against reference values, every
+ * measured value within five standard errors of its closed form, verdicts, and the three outputs.
+ * --write FOLDER writes the page for tests/theory_dom.sh. */
 #include "testing.h"
 
 #include "report/report.h"
@@ -36,10 +36,9 @@ static void assert_near(double a, double b, double tolerance)
         fail_msg("%.10g instead of %.10g", a, b);
 }
 
-/* ---- closed forms
- * ---------------------------------------------------------------------------------------------- */
+/* ---- closed forms ---- */
 
-static void closed_forms_have_their_values(void **state)
+static void closed_forms_match_reference_values(void **state)
 {
     (void)state;
     assert_near(oa_law_first_entry(4), 0.42441318, 5e-9);
@@ -78,7 +77,7 @@ static void closed_forms_agree_with_each_other(void **state)
 
 /* U diag(s) Vᵀ has the singular values s: the columns of a generated U, scaled and mixed by a
  * rotation. */
-static void singular_values_are_found(void **state)
+static void singular_extremes_match_a_known_spectrum(void **state)
 {
     (void)state;
     enum { D = 40, K = 12 };
@@ -109,8 +108,7 @@ static void singular_values_are_found(void **state)
     assert_near(e.smallest, 5, 1e-9);
 }
 
-/* ---- what is measured
- * ------------------------------------------------------------------------------------------ */
+/* ---- measurements ---- */
 
 static void measure(oa_context *c, long width, long heads, struct oa_theory *t)
 {
@@ -122,7 +120,7 @@ static void measure(oa_context *c, long width, long heads, struct oa_theory *t)
 }
 
 /* The edges of a spectrum of width d come near their limits as d^(−2/3). */
-static void assert_lawful(const struct oa_finding *f, long d)
+static void assert_matches_closed_form(const struct oa_finding *f, long d)
 {
     if (!isfinite(f->law) || !isfinite(f->measured))
         return;
@@ -151,7 +149,7 @@ static bool is_holding(const char *name)
     return false;
 }
 
-static void measurements_follow_the_laws(void **state)
+static void measurements_match_closed_forms(void **state)
 {
     (void)state;
     static const long shapes[][2] = { { 8, 2 }, { 48, 3 }, { 64, 4 }, { 96, 2 }, { 60, 12 } };
@@ -160,7 +158,7 @@ static void measurements_follow_the_laws(void **state)
         int held = 0;
         measure(context, shapes[s][0], shapes[s][1], &t);
         for (int i = 0; i < t.findings; i++) {
-            assert_lawful(&t.finding[i], t.d);
+            assert_matches_closed_form(&t.finding[i], t.d);
             if (t.finding[i].holds != is_holding(t.finding[i].name))
                 fail_msg("%ld: %s %s", shapes[s][0], t.finding[i].name, t.finding[i].verdict);
             held += t.finding[i].holds;
@@ -172,7 +170,7 @@ static void measurements_follow_the_laws(void **state)
 }
 
 /* A claim that is off by more than chance fails, one that is off by less does not. */
-static void verdicts_go_by_the_error(void **state)
+static void verdicts_depend_on_standard_error(void **state)
 {
     (void)state;
     struct oa_theory t = { .context = context };
@@ -193,7 +191,7 @@ static void verdicts_go_by_the_error(void **state)
 
 /* Every generator's curve, at every width, is near the law of uniform columns, for dense vectors.
  */
-static void generators_lie_on_the_law(void **state)
+static void generators_match_the_closed_form(void **state)
 {
     (void)state;
     struct oa_theory t;
@@ -216,9 +214,7 @@ static void generators_lie_on_the_law(void **state)
     oa_theory_free(&t);
 }
 
-/* ---- forms
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- output ---- */
 
 static struct oa_text json_of(int threads)
 {
@@ -234,7 +230,7 @@ static struct oa_text json_of(int threads)
     return text;
 }
 
-static void bytes_do_not_depend_on_threads(void **state)
+static void threads_do_not_change_json(void **state)
 {
     (void)state;
     struct oa_text one = json_of(1), three = json_of(3);
@@ -243,7 +239,7 @@ static void bytes_do_not_depend_on_threads(void **state)
     oa_text_free(&three);
 }
 
-static void forms_are_whole(void **state)
+static void json_table_and_page_have_all_propositions(void **state)
 {
     (void)state;
     struct oa_text text = json_of(1), table, page;
@@ -292,7 +288,7 @@ static void numbers_are_readable(void **state)
     assert_string_equal(oa_finding_measured(&f, out), "–");
 }
 
-static void impossible_shapes_are_refused(void **state)
+static void invalid_shapes_are_rejected(void **state)
 {
     (void)state;
     static const long shapes[][2] = { { 65, 4 }, { 64, 1 }, { 8, 4 }, { 4096, 8 }, { 64, 0 } };
@@ -327,18 +323,18 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_page(argv[2]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_forms_have_their_values),
+        cmocka_unit_test(closed_forms_match_reference_values),
         cmocka_unit_test(closed_forms_agree_with_each_other),
-        cmocka_unit_test(singular_values_are_found),
-        cmocka_unit_test(measurements_follow_the_laws),
-        cmocka_unit_test(verdicts_go_by_the_error),
-        cmocka_unit_test(generators_lie_on_the_law),
-        cmocka_unit_test(bytes_do_not_depend_on_threads),
-        cmocka_unit_test(forms_are_whole),
+        cmocka_unit_test(singular_extremes_match_a_known_spectrum),
+        cmocka_unit_test(measurements_match_closed_forms),
+        cmocka_unit_test(verdicts_depend_on_standard_error),
+        cmocka_unit_test(generators_match_the_closed_form),
+        cmocka_unit_test(threads_do_not_change_json),
+        cmocka_unit_test(json_table_and_page_have_all_propositions),
         cmocka_unit_test(numbers_are_readable),
-        cmocka_unit_test(impossible_shapes_are_refused),
+        cmocka_unit_test(invalid_shapes_are_rejected),
     };
-    threads_only("bytes_do_not_depend_on_threads");
-    memory_without("generators_lie_on_the_law"); /* the same measurements at another width */
+    threads_only("threads_do_not_change_json");
+    memory_without("generators_match_the_closed_form"); /* the same measurements at another width */
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -5,6 +5,7 @@
  * defined to; and that parts made with a packed operand have the bits of the whole product. That
  * they are right is for test_kernels.
  */
+#include "plain_tiles.h"
 #include "processors.h"
 #include "testing.h"
 

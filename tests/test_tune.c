@@ -5,7 +5,7 @@
 #include "results_reader.h"
 #include "setups.h"
 
-#include "compare/comparison_parts.h"
+#include "compare/comparison_session.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -117,8 +117,8 @@ static void test_grids_that_are_refused(void **state)
     static const struct {
         const char *text, *sentence;
     } cases[] = {
-        { "train.lr", "\"train.lr\" is no option with values" },
-        { "train.lr=1,2;", "\"\" is no option with values" },
+        { "train.lr", "\"train.lr\" is not an option with values" },
+        { "train.lr=1,2;", "\"\" is not an option with values" },
         { "train.rate=1,2", "unknown option \"train.rate\"" },
         { "train.lr=1,fast", "train.lr is \"fast\"; give a number" },
         { "train.lr=1,-1", "train.lr is \"-1\"; give a number" },
@@ -126,8 +126,8 @@ static void test_grids_that_are_refused(void **state)
         { "train.schedule=cosine,linaer", "did you mean \"linear\"" },
         { "train.lr=1e-3,0.001", "train.lr has the value 0.001 twice" },
         { "train.lr=1,2;train.lr=3,4", "names train.lr twice" },
-        { "train.lr=0.1", "one value, so nothing to choose; give --train.lr 0.1" },
-        { "train.seed=1,2", "train.seed cannot be tuned: it is the luck" },
+        { "train.lr=0.1", "only one value: give more, or --train.lr 0.1 instead" },
+        { "train.seed=1,2", "train.seed cannot be tuned: it pairs the runs" },
         { "train.steps=1,2", "train.steps cannot be tuned: it is the budget" },
         { "train.seconds=1,2", "is the budget" },
         { "train.clock=wall,processor", "is the budget" },
@@ -141,10 +141,10 @@ static void test_grids_that_are_refused(void **state)
         { "model.attention=softmax,random",
           "model.attention cannot be tuned: it is neither a number" },
         { "model.bias=on,off", "model.bias cannot be tuned: it is neither a number" },
-        { "data.valid_fraction=0.1,0.2", "is shared by all runs" },
-        { "train.checkpoint_every=1,2", "is shared by all runs" },
-        { "generate.top_k=1,2", "is shared by all runs" },
-        { "compare.seeds=1,2", "is shared by all runs" },
+        { "data.valid_fraction=0.1,0.2", "is the same for all runs" },
+        { "train.checkpoint_every=1,2", "is the same for all runs" },
+        { "generate.top_k=1,2", "is the same for all runs" },
+        { "compare.seeds=1,2", "is the same for all runs" },
         { "train.lr=1,2;train.clip=1,2;train.beta1=0,0.9;train.beta2=0,0.9;train.min_lr=0,1",
           "more than 4 options" },
         { "train.warmup=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,"
@@ -152,7 +152,7 @@ static void test_grids_that_are_refused(void **state)
           "more than 32 values" },
         { "train.warmup=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17;train.lr=1,2,3,4,5,6,7,8,9,10,11,"
           "12,13,14,15,16,17",
-          "289 combinations are more than 256" },
+          "289 combinations exceed the limit of 256" },
     };
     oa_context *c = open_context();
     struct oa_grid g;
@@ -184,21 +184,21 @@ static void test_comparisons_that_are_refused(void **state)
     o.compare_tune_fraction = 0.001;
     expect_refused(
         c, &o,
-        "leaves 9 tokens of the training text to judge by, and a row of model.context needs 17");
+        "leaves 9 tokens of the training text to validate on, but a row of model.context needs 17");
     o.compare_tune_fraction = 0.9;
     o.model_context = 810;
     expect_refused(c, &o, "leaves 809 tokens of the training text to train on");
     o = options();
     o.compare_equal = OA_EQUAL_TIME;
-    expect_refused(c, &o, "give compare.tune_steps");
+    expect_refused(c, &o, "needs compare.tune_steps");
     o = options();
     *o.compare_tune = 0;
-    expect_refused(c, &o, "compare.tune_fraction says how compare.tune is done");
+    expect_refused(c, &o, "compare.tune_fraction has no effect without compare.tune");
     o.compare_tune_fraction = 0.1;
-    expect_refused(c, &o, "compare.tune_seeds says how");
+    expect_refused(c, &o, "compare.tune_seeds has no effect");
     o.compare_tune_seeds = 1;
     o.compare_tune_steps = 3;
-    expect_refused(c, &o, "compare.tune_steps says how");
+    expect_refused(c, &o, "compare.tune_steps has no effect");
     o = options();
     snprintf(o.compare_tune, sizeof o.compare_tune, "model.ffn=32,64");
     expect_refused(c, &o, "model.ffn=32 changes the number of parameters of \"softmax\"");
@@ -556,9 +556,10 @@ static void expect_reports(oa_context *c, const struct oa_comparison *k)
     struct oa_summary s;
     struct oa_text json, page;
     assert_int_equal(oa_summary_make(c, k, &s), OA_OK);
-    assert_non_null(strstr(
-        s.conclusion, "Each attention had its own train.lr and train.min_lr, the best of 4 tried"));
-    assert_non_null(strstr(s.conclusion, ": 24 runs with "));
+    assert_non_null(
+        strstr(s.conclusion,
+               "Tuned for each attention: train.lr and train.min_lr, the best of 4 settings"));
+    assert_non_null(strstr(s.conclusion, "(24 runs with "));
     oa_text_init(&json, c);
     oa_text_init(&page, c);
     oa_report_json(k, &s, &json);
@@ -644,7 +645,7 @@ static void test_the_choice_is_recorded(void **state)
                                               json_object_get(root, "members")),
                      OA_OK);
     assert_int_equal(hold(c, &o, &k), OA_FORMAT);
-    expect_sentence(c, "for \"softmax\", and by the runs in tune it is");
+    expect_sentence(c, "for \"softmax\", but by the runs in tune the best is");
     oa_comparison_free(&k);
     json_decref(root);
     oa_close(c);

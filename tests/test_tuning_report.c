@@ -80,14 +80,12 @@ static void test_words(void **state)
     struct oa_comparison k;
     make_tuned(c, &k);
     char *t = report(c, &k, oa_report_markdown);
-    expect(t, "Each attention had its own train.lr and train.clip, the best of 8 tried on a part "
-              "of the training text "
-              "that was held out: 24 runs with 24.0M FLOPs, beside the ");
-    expect(t,
-           "Tuned for each attention: train.lr of 0.01, 0.0001, 0.001, 1; train.clip of 1, 0; by "
-           "the mean loss of 1 "
-           "seed, none of the comparison's, on the last 25 % of the training text (1000 tokens)");
-    expect(t, "It took 24 runs: 2109 steps, 24.0M FLOPs, 0 s of processor time.");
+    expect(t, "Tuned for each attention: train.lr and train.clip, the best of 8 settings on a "
+              "held-out part of the training text (24 runs with 24.0M FLOPs, in addition to the ");
+    expect(t, "Tuned for each attention: train.lr of 0.01, 0.0001, 0.001, 1; train.clip of 1, 0; "
+              "chosen by the mean loss over 1 seed, other than those of the comparison, on the "
+              "last 25 % of the training text (1000 tokens)");
+    expect(t, "Cost of tuning: 24 runs, 2109 steps, 24.0M FLOPs, 0 s of processor time.");
     expect(t, "The best train.lr of local(window=64), 0.0001, is the smallest that was tried: try "
               "smaller ones.");
     expect(t,
@@ -145,7 +143,7 @@ static void test_charts(void **state)
     assert_true(p[3] < p[1]);                       /* more loss is higher up */
     line_of(page, "id=\"sensitivity-1\"", 2, p, 8); /* 2, 2, 2, 1.5 */
     assert_true(p[1] == p[3] && p[3] == p[5] && p[7] > p[5]);
-    expect(strstr(page, "id=\"sensitivity-1\""), "Losses far above are cut off.");
+    expect(strstr(page, "id=\"sensitivity-1\""), "Much larger losses are cut off.");
     line_of(page, "id=\"sensitivity-2\"", 0, p, 4); /* clip 0: 2.5, clip 1: 2 */
     assert_true(p[0] < p[2] && p[1] < p[3]);
     line_of(page, "id=\"sensitivity-2\"", 2, p, 2); /* clip 0 diverged: one point is left */

@@ -254,7 +254,7 @@ static void absent_runs(void **state)
     struct oa_text table;
     oa_text_init(&table, c);
     oa_report_table(&a.comparison, &s, 0, &table);
-    assert_non_null(strstr(table.s, "the least-squares mean of attention + seed"));
+    assert_non_null(strstr(table.s, "least-squares mean of the model attention + seed"));
     assert_non_null(strstr(table.s, "seeds"));
     assert_null(strstr(table.s, "failed"));
     oa_text_free(&table);
@@ -286,7 +286,7 @@ static void results_and_back(void **state)
     oa_report_json(&back, &t, &two);
     assert_string_equal(one.s, two.s);
     assert_non_null(strstr(one.s, "\"ending\": \"budget used up\""));
-    assert_non_null(strstr(s.conclusion, "another round did not fit into the budget of 2 h"));
+    assert_non_null(strstr(s.conclusion, "another round would exceed the budget of 2 h"));
     for (int i = 0; i < 5; i++)
         assert_int_equal(oa_runs_made(&back.entries[i], back.seeds), made[i]);
     /* Where the comparison did not decide by itself, a missing run is damage. */
@@ -317,7 +317,7 @@ static void trajectories(void **state)
     set_five(&a, made);
     a.comparison.any_looks = true;
     assert_int_equal(oa_summary_make(c, &a.comparison, &s), OA_OK);
-    assert_int_equal(oa_comparisons(&a.comparison, &s), 4);
+    assert_int_equal(oa_comparison_family(&a.comparison, &s), 4);
     for (int i = 1; i < 5; i++) {
         assert_int_equal(oa_trajectory(&a.comparison, &s, i, scratch, looks), made[i] - 1);
         for (int n = 2; n <= made[i]; n++) {

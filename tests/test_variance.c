@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the spread comes from: chi-square and the shares against SciPy 1.17.1 and NumPy 2.4.6, and
+ * Sources of variance: chi-square and the shares against SciPy 1.17.1 and NumPy 2.4.6, and
  * what is said where runs failed or a source has no effect. */
 #include "compare/comparison.h"
 #include "results_reader.h"
@@ -341,12 +341,12 @@ static void test_reports_say_it(void **state)
     oa_text_init(&t, c);
     oa_report_table(&k, &s, 132, &t);
     expect_text(&t, "pooled            initial values        0.0273  0.0155 … 0.1018      13 %     "
-                    "    –       4\n");
+                    "       –       4\n");
     expect_text(&t, "softmax           batch order           0.0125  0.0071 … 0.0466       3 %     "
-                    "    –       4\n");
-    expect_text(&t, "softmax           together              0.0400  0.0208 … 0.2514         –     "
-                    " 0.51       3\n");
-    expect_text(&t, "4 values of one source alone");
+                    "       –       4\n");
+    expect_text(&t, "softmax           all sources           0.0400  0.0208 … 0.2514         –     "
+                    "    0.51       3\n");
+    expect_text(&t, "4 runs that vary it alone");
     expect_text(&t, "interactions");
     oa_text_free(&t);
     oa_report_markdown(&k, &s, &t);

@@ -228,10 +228,10 @@ static void test_refusals(void **state)
     (void)state;
     oa_context *c = open_context();
     static const char *const words[][2] = {
-        { "", "\"\" is no source of chance" },
-        { "inits", "\"inits\" is no source of chance; give init, order, dropout, split" },
-        { "init,", "\"\" is no source" },
-        { "init order", "\"init order\" is no source" },
+        { "", "unknown source \"\"" },
+        { "inits", "unknown source \"inits\": give init, order, dropout or split" },
+        { "init,", "unknown source \"\"" },
+        { "init order", "unknown source \"init order\"" },
         { "init,order,init", "names init twice" },
     };
     remove_folder(folder);
@@ -240,13 +240,13 @@ static void test_refusals(void **state)
         expect_refusal(c, &o, words[i][1]);
     }
     struct oa_options o = options("together");
-    expect_refusal(c, &o, "compare.vary_seeds = 3 does nothing");
+    expect_refusal(c, &o, "compare.vary_seeds = 3 has no effect");
     o = options("init");
     o.compare_equal = OA_EQUAL_TIME;
-    expect_refusal(c, &o, "the clock is a source of spread too");
+    expect_refusal(c, &o, "the clock is a source of spread that cannot");
     o = options("each");
     snprintf(o.data_valid, sizeof o.data_valid, "%s", text_file);
-    expect_refusal(c, &o, "data.valid names the validation text, so that no split can vary");
+    expect_refusal(c, &o, "data.valid names the validation text, so the split cannot vary");
     oa_close(c);
 }
 

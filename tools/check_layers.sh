@@ -5,7 +5,7 @@
 # public header and nothing else of ours; what the CPU device keeps is read in src/device only; file names are unique.
 set -eu
 cd "$(dirname "$0")/.."
-order="base statistics print synthetic kernels device device/cpu device/observers cluster ops tokenizers data attention attention/language attention/supports attention/projections
+order="base statistics print synthetic kernels device device/cpu device/wrappers cluster ops tokenizers data attention attention/language attention/supports attention/projections
 attention/common attention/mechanisms attention/layer explain attend model inspect decode metrics tasks train compare report evidence theory verify
 api cli"
 

@@ -11,7 +11,7 @@ comparison=$folder/build/headline
 "$orthant" compare --config data/headline.yaml --out "$comparison" "$@"
 cp "$comparison/report.svg" "$folder/docs/headline.svg"
 cp "$comparison/report.md" "$folder/docs/headline.md"
-sed '/^What each got and took/,$d' "$comparison/report.md" >"$comparison/table.md"
+sed '/^Budget and cost/,$d' "$comparison/report.md" >"$comparison/table.md"
 awk -v table="$comparison/table.md" '
     /<!-- headline: begin/ { print; while ((getline line < table) > 0) print line; skip = 1 }
     /<!-- headline: end/ { skip = 0 }

@@ -2,7 +2,7 @@
  * bench --step: where the time of a training step goes, and how far each part is from what the
  * machine could do. */
 #include "api/api.h"
-#include "device/observers/meter.h"
+#include "device/wrappers/meter.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 #include "train/step_side.h"

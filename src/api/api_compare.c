@@ -4,12 +4,13 @@
 #include "api/api_until.h"
 #include "api/attention_names.h"
 #include "base/folder_lock.h"
-#include "compare/farm.h"
+#include "compare/dispatch.h"
 
 #include <string.h>
 
-static enum oa_error write_file(oa_context *c, const char *folder, const char *name,
-                                struct oa_text *text)
+/* Frees the text. */
+static enum oa_error write_report_file(oa_context *c, const char *folder, const char *name,
+                                       struct oa_text *text)
 {
     char path[OA_PATH];
     enum oa_error e = oa_status(c);
@@ -27,17 +28,17 @@ static enum oa_error write_reports(oa_context *c, const char *folder, const stru
     struct oa_text text;
     oa_text_init(&text, c);
     oa_report_json(k, s, &text);
-    OA_TRY(write_file(c, folder, "results.json", &text));
+    OA_TRY(write_report_file(c, folder, "results.json", &text));
     oa_report_html(k, s, &text);
-    OA_TRY(write_file(c, folder, "report.html", &text));
+    OA_TRY(write_report_file(c, folder, "report.html", &text));
     oa_report_svg(k, s, &text);
-    OA_TRY(write_file(c, folder, "report.svg", &text));
+    OA_TRY(write_report_file(c, folder, "report.svg", &text));
     oa_report_markdown(k, s, &text);
-    return write_file(c, folder, "report.md", &text);
+    return write_report_file(c, folder, "report.md", &text);
 }
 
-static enum oa_error print(oa_context *c, const char *folder, const struct oa_comparison *k,
-                           const struct oa_summary *s, const struct oa_output *out)
+static enum oa_error print_report(oa_context *c, const char *folder, const struct oa_comparison *k,
+                                  const struct oa_summary *s, const struct oa_output *out)
 {
     struct oa_text text;
     oa_text_init(&text, c);
@@ -54,63 +55,57 @@ static enum oa_error print(oa_context *c, const char *folder, const struct oa_co
     return oa_emit(out, &text);
 }
 
-static void count(const struct oa_comparison *k, int *failed, int *made)
-{
-    for (int i = 0; i < k->count; i++)
-        for (int s = 0; s < k->seeds; s++) {
-            *failed += k->entries[i].runs[s].failed;
-            *made += !k->entries[i].runs[s].absent;
-        }
-}
-
-/* A comparison without a single attention to judge has failed, whatever its report looks like. */
+/* A comparison in which every attention had failures has failed, whatever its report looks like. */
 static enum oa_error check_judged(oa_context *c, const struct oa_comparison *k,
                                   const struct oa_summary *s)
 {
-    int seed = 0, failed = 0, made = 0;
+    const struct oa_entry *first = &k->entries[0];
+    const struct oa_run *example = first->runs;
+    int failed = 0, made = 0;
     if (s->reference >= 0)
         return OA_OK;
-    count(k, &failed, &made);
-    while (!k->entries[0].runs[seed].failed)
-        seed++;
+    for (int i = 0; i < k->count; i++)
+        for (int seed = 0; seed < k->seeds; seed++) {
+            failed += k->entries[i].runs[seed].failed;
+            made += !k->entries[i].runs[seed].absent;
+        }
+    while (!example->failed)
+        example++;
     return oa_fail(c, OA_DIVERGED,
                    "no attention can be judged: %d of %d runs diverged; %s, seed %llu: %s", failed,
-                   made, k->entries[0].attention, (unsigned long long)k->entries[0].runs[seed].seed,
-                   k->entries[0].runs[seed].failure);
+                   made, first->attention, (unsigned long long)example->seed, example->failure);
 }
 
-static enum oa_error report(oa_context *c, const char *folder, const struct oa_comparison *k,
-                            const struct oa_output *out)
+static enum oa_error report_comparison(oa_context *c, const char *folder,
+                                       const struct oa_comparison *k, const struct oa_output *out)
 {
     struct oa_summary s;
     OA_TRY(oa_summary_make(c, k, &s));
     enum oa_error e = write_reports(c, folder, k, &s);
     if (e == OA_OK)
-        e = print(c, folder, k, &s, out);
+        e = print_report(c, folder, k, &s, out);
     if (e == OA_OK)
         e = check_judged(c, k, &s);
     oa_summary_free(&s);
     return e;
 }
 
-/* A configuration may be shared with other commands; its attention takes no part unless it is asked
- * for. */
-static void announce_ignored(const oa_config *config, const char *const *attentions, int count)
+/* A configuration may be shared with other commands, which use its model.attention. */
+static void log_ignored_attention(const oa_config *config, const struct oa_names *n)
 {
     struct oa_options plain;
     const char *own = config->options.model_attention;
     oa_options_default(&plain);
     bool ignored = strcmp(own, plain.model_attention) != 0;
-    for (int i = 0; i < count; i++)
-        ignored = ignored && strcmp(own, attentions[i]) != 0;
+    for (int i = 0; i < n->count; i++)
+        ignored = ignored && strcmp(own, n->name[i]) != 0;
     if (ignored)
         oa_log(config->context, 0,
-               "model.attention = %s takes no part in the comparison: give it with --attention",
-               own);
+               "model.attention = %s is ignored: give it with --attention to compare it", own);
 }
 
-static struct oa_comparison_request request_of(const oa_config *config, const struct oa_names *n,
-                                               const char *folder)
+static struct oa_comparison_request comparison_request(const oa_config *config,
+                                                       const struct oa_names *n, const char *folder)
 {
     return (struct oa_comparison_request){ .options = &config->options,
                                            .attentions = n->name,
@@ -120,29 +115,15 @@ static struct oa_comparison_request request_of(const oa_config *config, const st
                                            .overwrite = config->overwrite };
 }
 
-static enum oa_error compare(const oa_config *config, const struct oa_names *n, const char *folder,
-                             double began, const struct oa_output *out)
-{
-    oa_context *c = config->context;
-    struct oa_comparison_request request = request_of(config, n, folder);
-    struct oa_comparison comparison;
-    enum oa_error e = config->options.compare_until_resolved
-                          ? oa_comparison_until(c, &request, began, &comparison)
-                          : oa_comparison_run(c, &request, &comparison);
-    if (e == OA_OK)
-        e = report(c, folder, &comparison, out);
-    oa_comparison_free(&comparison);
-    return e;
-}
-
-/* Who takes part, what is to be said of it, and the folder, which is this process's alone. */
-static enum oa_error prepare(const oa_config *config, const char *const *attentions, int count,
-                             const char *folder, struct oa_names *n, struct oa_lock **lock)
+/* Names the attentions, warns, and locks the folder. */
+static enum oa_error prepare_comparison(const oa_config *config, const char *const *attentions,
+                                        int count, const char *folder, struct oa_names *n,
+                                        struct oa_lock **lock)
 {
     oa_context *c = config->context;
     OA_TRY(oa_directory_check(c, folder));
     OA_TRY(oa_names_open(config, attentions, count, n));
-    announce_ignored(config, n->name, n->count);
+    log_ignored_attention(config, n);
     for (int i = 0; i < n->count; i++)
         OA_TRY(oa_attention_warn(c, n->name[i], oa_options_stacks(&config->options),
                                  &config->options));
@@ -151,38 +132,50 @@ static enum oa_error prepare(const oa_config *config, const char *const *attenti
     return oa_folder_lock(c, folder, lock);
 }
 
-static enum oa_error hold(const oa_config *config, const char *const *attentions, int count,
-                          const char *folder, const struct oa_output *out)
+/* On the first rank. */
+static enum oa_error compare_locked(const oa_config *config, const char *const *attentions,
+                                    int count, const char *folder, const struct oa_output *out)
 {
+    oa_context *c = config->context;
     struct oa_names names = { 0 };
     struct oa_lock *lock = NULL;
+    struct oa_comparison comparison = { 0 };
     double began = oa_clock();
-    enum oa_error e = prepare(config, attentions, count, folder, &names, &lock);
-    e = oa_cluster_agree(oa_context_cluster(config->context), e);
+    enum oa_error e = prepare_comparison(config, attentions, count, folder, &names, &lock);
+    e = oa_cluster_agree(oa_context_cluster(c), e);
+    if (e == OA_OK) {
+        struct oa_comparison_request request = comparison_request(config, &names, folder);
+        e = config->options.compare_until_resolved
+                ? oa_comparison_until(c, &request, began, &comparison)
+                : oa_comparison_run(c, &request, &comparison);
+    }
     if (e == OA_OK)
-        e = compare(config, &names, folder, began, out);
+        e = report_comparison(c, folder, &comparison, out);
+    oa_comparison_free(&comparison);
     oa_folder_unlock(lock);
     oa_names_free(&names);
     return e;
 }
 
-static enum oa_error check_ranks(const oa_config *config, const struct oa_cluster *cluster)
+static enum oa_error check_compare_ranks(const oa_config *config, const struct oa_cluster *cluster)
 {
     const struct oa_options *o = &config->options;
     if (o->compare_ranks > 1 && !cluster)
-        return oa_fail(config->context, OA_ARGUMENT,
-                       "compare.ranks is %ld, and there is one rank: mpirun or srun starts several",
-                       o->compare_ranks);
+        return oa_fail(
+            config->context, OA_ARGUMENT,
+            "compare.ranks = %ld needs several ranks, started by mpirun or srun, but there is "
+            "one",
+            o->compare_ranks);
     if (o->train_accumulate % o->compare_ranks)
-        return oa_fail(config->context, OA_ARGUMENT,
-                       "compare.ranks = %ld does not divide the micro-batches of a step, "
-                       "train.accumulate = %ld: give a "
-                       "multiple, or another compare.ranks",
-                       o->compare_ranks, o->train_accumulate);
+        return oa_fail(
+            config->context, OA_ARGUMENT,
+            "train.accumulate = %ld is not a multiple of compare.ranks = %ld: change one of "
+            "them",
+            o->train_accumulate, o->compare_ranks);
     if (!cluster || o->compare_equal != OA_EQUAL_TIME)
         return OA_OK;
     return oa_fail(config->context, OA_ARGUMENT,
-                   "--equal time measures runs one after another on one machine: start one rank, "
+                   "--equal time trains runs one after another on one machine: start one rank, "
                    "or give --equal flops");
 }
 
@@ -190,19 +183,19 @@ enum oa_error oa_compare_check(const oa_config *config, const char *folder)
 {
     struct oa_names names;
     oa_config all;
-    OA_TRY(check_ranks(config, oa_context_cluster(config->context)));
+    OA_TRY(check_compare_ranks(config, oa_context_cluster(config->context)));
     OA_TRY(oa_config_begin_from(config, false, &all));
     enum oa_error e = oa_names_open(&all, NULL, 0, &names);
     if (e == OA_OK) {
-        struct oa_comparison_request request = request_of(&all, &names, folder);
-        request.cluster = NULL; /* other ranks hear nothing of it */
+        struct oa_comparison_request request = comparison_request(&all, &names, folder);
+        request.cluster = NULL; /* other ranks take no part */
         e = oa_comparison_check(config->context, &request);
     }
     oa_names_free(&names);
     return e;
 }
 
-/* The first of several ranks holds the comparison, the others take its runs. */
+/* The first of several ranks runs the comparison, the others train its runs. */
 enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count,
                          const char *folder, const struct oa_output *out)
 {
@@ -214,10 +207,10 @@ enum oa_error oa_compare(const oa_config *config, const char *const *attentions,
                             .count = count };
     OA_TRY(oa_status(config->context));
     OA_TRY(oa_same_program(cluster, &config->options, &told));
-    OA_TRY(oa_cluster_agree(cluster, check_ranks(config, cluster)));
+    OA_TRY(oa_cluster_agree(cluster, check_compare_ranks(config, cluster)));
     OA_TRY(oa_cluster_split(cluster, config->options.compare_ranks));
     oa_config all;
     OA_TRY(oa_cluster_agree(cluster, oa_config_begin_from(config, false, &all)));
-    return oa_rank_of(cluster) > 0 ? oa_farm_serve(cluster, &all.options)
-                                   : hold(&all, attentions, count, folder, out);
+    return oa_rank_of(cluster) > 0 ? oa_worker_rank_run(cluster, &all.options)
+                                   : compare_locked(&all, attentions, count, folder, out);
 }

@@ -351,7 +351,7 @@ static void add_table(const struct gathering *g, int limit, struct oa_text *out)
         oa_table_cell(&t, "%s", oa_claim_text(j->experiment, "title"));
         oa_table_cell(&t, "%d of %d", oa_judged_records(j), j->experiment->variant_count);
         oa_table_cell(&t, "%s", oa_number_seconds(time, oa_judged_cost(j).processor_seconds));
-        oa_table_cell(&t, "%s", oa_judged_says(j));
+        oa_table_cell(&t, "%s", oa_judged_words(j));
     }
     oa_table_text(&t, limit, out);
     oa_table_free(&t);

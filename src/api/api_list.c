@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * list, explain: what the registry of mechanisms says, and the table of tasks. */
 #include "api/api.h"
+#include "explain/explain.h"
 #include "tasks/tasks.h"
 
 enum oa_error oa_list(oa_context *c, const struct oa_output *out)

@@ -3,7 +3,7 @@
  * are made (train/step_time.h). */
 #include "api/api.h"
 #include "api/plan_ranks.h"
-#include "compare/parents.h"
+#include "compare/initial_runs.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 #include "train/step_side.h"
@@ -72,7 +72,7 @@ static enum oa_error check_parent(const struct planning *p, const char *attentio
     char *name = NULL;
     enum oa_error e = oa_stacks_canonical(p->c, attention, oa_options_stacks(&p->options), &name);
     if (e == OA_OK)
-        e = oa_parents_check(p->c, p->options.train_init, name, "");
+        e = oa_initial_runs_check(p->c, p->options.train_init, name, "");
     oa_free(name);
     return e;
 }
@@ -81,11 +81,11 @@ static enum oa_error check_parent(const struct planning *p, const char *attentio
  * tokenizer. */
 static enum oa_error begin_from(struct planning *p, const char *const *attentions, int count)
 {
-    if (!oa_parents_comparison(p->options.train_init))
+    if (!oa_is_comparison_folder(p->options.train_init))
         return OA_OK;
     for (int i = 0; i < count; i++)
         OA_TRY(check_parent(p, attentions[i]));
-    return oa_parents_first(p->c, &p->options);
+    return oa_initial_runs_first(p->c, &p->options);
 }
 
 static enum oa_error make(struct planning *p, const char *const *attentions, int count)

@@ -50,8 +50,7 @@ static enum oa_error same_count(oa_context *c, const struct oa_lines *first,
         return OA_OK;
     return oa_fail(c, OA_SHAPE,
                    "%s has %ld lines, but %s has %ld: line i of each must belong together, an "
-                   "empty one where there is "
-                   "nothing",
+                   "empty one where there is nothing",
                    first->name, first->count, other->name, other->count);
 }
 
@@ -454,7 +453,8 @@ static void choose_tokens(oa_context *c, struct score_plan *p, const struct side
 {
     struct oa_spacing spacing = { 0 };
     bool bleu = !p->request->bleu_tokenize && has_metric(p, "bleu"), rouge = has_metric(p, "rouge");
-    for (int r = 0; (bleu || rouge) && r < p->request->references; r++)
+    bool ter = has_metric(p, "ter") && !(p->options.ter_normalized && p->options.ter_asian);
+    for (int r = 0; (bleu || rouge || ter) && r < p->request->references; r++)
         for (long i = 0; i < s->reference[r].count; i++)
             oa_spacing_add(&spacing, s->reference[r].line[i]);
     if (bleu && oa_is_unspaced(&spacing)) {
@@ -464,11 +464,17 @@ static void choose_tokens(oa_context *c, struct score_plan *p, const struct side
                "--tokenize 13a for words",
                s->reference[0].name);
     }
+    if (ter && oa_is_unspaced(&spacing)) {
+        p->options.ter_unsplit = true;
+        oa_log(c, 0,
+               "most of %s has no spaces between words: TER counts whole lines (units:unsplit); "
+               "--normalized --asian-support splits ideographs",
+               s->reference[0].name);
+    }
     if (rouge && oa_is_unread_by_rouge(&spacing))
         oa_log(c, 0,
                "ROUGE reads letters from a to z and digits only, as rouge-score does, and most of "
-               "%s is others: chrf or "
-               "bleu measure such text",
+               "%s is others: chrf or bleu measure such text",
                s->reference[0].name);
 }
 
@@ -484,8 +490,7 @@ static void warn_of_tokens(oa_context *c, const struct sides *s)
         if (lines >= MANY_TOKENISED)
             oa_log(c, 0,
                    "%ld lines of %s end in a tokenised full stop (' .'): BLEU is of detokenised "
-                   "text; --force for no "
-                   "such notice",
+                   "text; --force for no such notice",
                    lines, s->hypothesis[k].name);
     }
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A comparison that goes on until its questions are answered: rounds of runs, each wanted by the
- * statistics of those before (report/until.c), within a budget of time. The time of a round that is
- * predicted is that of the runs before it; it is all that is not decided by finished runs alone. */
+ * A comparison that adds seeds until it is resolved: rounds of runs, which the statistics of the
+ * runs so far ask for (report/until.c), within a budget of time. The time of a round is predicted
+ * from the runs before it; it is the only decision that does not depend on finished runs alone. */
 #include "api/api_until.h"
 
-#include "compare/spending.h"
+#include "compare/comparison_file.h"
 
 struct until {
     oa_context *c;
     const char *folder;
     struct oa_comparison *k;
-    struct comparison *held;
+    struct comparison_session *session;
     struct oa_cell *cells; /* of the round */
     int wanted;
     double began;                   /* clock: of this call */
@@ -19,14 +19,13 @@ struct until {
 
 /* ---- time ---- */
 
-static double spent(const struct until *u)
+static double until_spent(const struct until *u)
 {
     return u->before.clock + oa_clock() - u->began;
 }
 
-/* Mean training time of the runs that there are: of one attention, or (entry < 0) of all. 0: none.
- */
-static double seconds_a_run(const struct oa_comparison *k, int entry)
+/* Mean training time of the finished runs: of one attention, or (entry < 0) of all. 0: none. */
+static double mean_run_seconds(const struct oa_comparison *k, int entry)
 {
     double sum = 0;
     int n = 0;
@@ -39,44 +38,38 @@ static double seconds_a_run(const struct oa_comparison *k, int entry)
     return n ? sum / n : 0;
 }
 
-/* What the round will take by the clock: training time, and what came with it in the rounds before.
- */
-static double predicted(const struct until *u)
+/* Of the round by the clock: training time, times the overhead of the rounds before. */
+static double predicted_seconds(const struct until *u)
 {
-    double training = 0, all = seconds_a_run(u->k, -1);
+    double training = 0, all = mean_run_seconds(u->k, -1);
     for (int i = 0; i < u->wanted; i++) {
-        double own = seconds_a_run(u->k, u->cells[i].entry);
-        if (!oa_comparison_has(u->held, &u->cells[i]))
+        double own = mean_run_seconds(u->k, u->cells[i].entry);
+        if (!oa_comparison_has(u->session, &u->cells[i]))
             training += own > 0 ? own : all;
     }
     return u->now.training > 0 ? training * u->now.rounds / u->now.training : training;
 }
 
-static int to_train(const struct until *u)
+static int count_untrained(const struct until *u)
 {
     int n = 0;
     for (int i = 0; i < u->wanted; i++)
-        n += !oa_comparison_has(u->held, &u->cells[i]);
+        n += !oa_comparison_has(u->session, &u->cells[i]);
     return n;
 }
 
-/* The first round is made in any case: without it nothing is known of what a run takes. */
-static bool affordable(const struct until *u)
+/* The first round is always made: without it the time of a run is unknown. */
+static bool fits_budget(const struct until *u)
 {
     double budget = u->k->until.budget;
-    return budget <= 0 || u->k->until.rounds == 0 || to_train(u) == 0 ||
-           spent(u) + predicted(u) <= budget;
-}
-
-static enum oa_error save(struct until *u)
-{
-    u->now.clock = spent(u);
-    return oa_spending_write(u->c, u->folder, &u->now);
+    return budget <= 0 || u->k->until.rounds == 0 || count_untrained(u) == 0 ||
+           until_spent(u) + predicted_seconds(u) <= budget;
 }
 
 /* ---- a round ---- */
 
-static void add_open(const struct until *u, const struct oa_summary *s, struct oa_text *out)
+static void add_open_questions(const struct until *u, const struct oa_summary *s,
+                               struct oa_text *out)
 {
     const char *before = "";
     if (!s)
@@ -89,28 +82,28 @@ static void add_open(const struct until *u, const struct oa_summary *s, struct o
         }
 }
 
-static void announce(const struct until *u, const struct oa_summary *s)
+static void log_round(const struct until *u, const struct oa_summary *s)
 {
     struct oa_text line;
     char number[OA_NUMBER];
-    if (to_train(u) == 0)
+    if (count_untrained(u) == 0)
         return;
     oa_text_init(&line, u->c);
     oa_text_printf(&line, "round %d: ", u->k->until.rounds + 1);
-    add_open(u, s, &line);
-    oa_text_printf(&line, "; %d run%s to train", to_train(u), oa_plural(to_train(u)));
-    if (predicted(u) > 0)
-        oa_text_printf(&line, ", about %s", oa_number_seconds(number, predicted(u)));
+    add_open_questions(u, s, &line);
+    oa_text_printf(&line, "; %d run%s to train", count_untrained(u), oa_plural(count_untrained(u)));
+    if (predicted_seconds(u) > 0)
+        oa_text_printf(&line, ", about %s", oa_number_seconds(number, predicted_seconds(u)));
     if (u->k->until.budget > 0)
         oa_text_printf(&line, "; %s of the budget remain",
-                       oa_number_seconds(number, u->k->until.budget > spent(u)
-                                                     ? u->k->until.budget - spent(u)
+                       oa_number_seconds(number, u->k->until.budget > until_spent(u)
+                                                     ? u->k->until.budget - until_spent(u)
                                                      : 0));
     oa_log(u->c, 2, "%s", line.s ? line.s : "");
     oa_text_free(&line);
 }
 
-static double training_time(const struct until *u, const bool *had)
+static double round_training_seconds(const struct until *u, const bool *had)
 {
     double sum = 0;
     for (int i = 0; i < u->wanted; i++)
@@ -124,12 +117,12 @@ static enum oa_error make_round(struct until *u)
     double began = oa_clock();
     bool *had = oa_alloc(u->c, ((size_t)u->wanted + 1) * sizeof *had);
     for (int i = 0; i < u->wanted && had; i++)
-        had[i] = oa_comparison_has(u->held, &u->cells[i]);
-    bool trains = to_train(u) > 0;
-    enum oa_error e = had ? oa_comparison_make(u->held, u->cells, u->wanted) : OA_NO_MEMORY;
+        had[i] = oa_comparison_has(u->session, &u->cells[i]);
+    bool trains = count_untrained(u) > 0;
+    enum oa_error e = had ? oa_comparison_make(u->session, u->cells, u->wanted) : OA_NO_MEMORY;
     if (e == OA_OK && trains) {
         u->now.rounds += oa_clock() - began;
-        u->now.training += training_time(u, had);
+        u->now.training += round_training_seconds(u, had);
     }
     oa_free(had);
     u->k->until.rounds++;
@@ -138,7 +131,7 @@ static enum oa_error make_round(struct until *u)
 
 /* The statistics of the runs so far, the runs that they ask for, and these runs. *over: there are
  * no more. */
-static enum oa_error one_round(struct until *u, bool *over)
+static enum oa_error until_round(struct until *u, bool *over)
 {
     struct oa_summary s;
     OA_TRY(oa_summary_make(u->c, u->k, &s));
@@ -146,17 +139,17 @@ static enum oa_error one_round(struct until *u, bool *over)
     enum oa_error e = oa_until_wanted(u->c, u->k, &s, u->cells, &u->wanted);
     if (e == OA_OK && u->wanted == 0)
         u->k->until.ending = oa_until_ending(u->k, &s);
-    else if (e == OA_OK && !affordable(u))
+    else if (e == OA_OK && !fits_budget(u))
         u->k->until.ending = OA_ENDING_BUDGET;
     *over = u->k->until.ending != OA_ENDING_NONE;
     if (e == OA_OK && !*over)
-        announce(u, first ? NULL : &s);
+        log_round(u, first ? NULL : &s);
     oa_summary_free(&s);
     return e == OA_OK && !*over ? make_round(u) : e;
 }
 
-/* Seeds that nobody has are no columns of the comparison. */
-static void trim(struct oa_comparison *k)
+/* Seeds that no attention has are not columns of the comparison. */
+static void drop_empty_seeds(struct oa_comparison *k)
 {
     int most = 0;
     for (int i = 0; i < k->count; i++) {
@@ -166,27 +159,23 @@ static void trim(struct oa_comparison *k)
     k->seeds = most;
 }
 
-static enum oa_error all_rounds(struct until *u)
+/* The time of a round that is stopped counts, too; a kill loses the time since the round began. */
+static enum oa_error run_rounds(struct until *u)
 {
     bool over = false;
-    enum oa_error e = OA_OK;
-    while (e == OA_OK && !over) {
-        e = one_round(u, &over);
-        enum oa_error saved = e == OA_OK || e == OA_INTERRUPTED ? save(u) : OA_OK;
-        e = e == OA_OK ? saved : e;
-    }
-    u->k->until.spent = spent(u);
-    return e;
-}
-
-/* A stop in the middle of a round is counted, too; what a kill takes away is the time since the
- * round began. */
-static enum oa_error spend(struct until *u)
-{
     OA_TRY(oa_spending_read(u->c, u->folder, &u->before));
     u->now = u->before;
     u->cells = oa_alloc(u->c, ((size_t)u->k->count + 1) * sizeof *u->cells);
-    enum oa_error e = u->cells ? all_rounds(u) : OA_NO_MEMORY;
+    enum oa_error e = u->cells ? OA_OK : OA_NO_MEMORY;
+    while (e == OA_OK && !over) {
+        e = until_round(u, &over);
+        u->now.clock = until_spent(u);
+        if (e == OA_INTERRUPTED)
+            oa_spending_write(u->c, u->folder, &u->now);
+        else if (e == OA_OK)
+            e = oa_spending_write(u->c, u->folder, &u->now);
+    }
+    u->k->until.spent = until_spent(u);
     oa_free(u->cells);
     return e;
 }
@@ -195,13 +184,13 @@ enum oa_error oa_comparison_until(oa_context *c, const struct oa_comparison_requ
                                   double began, struct oa_comparison *k)
 {
     struct until u = { .c = c, .folder = r->folder, .k = k, .began = began };
-    enum oa_error e = oa_comparison_open(c, r, k, &u.held);
+    enum oa_error e = oa_comparison_open(c, r, k, &u.session);
     if (e == OA_OK)
-        e = spend(&u);
+        e = run_rounds(&u);
     if (e == OA_OK)
-        e = oa_comparison_finish(u.held);
-    oa_comparison_close(u.held);
+        e = oa_comparison_finish(u.session);
+    oa_comparison_close(u.session);
     if (e == OA_OK)
-        trim(k);
+        drop_empty_seeds(k);
     return e;
 }

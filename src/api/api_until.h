@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A comparison that goes on until its questions are answered (compare.until_resolved). Private to
- * api/. */
+ * A comparison that adds seeds until it is resolved (compare.until_resolved). Private to api/. */
 #ifndef ORTHANT_API_UNTIL_H
 #define ORTHANT_API_UNTIL_H
 

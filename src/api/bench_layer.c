@@ -87,7 +87,7 @@ static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
         return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
     double start = b->what->clock();
     OA_TRY(pass(b, backward));
-    b->rig.device->ops->sync(b->rig.device);
+    oa_device_sync(b->rig.device);
     double seconds = b->what->clock() - start;
     r->count++;
     r->sum += seconds;

@@ -3,7 +3,7 @@
  * that nobody gave. */
 #include "api/api.h"
 #include "attention/attention.h"
-#include "compare/parents.h"
+#include "compare/initial_runs.h"
 #include "model/pretrained.h"
 
 #include <string.h>
@@ -88,8 +88,8 @@ enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_confi
     *out = *in;
     if (!asked.train_init[0])
         return OA_OK;
-    if (oa_parents_comparison(asked.train_init))
-        OA_TRY(oa_parents_first(in->context, &asked));
+    if (oa_is_comparison_folder(asked.train_init))
+        OA_TRY(oa_initial_runs_first(in->context, &asked));
     OA_TRY(oa_pretrained_find(in->context, asked.train_init, &start));
     oa_options_default(&t.from);
     OA_TRY(oa_config_load(in->context, start.config, &t.from, &t.form));

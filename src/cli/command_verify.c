@@ -35,9 +35,8 @@ const struct command command_verify = {
             "follow in full, and the exit "
             "code is then 5. Rows of an output that rounding alone could change by as much as they "
             "are (weights of both "
-            "signs, divided by a sum near 0) are not judged: that is counted, and said with the "
-            "number, and changes no "
-            "exit code. What a mechanism refuses to do is counted, and said with SPEC.",
+            "signs, divided by a sum near 0) are inconclusive: they are counted and listed, and "
+            "do not change the exit code. Unsupported modes are counted, and listed with SPEC.",
     .examples = "$ orthant verify --quick\n"
                 "$ orthant verify \"performer(features=64)\"\n"
                 "$ orthant verify --isa ref --json",

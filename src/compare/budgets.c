@@ -3,39 +3,39 @@
  * of trainable parameters is that of the first attention; flops: as many steps as the first
  * attention's budget pays for; time: every run trains until it has had as many seconds of
  * train.clock as the first attention's run of the same seed took, or train.seconds. */
-#include "compare/comparison_parts.h"
+#include "compare/comparison_session.h"
 
 #include <math.h>
 
-bool oa_comparison_by_time(const struct comparison *t)
+bool oa_comparison_by_time(const struct comparison_session *t)
 {
     return t->r->options->compare_equal == OA_EQUAL_TIME;
 }
 
-static double seconds_of(const struct comparison *t, const struct oa_run *run)
+static double clock_seconds(const struct comparison_session *t, const struct oa_run *run)
 {
     return t->r->options->train_clock == OA_CLOCK_WALL ? run->seconds : run->processor_seconds;
 }
 
-struct oa_options oa_comparison_options(const struct comparison *t, int entry, int seed)
+struct oa_options oa_comparison_options(const struct comparison_session *t, int entry, int seed)
 {
     struct oa_options o = *t->r->options;
     snprintf(o.model_attention, sizeof o.model_attention, "%s", t->out->entries[entry].attention);
     o.train_seed += seed;
     o.train_steps = t->steps[entry];
     o.model_ffn = t->ffn[entry];
-    o.compare_jobs = 0; /* nothing of a run tells what was trained beside it */
-    oa_comparison_begin_from(t, entry, &o);
+    o.compare_jobs = 0; /* a run does not record what was trained next to it */
+    oa_comparison_set_initial_run(t, entry, &o);
     if (oa_comparison_tuned(t) && t->out->entries[entry].chosen >= 0)
         oa_grid_apply(t->c, &t->out->tuning.grid, t->out->entries[entry].chosen, &o);
     if (oa_comparison_by_time(t) && entry > 0 && o.train_seconds <= 0)
-        o.train_seconds = seconds_of(t, &t->out->entries[0].runs[seed]);
+        o.train_seconds = clock_seconds(t, &t->out->entries[0].runs[seed]);
     return o;
 }
 
 /* Parameters of each entry, from the plan device: this also refuses impossible combinations before
  * anything runs. */
-static enum oa_error plan_entry(struct comparison *t, int entry, struct oa_plan *plan)
+static enum oa_error plan_entry(struct comparison_session *t, int entry, struct oa_plan *plan)
 {
     struct oa_options o = oa_comparison_options(t, entry, 0);
     OA_TRY(oa_plan_workload(t->c, &o, &t->workload, plan));
@@ -46,7 +46,7 @@ static enum oa_error plan_entry(struct comparison *t, int entry, struct oa_plan 
 
 /* Parameters grow linearly with the feed-forward width: two plans give the line, a third checks it.
  */
-static enum oa_error equal_params(struct comparison *t, int entry, double wanted)
+static enum oa_error equal_params(struct comparison_session *t, int entry, double wanted)
 {
     struct oa_plan narrow, wide;
     long ffn = t->ffn[0];
@@ -58,58 +58,46 @@ static enum oa_error equal_params(struct comparison *t, int entry, double wanted
     if (width < 1)
         return oa_fail(t->c, OA_ARGUMENT,
                        "--equal params: \"%s\" has more parameters than \"%s\" even with the "
-                       "narrowest feed-forward layer; "
-                       "put it first, or shrink its tables",
+                       "narrowest feed-forward layer: put it first, or make its tables smaller",
                        t->out->entries[entry].attention, t->out->entries[0].attention);
     t->ffn[entry] = lround(width);
     return plan_entry(t, entry, &narrow);
 }
 
-/* Steps that the budget of the first attention (`first` a step) pays for, at `cost` a step. */
-static long affordable(const struct comparison *t, double first, double cost)
-{
-    return (long)fmax(1, round((double)t->steps[0] * first / cost));
-}
-
-/* The budget of an attention that is new to the comparison, from that of the first. */
-static enum oa_error equalise_entry(struct comparison *t, int entry, const struct oa_plan *first)
+/* Attentions that are new to the comparison get their budgets from that of the first. */
+enum oa_error oa_comparison_equalise(struct comparison_session *t)
 {
     enum oa_equal equal = t->r->options->compare_equal;
-    struct oa_plan plan;
-    OA_TRY(plan_entry(t, entry, &plan));
-    if (equal == OA_EQUAL_PARAMS)
-        OA_TRY(equal_params(t, entry, first->trainable));
-    if (equal == OA_EQUAL_FLOPS)
-        t->steps[entry] = affordable(t, first->flops, plan.flops);
-    return OA_OK;
-}
-
-enum oa_error oa_comparison_equalise(struct comparison *t)
-{
     struct oa_plan first, plan;
     OA_TRY(plan_entry(t, 0, &first));
-    for (int i = 1; i < t->out->count; i++)
-        OA_TRY(t->place[i] < 0 ? equalise_entry(t, i, &first) : plan_entry(t, i, &plan));
+    for (int i = 1; i < t->out->count; i++) {
+        OA_TRY(plan_entry(t, i, &plan));
+        if (t->place[i] < 0 && equal == OA_EQUAL_PARAMS)
+            OA_TRY(equal_params(t, i, first.trainable));
+        if (t->place[i] < 0 && equal == OA_EQUAL_FLOPS)
+            t->steps[i] = (long)fmax(1, round((double)t->steps[0] * first.flops / plan.flops));
+    }
     return OA_OK;
 }
 
-/* Equal time is known when the first attention's run is. */
-bool oa_comparison_budget_known(const struct comparison *t, int entry, int seed)
+/* The time of the first attention's run is the budget of this one. */
+static bool follows_first(const struct comparison_session *t, int entry)
 {
-    return !oa_comparison_by_time(t) || entry == 0 || t->r->options->train_seconds > 0 ||
-           seconds_of(t, &t->out->entries[0].runs[seed]) > 0;
+    return oa_comparison_by_time(t) && entry > 0 && t->r->options->train_seconds <= 0;
 }
 
-/* Where the first attention's run is the measure, it has to be whole. */
-enum oa_error oa_comparison_check_budget(struct comparison *t, int entry, int seed)
+bool oa_comparison_budget_known(const struct comparison_session *t, int entry, int seed)
+{
+    return !follows_first(t, entry) || clock_seconds(t, &t->out->entries[0].runs[seed]) > 0;
+}
+
+enum oa_error oa_comparison_check_budget(struct comparison_session *t, int entry, int seed)
 {
     const struct oa_run *first = &t->out->entries[0].runs[seed];
-    if (!oa_comparison_by_time(t) || entry == 0 || t->r->options->train_seconds > 0 ||
-        !first->failed)
+    if (!follows_first(t, entry) || !first->failed)
         return OA_OK;
     return oa_fail(t->c, OA_DIVERGED,
-                   "--equal time: \"%s\" with seed %ld is the measure of the other runs, and it "
-                   "failed: %.300s; give "
-                   "train.seconds, or put another attention first",
+                   "--equal time: \"%s\" with seed %ld sets the time of the other runs, and it "
+                   "failed: %.300s; give train.seconds, or put another attention first",
                    t->out->entries[0].attention, t->r->options->train_seed + seed, first->failure);
 }

@@ -14,9 +14,9 @@
 #include "compare/grid.h"
 #include "train/train.h"
 
-/* A run of another comparison that a run starts from (train.init names that comparison; parents.h).
- */
-struct oa_parent {
+/* A run of another comparison that a run starts from (train.init names that comparison;
+ * initial_runs.h). */
+struct oa_initial_run {
     long seed;
     char folder[OA_OPTION_TEXT];
     struct oa_digest model; /* of its model file */
@@ -27,16 +27,13 @@ struct oa_parent {
 struct oa_entry {
     char *attention;          /* canonical form */
     double trainable, frozen; /* parameters */
-    bool floor; /* the uniform average that shows what the rest of the model does: no contender */
-    struct oa_run *runs;
-    struct oa_run *
-        trials; /* [cells of the grid][seeds] of the tuning, without curves; NULL: there was none */
-    int chosen; /* the cell whose values its runs have; meaningless without trials */
-    struct oa_parent
-        *parents; /* of the same attention, by seed; NULL: it starts from no comparison */
-    int parent_count;
-    double *step_seconds; /* a step of training in each round of measuring speeds; NULL: none, not
-                             measured */
+    bool floor;               /* the uniform baseline, which is compared and not ranked */
+    struct oa_run *runs;      /* [seeds] */
+    struct oa_run *trials;    /* [cells of the grid][seeds] without curves; NULL: not tuned */
+    int chosen;               /* the cell whose values its runs have; meaningless without trials */
+    struct oa_initial_run *initial_runs; /* of the same attention, by seed; NULL: none */
+    int initial_run_count;
+    double *step_seconds; /* [rounds] a training step in each; NULL: not measured */
 };
 
 /* How options were tuned before the comparison (tune.c): each attention has the values that were
@@ -48,7 +45,8 @@ struct oa_tuning {
     double train_tokens, valid_tokens;
 };
 
-/* A run in which one source of chance has another seed than the first run of its attention. */
+/* A run in which one source of randomness has another seed than in the first run of its attention.
+ */
 struct oa_varied {
     uint64_t seed; /* of that source */
     double score;  /* in what the comparison is about; NaN: the run diverged */
@@ -67,8 +65,8 @@ struct oa_cell {
     int entry, seed;
 };
 
-/* How a comparison that spends seeds only where a question is open (compare.until_resolved) came to
- * its end. */
+/* How a comparison that adds seeds only where it is not resolved yet (compare.until_resolved)
+ * ended. */
 enum oa_ending { OA_ENDING_NONE, OA_ENDING_RESOLVED, OA_ENDING_SEEDS, OA_ENDING_BUDGET };
 struct oa_until {
     enum oa_ending ending; /* NONE: every attention has the number of seeds that was asked for */
@@ -82,62 +80,56 @@ struct oa_comparison {
     int count, seeds; /* seeds: the most that an entry has */
     int rounds; /* in each of which the steps of every attention were timed, in turn; 0: none */
     char speed_machine[256];                /* where: "processor, instruction set, threads" */
-    enum oa_equal equal;                    /* what the runs had the same of */
+    enum oa_equal equal;                    /* the budget that all runs have equal */
     double characters, bytes, valid_tokens; /* of the validation text */
     double test_targets;                    /* of the test data; 0: there are none */
     bool examples; /* these are all targets of examples; else tokens, the first of which is none */
-    double eval_tokens; /* so many of them each validation during the training predicted */
-    int baseline;       /* number from 1 of the entry that all others are held against; 0: none */
-    bool any_looks;     /* verdicts must hold however often seeds are added and looked at */
-    double margin; /* within which a difference does not matter, in the metric's unit; 0: none */
-    struct oa_measure
-        *measures; /* of the task, ended by name NULL; NULL: the loss alone, in nats a token */
-    int metric;    /* number of the one that the comparison is about */
+    double eval_tokens; /* predicted by each validation during the training */
+    int baseline;       /* number from 1 of the entry that all others are compared with; 0: none */
+    bool any_looks;     /* verdicts hold with any number of interim analyses */
+    double margin;      /* of practical equivalence, in the metric's unit; 0: none */
+    struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, nats */
+    int metric;                  /* number of the one that the comparison is about */
     struct oa_tuning tuning;
     struct oa_until until;
     struct oa_vary vary;
-    char *parent; /* the folder of the comparison that this one starts from; NULL: there is none */
-    char *options_json; /* the options all runs share: without those that were tuned */
-    char *
-        machine_json; /* what ran where: processor, isa, threads, memory, kernels, versions, date */
+    char *initial_comparison; /* folder of the comparison that this one starts from; or NULL */
+    char *options_json;       /* the options all runs share: without those that were tuned */
+    char *machine_json;       /* processor, isa, threads, memory, kernels, versions, date */
 };
 
-/* How an entry is called in everything people read: its attention, or "uniform baseline". */
+/* Its name in everything people read: its attention, or "uniform baseline". */
 const char *oa_entry_name(const struct oa_entry *e);
 /* Made, to its end, with a finite loss and a finite score in what the comparison is about. */
 bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r);
 int oa_runs_made(const struct oa_entry *e, int seeds);
 void oa_comparison_free(struct oa_comparison *comparison);
 
-/* ---- measures (comparison_measures.c) ---- */
+/* ---- measures ---- */
 
-/* What the comparison is about. Borrowed from it. */
+/* The measure that the comparison is about. Borrowed from it. */
 const struct oa_measure *oa_metric(const struct oa_comparison *k);
-const struct oa_measure *oa_comparison_measure(const struct oa_comparison *k,
-                                               int i); /* NULL past the end */
-/* What a run got in what the comparison is about: everything that judges asks this. */
+/* Borrowed; NULL past the end. */
+const struct oa_measure *oa_comparison_measure(const struct oa_comparison *k, int i);
+/* The score of a run in the metric. */
 double oa_run_score(const struct oa_comparison *k, const struct oa_run *r);
 /* Gives the comparison a copy of a task's measures. */
 enum oa_error oa_comparison_set_measures(oa_context *c, struct oa_comparison *k,
                                          const struct oa_measure *measures, int metric);
 
-/* ---- what the trials of an attention say (trials.c) ---- */
+/* ---- trials of an attention (trials.c) ---- */
 
-/* Mean over the seeds of what the cell got in that measure; NaN when any of its trials diverged. */
+/* Mean of the measure over the seeds of a cell; NaN when any of its trials diverged. */
 double oa_trial_mean(const struct oa_comparison *k, int entry, int cell, int measure);
-/* The cell with the best mean in what the comparison is about, the first of equal ones; -1: every
- * cell diverged. */
+/* The cell with the best mean of the metric, the first of equal ones; -1: every cell diverged. */
 int oa_trial_best(const struct oa_comparison *k, int entry);
-/* Does the option make no difference at all? Whatever the others are, the loss is the same with all
- * its values. */
+/* True: the loss is the same with all values of the option, whatever the others are. */
 bool oa_trial_idle(const struct oa_comparison *k, int entry, int option);
 /* Sentences, with a blank between, about options that are idle or whose chosen value is at an edge;
  * nothing when there are none. */
 void oa_trial_remarks(const struct oa_comparison *k, int entry, struct oa_text *out);
-/* Is the chosen value of the option at an edge of those that were tried, and could one go on there?
- * 1: it is the largest, -1: the smallest, 0: neither, or it is as large or small as the option
- * allows, or its values are no numbers.
- */
+/* 1: the chosen value of the option is the largest that was tried, -1: the smallest; 0: neither, or
+ * the option allows no larger or smaller one, or its values are not numbers. */
 int oa_trial_edge(const struct oa_comparison *k, int entry, int option);
 struct oa_trial_cost {
     int runs, failed;
@@ -146,19 +138,18 @@ struct oa_trial_cost {
 void oa_trial_cost(const struct oa_comparison *k, int entry,
                    struct oa_trial_cost *sum); /* adds to it */
 
-/* ---- holding one (comparison.c) ---- */
+/* ---- running one (comparison.c) ---- */
 
 struct oa_comparison_request {
     const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */
     const char *const *attentions;
     int count;
-    struct oa_cluster *cluster; /* ranks that take runs as well; NULL: there are none. Only the
-                                   first holds a comparison */
-    const char *folder;         /* runs/attention-NN/seed-N/ below it */
-    bool overwrite; /* remove the comparison that the folder holds, before the first thing is
-                       written */
+    struct oa_cluster *cluster; /* ranks that train runs as well (only the first runs the
+                                   comparison); NULL: none */
+    const char *folder;         /* of runs: runs/attention-NN/seed-N/ below it */
+    bool overwrite;             /* remove the comparison in the folder before anything is written */
 };
-/* Trains what the folder does not hold yet. Finished runs in it are used when their fingerprints
+/* Trains what is not in the folder yet. Finished runs in it are used when their fingerprints
  * (fingerprint.h) are those of this request; OA_ARGUMENT when anything in it belongs to another
  * comparison, OA_FORMAT when a file was changed. Runs that diverge are results (oa_run.failed).
  * OA_INTERNAL when two seeds gave the same model, bit for bit. */
@@ -169,19 +160,19 @@ enum oa_error oa_comparison_run(oa_context *c, const struct oa_comparison_reques
  */
 enum oa_error oa_comparison_check(oa_context *c, const struct oa_comparison_request *r);
 
-/* The same in pieces, for whoever decides from the runs that there are which ones to make next:
- * open (all runs are absent), make, finish, close. Request and comparison stay where they are until
- * the end; after a failed open, too, both the comparison and what is held (it may be NULL) are to
- * be freed. The seeds of an attention are to be made in their order.
- */
-struct comparison;
+/* The same in pieces, for callers that decide from the runs so far which ones to make next: open
+ * (all runs are absent), make, finish, close. Request and comparison stay where they are until the
+ * end; after a failed open, too, both the comparison and the session (it may be NULL) are to be
+ * freed. The seeds of an attention are to be made in their order. */
+struct comparison_session;
 enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_request *r,
-                                 struct oa_comparison *out, struct comparison **held);
-enum oa_error oa_comparison_make(struct comparison *held, const struct oa_cell *cells, int count);
-bool oa_comparison_has(const struct comparison *held,
-                       const struct oa_cell *cell); /* nothing has to be trained for it */
+                                 struct oa_comparison *out, struct comparison_session **session);
+enum oa_error oa_comparison_make(struct comparison_session *s, const struct oa_cell *cells,
+                                 int count);
+/* True: nothing has to be trained for it. */
+bool oa_comparison_has(const struct comparison_session *s, const struct oa_cell *cell);
 /* What comes after the runs: those of compare.vary, which share the first seed's, and speeds. */
-enum oa_error oa_comparison_finish(struct comparison *held);
-void oa_comparison_close(struct comparison *held);
+enum oa_error oa_comparison_finish(struct comparison_session *s);
+void oa_comparison_close(struct comparison_session *s);
 
 #endif

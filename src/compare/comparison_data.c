@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of a comparison's data everywhere. */
+ * Access to the data of a comparison. */
 #include "compare/comparison.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *oa_entry_name(const struct oa_entry *e)
 {
@@ -34,15 +35,66 @@ void oa_comparison_free(struct oa_comparison *comparison)
             oa_run_free(&comparison->entries[i].runs[s]);
         oa_free(comparison->entries[i].runs);
         oa_free(comparison->entries[i].trials);
-        oa_free(comparison->entries[i].parents);
+        oa_free(comparison->entries[i].initial_runs);
         oa_free(comparison->entries[i].step_seconds);
         oa_free(comparison->entries[i].attention);
     }
     oa_free(comparison->entries);
     oa_free(comparison->vary.runs);
     oa_free(comparison->measures);
-    oa_free(comparison->parent);
+    oa_free(comparison->initial_comparison);
     oa_free(comparison->options_json);
     oa_free(comparison->machine_json);
     *comparison = (struct oa_comparison){ 0 };
+}
+
+/* ---- measures ---- */
+
+const struct oa_measure *oa_metric(const struct oa_comparison *k)
+{
+    return &oa_measures_or_loss(k->measures)[k->metric];
+}
+
+const struct oa_measure *oa_comparison_measure(const struct oa_comparison *k, int i)
+{
+    return i < oa_measures_count(k->measures) ? &oa_measures_or_loss(k->measures)[i] : NULL;
+}
+
+double oa_run_score(const struct oa_comparison *k, const struct oa_run *r)
+{
+    return oa_run_measured(r, k->metric);
+}
+
+static const char *copy_text_into(char **at, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = memcpy(*at, text, size);
+    *at += size;
+    return copy;
+}
+
+/* One piece of memory: the array, and after it the texts that it points to. */
+enum oa_error oa_comparison_set_measures(oa_context *c, struct oa_comparison *k,
+                                         const struct oa_measure *measures, int metric)
+{
+    int n = oa_measures_count(measures);
+    size_t bytes = ((size_t)n + 1) * sizeof *measures;
+    for (int i = 0; i < n; i++)
+        bytes +=
+            strlen(measures[i].name) + strlen(measures[i].title) + strlen(measures[i].unit) + 3;
+    struct oa_measure *copy = oa_alloc(c, bytes);
+    if (!copy)
+        return OA_NO_MEMORY;
+    char *at = (char *)(copy + n + 1);
+    for (int i = 0; i < n; i++)
+        copy[i] = (struct oa_measure){ .name = copy_text_into(&at, measures[i].name),
+                                       .title = copy_text_into(&at, measures[i].title),
+                                       .unit = copy_text_into(&at, measures[i].unit),
+                                       .decimals = measures[i].decimals,
+                                       .higher = measures[i].higher };
+    copy[n] = (struct oa_measure){ 0 };
+    oa_free(k->measures);
+    k->measures = copy;
+    k->metric = metric;
+    return OA_OK;
 }

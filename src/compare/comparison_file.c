@@ -8,14 +8,14 @@
 
 static const char remedy[] = "give another --out, or remove the folder";
 
-static enum oa_error read_members(oa_context *c, const char *path, const json_t *fingerprint,
-                                  json_t **members)
+static enum oa_error read_checked_members(oa_context *c, const char *path,
+                                          const json_t *fingerprint, json_t **members)
 {
     json_t *root;
     OA_TRY(oa_checksummed_read(c, path, remedy, &root));
     enum oa_error e = oa_fingerprint_check(
         c, path, json_object_get(root, "fingerprint"), fingerprint,
-        "another comparison was begun in this folder: give another --out, or remove the folder");
+        "the folder contains another comparison: give another --out, or remove the folder");
     if (e == OA_OK)
         *members = json_incref(json_object_get(root, "members"));
     json_decref(root);
@@ -31,7 +31,7 @@ enum oa_error oa_comparison_file_read(oa_context *c, const char *folder, const j
     OA_TRY(oa_path(c, runs, folder, "runs"));
     OA_TRY(oa_path(c, trials, folder, "tune"));
     if (oa_file_exists(path) && (oa_run_trained(c, runs, 2) || oa_run_trained(c, trials, 3)))
-        OA_TRY(read_members(c, path, fingerprint, members));
+        OA_TRY(read_checked_members(c, path, fingerprint, members));
     if (!*members)
         *members = json_array();
     return *members ? OA_OK : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
@@ -78,4 +78,48 @@ const json_t *oa_comparison_file_tuned(const json_t *members, int place)
 void oa_comparison_file_set_tuned(json_t *members, int place, json_t *values)
 {
     json_object_set_new(json_array_get(members, (size_t)place), "tuned", values);
+}
+
+/* ---- spending.json ---- */
+
+static enum oa_error read_seconds(oa_context *c, const char *path, const json_t *root,
+                                  const char *key, double *out)
+{
+    const json_t *value = json_object_get(root, key);
+    *out = json_number_value(value);
+    if (json_is_number(value) && *out >= 0)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT,
+                   "%s: \"%s\" must be a number of seconds; remove the file to count from 0", path,
+                   key);
+}
+
+enum oa_error oa_spending_read(oa_context *c, const char *folder, struct oa_spending *out)
+{
+    char path[OA_PATH];
+    json_t *root;
+    *out = (struct oa_spending){ 0 };
+    OA_TRY(oa_path(c, path, folder, "spending.json"));
+    if (!oa_file_exists(path))
+        return OA_OK;
+    OA_TRY(oa_checksummed_read(c, path, "remove it to count from 0", &root));
+    enum oa_error e = read_seconds(c, path, root, "clock", &out->clock);
+    if (e == OA_OK)
+        e = read_seconds(c, path, root, "rounds", &out->rounds);
+    if (e == OA_OK)
+        e = read_seconds(c, path, root, "training", &out->training);
+    json_decref(root);
+    return e;
+}
+
+enum oa_error oa_spending_write(oa_context *c, const char *folder, const struct oa_spending *s)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "spending.json"));
+    json_t *root = json_pack("{s:f, s:f, s:f}", "clock", s->clock, "rounds", s->rounds, "training",
+                             s->training);
+    enum oa_error e = root ? oa_checksummed_write(c, path, root)
+                           : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
+    json_decref(root);
+    return e;
 }

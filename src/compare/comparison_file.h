@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * contest.json, the comparison's own file, with a checksum: the fingerprint of what all its runs
- * share, and its members, each an attention with its budget. The place of a member is the number of
- * its folder, so that a later call of the same comparison may add attentions, leave some out or
- * name them in another order.
+ * The files of a comparison in its folder, each with a checksum.
+ *
+ * contest.json: the fingerprint of what all its runs share, and its members, each an attention with
+ * its budget. The place of a member is the number of its folder, so that a later call of the same
+ * comparison may add attentions, leave some out or name them in another order.
+ *
+ * spending.json: what a comparison with compare.until_resolved has used so far, over all calls for
+ * its folder.
  */
 #ifndef ORTHANT_COMPARISON_FILE_H
 #define ORTHANT_COMPARISON_FILE_H
@@ -22,13 +26,23 @@ enum oa_error oa_comparison_file_read(oa_context *c, const char *folder, const j
                                       json_t **members);
 enum oa_error oa_comparison_file_write(oa_context *c, const char *folder, json_t *fingerprint,
                                        json_t *members);
-/* The place of the attention, and its budget; -1: it is no member. */
+/* The place of the attention, and its budget; -1: not a member. */
 int oa_comparison_file_find(const json_t *members, const char *attention, struct oa_member *out);
 /* The values that were chosen for the member, {"train.lr": "0.003"}, borrowed; NULL: none were. Set
  * takes them over. */
 const json_t *oa_comparison_file_tuned(const json_t *members, int place);
 void oa_comparison_file_set_tuned(json_t *members, int place, json_t *values);
-int oa_comparison_file_add(json_t *members,
-                           const struct oa_member *member); /* at its place, which is returned */
+/* Returns its place. */
+int oa_comparison_file_add(json_t *members, const struct oa_member *member);
+
+struct oa_spending {
+    double clock;    /* wall-clock seconds of whole commands */
+    double rounds;   /* of these, in rounds that trained something */
+    double training; /* seconds of training without validation, of the runs made in these rounds */
+};
+/* Nothing was written yet: zeros. OA_FORMAT when the file was changed. */
+enum oa_error oa_spending_read(oa_context *c, const char *folder, struct oa_spending *out);
+enum oa_error oa_spending_write(oa_context *c, const char *folder,
+                                const struct oa_spending *spending);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text of compare.tune, and what its cells are. */
+ * compare.tune parsed into cells. */
 #include "compare/grid.h"
 
 #include "train/fingerprint.h"
@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cells
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- cells ---- */
 
 int oa_grid_at(const struct oa_grid *g, int cell, int option)
 {
@@ -49,40 +47,39 @@ void oa_grid_text(const struct oa_grid *g, struct oa_text *out)
     }
 }
 
-/* ---- which options
- * ------------------------------------------------------------------------------------------- */
+/* ---- which options ---- */
 
-/* What a comparison gives to all of its runs alike, and why. What changes the parameters is found
- * by plans (tune.c). */
+/* Options that are the same for all runs of a comparison, and why. Those that change the parameters
+ * are found by plans (tune.c). */
 static const struct {
     const char *key, *because;
-} shared[] = {
+} untunable[] = {
     { "train.steps", "is the budget, which a comparison makes equal" },
     { "train.seconds", "is the budget, which a comparison makes equal" },
     { "train.clock", "is the budget, which a comparison makes equal" },
     { "train.batch", "changes the tokens of a step, and so the budget" },
     { "train.accumulate", "changes the tokens of a step, and so the budget" },
     { "model.context", "changes the tokens of a step, and so the budget" },
-    { "train.seed", "is the luck that runs share to be compared: give compare.seeds" },
-    { "train.eval_every", "says what is measured, not how it is trained" },
-    { "train.eval_tokens", "says what is measured, not how it is trained" },
-    { "train.final_tokens", "says what is measured, not how it is trained" },
-    { "train.log_every", "says what is measured, not how it is trained" },
+    { "train.seed", "pairs the runs of all attentions: give compare.seeds" },
+    { "train.eval_every", "only affects what is measured" },
+    { "train.eval_tokens", "only affects what is measured" },
+    { "train.final_tokens", "only affects what is measured" },
+    { "train.log_every", "only affects what is measured" },
 };
 
-static const char *why_not(const struct oa_option_row *row, const char *key)
+static const char *why_untunable(const struct oa_option_row *row, const char *key)
 {
-    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        if (strcmp(shared[i].key, key) == 0)
-            return shared[i].because;
+    for (size_t i = 0; i < sizeof untunable / sizeof *untunable; i++)
+        if (strcmp(untunable[i].key, key) == 0)
+            return untunable[i].because;
     if (!oa_fingerprint_has(key))
-        return "is shared by all runs, or decides no number of them";
+        return "is the same for all runs, or does not affect their results";
     if (row->kind == OA_OPTION_WORDS || row->kind == OA_OPTION_BOOL)
         return "is neither a number nor a choice of several";
     return NULL;
 }
 
-static const struct oa_option_row *find(const char *key)
+static const struct oa_option_row *find_option_row(const char *key)
 {
     char name[2 * OA_GRID_KEY];
     const struct oa_option_row *row;
@@ -94,11 +91,9 @@ static const struct oa_option_row *find(const char *key)
     return NULL;
 }
 
-/* ---- reading
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
-struct reading {
+struct grid_reader {
     oa_context *c;
     struct oa_grid *grid;
     struct oa_options scratch; /* checks values and prints them */
@@ -113,8 +108,8 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* The sentence that the table of options has just refused something with, with where it stood. */
-static enum oa_error refused(oa_context *c)
+/* Prefixes the message of the table of options, which has just refused something. */
+static enum oa_error refuse_with_context(oa_context *c)
 {
     const char *sentence;
     oa_last_error(c, &sentence);
@@ -125,7 +120,8 @@ static enum oa_error refused(oa_context *c)
     return OA_ARGUMENT;
 }
 
-static enum oa_error keep_value(struct reading *r, struct oa_grid_option *o, const char *printed)
+static enum oa_error store_value(struct grid_reader *r, struct oa_grid_option *o,
+                                 const char *printed)
 {
     for (int i = 0; i < o->count; i++)
         if (strcmp(o->value[i], printed) == 0)
@@ -138,30 +134,31 @@ static enum oa_error keep_value(struct reading *r, struct oa_grid_option *o, con
     return OA_OK;
 }
 
-static enum oa_error add_value(struct reading *r, struct oa_grid_option *o, const char *value)
+static enum oa_error add_grid_value(struct grid_reader *r, struct oa_grid_option *o,
+                                    const char *value)
 {
     struct oa_text printed;
     if (oa_options_set(r->c, &r->scratch, o->key, value) != OA_OK)
-        return refused(r->c);
+        return refuse_with_context(r->c);
     oa_text_init(&printed, r->c);
     enum oa_error e = oa_options_get(r->c, &r->scratch, o->key, &printed);
     if (e == OA_OK)
-        e = keep_value(r, o, printed.s ? printed.s : "");
+        e = store_value(r, o, printed.s ? printed.s : "");
     oa_text_free(&printed);
     return e;
 }
 
-static enum oa_error check_option(struct reading *r, const struct oa_option_row *row,
-                                  const char *key)
+static enum oa_error check_tunable(struct grid_reader *r, const struct oa_option_row *row,
+                                   const char *key)
 {
     const struct oa_grid *g = r->grid;
     if (!row) {
-        oa_options_set(r->c, &r->scratch, key, ""); /* says what it may have been */
-        return refused(r->c);
+        oa_options_set(r->c, &r->scratch, key, ""); /* its message lists the options */
+        return refuse_with_context(r->c);
     }
-    if (why_not(row, key))
+    if (why_untunable(row, key))
         return oa_fail(r->c, OA_ARGUMENT, "compare.tune: %s cannot be tuned: it %s", key,
-                       why_not(row, key));
+                       why_untunable(row, key));
     for (int i = 0; i < g->options; i++)
         if (strcmp(g->option[i].key, key) == 0)
             return oa_fail(r->c, OA_ARGUMENT,
@@ -171,76 +168,70 @@ static enum oa_error check_option(struct reading *r, const struct oa_option_row 
     return OA_OK;
 }
 
-static enum oa_error read_values(struct reading *r, struct oa_grid_option *o, char *list)
+static enum oa_error read_grid_values(struct grid_reader *r, struct oa_grid_option *o, char *list)
 {
     for (char *value = list, *next; value; value = next) {
         next = strchr(value, ',');
         if (next)
             *next++ = 0;
-        OA_TRY(add_value(r, o, trimmed(value)));
+        OA_TRY(add_grid_value(r, o, trimmed(value)));
     }
     if (o->count < 2)
         return oa_fail(r->c, OA_ARGUMENT,
-                       "compare.tune: of %s there is one value, so nothing to choose; give --%s %s",
-                       o->key, o->key, o->value[0]);
+                       "compare.tune: %s has only one value: give more, or --%s %s instead", o->key,
+                       o->key, o->value[0]);
     return OA_OK;
 }
 
 /* "train.lr = 1e-3, 3e-3" */
-static enum oa_error read_option(struct reading *r, char *text)
+static enum oa_error read_grid_option(struct grid_reader *r, char *text)
 {
     char *list = strchr(text, '=');
     if (!list)
-        return oa_fail(
-            r->c, OA_ARGUMENT,
-            "compare.tune: \"%.80s\" is no option with values; write \"train.lr=3e-4,1e-3,3e-3\"",
-            trimmed(text));
+        return oa_fail(r->c, OA_ARGUMENT,
+                       "compare.tune: \"%.80s\" is not an option with values; write "
+                       "\"train.lr=3e-4,1e-3,3e-3\"",
+                       trimmed(text));
     *list++ = 0;
     const char *key = trimmed(text);
-    const struct oa_option_row *row = find(key);
-    OA_TRY(check_option(r, row, key));
+    const struct oa_option_row *row = find_option_row(key);
+    OA_TRY(check_tunable(r, row, key));
     struct oa_grid_option *o = &r->grid->option[r->grid->options++];
     *o = (struct oa_grid_option){ .number = row->kind != OA_OPTION_CHOICE,
                                   .low = row->low,
                                   .high = row->high };
     snprintf(o->key, OA_GRID_KEY, "%s", key);
-    return read_values(r, o, list);
+    return read_grid_values(r, o, list);
 }
 
-static enum oa_error count_cells(struct reading *r)
+static enum oa_error read_grid(struct grid_reader *r, char *text)
 {
-    struct oa_grid *g = r->grid;
     long cells = 1;
-    for (int i = 0; i < g->options; i++)
-        cells *= g->option[i].count;
-    if (cells > OA_GRID_CELLS)
-        return oa_fail(r->c, OA_ARGUMENT,
-                       "compare.tune: %ld combinations are more than %d; give fewer values", cells,
-                       OA_GRID_CELLS);
-    g->cells = (int)cells;
-    return OA_OK;
-}
-
-static enum oa_error read_all(struct reading *r, char *text)
-{
     for (char *option = text, *next; option; option = next) {
         next = strchr(option, ';');
         if (next)
             *next++ = 0;
-        OA_TRY(read_option(r, option));
+        OA_TRY(read_grid_option(r, option));
     }
-    return count_cells(r);
+    for (int i = 0; i < r->grid->options; i++)
+        cells *= r->grid->option[i].count;
+    if (cells > OA_GRID_CELLS)
+        return oa_fail(r->c, OA_ARGUMENT,
+                       "compare.tune: %ld combinations exceed the limit of %d; give fewer values",
+                       cells, OA_GRID_CELLS);
+    r->grid->cells = (int)cells;
+    return OA_OK;
 }
 
 enum oa_error oa_grid_parse(oa_context *c, const char *text, struct oa_grid *out)
 {
-    struct reading r = { .c = c, .grid = out };
+    struct grid_reader r = { .c = c, .grid = out };
     *out = (struct oa_grid){ 0 };
     if (!text[strspn(text, " \t\n")])
         return OA_OK;
     oa_options_default(&r.scratch);
     char *copy = oa_copy_text(c, text);
-    enum oa_error e = copy ? read_all(&r, copy) : OA_NO_MEMORY;
+    enum oa_error e = copy ? read_grid(&r, copy) : OA_NO_MEMORY;
     oa_free(copy);
     return e;
 }

@@ -5,8 +5,8 @@
  *
  *     "train.lr=1e-3,3e-3 ; train.clip=0,1"   cells: (0.001, 0) (0.001, 1) (0.003, 0) (0.003, 1)
  */
-#ifndef ORTHANT_TRAIN_GRID_H
-#define ORTHANT_TRAIN_GRID_H
+#ifndef ORTHANT_GRID_H
+#define ORTHANT_GRID_H
 
 #include "base/base.h"
 
@@ -34,9 +34,8 @@ struct oa_grid {
     int options, cells; /* both 0: nothing is tried */
 };
 
-/* Reads the text of compare.tune; an empty one is an empty grid. OA_ARGUMENT with a sentence for
- * whatever is no option or no value of it, for what is given twice, and for options that a
- * comparison must not choose for each attention. */
+/* Parses compare.tune; an empty text is an empty grid. OA_ARGUMENT with a message for unknown
+ * options and values, for what is given twice, and for options that all attentions must share. */
 enum oa_error oa_grid_parse(oa_context *c, const char *text, struct oa_grid *out);
 /* Number of the value that the cell has of an option. */
 int oa_grid_at(const struct oa_grid *g, int cell, int option);

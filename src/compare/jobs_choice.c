@@ -25,78 +25,62 @@ int oa_jobs_that_fit(double need, double memory)
     return (int)fmax(1, fmin(1e6, floor(part_of_memory * memory / need)));
 }
 
-/* ---- what runs need ---- */
-
-struct need {
-    double work, memory; /* the most of a step's FLOPs, and of a run's bytes */
-};
-
-/* Seeds and what is said of a run decide neither. */
-static bool same_plan(const struct oa_run_order *a, const struct oa_run_order *b)
+/* A run of the same options but for the seed comes before this one. */
+static bool planned_before(const struct oa_run_batch *b, long number)
 {
-    struct oa_options x = a->options, y = b->options;
-    x.train_seed = y.train_seed = 0;
-    return memcmp(&x, &y, sizeof x) == 0;
-}
-
-static bool planned_before(const struct oa_jobs *j, long order)
-{
-    for (long i = 0; i < order; i++)
-        if (same_plan(&j->orders[i], &j->orders[order]))
+    struct oa_options x = b->specs[number].options;
+    x.train_seed = 0;
+    for (long i = 0; i < number; i++) {
+        struct oa_options y = b->specs[i].options;
+        y.train_seed = 0;
+        if (memcmp(&x, &y, sizeof x) == 0)
             return true;
+    }
     return false;
 }
 
-static enum oa_error needs(oa_context *c, const struct oa_jobs *j, struct need *out)
+/* work: FLOPs of the most expensive step; memory: bytes of the largest run. */
+static enum oa_error largest_plan(oa_context *c, const struct oa_run_batch *b, double *work,
+                                  double *memory)
 {
-    *out = (struct need){ 0 };
-    for (long i = 0; i < j->count; i++) {
+    *work = *memory = 0;
+    for (long i = 0; i < b->count; i++) {
         struct oa_plan plan;
-        if (planned_before(j, i))
+        if (planned_before(b, i))
             continue;
-        OA_TRY(oa_plan_workload(c, &j->orders[i].options, j->orders[i].workload, &plan));
-        out->work = fmax(out->work, plan.flops);
-        out->memory = fmax(out->memory,
-                           plan.memory_parameters + plan.memory_activations + plan.memory_scratch);
+        OA_TRY(oa_plan_workload(c, &b->specs[i].options, b->specs[i].workload, &plan));
+        *work = fmax(*work, plan.flops);
+        *memory =
+            fmax(*memory, plan.memory_parameters + plan.memory_activations + plan.memory_scratch);
     }
     return OA_OK;
 }
 
-/* ---- the choice ---- */
-
-static int at_most(int jobs, long limit)
+enum oa_error oa_jobs_choose(oa_context *c, const struct oa_run_batch *b, long asked, int *jobs)
 {
-    return limit < jobs ? (int)limit : jobs;
-}
-
-static void say_less(oa_context *c, long asked, int jobs, int fit)
-{
-    if (jobs == fit)
-        oa_log(c, 0,
-               "compare.jobs is %ld, and this machine has memory for %d at once: %d at a time",
-               asked, fit, jobs);
-    else
-        oa_log(c, 0,
-               "compare.jobs is %ld, and there are %d threads: %d runs at a time; --threads gives "
-               "more",
-               asked, jobs, jobs);
-}
-
-enum oa_error oa_jobs_choose(oa_context *c, const struct oa_jobs *j, long asked, int *jobs)
-{
-    struct need need;
+    double work, memory;
     int threads = oa_thread_count(c);
     *jobs = 1;
-    if (j->cluster && asked > 1)
-        oa_log(c, 0, "compare.jobs is %ld, and there are %d ranks: each has one run at a time",
-               asked, j->cluster->size);
-    if (j->place->clocked || j->cluster)
+    if (b->cluster && asked > 1)
+        oa_log(c, 0,
+               "compare.jobs = %ld has no effect: each of the %d ranks trains one run at a "
+               "time",
+               asked, b->cluster->size);
+    if (b->place->clocked || b->cluster)
         return OA_OK;
-    OA_TRY(needs(c, j, &need));
-    int fit = oa_jobs_that_fit(need.memory, (double)oa_context_cpu(c)->memory);
-    *jobs = asked ? at_most((int)asked, threads) : oa_jobs_fastest(threads, need.work);
-    *jobs = at_most(at_most(*jobs, fit), j->count);
-    if (*jobs < asked && *jobs < j->count)
-        say_less(c, asked, *jobs, fit);
+    OA_TRY(largest_plan(c, b, &work, &memory));
+    int fit = oa_jobs_that_fit(memory, (double)oa_context_cpu(c)->memory);
+    double most = asked ? fmin((double)asked, threads) : oa_jobs_fastest(threads, work);
+    *jobs = (int)fmin(fmin(most, fit), (double)b->count);
+    if (*jobs >= asked || *jobs >= b->count)
+        return OA_OK;
+    if (*jobs == fit)
+        oa_log(c, 0, "compare.jobs = %ld, but memory suffices for %d: %d runs at a time", asked,
+               fit, *jobs);
+    else
+        oa_log(c, 0,
+               "compare.jobs = %ld, but there are %d threads: %d runs at a time; --threads gives "
+               "more",
+               asked, *jobs, *jobs);
     return OA_OK;
 }

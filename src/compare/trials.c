@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the trials of a tuning say: plain arithmetic over runs that are done. */
+ * Statistics of the trials of a tuning. */
 #include "compare/comparison.h"
 
 #include <math.h>
 
-static const struct oa_run *trials_of(const struct oa_comparison *k, int entry, int cell)
-{
-    return &k->entries[entry].trials[cell * k->tuning.seeds];
-}
-
 double oa_trial_mean(const struct oa_comparison *k, int entry, int cell, int measure)
 {
-    const struct oa_run *trial = trials_of(k, entry, cell);
+    const struct oa_run *trial = &k->entries[entry].trials[cell * k->tuning.seeds];
     double sum = 0;
     for (int s = 0; s < k->tuning.seeds; s++) {
         if (trial[s].failed || !isfinite(oa_run_measured(&trial[s], measure)))
@@ -35,7 +30,7 @@ int oa_trial_best(const struct oa_comparison *k, int entry)
     return best;
 }
 
-static double number_of(const struct oa_grid_option *o, int value)
+static double grid_number(const struct oa_grid_option *o, int value)
 {
     double x = NAN;
     oa_parse_real(o->value[value], &x);
@@ -43,7 +38,7 @@ static double number_of(const struct oa_grid_option *o, int value)
 }
 
 /* The cell that differs from this one in the value of the option alone. */
-static int with_value(const struct oa_grid *g, int cell, int option, int value)
+static int cell_with_value(const struct oa_grid *g, int cell, int option, int value)
 {
     int stride = 1;
     for (int i = option + 1; i < g->options; i++)
@@ -51,8 +46,8 @@ static int with_value(const struct oa_grid *g, int cell, int option, int value)
     return cell + (value - oa_grid_at(g, cell, option)) * stride;
 }
 
-/* By which models are told apart; infinite when any trial diverged. */
-static double loss_of(const struct oa_comparison *k, int entry, int cell)
+/* Infinite when any trial diverged. */
+static double trial_loss(const struct oa_comparison *k, int entry, int cell)
 {
     double mean = oa_trial_mean(k, entry, cell, 0);
     return isnan(mean) ? INFINITY : mean;
@@ -62,7 +57,7 @@ bool oa_trial_idle(const struct oa_comparison *k, int entry, int option)
 {
     const struct oa_grid *g = &k->tuning.grid;
     for (int cell = 0; cell < g->cells; cell++)
-        if (loss_of(k, entry, cell) != loss_of(k, entry, with_value(g, cell, option, 0)))
+        if (trial_loss(k, entry, cell) != trial_loss(k, entry, cell_with_value(g, cell, option, 0)))
             return false;
     return true;
 }
@@ -73,36 +68,32 @@ int oa_trial_edge(const struct oa_comparison *k, int entry, int option)
     const struct oa_grid_option *o = &g->option[option];
     if (!o->number || oa_trial_idle(k, entry, option))
         return 0;
-    double chosen = number_of(o, oa_grid_at(g, k->entries[entry].chosen, option)), least = chosen,
+    double chosen = grid_number(o, oa_grid_at(g, k->entries[entry].chosen, option)), least = chosen,
            most = chosen;
     for (int v = 0; v < o->count; v++) {
-        least = fmin(least, number_of(o, v));
-        most = fmax(most, number_of(o, v));
+        least = fmin(least, grid_number(o, v));
+        most = fmax(most, grid_number(o, v));
     }
     if (chosen == most)
         return chosen < o->high;
     return chosen == least && chosen > o->low ? -1 : 0;
 }
 
-static void say_idle(const char *key, const char *name, struct oa_text *out)
-{
-    oa_text_printf(out, "%s%s makes no difference to %s: the loss is the same with every value.",
-                   out->length ? " " : "", key, name);
-}
-
 void oa_trial_remarks(const struct oa_comparison *k, int entry, struct oa_text *out)
 {
+    const struct oa_entry *e = &k->entries[entry];
     const struct oa_grid *g = &k->tuning.grid;
     for (int i = 0; i < g->options; i++) {
         int edge = oa_trial_edge(k, entry, i);
+        const char *blank = out->length ? " " : "", *key = g->option[i].key;
         if (edge)
             oa_text_printf(out, "%sThe best %s of %s, %s, is the %s that was tried: try %s ones.",
-                           out->length ? " " : "", g->option[i].key,
-                           oa_entry_name(&k->entries[entry]),
-                           oa_grid_value(g, k->entries[entry].chosen, i),
+                           blank, key, oa_entry_name(e), oa_grid_value(g, e->chosen, i),
                            edge > 0 ? "largest" : "smallest", edge > 0 ? "larger" : "smaller");
         else if (oa_trial_idle(k, entry, i))
-            say_idle(g->option[i].key, oa_entry_name(&k->entries[entry]), out);
+            oa_text_printf(out,
+                           "%s%s makes no difference to %s: the loss is the same with every value.",
+                           blank, key, oa_entry_name(e));
     }
 }
 

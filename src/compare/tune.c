@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tuning before a comparison; what is asked of it is read by tune_request.c. Every attention tries
- * every cell of compare.tune's grid in runs of their own, the trials, and takes the cell with the
- * lowest mean loss into the comparison (oa_comparison_options).
+ * Tuning before a comparison. Every attention tries every cell of compare.tune's grid in runs of
+ * its own, the trials, and takes the cell with the best mean score into the comparison
+ * (oa_comparison_options).
  *
  * Trials see neither the validation text of the comparison nor its seeds: they train on the
- * training text without its end, which judges them, and their seeds are far away. They are runs
- * like all others: with checksum and fingerprint, continued; tune/attention-NN/CELL/seed-S/ is the
- * folder of one. */
-#include "compare/comparison_parts.h"
-#include "compare/jobs.h"
+ * training text without its end, which validates them, and their seeds are far away. They are runs
+ * like all others, with checksums, fingerprints and checkpoints; the folder of one is
+ * tune/attention-NN/CELL/seed-S/. */
+#include "compare/comparison_session.h"
 #include "train/average.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     SEED_DISTANCE =
@@ -20,9 +20,126 @@ enum {
     TITLE = OA_OPTION_TEXT + 512 /* bytes of "tuning ATTENTION, CELL" */
 };
 
-/* ---- a trial
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- options and data ---- */
+
+bool oa_comparison_tuned(const struct comparison_session *t)
+{
+    return t->out->tuning.grid.options > 0;
+}
+
+static enum oa_error check_untuned(const struct comparison_session *t)
+{
+    struct oa_options plain;
+    const struct oa_options *o = t->r->options;
+    oa_options_default(&plain);
+    const char *idle = o->compare_tune_fraction != plain.compare_tune_fraction ? "fraction"
+                       : o->compare_tune_seeds != plain.compare_tune_seeds     ? "seeds"
+                       : o->compare_tune_steps != plain.compare_tune_steps     ? "steps"
+                                                                               : NULL;
+    if (!idle)
+        return OA_OK;
+    return oa_fail(t->c, OA_ARGUMENT,
+                   "compare.tune_%s has no effect without compare.tune: give it, too", idle);
+}
+
+/* An option that was set for all and is tuned for each. */
+static void log_overridden(const struct comparison_session *t, const char *key)
+{
+    struct oa_options plain;
+    struct oa_text given, usual;
+    oa_options_default(&plain);
+    oa_text_init(&given, t->c);
+    oa_text_init(&usual, t->c);
+    oa_options_get(t->c, t->r->options, key, &given);
+    oa_options_get(t->c, &plain, key, &usual);
+    if (given.s && usual.s && strcmp(given.s, usual.s) != 0)
+        oa_log(t->c, 0, "%s = %s is ignored: overridden by compare.tune", key, given.s);
+    oa_text_free(&given);
+    oa_text_free(&usual);
+}
+
+enum oa_error oa_comparison_tune_read(struct comparison_session *t)
+{
+    const struct oa_options *o = t->r->options;
+    struct oa_grid *g = &t->out->tuning.grid;
+    OA_TRY(oa_grid_parse(t->c, o->compare_tune, g));
+    if (!oa_comparison_tuned(t))
+        return check_untuned(t);
+    if (oa_comparison_by_time(t) && o->compare_tune_steps == 0)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.tune with --equal time needs compare.tune_steps: the number of "
+                       "steps of a run is not known before it ends");
+    for (int i = 0; i < g->options; i++)
+        log_overridden(t, g->option[i].key);
+    if (o->compare_tune_steps > 0 && o->train_warmup > o->compare_tune_steps)
+        oa_log(t->c, 0,
+               "compare.tune_steps = %ld is less than train.warmup = %ld: trials end before the "
+               "peak learning rate",
+               o->compare_tune_steps, o->train_warmup);
+    return OA_OK;
+}
+
+/* Both parts need a whole row of text, or an example. */
+static enum oa_error check_split(const struct comparison_session *t)
+{
+    long need = t->tuning.train.rows ? 1 : t->r->options->model_context + 1;
+    double trains = oa_workload_side(&t->tuning, OA_TRAINING).targets;
+    double judged = oa_workload_side(&t->tuning, OA_VALIDATION).targets;
+    bool judges = (long)judged >= need;
+    if (judges && (long)trains >= need)
+        return OA_OK;
+    return oa_fail(t->c, OA_ARGUMENT,
+                   "compare.tune_fraction = %s leaves %.0f tokens of the training text to %s, but "
+                   "a row of model.context needs %ld: %s it, or give more text",
+                   oa_real_text(t->r->options->compare_tune_fraction).s, judges ? trains : judged,
+                   judges ? "train on" : "validate on", need, judges ? "lower" : "raise");
+}
+
+enum oa_error oa_comparison_tune_open(struct comparison_session *t)
+{
+    struct oa_tuning *tuning = &t->out->tuning;
+    if (!oa_comparison_tuned(t))
+        return OA_OK;
+    tuning->seeds = (int)t->r->options->compare_tune_seeds;
+    tuning->fraction = t->r->options->compare_tune_fraction;
+    OA_TRY(t->workload.task->hold_out(&t->workload, tuning->fraction, &t->tuning));
+    OA_TRY(check_split(t));
+    tuning->train_tokens = oa_workload_side(&t->tuning, OA_TRAINING).targets;
+    tuning->valid_tokens = oa_workload_side(&t->tuning, OA_VALIDATION).targets;
+    for (int i = 0; i < t->out->count; i++) {
+        struct oa_entry *e = &t->out->entries[i];
+        e->chosen = -1;
+        e->trials =
+            oa_alloc(t->c, (size_t)(tuning->grid.cells * tuning->seeds) * sizeof *e->trials);
+        if (!e->trials)
+            return OA_NO_MEMORY;
+    }
+    return OA_OK;
+}
+
+/* The grid decides what the runs of a comparison are; options that it tunes are no longer shared by
+ * them. */
+void oa_comparison_tune_fingerprint(const struct comparison_session *t, json_t *shared)
+{
+    const struct oa_options *o = t->r->options;
+    const struct oa_grid *g = &t->out->tuning.grid;
+    struct oa_text text;
+    if (!oa_comparison_tuned(t))
+        return;
+    oa_text_init(&text, t->c);
+    oa_grid_text(g, &text);
+    json_object_set_new(shared, "compare.tune", json_string(text.s ? text.s : ""));
+    oa_text_cut(&text, 0);
+    oa_text_real(&text, o->compare_tune_fraction);
+    json_object_set_new(shared, "compare.tune_fraction", json_string(text.s ? text.s : ""));
+    json_object_set_new(shared, "compare.tune_seeds", json_sprintf("%ld", o->compare_tune_seeds));
+    json_object_set_new(shared, "compare.tune_steps", json_sprintf("%ld", o->compare_tune_steps));
+    for (int i = 0; i < g->options; i++)
+        json_object_set_new(shared, g->option[i].key, json_string("tuned"));
+    oa_text_free(&text);
+}
+
+/* ---- a trial ---- */
 
 long oa_trial_seed(long train_seed, int number)
 {
@@ -30,9 +147,9 @@ long oa_trial_seed(long train_seed, int number)
     return train_seed <= OA_LAST_SEED - away ? train_seed + away : train_seed - away;
 }
 
-/* compare.tune_steps is about the first attention; the others have more or fewer as in the
+/* compare.tune_steps is for the first attention; the others have more or fewer as in the
  * comparison. */
-static long trial_steps(const struct comparison *t, int entry)
+static long trial_steps(const struct comparison_session *t, int entry)
 {
     long steps = t->r->options->compare_tune_steps;
     if (steps == 0)
@@ -43,7 +160,8 @@ static long trial_steps(const struct comparison *t, int entry)
 }
 
 /* cell -1: the values that the comparison's options have. Only the loss at the end counts. */
-static struct oa_options options_of(const struct comparison *t, int entry, int cell, int number)
+static struct oa_options trial_options(const struct comparison_session *t, int entry, int cell,
+                                       int number)
 {
     struct oa_options o = *t->r->options;
     snprintf(o.model_attention, sizeof o.model_attention, "%s", t->out->entries[entry].attention);
@@ -52,8 +170,8 @@ static struct oa_options options_of(const struct comparison *t, int entry, int c
     o.train_steps = trial_steps(t, entry);
     o.train_seconds = 0;
     o.train_eval_every = 0;
-    o.compare_jobs = 0; /* nothing of a run tells what was trained beside it */
-    oa_comparison_begin_from(t, entry, &o);
+    o.compare_jobs = 0; /* a run does not record what was trained next to it */
+    oa_comparison_set_initial_run(t, entry, &o);
     if (cell >= 0)
         oa_grid_apply(t->c, &t->out->tuning.grid, cell, &o);
     if (oa_average_wanted(&o) && o.train_eval_every == 0) /* these are the steps of the mean */
@@ -61,82 +179,71 @@ static struct oa_options options_of(const struct comparison *t, int entry, int c
     return o;
 }
 
-static enum oa_error order_of(const struct comparison *t, int entry, int cell, int number,
-                              const char *title, struct oa_run_order *out)
-{
-    const struct oa_tuning *tuning = &t->out->tuning;
-    const struct oa_entry *e = &t->out->entries[entry];
-    char cell_name[OA_GRID_NAME], name[OA_GRID_NAME + 64];
-    *out =
-        (struct oa_run_order){ .options = options_of(t, entry, cell, number),
-                               .workload = &t->held,
-                               .held = tuning->fraction,
-                               .title = title,
-                               .trainable = e->trainable,
-                               .frozen = e->frozen,
-                               .number = ((long)entry * tuning->grid.cells + cell) * tuning->seeds +
-                                         number + 1,
-                               .count = (long)t->out->count * tuning->grid.cells * tuning->seeds };
-    out->parent = oa_comparison_parent(t, entry, out->options.train_seed);
-    snprintf(name, sizeof name, "tune/attention-%02d/%s/seed-%ld", t->place[entry] + 1,
-             oa_grid_name(&tuning->grid, cell, cell_name), out->options.train_seed);
-    return oa_path(t->c, out->folder, t->r->folder, name);
-}
-
 /* All trials, in the order in which they are made: attention by attention, cell by cell. */
 struct trials {
-    struct oa_run_order *orders;
+    struct oa_run_spec *specs;
     struct oa_run **runs; /* where each goes */
     char (*titles)[TITLE];
     int count;
+    oa_context *c;
 };
 
 static void free_trials(struct trials *all)
 {
-    oa_free(all->orders);
+    oa_free(all->specs);
     oa_free(all->runs);
     oa_free(all->titles);
 }
 
-static enum oa_error add_cell(const struct comparison *t, int entry, int cell, struct trials *all)
+static enum oa_error add_trials_of_cell(const struct comparison_session *t, int entry, int cell,
+                                        struct trials *all)
 {
     const struct oa_tuning *tuning = &t->out->tuning;
-    char name[OA_GRID_NAME];
+    const struct oa_entry *e = &t->out->entries[entry];
+    char cell_name[OA_GRID_NAME], folder[OA_GRID_NAME + 64];
+    oa_grid_name(&tuning->grid, cell, cell_name);
     for (int s = 0; s < tuning->seeds; s++) {
         int i = all->count++;
-        snprintf(all->titles[i], TITLE, "tuning %.*s, %s", OA_OPTION_TEXT,
-                 oa_entry_name(&t->out->entries[entry]), oa_grid_name(&tuning->grid, cell, name));
-        all->runs[i] = &t->out->entries[entry].trials[cell * tuning->seeds + s];
-        OA_TRY(order_of(t, entry, cell, s, all->titles[i], &all->orders[i]));
+        struct oa_options o = trial_options(t, entry, cell, s);
+        snprintf(folder, sizeof folder, "tune/attention-%02d/%s/seed-%ld", t->place[entry] + 1,
+                 cell_name, o.train_seed);
+        OA_TRY(oa_comparison_spec(t, entry, &o, &t->tuning, folder, &all->specs[i]));
+        snprintf(all->titles[i], TITLE, "tuning %.*s, %s", OA_OPTION_TEXT, oa_entry_name(e),
+                 cell_name);
+        all->runs[i] = &e->trials[cell * tuning->seeds + s];
+        all->specs[i].title = all->titles[i];
+        all->specs[i].held_out = tuning->fraction;
+        all->specs[i].number = i + 1;
+        all->specs[i].count = (long)t->out->count * tuning->grid.cells * tuning->seeds;
     }
     return OA_OK;
 }
 
 /* To be freed whatever is returned. */
-static enum oa_error list_trials(const struct comparison *t, struct trials *all)
+static enum oa_error list_trials(const struct comparison_session *t, struct trials *all)
 {
     const struct oa_tuning *tuning = &t->out->tuning;
     size_t count = (size_t)t->out->count * (size_t)tuning->grid.cells * (size_t)tuning->seeds;
-    *all = (struct trials){ .orders = oa_alloc(t->c, count * sizeof *all->orders),
+    *all = (struct trials){ .specs = oa_alloc(t->c, count * sizeof *all->specs),
                             .runs = oa_alloc(t->c, count * sizeof *all->runs),
-                            .titles = oa_alloc(t->c, count * sizeof *all->titles) };
-    if (!all->orders || !all->runs || !all->titles)
+                            .titles = oa_alloc(t->c, count * sizeof *all->titles),
+                            .c = t->c };
+    if (!all->specs || !all->runs || !all->titles)
         return OA_NO_MEMORY;
     for (int entry = 0; entry < t->out->count; entry++)
         for (int cell = 0; cell < tuning->grid.cells; cell++)
-            OA_TRY(add_cell(t, entry, cell, all));
+            OA_TRY(add_trials_of_cell(t, entry, cell, all));
     return oa_status(t->c);
 }
 
-/* ---- before anything runs
- * ------------------------------------------------------------------------------------ */
+/* ---- before anything runs ---- */
 
-static enum oa_error check_plan(const struct comparison *t, int entry, int cell,
-                                const struct oa_plan *usual)
+static enum oa_error check_trial_plan(const struct comparison_session *t, int entry, int cell,
+                                      const struct oa_plan *usual)
 {
     struct oa_plan plan;
     char name[OA_GRID_NAME];
-    struct oa_options o = options_of(t, entry, cell, 0);
+    struct oa_options o = trial_options(t, entry, cell, 0);
     OA_TRY(oa_plan_workload(t->c, &o, &t->workload, &plan));
     bool size = plan.trainable == usual->trainable && plan.frozen == usual->frozen;
     bool flops = plan.flops == usual->flops || t->r->options->compare_equal != OA_EQUAL_FLOPS;
@@ -144,56 +251,46 @@ static enum oa_error check_plan(const struct comparison *t, int entry, int cell,
         return OA_OK;
     return oa_fail(
         t->c, OA_ARGUMENT,
-        "compare.tune: %s changes the number of %s of \"%s\"%s; give that option to all attentions "
+        "compare.tune: %s changes the number of %s of \"%s\"%s; set that option for all attentions "
         "instead",
         oa_grid_name(&t->out->tuning.grid, cell, name), size ? "FLOPs a step" : "parameters",
         t->out->entries[entry].attention,
-        size ? ", from which --equal flops has made its steps" : ": it would be another model");
+        size ? ", from which --equal flops derives its steps" : ", and so the model");
 }
 
 /* Every cell is the same model at the same cost: no attention may win by a larger one. */
-static enum oa_error check_plans(const struct comparison *t)
+static enum oa_error check_trial_plans(const struct comparison_session *t)
 {
     for (int entry = 0; entry < t->out->count; entry++) {
         struct oa_plan usual;
-        struct oa_options o = options_of(t, entry, -1, 0);
+        struct oa_options o = trial_options(t, entry, -1, 0);
         OA_TRY(oa_plan_workload(t->c, &o, &t->workload, &usual));
         for (int cell = 0; cell < t->out->tuning.grid.cells; cell++)
-            OA_TRY(check_plan(t, entry, cell, &usual));
+            OA_TRY(check_trial_plan(t, entry, cell, &usual));
     }
     return OA_OK;
 }
 
-static enum oa_error look_at_all(const struct comparison *t, const struct trials *all)
-{
-    for (int i = 0; i < all->count; i++) {
-        struct oa_run run = { 0 };
-        bool found;
-        enum oa_error e = oa_run_order_look(t->c, &all->orders[i], &run, &found);
-        oa_run_free(&run);
-        OA_TRY(e);
-    }
-    return OA_OK;
-}
-
-enum oa_error oa_comparison_tune_look(struct comparison *t)
+enum oa_error oa_comparison_tune_check(struct comparison_session *t)
 {
     struct trials all;
     if (!oa_comparison_tuned(t))
         return OA_OK;
-    OA_TRY(check_plans(t));
+    OA_TRY(check_trial_plans(t));
     enum oa_error e = list_trials(t, &all);
-    if (e == OA_OK)
-        e = look_at_all(t, &all);
+    for (int i = 0; e == OA_OK && i < all.count; i++) {
+        struct oa_run run = { 0 };
+        bool found;
+        e = oa_run_spec_read(t->c, &all.specs[i], NULL, &run, &found);
+        oa_run_free(&run);
+    }
     free_trials(&all);
     return e;
 }
 
-/* ---- choosing
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- choosing ---- */
 
-static json_t *values_of(const struct oa_grid *g, int cell)
+static json_t *cell_values(const struct oa_grid *g, int cell)
 {
     json_t *values = json_object();
     for (int i = 0; i < g->options; i++)
@@ -201,12 +298,11 @@ static json_t *values_of(const struct oa_grid *g, int cell)
     return values;
 }
 
-/* The cell that an earlier call chose; -1: none did. */
-int oa_comparison_tune_recorded(const struct comparison *t, int place)
+int oa_comparison_tune_recorded(const struct comparison_session *t, int place)
 {
     const json_t *recorded = oa_comparison_file_tuned(t->members, place);
     for (int cell = 0; recorded && cell < t->out->tuning.grid.cells; cell++) {
-        json_t *values = values_of(&t->out->tuning.grid, cell);
+        json_t *values = cell_values(&t->out->tuning.grid, cell);
         bool same = json_equal(values, recorded);
         json_decref(values);
         if (same)
@@ -215,17 +311,7 @@ int oa_comparison_tune_recorded(const struct comparison *t, int place)
     return -1;
 }
 
-static enum oa_error all_diverged(const struct comparison *t, int entry)
-{
-    const struct oa_entry *e = &t->out->entries[entry];
-    return oa_fail(t->c, OA_DIVERGED,
-                   "compare.tune: \"%s\" diverged with every value that was tried, so none can be "
-                   "chosen; try others in "
-                   "another --out, or leave it out. The first: %.400s",
-                   oa_entry_name(e), e->trials[0].failure);
-}
-
-static void say_edges(const struct comparison *t, int entry)
+static void log_trial_remarks(const struct comparison_session *t, int entry)
 {
     struct oa_text text;
     oa_text_init(&text, t->c);
@@ -235,101 +321,72 @@ static void say_edges(const struct comparison *t, int entry)
     oa_text_free(&text);
 }
 
-/* What an earlier call chose stands, as the runs of the comparison have it. */
-static enum oa_error check_recorded(const struct comparison *t, int entry, int best)
-{
-    const struct oa_entry *e = &t->out->entries[entry];
-    const struct oa_grid *g = &t->out->tuning.grid;
-    char before[OA_GRID_NAME], now[OA_GRID_NAME];
-    if (e->chosen == best)
-        return OA_OK;
-    return oa_fail(t->c, OA_FORMAT,
-                   "%s/contest.json chose %s for \"%s\", and by the runs in tune it is %s: were "
-                   "they made again on "
-                   "another machine? Give another --out, or remove the folder",
-                   t->r->folder, oa_grid_name(g, e->chosen, before), oa_entry_name(e),
-                   oa_grid_name(g, best, now));
-}
-
-static enum oa_error choose(struct comparison *t, int entry, bool *changed)
+/* A choice of an earlier call stays, since runs of the comparison have it. */
+static enum oa_error choose_cell(struct comparison_session *t, int entry, bool *changed)
 {
     struct oa_entry *e = &t->out->entries[entry];
+    const struct oa_grid *g = &t->out->tuning.grid;
+    char before[OA_GRID_NAME], now[OA_GRID_NAME];
     int best = oa_trial_best(t->out, entry);
     if (best < 0)
-        return all_diverged(t, entry);
+        return oa_fail(t->c, OA_DIVERGED,
+                       "compare.tune: \"%s\" diverged with every value: try other values in "
+                       "another --out, or leave the attention out. The first failure: %.400s",
+                       oa_entry_name(e), e->trials[0].failure);
+    if (e->chosen == best)
+        return OA_OK;
     if (e->chosen >= 0)
-        return check_recorded(t, entry, best);
+        return oa_fail(t->c, OA_FORMAT,
+                       "%s/contest.json chose %s for \"%s\", but by the runs in tune the best is "
+                       "%s: were they repeated on another machine? Give another --out, or remove "
+                       "the folder",
+                       t->r->folder, oa_grid_name(g, e->chosen, before), oa_entry_name(e),
+                       oa_grid_name(g, best, now));
     e->chosen = best;
-    oa_comparison_file_set_tuned(t->members, t->place[entry],
-                                 values_of(&t->out->tuning.grid, best));
-    say_edges(t, entry);
+    oa_comparison_file_set_tuned(t->members, t->place[entry], cell_values(g, best));
+    log_trial_remarks(t, entry);
     *changed = true;
     return OA_OK;
 }
 
-static enum oa_error choose_all(struct comparison *t)
+/* ---- the trials ---- */
+
+/* Only the score of a trial is wanted, so its model and its curve go. */
+static enum oa_error trial_ended(void *argument, long number, struct oa_run *run)
 {
-    bool changed = false;
-    for (int entry = 0; entry < t->out->count; entry++)
-        OA_TRY(choose(t, entry, &changed));
-    return changed ? oa_comparison_file_write(t->c, t->r->folder, t->shared, t->members) : OA_OK;
-}
-
-/* ---- the trials
- * ---------------------------------------------------------------------------------------------- */
-
-/* Where ended trials go. */
-struct trying {
-    const struct comparison *t;
-    const struct trials *all;
-};
-
-/* A trial ended. Nobody asks for its model or its curve: its loss is what it was for. */
-static enum oa_error ended(void *argument, long order, struct oa_run *run)
-{
-    const struct trying *trying = argument;
+    const struct trials *all = argument;
     char path[OA_PATH];
     oa_run_free(run);
-    *trying->all->runs[order] = *run;
-    OA_TRY(oa_path(trying->t->c, path, trying->all->orders[order].folder, "model.safetensors"));
+    *all->runs[number] = *run;
+    OA_TRY(oa_path(all->c, path, all->specs[number].folder, "model.safetensors"));
     remove(path);
     return OA_OK;
 }
 
-/* Trials are made by steps, so one of another machine is as good. */
-static enum oa_error carry_out(struct comparison *t, const struct trials *all)
-{
-    int jobs;
-    struct oa_workplace here = { .threads = oa_thread_count(t->c) };
-    struct trying trying = { t, all };
-    struct oa_jobs j = { .orders = all->orders,
-                         .count = all->count,
-                         .place = &here,
-                         .overall = &t->overall,
-                         .cluster = t->r->cluster,
-                         .ended = ended,
-                         .argument = &trying };
-    OA_TRY(oa_jobs_choose(t->c, &j, t->r->options->compare_jobs, &jobs));
-    return oa_jobs_carry_out(t->c, &j, jobs);
-}
-
-void oa_comparison_tune_expect(struct comparison *t)
+void oa_comparison_tune_expect(struct comparison_session *t)
 {
     long runs = oa_comparison_tuned(t) ? (long)t->out->tuning.grid.cells * t->out->tuning.seeds : 0;
     for (int entry = 0; runs && entry < t->out->count; entry++) {
-        struct oa_options o = options_of(t, entry, -1, 0);
+        struct oa_options o = trial_options(t, entry, -1, 0);
         oa_overall_expect(&t->overall, runs, oa_overall_weight(&t->overall, &o));
     }
 }
 
-enum oa_error oa_comparison_tune(struct comparison *t)
+/* Trials have a budget of steps, so one of another machine is equivalent. */
+enum oa_error oa_comparison_tune(struct comparison_session *t)
 {
+    struct oa_workplace here = { .threads = oa_thread_count(t->c) };
     struct trials all;
+    bool changed = false;
     if (!oa_comparison_tuned(t))
         return OA_OK;
     enum oa_error e = list_trials(t, &all);
     if (e == OA_OK)
-        e = carry_out(t, &all);
+        e = oa_comparison_train(t, all.specs, all.count, &here, trial_ended, &all);
     free_trials(&all);
-    return e == OA_OK ? choose_all(t) : e;
+    for (int entry = 0; e == OA_OK && entry < t->out->count; entry++)
+        e = choose_cell(t, entry, &changed);
+    if (e != OA_OK || !changed)
+        return e;
+    return oa_comparison_file_write(t->c, t->r->folder, t->shared, t->members);
 }

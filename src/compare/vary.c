@@ -1,252 +1,204 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "compare/vary.h"
-
-#include "compare/jobs.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the spread comes from (Bouthillier et al. 2021, arXiv 2103.03098): next to the runs of a
+ * comparison, whose seeds vary initial values, batch order and dropout together, runs in which one
+ * source alone has other seeds than in the first run. They are in vary/attention-NN/SOURCE-SEED,
+ * resumed like all others, and count for no verdict. The uniform baseline is not varied. */
+#include "compare/comparison_session.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- what varies ---- */
 
-static bool name_is(const char *name, const char *at, size_t length)
+static enum oa_error choose_source(struct comparison_session *t, const char *at, size_t length)
 {
-    return strlen(name) == length && memcmp(name, at, length) == 0;
+    bool *varied = t->out->vary.varied;
+    int s = 0;
+    while (s < OA_CHANCES &&
+           (strlen(oa_chance_name(s)) != length || memcmp(oa_chance_name(s), at, length) != 0))
+        s++;
+    if (s == OA_CHANCES)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.vary: unknown source \"%.*s\": give init, order, dropout or split, "
+                       "several of them with commas, each for all of them, or together for none "
+                       "alone",
+                       (int)(length < 40 ? length : 40), at);
+    if (varied[s])
+        return oa_fail(t->c, OA_ARGUMENT, "compare.vary = %s names %s twice",
+                       t->r->options->compare_vary, oa_chance_name(s));
+    varied[s] = true;
+    return OA_OK;
 }
 
-static enum oa_error choose_word(struct comparison *t, const char *at, size_t length)
-{
-    for (int s = 0; s < OA_CHANCES; s++)
-        if (name_is(oa_chance_name(s), at, length)) {
-            if (t->out->vary.varied[s])
-                return oa_fail(t->c, OA_ARGUMENT, "compare.vary = %s names %s twice",
-                               t->r->options->compare_vary, oa_chance_name(s));
-            t->out->vary.varied[s] = true;
-            return OA_OK;
-        }
-    return oa_fail(t->c, OA_ARGUMENT,
-                   "compare.vary: \"%.*s\" is no source of chance; give init, order, dropout, "
-                   "split, several of them "
-                   "with commas between, each for all of them, or together for none alone",
-                   (int)(length < 40 ? length : 40), at);
-}
-
-static enum oa_error choose_words(struct comparison *t, const char *text)
+static enum oa_error choose_sources(struct comparison_session *t, const char *text)
 {
     for (const char *at = text;; at++) {
         at += strspn(at, " ");
         size_t length = strcspn(at, ","), word = length;
         while (word > 0 && at[word - 1] == ' ')
             word--;
-        OA_TRY(choose_word(t, at, word));
+        OA_TRY(choose_source(t, at, word));
         at += length;
         if (!*at)
             return OA_OK;
     }
 }
 
-static enum oa_error check(struct comparison *t)
+static enum oa_error check_variable(const struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
     if (oa_comparison_by_time(t))
         return oa_fail(t->c, OA_ARGUMENT,
-                       "compare.vary = %s: with --equal time the clock is a source of spread too, "
-                       "and cannot be held; "
-                       "choose another --equal",
+                       "compare.vary = %s cannot be combined with --equal time, where the clock is "
+                       "a source of spread that cannot be fixed",
                        o->compare_vary);
     if (t->out->vary.varied[OA_CHANCE_SPLIT] && *o->data_valid)
         return oa_fail(t->c, OA_ARGUMENT,
-                       "compare.vary = %s: data.valid names the validation text, so that no split "
-                       "can vary; name the "
-                       "others: init,order,dropout",
+                       "compare.vary = %s: data.valid names the validation text, so the split "
+                       "cannot vary; give init,order,dropout",
                        o->compare_vary);
     return OA_OK;
 }
 
-/* A source without effect has no spread: that needs no runs. Tuning may give an attention dropout
- * of its own. */
-static void find_idle(struct comparison *t)
+enum oa_error oa_comparison_vary_read(struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
     struct oa_vary *v = &t->out->vary;
+    struct oa_options plain;
+    if (strcmp(o->compare_vary, "together") == 0) {
+        oa_options_default(&plain);
+        if (o->compare_vary_seeds == plain.compare_vary_seeds)
+            return OA_OK;
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.vary_seeds = %ld has no effect with compare.vary = together",
+                       o->compare_vary_seeds);
+    }
+    if (strcmp(o->compare_vary, "each") == 0)
+        for (int s = 0; s < OA_CHANCES; s++)
+            v->varied[s] = true;
+    else
+        OA_TRY(choose_sources(t, o->compare_vary));
+    OA_TRY(check_variable(t));
+    /* A source without effect has no spread and needs no runs. Tuning may give an attention dropout
+     * of its own. */
     if (v->varied[OA_CHANCE_DROPOUT] && o->model_dropout == 0 && o->model_attention_dropout == 0 &&
         !*o->compare_tune) {
         v->varied[OA_CHANCE_DROPOUT] = false;
         v->idle[OA_CHANCE_DROPOUT] = true;
     }
-}
-
-static enum oa_error check_values(struct comparison *t)
-{
-    struct oa_options plain;
-    oa_options_default(&plain);
-    if (t->r->options->compare_vary_seeds != plain.compare_vary_seeds)
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "compare.vary_seeds = %ld does nothing: compare.vary says that nothing varies alone",
-            t->r->options->compare_vary_seeds);
-    return OA_OK;
-}
-
-enum oa_error oa_vary_choose(struct comparison *t)
-{
-    const char *text = t->r->options->compare_vary;
-    struct oa_vary *v = &t->out->vary;
-    if (strcmp(text, "together") == 0)
-        return check_values(t);
-    if (strcmp(text, "each") == 0)
-        for (int s = 0; s < OA_CHANCES; s++)
-            v->varied[s] = true;
-    else
-        OA_TRY(choose_words(t, text));
-    OA_TRY(check(t));
-    find_idle(t);
-    v->values = (int)t->r->options->compare_vary_seeds;
+    v->values = (int)o->compare_vary_seeds;
     return OA_OK;
 }
 
 /* ---- the runs ---- */
 
 /* The runs of one source that share a text: (value, entry) pairs in this order. */
-struct batch {
+struct vary_batch {
+    struct comparison_session *t;
     enum oa_chance source;
     const struct oa_workload *workload;
-    int first, values; /* numbers of values: first … first + values - 1 */
-    long before;       /* runs before these, for progress lines */
+    int first, values;      /* numbers of values: first … first + values - 1 */
+    long before;            /* runs before these, for progress lines */
+    struct oa_varied **out; /* where the score of each goes */
 };
 
-static long runs_in_all(const struct comparison *t)
+static long count_varied_runs(const struct comparison_session *t)
 {
     long sources = 0;
     for (int s = 0; s < OA_CHANCES; s++)
         sources += t->out->vary.varied[s];
-    return sources * oa_comparison_contenders(t) * (t->out->vary.values - 1);
+    return sources * oa_comparison_attention_count(t) * (t->out->vary.values - 1);
 }
 
-static uint64_t seed_of(const struct comparison *t, enum oa_chance source, int value)
+static uint64_t varied_seed(const struct comparison_session *t, enum oa_chance source, int value)
 {
     return oa_chance_seed(t->r->options, source) + (uint64_t)value;
 }
 
-static enum oa_error order_of(struct comparison *t, const struct batch *b, int entry, int value,
-                              struct oa_run_order *out)
+static enum oa_error fill_varied_specs(const struct vary_batch *b, struct oa_run_spec *specs)
 {
-    const struct oa_entry *e = &t->out->entries[entry];
-    uint64_t seed = seed_of(t, b->source, value);
-    char name[96];
-    *out = (struct oa_run_order){ .options = oa_comparison_options(t, entry, 0),
-                                  .workload = b->workload,
-                                  .title = oa_entry_name(e),
-                                  .trainable = e->trainable,
-                                  .frozen = e->frozen,
-                                  .count = runs_in_all(t) };
-    out->parent = oa_comparison_parent(t, entry, out->options.train_seed);
-    oa_chance_set(&out->options, b->source, seed);
-    snprintf(name, sizeof name, "vary/attention-%02d/%s-%llu", t->place[entry] + 1,
-             oa_chance_name(b->source), (unsigned long long)seed);
-    return oa_path(t->c, out->folder, t->r->folder, name);
-}
-
-static struct oa_varied *slot_of(struct comparison *t, const struct batch *b, long number)
-{
-    long entries = oa_comparison_contenders(t);
-    int entry = 0, left = (int)(number % entries), value = b->first + (int)(number / entries);
-    while (t->out->entries[entry].floor || left-- > 0)
-        entry++;
-    return &oa_varied_of(&t->out->vary, entry, b->source)[value];
-}
-
-static enum oa_error make_orders(struct comparison *t, const struct batch *b,
-                                 struct oa_run_order *orders)
-{
+    struct comparison_session *t = b->t;
     long n = 0;
     for (int value = b->first; value < b->first + b->values; value++)
         for (int entry = 0; entry < t->out->count; entry++) {
             if (t->out->entries[entry].floor)
                 continue;
-            OA_TRY(order_of(t, b, entry, value, &orders[n]));
-            orders[n].number = b->before + n + 1;
-            n++;
+            char folder[96];
+            struct oa_options o = oa_comparison_options(t, entry, 0);
+            uint64_t seed = varied_seed(t, b->source, value);
+            snprintf(folder, sizeof folder, "vary/attention-%02d/%s-%llu", t->place[entry] + 1,
+                     oa_chance_name(b->source), (unsigned long long)seed);
+            OA_TRY(oa_comparison_spec(t, entry, &o, b->workload, folder, &specs[n]));
+            oa_chance_set(&specs[n].options, b->source, seed);
+            specs[n].number = b->before + n + 1;
+            specs[n].count = count_varied_runs(t);
+            b->out[n++] = &oa_varied_of(&t->out->vary, entry, b->source)[value];
         }
     return OA_OK;
 }
 
-/* What is told about the runs of a batch while they are made side by side. */
-struct making {
-    struct comparison *t;
-    const struct batch *batch;
-};
-
-static enum oa_error ended(void *argument, long order, struct oa_run *run)
+static enum oa_error varied_ended(void *argument, long number, struct oa_run *run)
 {
-    const struct making *m = argument;
-    slot_of(m->t, m->batch, order)->score =
-        run->failed ? (double)NAN : oa_run_score(m->t->out, run);
+    const struct vary_batch *b = argument;
+    b->out[number]->score = run->failed ? (double)NAN : oa_run_score(b->t->out, run);
     oa_run_free(run);
     return OA_OK;
 }
 
-static enum oa_error carry_out(struct comparison *t, const struct batch *b,
-                               struct oa_run_order *orders, long count)
+static enum oa_error train_vary_batch(struct vary_batch *b)
 {
-    int jobs;
-    struct making m = { t, b };
-    struct oa_jobs j = { .orders = orders,
-                         .count = count,
-                         .place = &t->here,
-                         .overall = &t->overall,
-                         .cluster = t->r->cluster,
-                         .ended = ended,
-                         .argument = &m };
-    OA_TRY(make_orders(t, b, orders));
-    OA_TRY(oa_jobs_choose(t->c, &j, t->r->options->compare_jobs, &jobs));
-    return oa_jobs_carry_out(t->c, &j, jobs);
-}
-
-static enum oa_error run_batch(struct comparison *t, const struct batch *b)
-{
-    long count = oa_comparison_contenders(t) * b->values;
-    struct oa_run_order *orders = oa_alloc(t->c, (size_t)count * sizeof *orders);
-    enum oa_error e = orders ? carry_out(t, b, orders, count) : OA_NO_MEMORY;
-    oa_free(orders);
+    struct comparison_session *t = b->t;
+    long count = oa_comparison_attention_count(t) * b->values;
+    struct oa_run_spec *specs = oa_alloc(t->c, (size_t)count * sizeof *specs);
+    b->out = oa_alloc(t->c, (size_t)count * sizeof *b->out);
+    enum oa_error e = specs && b->out ? fill_varied_specs(b, specs) : OA_NO_MEMORY;
+    if (e == OA_OK)
+        e = oa_comparison_train(t, specs, count, &t->here, varied_ended, b);
+    oa_free(b->out);
+    oa_free(specs);
     return e;
 }
 
 /* Another split is another text: one is open at a time, with the tokenizer of them all. */
-static enum oa_error run_split(struct comparison *t, struct batch *b)
+static enum oa_error train_split(struct vary_batch *b)
 {
-    struct oa_options o = t->asked;
+    struct oa_options o = b->t->asked;
     struct oa_workload work;
-    oa_chance_set(&o, OA_CHANCE_SPLIT, seed_of(t, OA_CHANCE_SPLIT, b->first));
-    OA_TRY(oa_workload_open(t->c, &o, &work));
+    oa_chance_set(&o, OA_CHANCE_SPLIT, varied_seed(b->t, OA_CHANCE_SPLIT, b->first));
+    OA_TRY(oa_workload_open(b->t->c, &o, &work));
     b->workload = &work;
-    enum oa_error e = run_batch(t, b);
+    enum oa_error e = train_vary_batch(b);
     oa_workload_close(&work);
     return e;
 }
 
-static enum oa_error run_source(struct comparison *t, enum oa_chance source, long before)
+static enum oa_error train_varied_source(struct comparison_session *t, enum oa_chance source,
+                                         long before)
 {
     int others = t->out->vary.values - 1;
-    struct batch b = {
-        .source = source, .workload = &t->workload, .first = 1, .values = others, .before = before
-    };
+    struct vary_batch b = { .t = t,
+                            .source = source,
+                            .workload = &t->workload,
+                            .first = 1,
+                            .values = others,
+                            .before = before };
     if (source != OA_CHANCE_SPLIT)
-        return run_batch(t, &b);
+        return train_vary_batch(&b);
     b.values = 1;
-    for (; b.first <= others; b.first++, b.before += oa_comparison_contenders(t))
-        OA_TRY(run_split(t, &b));
+    for (; b.first <= others; b.first++, b.before += oa_comparison_attention_count(t))
+        OA_TRY(train_split(&b));
     return OA_OK;
 }
 
-void oa_vary_expect(struct comparison *t)
+void oa_comparison_vary_expect(struct comparison_session *t)
 {
     struct oa_options o = { .train_steps = t->steps[0] };
     if (t->out->vary.values)
-        oa_overall_expect(&t->overall, runs_in_all(t), oa_overall_weight(&t->overall, &o));
+        oa_overall_expect(&t->overall, count_varied_runs(t), oa_overall_weight(&t->overall, &o));
 }
 
-/* Seeds, and the first run, which all sources share. */
-static enum oa_error prepare(struct comparison *t)
+/* Seeds, and the score of the first run, which all sources share. */
+static enum oa_error open_varied_runs(struct comparison_session *t)
 {
     struct oa_vary *v = &t->out->vary;
     v->runs =
@@ -259,23 +211,23 @@ static enum oa_error prepare(struct comparison *t)
                 const struct oa_run *first = &t->out->entries[i].runs[0];
                 bool known = k == 0 && !first->failed;
                 oa_varied_of(v, i, s)[k] =
-                    (struct oa_varied){ seed_of(t, s, k),
+                    (struct oa_varied){ varied_seed(t, s, k),
                                         known ? oa_run_score(t->out, first) : (double)NAN };
             }
     return OA_OK;
 }
 
-enum oa_error oa_comparison_vary(struct comparison *t)
+enum oa_error oa_comparison_vary(struct comparison_session *t)
 {
     long before = 0;
     if (!t->out->vary.values)
         return OA_OK;
-    OA_TRY(prepare(t));
+    OA_TRY(open_varied_runs(t));
     for (int s = 0; s < OA_CHANCES; s++) {
         if (!t->out->vary.varied[s])
             continue;
-        OA_TRY(run_source(t, s, before));
-        before += oa_comparison_contenders(t) * (t->out->vary.values - 1);
+        OA_TRY(train_varied_source(t, s, before));
+        before += oa_comparison_attention_count(t) * (t->out->vary.values - 1);
     }
     return OA_OK;
 }

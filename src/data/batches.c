@@ -15,9 +15,9 @@ struct text_batches {
     int32_t *input, *target;
 };
 
-/* Row r: `n` tokens from `start` on, and the token after each; what is left of the row is filled.
+/* Row r: inputs are the `n` tokens from `start`, targets the token after each; then padding.
  */
-static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
+static void fill_text_row(struct text_batches *b, int r, uint64_t start, int n)
 {
     int32_t *input = b->input + (size_t)r * (size_t)b->length,
             *target = b->target + (size_t)r * (size_t)b->length;
@@ -29,34 +29,32 @@ static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
     }
 }
 
-/* ---- random crops
- * -------------------------------------------------------------------------------------------- */
+/* ---- random crops ---- */
 
-static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+static void crop_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     const struct text_batches *b = self;
     (void)step;
     out->targets = out->tokens = (double)b->rows * (double)b->length * (double)accumulate;
 }
 
-static enum oa_error random_crops(void *self, uint64_t step, long accumulate, long micro,
-                                  struct oa_batch *out)
+static enum oa_error random_text_crops(void *self, uint64_t step, long accumulate, long micro,
+                                       struct oa_batch *out)
 {
     struct text_batches *b = self;
     (void)accumulate;
     size_t needed = (size_t)b->length + 1;
     if (b->tokens->count < needed)
         return oa_fail(b->context, OA_SHAPE,
-                       "the %s has %zu tokens, but a row of %d tokens and the token after it need "
-                       "%zu: give more text "
-                       "(data.train) or a smaller model.context",
+                       "the %s has %zu tokens; a row of %d tokens and the next one need %zu: give "
+                       "more text (data.train) or a smaller model.context",
                        b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length,
                        needed);
     struct oa_stream of_step = oa_stream_child(b->stream, step);
     for (int r = 0; r < b->rows; r++) {
         uint64_t row = (uint64_t)micro * (uint64_t)b->rows + (uint64_t)r;
-        fill_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length),
-                 b->length);
+        fill_text_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length),
+                      b->length);
     }
     *out = (struct oa_batch){
         .rows = b->rows, .length = b->length, .input = b->input, .target = b->target
@@ -64,16 +62,15 @@ static enum oa_error random_crops(void *self, uint64_t step, long accumulate, lo
     return OA_OK;
 }
 
-/* ---- validation
- * ---------------------------------------------------------------------------------------------- */
+/* ---- validation ---- */
 
 static uint64_t divide_up(uint64_t x, uint64_t by)
 {
     return (x + by - 1) / by;
 }
 
-static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
-                           struct oa_cover *out)
+static enum oa_error cover_text(void *self, const struct oa_tokenizer *tok, uint64_t limit,
+                                struct oa_cover *out)
 {
     struct text_batches *b = self;
     uint64_t all = b->tokens->count - 1;
@@ -85,27 +82,26 @@ static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t 
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, b->tokens->ids[i], &n);
         if (!bytes)
-            return oa_fail(b->context, OA_INTERNAL,
-                           "token %d of the %s is not one of the tokenizer", (int)b->tokens->ids[i],
-                           b->tokens->name ? b->tokens->name : "text");
+            return oa_fail(b->context, OA_INTERNAL, "token id %d of the %s is not in the tokenizer",
+                           (int)b->tokens->ids[i], b->tokens->name ? b->tokens->name : "text");
         out->bytes += text ? n : 0;
         out->characters += text ? oa_text_characters(bytes, n) : 0;
     }
     return OA_OK;
 }
 
-static enum oa_error window(void *self, long i, struct oa_batch *out)
+static enum oa_error text_window(void *self, long i, struct oa_batch *out)
 {
     struct text_batches *b = self;
     uint64_t length = (uint64_t)b->length, windows = divide_up(b->targets, length);
     uint64_t first = (uint64_t)i * (uint64_t)b->rows;
     if (i < 0 || first >= windows)
-        return oa_fail(b->context, OA_ARGUMENT, "batch %ld: there are %llu", i,
+        return oa_fail(b->context, OA_ARGUMENT, "batch %ld is out of range: there are %llu", i,
                        (unsigned long long)divide_up(windows, (uint64_t)b->rows));
     int rows = windows - first < (uint64_t)b->rows ? (int)(windows - first) : b->rows;
     for (int r = 0; r < rows; r++) {
         uint64_t start = (first + (uint64_t)r) * length, left = b->targets - start;
-        fill_row(b, r, start, left < length ? (int)left : b->length);
+        fill_text_row(b, r, start, left < length ? (int)left : b->length);
     }
     *out = (struct oa_batch){
         .rows = rows, .length = b->length, .input = b->input, .target = b->target
@@ -113,11 +109,9 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
     return OA_OK;
 }
 
-/* ---- opening
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
-static void close(void *self)
+static void close_text_batches(void *self)
 {
     struct text_batches *b = self;
     oa_free(b->input);
@@ -125,7 +119,9 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, random_crops, cover, window, NULL, close };
+static const struct oa_batches_kind text_batches_kind = { crop_amount, random_text_crops,
+                                                          cover_text,  text_window,
+                                                          NULL,        close_text_batches };
 
 enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length,
                               uint64_t seed, struct oa_batches **out)
@@ -133,11 +129,11 @@ enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int
     *out = NULL;
     if (rows < 1 || length < 1)
         return oa_fail(c, OA_ARGUMENT,
-                       "a batch of %d rows of %d tokens is empty; both are at least 1", rows,
+                       "a batch needs at least 1 row of 1 token, not %d rows of %d tokens", rows,
                        length);
     if (tokens->count < 2)
         return oa_fail(c, OA_SHAPE,
-                       "the %s has %zu tokens; one to read and one to predict are the least",
+                       "the %s has %zu tokens; at least 2 are needed, an input and a target",
                        tokens->name ? tokens->name : "text", tokens->count);
     struct text_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
@@ -148,7 +144,7 @@ enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int
     };
     b->target = b->input ? oa_alloc(c, bytes) : NULL;
     if (b->target)
-        return oa_batches_wrap(c, &kind, b, out);
-    close(b);
+        return oa_batches_wrap(c, &text_batches_kind, b, out);
+    close_text_batches(b);
     return OA_NO_MEMORY;
 }

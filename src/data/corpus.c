@@ -21,46 +21,46 @@ static size_t character_offset(const char *text, size_t length, uint64_t count)
     return at;
 }
 
-/* What is kept for validation, and where. */
-struct cut {
+/* The part that is held out for validation. */
+struct holdout {
     double fraction;
-    uint64_t seed; /* of the place; 0: the end */
+    uint64_t seed; /* of its position; 0: at the end */
 };
 
-/* One side is what lies before the other and what lies behind it; a side in one piece has an empty
+/* Training text is what is before and after the held-out block. A text in one piece has an empty
  * second span. */
-struct span {
+struct text_span {
     size_t from, to;
 };
 enum { SPANS = 2 };
 
 /* Of `count` characters or ids. */
-static struct span find_block(uint64_t count, const struct cut *how)
+static struct text_span find_block(uint64_t count, const struct holdout *how)
 {
     uint64_t kept = (uint64_t)floor((double)count * (1 - how->fraction)), from = kept;
     if (how->seed)
         from = oa_random_below(oa_stream_named(how->seed, "split"), 0, kept + 1);
-    return (struct span){ from, from + (count - kept) };
+    return (struct text_span){ from, from + (count - kept) };
 }
 
-static void make_spans(struct span valid, size_t count, struct span kept[SPANS],
-                       struct span block[SPANS])
+static void make_spans(struct text_span valid, size_t count, struct text_span kept[SPANS],
+                       struct text_span block[SPANS])
 {
-    kept[0] = (struct span){ 0, valid.from };
-    kept[1] = (struct span){ valid.to, count };
+    kept[0] = (struct text_span){ 0, valid.from };
+    kept[1] = (struct text_span){ valid.to, count };
     block[0] = valid;
-    block[1] = (struct span){ count, count };
+    block[1] = (struct text_span){ count, count };
 }
 
-static struct span block_of_text(const char *text, size_t length, const struct cut *how)
+static struct text_span block_of_text(const char *text, size_t length, const struct holdout *how)
 {
-    struct span characters = find_block(oa_text_characters(text, length), how);
-    return (struct span){ character_offset(text, length, characters.from),
-                          character_offset(text, length, characters.to) };
+    struct text_span characters = find_block(oa_text_characters(text, length), how);
+    return (struct text_span){ character_offset(text, length, characters.from),
+                               character_offset(text, length, characters.to) };
 }
 
-/* Room for the ids at the start: exact for char and byte, a usual share for bpe and word, so that
- * long texts are not copied. */
+/* Initial capacity for the ids, so that long texts are not copied while it grows: exact for char
+ * and byte, a third of the bytes for bpe and word. */
 static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, size_t length)
 {
     if (oa_tokenizer_kind(tok) == OA_TOKENIZER_BPE || oa_tokenizer_kind(tok) == OA_TOKENIZER_WORD)
@@ -69,9 +69,9 @@ static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, siz
                                                        : length;
 }
 
-/* The pieces are encoded apart: no token reaches over the place where something was taken out. */
+/* Spans are encoded separately: no token crosses the held-out block. */
 static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_text_source *source,
-                                  const struct span spans[SPANS], struct oa_ids *ids,
+                                  const struct text_span spans[SPANS], struct oa_ids *ids,
                                   struct oa_tokens *out)
 {
     struct oa_array bytes[SPANS];
@@ -91,7 +91,7 @@ static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_text
 }
 
 static size_t expected_side(const struct oa_tokenizer *tok, const char *text,
-                            const struct span spans[SPANS])
+                            const struct text_span spans[SPANS])
 {
     size_t count = 0;
     for (int i = 0; i < SPANS; i++)
@@ -100,7 +100,7 @@ static size_t expected_side(const struct oa_tokenizer *tok, const char *text,
 }
 
 static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_source *source,
-                                 const struct span spans[SPANS], const char *name,
+                                 const struct text_span spans[SPANS], const char *name,
                                  struct oa_tokens *out)
 {
     struct oa_ids ids;
@@ -115,32 +115,30 @@ static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_
     return error;
 }
 
-/* ---- ids that stand in files
- * ---------------------------------------------------------------------------------- */
+/* ---- files of token ids ---- */
 
-struct gathering {
+struct id_gathering {
     const struct oa_tokenizer *tok;
     struct oa_ids ids;
 };
 
-static enum oa_error gather(void *argument, const char *path, uint64_t place, uint32_t id)
+static enum oa_error gather_id(void *argument, const char *path, uint64_t place, uint32_t id)
 {
-    struct gathering *g = argument;
+    struct id_gathering *g = argument;
     int32_t size = oa_tokenizer_size(g->tok);
     if (id >= (uint32_t)size)
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
-                       "%s: token %llu is id %u, but the tokenizer has the ids 0 … %d: it is not "
-                       "the one that the file "
-                       "was made with",
+                       "%s: token %llu is id %u, but the tokenizer has ids 0 to %d: the file was "
+                       "made with another tokenizer",
                        path, (unsigned long long)place, id, (int)size - 1);
     if (!oa_tokenizer_piece(g->tok, (int32_t)id))
         return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
-                       "%s: token %llu is id %u, which the tokenizer has no token for", path,
+                       "%s: token %llu is id %u, for which the tokenizer has no token", path,
                        (unsigned long long)place, id);
     return oa_ids_add(&g->ids, (int32_t)id);
 }
 
-static size_t copy_spans(const int32_t *ids, const struct span spans[SPANS], int32_t *out)
+static size_t copy_spans(const int32_t *ids, const struct text_span spans[SPANS], int32_t *out)
 {
     size_t count = 0;
     for (int i = 0; i < SPANS; i++)
@@ -149,9 +147,9 @@ static size_t copy_spans(const int32_t *ids, const struct span spans[SPANS], int
     return count;
 }
 
-/* What is known of `count` ids: their digest and, unless they came without text, the size of it. */
-static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, size_t count,
-                                 const char *name)
+/* Counts and digest of token ids; characters and bytes are 0 where the tokenizer knows no text. */
+static struct oa_tokens count_tokens(const struct oa_tokenizer *tok, int32_t *ids, size_t count,
+                                     const char *name)
 {
     struct oa_tokens out = { .ids = ids, .count = count, .name = name };
     for (size_t i = 0; i < count && oa_tokenizer_kind(tok) != OA_TOKENIZER_IDS; i++) {
@@ -165,14 +163,14 @@ static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, s
 }
 
 static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *ids,
-                               const struct span spans[SPANS], const char *name,
+                               const struct text_span spans[SPANS], const char *name,
                                struct oa_tokens *out)
 {
     size_t count = spans[0].to - spans[0].from + spans[1].to - spans[1].from;
     int32_t *copy = oa_alloc(oa_tokenizer_context(tok), count * sizeof *copy);
     if (!copy)
         return OA_NO_MEMORY;
-    *out = describe(tok, copy, copy_spans(ids, spans, copy), name);
+    *out = count_tokens(tok, copy, copy_spans(ids, spans, copy), name);
     return OA_OK;
 }
 
@@ -180,20 +178,20 @@ void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *
                         double fraction, struct oa_corpus *out)
 {
     size_t cut = (size_t)floor((double)whole->count * (1 - fraction));
-    out->train = describe(tok, whole->ids, cut, "training text without what is held out");
-    out->valid =
-        describe(tok, whole->ids + cut, whole->count - cut, "held-out part of the training text");
+    out->train = count_tokens(tok, whole->ids, cut, "training text without its held-out part");
+    out->valid = count_tokens(tok, whole->ids + cut, whole->count - cut,
+                              "held-out part of the training text");
 }
 
-/* valid NULL: there is no second part. */
-static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files,
-                              const struct cut *how, const char *name, struct oa_tokens *first,
-                              struct oa_tokens *valid)
+/* valid NULL: nothing is held out. */
+static enum oa_error read_id_corpus(const struct oa_tokenizer *tok, const char *files,
+                                    const struct holdout *how, const char *name,
+                                    struct oa_tokens *first, struct oa_tokens *valid)
 {
-    struct gathering g = { .tok = tok };
+    struct id_gathering g = { .tok = tok };
     oa_ids_init(&g.ids, oa_tokenizer_context(tok));
-    enum oa_error e = oa_id_files_read(oa_tokenizer_context(tok), files, gather, &g);
-    struct span kept[SPANS], block[SPANS];
+    enum oa_error e = oa_id_files_read(oa_tokenizer_context(tok), files, gather_id, &g);
+    struct text_span kept[SPANS], block[SPANS];
     make_spans(find_block(g.ids.count, how), g.ids.count, kept, block);
     if (e == OA_OK)
         e = take_side(tok, g.ids.id, kept, name, first);
@@ -203,23 +201,21 @@ static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files,
     return e;
 }
 
-/* ---- text
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
-static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, const struct cut *how,
-                                struct oa_corpus *out)
+static enum oa_error read_train(struct oa_tokenizer *tok, const char *files,
+                                const struct holdout *how, struct oa_corpus *out)
 {
     char *text;
     size_t length;
     bool ids;
     OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids)
-        return read_ids(tok, files, how, "training text", &out->train,
-                        how->fraction > 0 ? &out->valid : NULL);
+        return read_id_corpus(tok, files, how, "training text", &out->train,
+                              how->fraction > 0 ? &out->valid : NULL);
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
-    struct span kept[SPANS], block[SPANS];
+    struct text_span kept[SPANS], block[SPANS];
     make_spans(block_of_text(text, length, how), length, kept, block);
     enum oa_error error = encode_side(tok, &source, kept, "training text", &out->train);
     if (error == OA_OK)
@@ -236,10 +232,10 @@ static enum oa_error read_whole(struct oa_tokenizer *tok, const char *files, con
     bool ids;
     OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids)
-        return read_ids(tok, files, &(struct cut){ 0 }, name, out, NULL);
+        return read_id_corpus(tok, files, &(struct holdout){ 0 }, name, out, NULL);
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
-    struct span whole[SPANS] = { { 0, length }, { length, length } };
+    struct text_span whole[SPANS] = { { 0, length }, { length, length } };
     enum oa_error error = encode_side(tok, &source, whole, name, out);
     oa_free(text);
     return error;
@@ -251,22 +247,18 @@ static bool is_empty_list(const char *files)
 }
 
 static enum oa_error check_cut(oa_context *c, const char *train_files, bool apart,
-                               const struct cut *how)
+                               const struct holdout *how)
 {
     if (is_empty_list(train_files))
-        return oa_fail(c, OA_ARGUMENT, "no training text: data.train names no file");
+        return oa_fail(c, OA_ARGUMENT, "data.train is empty: name the files of the training text");
     if (!(how->fraction >= 0 && how->fraction < 1))
-        return oa_fail(c, OA_ARGUMENT,
-                       "the validation fraction is %s; it must be at least 0 and below 1",
+        return oa_fail(c, OA_ARGUMENT, "data.valid_fraction = %s must be at least 0 and below 1",
                        oa_real_text(how->fraction).s);
     if (how->seed && (apart || how->fraction == 0))
-        return oa_fail(c, OA_ARGUMENT,
-                       "data.split_seed = %llu says where in the training text the validation text "
-                       "lies, and %s: leave "
-                       "it out",
+        return oa_fail(c, OA_ARGUMENT, "data.split_seed = %llu has no effect: %s",
                        (unsigned long long)how->seed,
-                       apart ? "data.valid names another file"
-                             : "data.valid_fraction = 0 keeps none");
+                       apart ? "data.valid names a file of its own"
+                             : "data.valid_fraction = 0 holds nothing out");
     return OA_OK;
 }
 
@@ -276,15 +268,15 @@ enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, cons
 {
     *out = (struct oa_corpus){ 0 };
     bool apart = !is_empty_list(valid_files);
-    struct cut how = { valid_fraction, split_seed };
+    struct holdout how = { valid_fraction, split_seed };
     OA_TRY(check_cut(c, train_files, apart, &how));
-    enum oa_error error = read_train(tok, train_files, apart ? &(struct cut){ 0 } : &how, out);
+    enum oa_error error = read_train(tok, train_files, apart ? &(struct holdout){ 0 } : &how, out);
     if (error == OA_OK && apart)
         error = read_whole(tok, valid_files, "validation text", &out->valid);
     if (error == OA_OK && out->train.count == 0)
         error = oa_fail(c, OA_ARGUMENT,
-                        "there is no text in %s; of a pipe nothing is left once a vocabulary was "
-                        "made of it: give a file",
+                        "%s has no text; a pipe can be read only once and the vocabulary was made "
+                        "from it: give a file",
                         train_files);
     if (error != OA_OK)
         oa_corpus_close(out);
@@ -303,10 +295,9 @@ enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files,
     OA_TRY(read_whole(tok, files, "test text", &out->test));
     return out->test.count > 1
                ? OA_OK
-               : oa_fail(
-                     oa_tokenizer_context(tok), OA_ARGUMENT,
-                     "data.test = %.200s has no two tokens, of which the second could be predicted",
-                     files);
+               : oa_fail(oa_tokenizer_context(tok), OA_ARGUMENT,
+                         "data.test = %.200s has fewer than 2 tokens, an input and a target",
+                         files);
 }
 
 void oa_corpus_close(struct oa_corpus *corpus)

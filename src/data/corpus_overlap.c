@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the validation side stands in the training side word for word: a polynomial hash
- * rolls over the training tokens (Karp and Rabin 1987), and where it is that of a piece of the
- * validation side the tokens are compared.
+ * How many pieces of the validation text occur in the training text: a rolling polynomial hash of
+ * the training tokens (Karp and Rabin 1987) finds candidates, whose tokens are then compared.
  */
 #include "data/data.h"
 
@@ -10,19 +9,18 @@
 
 static const uint64_t base = 0x9e3779b97f4a7c15; /* odd: no power of it is 0 modulo 2^64 */
 
-/* Pieces with different tokens, each once, by open addressing. */
-struct pieces {
+/* Hash table of the distinct pieces, with open addressing. */
+struct overlap_pieces {
     const int32_t *ids; /* of the validation side */
     size_t mask;        /* slots - 1 */
-    struct piece {
+    struct overlap_piece {
         uint64_t hash;
-        size_t first, count; /* token that it begins with, and how many pieces have its tokens;
-                                count 0: empty */
+        size_t first, count; /* offset of its first token; pieces with these tokens, 0: empty */
         bool found;
     } * slot;
 };
 
-static uint64_t hash_of(const int32_t *ids)
+static uint64_t hash_tokens(const int32_t *ids)
 {
     uint64_t hash = 0;
     for (int i = 0; i < OA_OVERLAP_TOKENS; i++)
@@ -30,7 +28,8 @@ static uint64_t hash_of(const int32_t *ids)
     return hash;
 }
 
-static struct piece *slot_of(const struct pieces *p, uint64_t hash, const int32_t *ids)
+static struct overlap_piece *overlap_slot(const struct overlap_pieces *p, uint64_t hash,
+                                          const int32_t *ids)
 {
     size_t at = (size_t)(hash >> 20) & p->mask;
     while (p->slot[at].count &&
@@ -40,23 +39,23 @@ static struct piece *slot_of(const struct pieces *p, uint64_t hash, const int32_
     return &p->slot[at];
 }
 
-static void add_pieces(struct pieces *p, uint64_t pieces)
+static void add_pieces(struct overlap_pieces *p, uint64_t pieces)
 {
     for (uint64_t i = 0; i < pieces; i++) {
         size_t first = (size_t)i * OA_OVERLAP_TOKENS;
-        uint64_t hash = hash_of(p->ids + first);
-        struct piece *slot = slot_of(p, hash, p->ids + first);
-        *slot = (struct piece){ hash, first, slot->count + 1, false };
+        uint64_t hash = hash_tokens(p->ids + first);
+        struct overlap_piece *slot = overlap_slot(p, hash, p->ids + first);
+        *slot = (struct overlap_piece){ hash, first, slot->count + 1, false };
     }
 }
 
-static uint64_t count_found(const struct pieces *p, const struct oa_tokens *train)
+static uint64_t count_found(const struct overlap_pieces *p, const struct oa_tokens *train)
 {
-    uint64_t found = 0, leaving = 1, hash = hash_of(train->ids);
+    uint64_t found = 0, leaving = 1, hash = hash_tokens(train->ids);
     for (int i = 0; i < OA_OVERLAP_TOKENS; i++)
         leaving *= base;
     for (size_t at = 0;; at++) {
-        struct piece *slot = slot_of(p, hash, train->ids + at);
+        struct overlap_piece *slot = overlap_slot(p, hash, train->ids + at);
         if (slot->count && !slot->found) {
             slot->found = true;
             found += slot->count;
@@ -72,7 +71,7 @@ enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus,
                                 struct oa_text_overlap *out)
 {
     size_t slots = 2;
-    struct pieces p = { .ids = corpus->valid.ids };
+    struct overlap_pieces p = { .ids = corpus->valid.ids };
     *out = (struct oa_text_overlap){ .pieces = corpus->valid.count / OA_OVERLAP_TOKENS };
     if (!out->pieces || corpus->train.count < OA_OVERLAP_TOKENS)
         return OA_OK;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of a text of which a part is hidden: where they begin, which stream hides, and which rows a
- * batch has. */
+ * Rows of partly hidden text: where each begins, its random stream, and the rows of each batch. */
 #include "data/masking.h"
 
 enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
@@ -16,27 +15,26 @@ enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
                               .noise = oa_stream_named(seed, "mask") };
     if (rows < 1 || length < 1)
         return oa_fail(c, OA_ARGUMENT,
-                       "a batch of %d rows of %ld tokens of text is empty; both are at least 1",
+                       "a batch needs at least 1 row of 1 token of text, not %d rows of %ld tokens",
                        rows, length);
     return OA_OK;
 }
 
 /* ---- training ---- */
 
-static const char *name_of(const struct oa_crops *c)
+static const char *crops_text_name(const struct oa_crops *c)
 {
     return c->tokens->name ? c->tokens->name : "text";
 }
 
-/* Is there a whole row? */
-static enum oa_error check(const struct oa_crops *c)
+static enum oa_error check_crop_length(const struct oa_crops *c)
 {
     if (c->tokens->count >= (size_t)c->length)
         return OA_OK;
     return oa_fail(c->context, OA_SHAPE,
-                   "the %s has %zu tokens, but a row needs %ld: give more text (data.train) or a "
+                   "the %s has %zu tokens and a row needs %ld: give more text (data.train) or a "
                    "smaller model.context",
-                   name_of(c), c->tokens->count, c->length);
+                   crops_text_name(c), c->tokens->count, c->length);
 }
 
 static struct oa_crop random_crop(const struct oa_crops *c, uint64_t step, uint64_t row)
@@ -52,7 +50,7 @@ enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long m
 {
     const struct oa_crops *c = self;
     (void)accumulate;
-    OA_TRY(check(c));
+    OA_TRY(check_crop_length(c));
     for (int r = 0; r < c->rows; r++) {
         struct oa_crop crop = random_crop(c, step, (uint64_t)(micro * c->rows + r));
         c->how->fill_row(c, r, &crop);
@@ -70,8 +68,8 @@ static uint64_t count_windows(const struct oa_crops *c)
     return whole + (left >= (uint64_t)c->how->least);
 }
 
-/* Steps of training are numbered from 1: what validation hides is that of a step 0. */
-static struct oa_crop window(const struct oa_crops *c, uint64_t i)
+/* Training steps count from 1; validation uses the random stream of step 0. */
+static struct oa_crop crop_of_window(const struct oa_crops *c, uint64_t i)
 {
     uint64_t start = i * (uint64_t)c->length;
     return (struct oa_crop){ c->tokens->ids + start,
@@ -86,7 +84,7 @@ enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_
     uint64_t all = count_windows(c), targets = 0;
     (void)tok;
     for (c->windows = 0; c->windows < all; c->windows++) {
-        uint64_t more = (uint64_t)c->how->targets(c, window(c, c->windows).count);
+        uint64_t more = (uint64_t)c->how->targets(c, crop_of_window(c, c->windows).count);
         if (limit && c->windows && targets + more > limit)
             break;
         targets += more;
@@ -100,17 +98,17 @@ enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
     const struct oa_crops *c = self;
     long first = i * c->rows, rows = oa_min(c->rows, (long)c->windows - first);
     if (i < 0 || rows < 1)
-        return oa_fail(c->context, OA_ARGUMENT, "batch %ld: there are %ld", i,
+        return oa_fail(c->context, OA_ARGUMENT, "batch %ld is out of range: there are %ld", i,
                        oa_blocks((long)c->windows, c->rows));
     for (int r = 0; r < rows; r++) {
-        struct oa_crop crop = window(c, (uint64_t)(first + r));
+        struct oa_crop crop = crop_of_window(c, (uint64_t)(first + r));
         c->how->fill_row(c, r, &crop);
     }
     *out = c->how->batch_of(c, (int)rows);
     return OA_OK;
 }
 
-/* ---- what both kinds of hiding need ---- */
+/* ---- used by masked tokens and by spans ---- */
 
 void oa_choose_places(struct oa_stream s, long n, long count, int32_t *place)
 {
@@ -128,10 +126,9 @@ enum oa_error oa_find_special(oa_context *c, const struct oa_tokenizer *tok, con
                               int32_t *id)
 {
     *id = oa_tokenizer_find(tok, piece);
-    return *id >= 0
-               ? OA_OK
-               : oa_fail(
-                     c, OA_FORMAT,
-                     "the tokenizer has no token \"%s\", which the task needs: it is another run's",
-                     piece);
+    return *id >= 0 ? OA_OK
+                    : oa_fail(c, OA_FORMAT,
+                              "the tokenizer lacks the token \"%s\", which the task needs; use the "
+                              "tokenizer of the run",
+                              piece);
 }

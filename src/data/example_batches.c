@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of examples as batches: arrays padded to the longest row, for training and for validation.
+ * Batches of examples, padded to their longest row, for training and validation.
  */
 #include "data/example_epochs.h"
 
@@ -11,7 +11,7 @@ struct oa_example_batches {
     const struct oa_examples *examples;
     struct oa_epochs epochs;
     struct oa_division cover; /* of the last cover */
-    uint8_t *chosen;          /* [examples] whether it has a row */
+    uint8_t *chosen;          /* [examples] 1: part of the last cover */
     struct oa_example_extent extent;
     int32_t *input, *target, *words, *segments, *lengths; /* of a decoder, or of an encoder alone */
     int32_t *source, *source_words, *source_lengths;
@@ -20,9 +20,7 @@ struct oa_example_batches {
     double *value;
 };
 
-/* ---- opening
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static bool has_decoder(const struct oa_examples *e)
 {
@@ -34,23 +32,21 @@ static long longest_row(const struct oa_examples *e)
     return oa_max(e->source.longest, has_decoder(e) ? e->target.longest - 1 : 0);
 }
 
-static enum oa_error check(oa_context *c, const struct oa_examples *e,
-                           const struct oa_example_batching *how)
+static enum oa_error check_batching(oa_context *c, const struct oa_examples *e,
+                                    const struct oa_example_batching *how)
 {
     const char *name = e->rows ? e->rows->name : "given";
     if (e->count == 0)
-        return oa_fail(c, OA_SHAPE, "there are no %s examples", name);
+        return oa_fail(c, OA_SHAPE, "no %s examples", name);
     if (e->count >= UINT32_MAX)
-        return oa_fail(c, OA_UNSUPPORTED, "%zu %s examples are too many; up to %u are read",
-                       e->count, name, UINT32_MAX);
+        return oa_fail(c, OA_UNSUPPORTED, "%zu %s examples are too many; the limit is %u", e->count,
+                       name, UINT32_MAX);
     if (how->tokens < 0 || (how->tokens == 0 && how->rows < 1))
-        return oa_fail(c, OA_ARGUMENT, "a batch of %ld rows is empty; train.batch is at least 1",
-                       how->rows);
+        return oa_fail(c, OA_ARGUMENT, "train.batch = %ld must be at least 1", how->rows);
     if (how->tokens && longest_row(e) > how->tokens)
         return oa_fail(c, OA_ARGUMENT,
-                       "train.batch_tokens is %ld, but one of the %s examples has %ld tokens: "
-                       "raise it or cut examples "
-                       "(data.long)",
+                       "train.batch_tokens = %ld is too small: the longest of the %s examples has "
+                       "%ld tokens; raise it or cut examples (data.long)",
                        how->tokens, name, longest_row(e));
     return OA_OK;
 }
@@ -69,13 +65,13 @@ static struct oa_example_extent find_extent(const struct oa_examples *e,
     return x;
 }
 
-static bool take(oa_context *c, bool wanted, int32_t **out, size_t count)
+static bool take_array(oa_context *c, bool wanted, int32_t **out, size_t count)
 {
     *out = wanted ? oa_alloc(c, count * sizeof **out) : NULL;
     return !wanted || *out;
 }
 
-static bool make_room(struct oa_example_batches *b)
+static bool allocate_batch(struct oa_example_batches *b)
 {
     const struct oa_examples *e = b->examples;
     bool decoder = has_decoder(e), words = e->source.words != NULL;
@@ -85,18 +81,18 @@ static bool make_room(struct oa_example_batches *b)
     b->value = e->value ? oa_alloc(b->context, rows * sizeof *b->value) : NULL;
     b->pixels = e->patch ? oa_alloc(b->context, places * e->patch) : NULL;
     return b->chosen && (!e->value || b->value) && (!e->patch || b->pixels) &&
-           take(b->context, true, &b->input, places) &&
-           take(b->context, decoder, &b->target, places) &&
-           take(b->context, words, &b->words, places) &&
-           take(b->context, e->split != NULL, &b->segments, places) &&
-           take(b->context, true, &b->lengths, rows) &&
-           take(b->context, decoder, &b->source, sources) &&
-           take(b->context, decoder && words, &b->source_words, sources) &&
-           take(b->context, decoder, &b->source_lengths, rows) &&
-           take(b->context, e->label != NULL, &b->label, rows);
+           take_array(b->context, true, &b->input, places) &&
+           take_array(b->context, decoder, &b->target, places) &&
+           take_array(b->context, words, &b->words, places) &&
+           take_array(b->context, e->split != NULL, &b->segments, places) &&
+           take_array(b->context, true, &b->lengths, rows) &&
+           take_array(b->context, decoder, &b->source, sources) &&
+           take_array(b->context, decoder && words, &b->source_words, sources) &&
+           take_array(b->context, decoder, &b->source_lengths, rows) &&
+           take_array(b->context, e->label != NULL, &b->label, rows);
 }
 
-static void close_batches(void *self)
+static void close_example_batches(void *self)
 {
     struct oa_example_batches *b = self;
     if (!b)
@@ -119,7 +115,7 @@ enum oa_error oa_example_batches_open(oa_context *c, const struct oa_examples *e
                                       struct oa_example_batches **out)
 {
     *out = NULL;
-    OA_TRY(check(c, examples, how));
+    OA_TRY(check_batching(c, examples, how));
     struct oa_example_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
         return OA_NO_MEMORY;
@@ -129,10 +125,10 @@ enum oa_error oa_example_batches_open(oa_context *c, const struct oa_examples *e
     enum oa_error error = oa_epochs_open(c, examples, how, &b->epochs);
     if (error == OA_OK)
         error = oa_division_open(c, examples->count, &b->cover);
-    if (error == OA_OK && !make_room(b))
+    if (error == OA_OK && !allocate_batch(b))
         error = OA_NO_MEMORY;
     if (error != OA_OK)
-        close_batches(b);
+        close_example_batches(b);
     else
         *out = b;
     return error;
@@ -143,21 +139,19 @@ struct oa_example_extent oa_example_batches_extent(const struct oa_example_batch
     return b->extent;
 }
 
-/* ---- filling
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- filling ---- */
 
-/* The longest of a batch: what its rows are padded to. */
-struct shape {
+/* What the rows of a batch are padded to. */
+struct batch_shape {
     long rows, input, source;
 };
 
-static struct shape shape_of(const struct oa_example_batches *b, const struct oa_division *d,
-                             size_t batch)
+static struct batch_shape batch_shape(const struct oa_example_batches *b,
+                                      const struct oa_division *d, size_t batch)
 {
     const struct oa_examples *e = b->examples;
     const struct oa_example_batching *how = &b->epochs.how;
-    struct shape s = { .rows = (long)(d->start[batch + 1] - d->start[batch]) };
+    struct batch_shape s = { .rows = (long)(d->start[batch + 1] - d->start[batch]) };
     for (size_t i = d->start[batch]; i < d->start[batch + 1]; i++) {
         long source = oa_source_length(e, d->row[i]);
         s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i])
@@ -167,8 +161,8 @@ static struct shape shape_of(const struct oa_example_batches *b, const struct oa
     return s;
 }
 
-/* n values, and `fill` up to `length`. */
-static void fill(int32_t *to, const int32_t *from, long n, long length, int32_t rest)
+/* n values, then `rest` up to `length`. */
+static void fill_padded(int32_t *to, const int32_t *from, long n, long length, int32_t rest)
 {
     for (long t = 0; t < length; t++)
         to[t] = t < n ? from[t] : rest;
@@ -178,9 +172,9 @@ static void fill_source(const struct oa_id_lists *s, size_t row, long r, long le
                         int32_t *words, int32_t *lengths)
 {
     long n = (long)(s->start[row + 1] - s->start[row]);
-    fill(ids + r * length, s->ids + s->start[row], n, length, 0);
+    fill_padded(ids + r * length, s->ids + s->start[row], n, length, 0);
     if (words)
-        fill(words + r * length, s->words + s->start[row], n, length, 0);
+        fill_padded(words + r * length, s->words + s->start[row], n, length, 0);
     lengths[r] = (int32_t)n;
 }
 
@@ -189,10 +183,10 @@ static void fill_target(struct oa_example_batches *b, size_t row, long r, long l
     const struct oa_id_lists *s = &b->examples->target;
     const int32_t *ids = s->ids + s->start[row];
     long n = oa_target_length(b->examples, row);
-    fill(b->input + r * length, ids, n, length, 0);
-    fill(b->target + r * length, ids + 1, n, length, OA_IGNORED);
+    fill_padded(b->input + r * length, ids, n, length, 0);
+    fill_padded(b->target + r * length, ids + 1, n, length, OA_IGNORED);
     if (b->words)
-        fill(b->words + r * length, s->words + s->start[row], n, length, 0);
+        fill_padded(b->words + r * length, s->words + s->start[row], n, length, 0);
     b->lengths[r] = (int32_t)n;
 }
 
@@ -220,10 +214,10 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
         b->value[r] = e->value[row];
 }
 
-static void fill_batch(struct oa_example_batches *b, const struct oa_division *d, size_t batch,
-                       struct oa_batch *out)
+static void fill_example_batch(struct oa_example_batches *b, const struct oa_division *d,
+                               size_t batch, struct oa_batch *out)
 {
-    struct shape s = shape_of(b, d, batch);
+    struct batch_shape s = batch_shape(b, d, batch);
     for (long r = 0; r < s.rows; r++) {
         size_t row = d->row[d->start[batch] + (size_t)r];
         if (!has_decoder(b->examples)) {
@@ -250,38 +244,36 @@ static void fill_batch(struct oa_example_batches *b, const struct oa_division *d
                               .value = b->value };
 }
 
-/* ---- training
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- training ---- */
 
-static uint64_t number_of(uint64_t step, long accumulate, long micro)
+static uint64_t batch_number(uint64_t step, long accumulate, long micro)
 {
     return (step - 1) * (uint64_t)accumulate + (uint64_t)micro;
 }
 
-/* Predicted tokens, classes or numbers of a row. */
+/* Targets of a row: tokens to predict, or 1 where its class is known or it has a number. */
 static uint64_t targets_of(const struct oa_examples *e, size_t row)
 {
     bool unknown = e->label && e->label[row] == OA_IGNORED;
     return has_decoder(e) ? (uint64_t)oa_target_length(e, row) : !unknown;
 }
 
-static uint64_t tokens_of(const struct oa_examples *e, size_t row)
+static uint64_t input_tokens_of(const struct oa_examples *e, size_t row)
 {
     return (uint64_t)(oa_source_length(e, row) + oa_target_length(e, row));
 }
 
-static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+static void example_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     struct oa_example_batches *b = self;
     *out = (struct oa_amount){ 0 };
     for (long micro = 0; micro < accumulate; micro++) {
         size_t batch;
         const struct oa_division *d =
-            oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
+            oa_epochs_find(&b->epochs, batch_number(step, accumulate, micro), &batch);
         for (size_t i = d ? d->start[batch] : 0; d && i < d->start[batch + 1]; i++) {
             out->targets += (double)targets_of(b->examples, d->row[i]);
-            out->tokens += (double)tokens_of(b->examples, d->row[i]);
+            out->tokens += (double)input_tokens_of(b->examples, d->row[i]);
         }
     }
 }
@@ -294,28 +286,28 @@ enum oa_error oa_example_batches_mean(oa_context *c, const struct oa_examples *e
     *out = (struct oa_example_mean){ 0 };
     if (e->count == 0)
         return OA_OK;
-    OA_TRY(check(c, e, how));
+    OA_TRY(check_batching(c, e, how));
     enum oa_error error = oa_epochs_open(c, e, how, &epochs);
     if (error == OA_OK) {
         double batches = (double)oa_epochs_at(&epochs, 0)->batches;
         out->rows = (double)e->count / batches;
         for (size_t row = 0; row < e->count; row++)
-            out->tokens += (double)tokens_of(e, row) / batches;
+            out->tokens += (double)input_tokens_of(e, row) / batches;
     }
     oa_epochs_close(&epochs);
     return error;
 }
 
-static enum oa_error random_batch(void *self, uint64_t step, long accumulate, long micro,
-                                  struct oa_batch *out)
+static enum oa_error random_example_batch(void *self, uint64_t step, long accumulate, long micro,
+                                          struct oa_batch *out)
 {
     struct oa_example_batches *b = self;
     size_t batch;
     const struct oa_division *d =
-        oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
+        oa_epochs_find(&b->epochs, batch_number(step, accumulate, micro), &batch);
     if (!d)
         return OA_NO_MEMORY;
-    fill_batch(b, d, batch, out);
+    fill_example_batch(b, d, batch, out);
     return OA_OK;
 }
 
@@ -324,20 +316,19 @@ double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
     const struct oa_division *d = oa_epochs_at(&b->epochs, epoch);
     double places = 0, tokens = 0;
     for (size_t i = 0; i < d->batches; i++) {
-        struct shape s = shape_of(b, d, i);
+        struct batch_shape s = batch_shape(b, d, i);
         places += (double)s.rows * (double)(s.input + s.source);
     }
     for (size_t row = 0; row < b->examples->count; row++)
-        tokens += (double)tokens_of(b->examples, row);
+        tokens += (double)input_tokens_of(b->examples, row);
     return 1 - tokens / places;
 }
 
-/* ---- validation
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- validation ---- */
 
-/* Marks the rows that are measured. */
-static void choose_rows(struct oa_example_batches *b, uint64_t limit)
+/* Marks the rows to evaluate: all, or a random subset with at most `limit` targets, at least one.
+ */
+static void choose_covered_rows(struct oa_example_batches *b, uint64_t limit)
 {
     const struct oa_examples *e = b->examples;
     uint32_t *order = b->cover.row;
@@ -363,8 +354,8 @@ static enum oa_error count_text(struct oa_example_batches *b, const struct oa_to
         const char *bytes = oa_tokenizer_bytes(tok, s->ids[i], &n);
         if (!bytes)
             return oa_fail(b->context, OA_INTERNAL,
-                           "token %d of the %s examples is not one of the tokenizer",
-                           (int)s->ids[i], b->examples->rows->name);
+                           "token id %d of the %s examples is not in the tokenizer", (int)s->ids[i],
+                           b->examples->rows->name);
         if (oa_tokenizer_is_special(tok, s->ids[i]))
             continue;
         out->bytes += n;
@@ -373,11 +364,11 @@ static enum oa_error count_text(struct oa_example_batches *b, const struct oa_to
     return OA_OK;
 }
 
-static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit,
-                           struct oa_cover *out)
+static enum oa_error cover_examples(void *self, const struct oa_tokenizer *tok, uint64_t limit,
+                                    struct oa_cover *out)
 {
     struct oa_example_batches *b = self;
-    choose_rows(b, limit);
+    choose_covered_rows(b, limit);
     oa_division_chosen(&b->epochs, b->chosen, &b->cover);
     *out = (struct oa_cover){ .batches = (long)b->cover.batches };
     for (size_t i = 0; i < b->cover.start[b->cover.batches]; i++) {
@@ -389,20 +380,22 @@ static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t 
     return OA_OK;
 }
 
-static enum oa_error window(void *self, long i, struct oa_batch *out)
+static enum oa_error example_window(void *self, long i, struct oa_batch *out)
 {
     struct oa_example_batches *b = self;
     if (i < 0 || (size_t)i >= b->cover.batches)
-        return oa_fail(b->context, OA_ARGUMENT, "batch %ld: there are %zu", i, b->cover.batches);
-    fill_batch(b, &b->cover, (size_t)i, out);
+        return oa_fail(b->context, OA_ARGUMENT, "batch %ld is out of range: there are %zu", i,
+                       b->cover.batches);
+    fill_example_batch(b, &b->cover, (size_t)i, out);
     return OA_OK;
 }
 
-static const uint32_t *examples(const void *self, long i)
+static const uint32_t *window_examples(const void *self, long i)
 {
     const struct oa_example_batches *b = self;
     return b->cover.row + b->cover.start[i];
 }
 
-const struct oa_batches_kind oa_example_batches_kind = { amount, random_batch, cover,
-                                                         window, examples,     close_batches };
+const struct oa_batches_kind oa_example_batches_kind = { example_amount,  random_example_batch,
+                                                         cover_examples,  example_window,
+                                                         window_examples, close_example_batches };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which columns of a table are labels and texts: what data.columns says, or the names in the first
- * line, or their number.
+ * Which columns of a table are labels and texts: by data.columns, else by the names in line 1, else
+ * by the number of columns.
  */
 #include "data/example_parts.h"
 
@@ -9,21 +9,19 @@
 #include <string.h>
 #include <strings.h>
 
-struct planning {
+struct column_planning {
     oa_context *context;
     const struct oa_rows *rows;
     const char *file;
-    const struct oa_cells *first; /* the first record: names or not */
-    bool keys;                    /* of objects: all are names */
-    bool texts; /* without answers: columns that line 1 lacks are missed line by line */
+    const struct oa_cells *first; /* the first record, which may be a header */
+    bool keys;                    /* of JSON objects: always names */
+    bool texts; /* unlabelled texts: the number of columns is checked line by line */
     struct oa_column_plan *out;
 };
 
-/* ---- by name
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- by name ---- */
 
-static bool is_read(const struct oa_column_plan *plan, int at)
+static bool plan_reads(const struct oa_column_plan *plan, int at)
 {
     for (int i = 0; i < plan->count; i++)
         for (int k = 0; k < plan->column[i].joined; k++)
@@ -32,30 +30,37 @@ static bool is_read(const struct oa_column_plan *plan, int at)
     return false;
 }
 
-static bool is_named(const struct oa_cell *cell, const char *name, size_t n)
+/* A name of a header, without blanks around it. */
+static struct oa_cell header_name(struct oa_cell cell)
 {
-    return cell->length == n && strncasecmp(cell->s, name, n) == 0;
+    for (; cell.length && cell.s[cell.length - 1] == ' '; cell.length--)
+        ;
+    for (; cell.length && *cell.s == ' '; cell.length--)
+        cell.s++;
+    return cell;
 }
 
-/* The first column of the name, of several the first that the plan does not read yet; -1: there is
- * none. */
-static int find(const struct oa_cells *first, const struct oa_column_plan *plan, const char *name,
-                size_t n)
+/* The first column of that name, preferring one that the plan does not read yet; -1: none. */
+static int find_column(const struct oa_cells *first, const struct oa_column_plan *plan,
+                       const char *name, size_t n)
 {
     int at = -1;
-    for (int i = 0; i < (int)first->count; i++)
-        if (is_named(&first->cell[i], name, n) && (at < 0 || is_read(plan, at)))
+    for (int i = 0; i < (int)first->count; i++) {
+        struct oa_cell cell = header_name(first->cell[i]);
+        bool named = cell.length == n && strncasecmp(cell.s, name, n) == 0;
+        if (named && (at < 0 || plan_reads(plan, at)))
             at = i;
+    }
     return at;
 }
 
-static int find_name(const struct oa_cells *first, const char *name)
+static int find_column_name(const struct oa_cells *first, const char *name)
 {
     static const struct oa_column_plan none;
-    return find(first, &none, name, strlen(name));
+    return find_column(first, &none, name, strlen(name));
 }
 
-static void add_column(struct oa_column_plan *plan, int at)
+static void plan_column(struct oa_column_plan *plan, int at)
 {
     plan->column[plan->count++] = (struct oa_column){ .joined = 1, .at = { at } };
 }
@@ -91,16 +96,16 @@ static bool guess_labelled(const struct oa_cells *first, const char *const *labe
 {
     int label = -1;
     for (; *labels && label < 0; labels++)
-        label = find_name(first, *labels);
+        label = find_column_name(first, *labels);
     for (int i = 0; i < TEXT_NAMES && label >= 0; i++) {
-        int a = find_name(first, text_names[i].first);
-        int b = text_names[i].second ? find_name(first, text_names[i].second) : 0;
+        int a = find_column_name(first, text_names[i].first);
+        int b = text_names[i].second ? find_column_name(first, text_names[i].second) : 0;
         if (a < 0 || b < 0)
             continue;
-        add_column(plan, label);
-        add_column(plan, a);
+        plan_column(plan, label);
+        plan_column(plan, a);
         if (text_names[i].second)
-            add_column(plan, b);
+            plan_column(plan, b);
         return true;
     }
     return false;
@@ -110,25 +115,25 @@ static bool guess_labelled(const struct oa_cells *first, const char *const *labe
 static void add_targets(const struct oa_cells *first, const char *name, struct oa_column_plan *plan)
 {
     char numbered[64];
-    int at = find_name(first, name);
+    int at = find_column_name(first, name);
     if (at >= 0)
-        add_column(plan, at);
+        plan_column(plan, at);
     for (int i = at < 0 ? 1 : 2; plan->count < OA_MOST_COLUMNS; i++) {
         snprintf(numbered, sizeof numbered, "%s%d", name, i);
-        if ((at = find_name(first, numbered)) < 0)
+        if ((at = find_column_name(first, numbered)) < 0)
             return;
-        add_column(plan, at);
+        plan_column(plan, at);
     }
 }
 
 static bool guess_answered(const struct oa_cells *first, struct oa_column_plan *plan)
 {
     for (int i = 0; i < ANSWER_NAMES; i++) {
-        int source = find_name(first, answer_names[i].first);
+        int source = find_column_name(first, answer_names[i].first);
         plan->count = 0;
         if (source < 0)
             continue;
-        add_column(plan, source);
+        plan_column(plan, source);
         add_targets(first, answer_names[i].second, plan);
         if (plan->count > 1)
             return true;
@@ -145,12 +150,11 @@ static bool guess_names(const struct oa_cells *first, enum oa_answer answer,
     return guess_labelled(first, answer == OA_ANSWER_CLASS ? class_names : number_names, plan);
 }
 
-/* ---- by the number of columns
- * ---------------------------------------------------------------------------------- */
+/* ---- by the number of columns ---- */
 
 static const struct {
     size_t width;
-    bool more; /* columns behind them are not read */
+    bool more; /* further columns are ignored */
     int count, column[3];
 } layouts[] = {
     { 2, false, 2, { 0, 1 } },   { 3, false, 3, { 0, 1, 2 } },
@@ -165,15 +169,15 @@ static bool guess_labelled_width(struct oa_column_plan *plan, size_t width)
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (layouts[i].width == width) {
             for (int k = 0; k < layouts[i].count; k++)
-                add_column(plan, layouts[i].column[k]);
+                plan_column(plan, layouts[i].column[k]);
             plan->width = layouts[i].more ? 0 : width;
             return true;
         }
     return false;
 }
 
-/* Source and target; what a test set has behind them are more targets. */
-static bool guess_width(const struct planning *p)
+/* Source and target; further columns of a test set are further references. */
+static bool guess_width(const struct column_planning *p)
 {
     size_t width = p->first->count;
     if (p->rows->answer != OA_ANSWER_TEXT)
@@ -181,15 +185,14 @@ static bool guess_width(const struct planning *p)
     if (width < 2 || width > (p->rows->whole ? OA_MOST_COLUMNS : 2))
         return false;
     for (size_t i = 0; i < width; i++)
-        add_column(p->out, (int)i);
+        plan_column(p->out, (int)i);
     p->out->width = width;
     return true;
 }
 
-/* ---- by data.columns
- * --------------------------------------------------------------------------------------------- */
+/* ---- by data.columns ---- */
 
-static void print_names(const struct planning *p, struct oa_text *out)
+static void print_names(const struct column_planning *p, struct oa_text *out)
 {
     enum { SHOWN = 12, LONGEST = 40 };
     for (size_t i = 0; i < p->first->count && i < SHOWN; i++) {
@@ -200,16 +203,15 @@ static void print_names(const struct planning *p, struct oa_text *out)
     oa_text_printf(out, "%s", p->first->count > SHOWN ? " …" : "");
 }
 
-static enum oa_error refuse_name(const struct planning *p, const char *name, size_t n)
+static enum oa_error refuse_name(const struct column_planning *p, const char *name, size_t n)
 {
     struct oa_text names;
     oa_text_init(&names, p->context);
     print_names(p, &names);
-    enum oa_error error = oa_fail(
-        p->context, OA_ARGUMENT,
-        "data.columns names \"%.*s\", but %s has, in line 1, %s; give names that are there%s",
-        (int)n, name, p->file, names.s ? names.s : "",
-        p->keys ? "" : ", or numbers of columns from 1 if line 1 has no names");
+    enum oa_error error =
+        oa_fail(p->context, OA_ARGUMENT, "data.columns: %s has no column \"%.*s\", only %s%s",
+                p->file, (int)n, name, names.s ? names.s : "",
+                p->keys ? "" : "; if it has no names, give column numbers, from 1");
     oa_text_free(&names);
     return error;
 }
@@ -219,42 +221,40 @@ static bool is_number(const char *s, size_t n)
     return n > 0 && n < 6 && strspn(s, "0123456789") >= n;
 }
 
-static enum oa_error refuse_twice(const struct planning *p, const char *name, size_t n)
+static enum oa_error refuse_column_twice(const struct column_planning *p, const char *name,
+                                         size_t n)
 {
-    return oa_fail(
-        p->context, OA_ARGUMENT,
-        "data.columns names \"%.*s\", a column of %s that it has already; each is read once",
-        (int)n, name, p->file);
+    return oa_fail(p->context, OA_ARGUMENT, "data.columns names column \"%.*s\" of %s twice",
+                   (int)n, name, p->file);
 }
 
-/* A text beside the one that is read, of the same name, would be passed over unseen. Numbers say
- * which is meant, and keys differ. */
-static enum oa_error check_names(const struct planning *p)
+/* Rejects a header with several columns of a name of which not all are read: a text would be
+ * ignored silently. Numbers are unambiguous, and keys are distinct. */
+static enum oa_error check_column_names(const struct column_planning *p)
 {
     if (!p->out->header || p->out->numbered || p->keys)
         return OA_OK;
     for (int i = 0; i < p->out->count; i++)
         for (int k = 0; k < p->out->column[i].joined; k++) {
-            const struct oa_cell *cell = &p->first->cell[p->out->column[i].at[k]];
-            int other = find(p->first, p->out, cell->s, cell->length);
-            if (!is_read(p->out, other))
+            struct oa_cell cell = header_name(p->first->cell[p->out->column[i].at[k]]);
+            int other = find_column(p->first, p->out, cell.s, cell.length);
+            if (!plan_reads(p->out, other))
                 return oa_fail(p->context, OA_ARGUMENT,
-                               "%s has more columns \"%.*s\" in line 1 than would be read; say in "
-                               "data.columns the "
-                               "name as often as it is there, or the numbers of the columns",
-                               p->file, (int)cell->length, cell->s);
+                               "%s has several columns \"%.*s\"; repeat the name in data.columns "
+                               "to read them all, or give column numbers",
+                               p->file, (int)cell.length, cell.s);
         }
     return OA_OK;
 }
 
 /* One part of one item: a number or a name. */
-static enum oa_error take_part(const struct planning *p, const char *s, size_t n,
+static enum oa_error plan_part(const struct column_planning *p, const char *s, size_t n,
                                struct oa_column *out)
 {
     while (n && s[n - 1] == ' ')
         n--;
     bool number = is_number(s, n) && !p->keys;
-    int at = number ? atoi(s) - 1 : find(p->first, p->out, s, n);
+    int at = number ? atoi(s) - 1 : find_column(p->first, p->out, s, n);
     if (out->joined == OA_MOST_JOINED)
         return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns",
                        OA_MOST_JOINED);
@@ -262,10 +262,10 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
         return refuse_name(p, s, n);
     if (number && (at < 0 || (!p->texts && (size_t)at >= p->first->count)))
         return oa_fail(p->context, OA_ARGUMENT,
-                       "data.columns names column %.*s, but %s has %zu columns in line 1", (int)n,
-                       s, p->file, p->first->count);
-    if (is_read(p->out, at))
-        return refuse_twice(p, s, n);
+                       "data.columns names column %.*s, but %s has %zu columns", (int)n, s, p->file,
+                       p->first->count);
+    if (plan_reads(p->out, at))
+        return refuse_column_twice(p, s, n);
     p->out->header = p->out->header || !number;
     p->out->numbered = p->out->numbered || number;
     out->at[out->joined++] = at;
@@ -273,7 +273,7 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
 }
 
 /* "title+text": up to the next comma. */
-static enum oa_error take_item(const struct planning *p, const char *s, size_t n)
+static enum oa_error plan_item(const struct column_planning *p, const char *s, size_t n)
 {
     if (p->out->count == OA_MOST_COLUMNS)
         return oa_fail(p->context, OA_ARGUMENT, "data.columns has more than %d columns",
@@ -283,44 +283,44 @@ static enum oa_error take_item(const struct planning *p, const char *s, size_t n
         from += strspn(s + from, " ");
         for (to = from; to < n && s[to] != '+'; to++)
             ;
-        OA_TRY(take_part(p, s + from, to - from, column));
+        OA_TRY(plan_part(p, s + from, to - from, column));
     }
     return OA_OK;
 }
 
-static enum oa_error check_count(const struct planning *p)
+static enum oa_error check_column_count(const struct column_planning *p)
 {
     bool text = p->rows->answer == OA_ANSWER_TEXT;
     int count = p->out->count;
     if (count >= 2 && (text || count <= 3))
         return OA_OK;
-    return oa_fail(
-        p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count, oa_plural(count),
-        text ? "it says source,target, and behind them the columns of further references, if any"
-             : "it says label,text, or label,text,text for pairs");
+    return oa_fail(p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count,
+                   oa_plural(count),
+                   text ? "expected source,target and optionally further references"
+                        : "expected label,text or, for pairs, label,text,text");
 }
 
-static enum oa_error take_items(const struct planning *p, const char *columns)
+static enum oa_error plan_items(const struct column_planning *p, const char *columns)
 {
     for (const char *s = columns; s;) {
         size_t n = strcspn(s, ",");
-        OA_TRY(take_item(p, s, n));
+        OA_TRY(plan_item(p, s, n));
         s = s[n] ? s + n + 1 : NULL;
     }
     return OA_OK;
 }
 
-static enum oa_error take_columns(const struct planning *p, const char *columns)
+static enum oa_error take_columns(const struct column_planning *p, const char *columns)
 {
-    OA_TRY(take_items(p, columns));
+    OA_TRY(plan_items(p, columns));
     struct oa_column_plan unused = { 0 };
     p->out->header = p->out->header || guess_names(p->first, p->rows->answer, &unused);
     p->out->width = p->out->header ? p->first->count : 0;
-    OA_TRY(check_names(p));
-    return check_count(p);
+    OA_TRY(check_column_names(p));
+    return check_column_count(p);
 }
 
-static enum oa_error refuse_guess(const struct planning *p)
+static enum oa_error refuse_guess(const struct column_planning *p)
 {
     struct oa_text names;
     bool text = p->rows->answer == OA_ANSWER_TEXT;
@@ -328,8 +328,7 @@ static enum oa_error refuse_guess(const struct planning *p)
     print_names(p, &names);
     enum oa_error error = oa_fail(
         p->context, OA_ARGUMENT,
-        "%s: line 1 has the %zu %s %s, which do not tell %s apart; say which are read, e.g. "
-        "data.columns=%s",
+        "%s: line 1 has %zu %s (%s); cannot tell which are %s: name them, e.g. data.columns=%s",
         p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
         text ? "source and target" : "label and text",
         text      ? "source,target"
@@ -343,14 +342,14 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
                               const char *columns, const struct oa_cells *first, bool keys,
                               struct oa_column_plan *out)
 {
-    struct planning p = { c, rows, file, first, keys, false, out };
+    struct column_planning p = { c, rows, file, first, keys, false, out };
     *out = (struct oa_column_plan){ 0 };
     if (columns && columns[strspn(columns, " ")])
         return take_columns(&p, columns);
     out->guessed = true;
     out->header = guess_names(first, rows->answer, out);
     out->width = first->count;
-    return out->header || (!keys && guess_width(&p)) ? check_names(&p) : refuse_guess(&p);
+    return out->header || (!keys && guess_width(&p)) ? check_column_names(&p) : refuse_guess(&p);
 }
 
 enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns,
@@ -358,13 +357,13 @@ enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char
                                     struct oa_column_plan *out)
 {
     struct oa_rows rows = { .answer = answer };
-    struct planning p = { c, &rows, place, first, false, true, out };
+    struct column_planning p = { c, &rows, place, first, false, true, out };
     struct oa_column_plan unused = { 0 };
     *out = (struct oa_column_plan){ 0 };
-    OA_TRY(take_items(&p, columns));
+    OA_TRY(plan_items(&p, columns));
     out->header = out->header || guess_names(first, answer, &unused);
     if (out->count == texts)
-        return check_names(&p);
-    return oa_fail(c, OA_ARGUMENT, "--columns has %d column%s, and the model reads %s", out->count,
+        return check_column_names(&p);
+    return oa_fail(c, OA_ARGUMENT, "--columns has %d column%s, but the model reads %s", out->count,
                    oa_plural(out->count), texts > 1 ? "pairs of texts" : "single texts");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dialogues in the layout of DailyDialog (Li et al. 2017, arXiv 1710.03957): one a line, "__eou__"
- * between turns and, as it was published, behind the last one. Every turn but the first is an
- * answer to all before it.
+ * Dialogues in the layout of DailyDialog (Li et al. 2017, arXiv 1710.03957): one per line,
+ * "__eou__" after each turn (optional after the last). Every turn but the first is the target of an
+ * example whose source is all turns before it.
  */
 #include "data/example_parts.h"
 
@@ -15,14 +15,14 @@ struct turn {
     size_t length;
 };
 
-/* Of a file, what gives no example. */
+/* What a file has that gives no example. */
 struct passed_over {
-    uint64_t noted;  /* dialogues with something behind a tab */
-    uint64_t single; /* of one turn: nobody answers */
-    uint64_t empty;  /* turns between two marks, or before the first */
+    uint64_t annotated; /* dialogues with something after a tab */
+    uint64_t single;    /* dialogues of one turn */
+    uint64_t empty;     /* turns without text */
 };
 
-static struct turn trim(const char *s, const char *end)
+static struct turn trim_turn(const char *s, const char *end)
 {
     for (; s < end && *s == ' '; s++)
         ;
@@ -31,13 +31,13 @@ static struct turn trim(const char *s, const char *end)
     return (struct turn){ s, (size_t)(end - s) };
 }
 
-/* The turn that begins at *at, which moves behind it; false: there is none with a text. Counts
- * those without. */
+/* The next turn with a text, from *at on, which is advanced past it; false: none is left. Counts
+ * empty ones. */
 static bool next_turn(const char **at, const char *end, struct turn *out, uint64_t *empty)
 {
     while (*at < end) {
         const char *mark = memmem(*at, (size_t)(end - *at), END_OF_TURN, strlen(END_OF_TURN));
-        *out = trim(*at, mark ? mark : end);
+        *out = trim_turn(*at, mark ? mark : end);
         *at = mark ? mark + strlen(END_OF_TURN) : end;
         if (out->length)
             return true;
@@ -46,7 +46,8 @@ static bool next_turn(const char **at, const char *end, struct turn *out, uint64
     return false;
 }
 
-/* What was said so far, turns with the mark between, and what follows. */
+/* An example for every turn but the first: the turns before it, joined by the mark, and the turn.
+ */
 static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, const char *s,
                                  size_t length, struct oa_text *said, struct passed_over *over)
 {
@@ -65,7 +66,7 @@ static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, 
     }
     over->single += turns == 1;
     if (turns == 0)
-        oa_rows_leave_out(rows, line);
+        oa_rows_count_left_out(rows, line);
     return oa_status(rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
@@ -77,18 +78,16 @@ static size_t without_notes(const char *line, size_t length, uint64_t *noted)
     return tab ? (size_t)(tab - line) : length;
 }
 
-static void tell(oa_context *c, const char *name, const struct passed_over *over)
+static void log_skipped_turns(oa_context *c, const char *name, const struct passed_over *over)
 {
-    if (over->noted)
-        oa_log(c, 0, "%s: of %llu dialogues what stands behind a tab was not read", name,
-               (unsigned long long)over->noted);
+    if (over->annotated)
+        oa_log(c, 0, "%s: text after a tab was ignored in %llu dialogues", name,
+               (unsigned long long)over->annotated);
     if (over->single)
-        oa_log(
-            c, 0,
-            "%s: %llu of the dialogues have one turn alone, and so no answer: they give no example",
-            name, (unsigned long long)over->single);
+        oa_log(c, 0, "%s: %llu dialogues were left out: they have a single turn and so no answer",
+               name, (unsigned long long)over->single);
     if (over->empty)
-        oa_log(c, 0, "%s: %llu turns have no text and were left out", name,
+        oa_log(c, 0, "%s: %llu turns without text were left out", name,
                (unsigned long long)over->empty);
 }
 
@@ -101,18 +100,18 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     struct passed_over over = { 0 };
     if (columns && columns[strspn(columns, " ")])
         return oa_fail(rows->context, OA_ARGUMENT,
-                       "%s: dialogues have no columns; leave data.columns out", name);
+                       "%s: data.columns does not apply to dialogues; leave it out", name);
     oa_text_init(&said, rows->context);
     int file = oa_rows_add_file(rows, name);
     enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);
     if (error == OA_OK)
         error = oa_check_appearance(rows->context, &f, OA_READ_AS_LINES);
     while (error == OA_OK && oa_text_file_line(&f, &line, &length)) {
-        length = without_notes(line, length, &over.noted);
+        length = without_notes(line, length, &over.annotated);
         error = add_answers(rows, file, f.line - 1, line, length, &said, &over);
     }
     if (error == OA_OK)
-        tell(rows->context, name, &over);
+        log_skipped_turns(rows->context, name, &over);
     rows->carriage_returns += f.carriage_returns;
     oa_text_file_close(&f);
     oa_text_free(&said);

@@ -18,14 +18,13 @@ struct encoder {
     const struct oa_rows *rows;
     const struct oa_example_layout *layout;
     int32_t source_begin, source_end, target_begin, target_end; /* -1: none */
-    struct coded text[TEXTS];    /* of the row at hand, without special tokens */
+    struct coded text[TEXTS];    /* of the current row, without special tokens */
     struct coded source, target; /* of all rows */
     struct oa_examples *out;
     struct oa_text place;
 };
 
-/* ---- special tokens
- * -------------------------------------------------------------------------------------------- */
+/* ---- special tokens ---- */
 
 static enum oa_error find_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
 {
@@ -47,8 +46,8 @@ static void add_blank(const struct encoder *e, struct oa_text *pixels)
         oa_text_add(pixels, "", 1);
 }
 
-/* A word of its own; of pixels it has none. */
-static enum oa_error add_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
+/* A special token is a word of its own; its pixels are 0. */
+static enum oa_error append_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
 {
     if (id < 0)
         return OA_OK;
@@ -60,10 +59,9 @@ static enum oa_error add_special(struct encoder *e, struct coded *to, size_t sta
                       to->words.count > start ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-/* The first or the last `count` tokens of a text behind what is there of its row, which begins at
- * `start`. */
-static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
-                              const struct coded *text, size_t count, bool last)
+/* Appends the first or the last `count` tokens of a text to the row that begins at `start`. */
+static enum oa_error append_text(struct encoder *e, struct coded *to, size_t start,
+                                 const struct coded *text, size_t count, bool last)
 {
     int32_t first = 0;
     size_t from = last ? text->ids.count - count : 0;
@@ -81,11 +79,8 @@ static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
     return OA_OK;
 }
 
-/* ---- a row
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- a row ---- */
 
-/* Every patch is a word. */
 static enum oa_error encode_picture(struct encoder *e, const char *s, size_t n, struct coded *out)
 {
     oa_text_cut(&out->pixels, 0);
@@ -114,15 +109,14 @@ static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct
 static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens,
                                  long limit)
 {
-    return oa_fail(
-        oa_tokenizer_context(e->tok), OA_SHAPE,
-        "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; use a larger "
-        "model.context or data.long=cut",
-        e->place.s, what, tokens, limit);
+    return oa_fail(oa_tokenizer_context(e->tok), OA_SHAPE,
+                   "%s: the %s has %zu tokens, special ones included, but the model reads %ld; use "
+                   "a larger model.context or data.long=cut",
+                   e->place.s, what, tokens, limit);
 }
 
-/* How many tokens of each text stay: the longer one gives way, of two equal ones the second. */
-static void share(size_t room, int texts, size_t count[TEXTS])
+/* Shortens the texts to `room` tokens in all: always the longer one, of equal ones the second. */
+static void shorten_texts(size_t room, int texts, size_t count[TEXTS])
 {
     while (count[0] + (texts > 1 ? count[1] : 0) > room) {
         int longer = texts > 1 && count[1] >= count[0];
@@ -145,22 +139,22 @@ static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS
         return OA_OK;
     if (l->refuse_long || limit <= specials)
         return refuse_long(e, what, tokens, l->source_limit);
-    share(limit - specials, texts, count);
+    shorten_texts(limit - specials, texts, count);
     e->out->source.cut++;
     return OA_OK;
 }
 
-/* Of the texts in e->text. */
+/* The source of a row from e->text. */
 static enum oa_error join_source(struct encoder *e, size_t row, int texts)
 {
     size_t count[TEXTS] = { 0, 0 }, start = e->source.ids.count;
     for (int i = 0; i < texts; i++)
         count[i] = e->text[i].ids.count;
     OA_TRY(fit_source(e, texts, count));
-    OA_TRY(add_special(e, &e->source, start, e->source_begin));
+    OA_TRY(append_special(e, &e->source, start, e->source_begin));
     for (int i = 0; i < texts; i++) {
-        OA_TRY(add_text(e, &e->source, start, &e->text[i], count[i], e->layout->keep_end));
-        OA_TRY(add_special(e, &e->source, start, e->source_end));
+        OA_TRY(append_text(e, &e->source, start, &e->text[i], count[i], e->layout->keep_end));
+        OA_TRY(append_special(e, &e->source, start, e->source_end));
         if (i == 0 && e->out->split)
             e->out->split[row] = (int32_t)(e->source.ids.count - start);
     }
@@ -168,7 +162,7 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
     return OA_OK;
 }
 
-static enum oa_error add_source(struct encoder *e, size_t row)
+static enum oa_error encode_row_source(struct encoder *e, size_t row)
 {
     int first = oa_rows_first_text(e->rows),
         texts = first ? oa_rows_cells(e->rows, row) - first : 1;
@@ -177,7 +171,7 @@ static enum oa_error add_source(struct encoder *e, size_t row)
     return join_source(e, row, texts);
 }
 
-/* A decoder reads one token less than there are. */
+/* A decoder reads all tokens but the last. */
 static enum oa_error fit_target(struct encoder *e, size_t start)
 {
     size_t reads = e->target.ids.count - start - 1, limit = (size_t)e->layout->target_limit;
@@ -196,28 +190,28 @@ static enum oa_error add_target(struct encoder *e, size_t row)
 {
     size_t start = e->target.ids.count;
     OA_TRY(encode_cell(e, row, 1, &e->text[0]));
-    OA_TRY(add_special(e, &e->target, start, e->target_begin));
-    OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
-    OA_TRY(add_special(e, &e->target, start, e->target_end));
+    OA_TRY(append_special(e, &e->target, start, e->target_begin));
+    OA_TRY(append_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
+    OA_TRY(append_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
-        return oa_fail(oa_tokenizer_context(e->tok), OA_ARGUMENT,
-                       "%s: the target has %zu of the 2 tokens that are the least, one to read and "
-                       "one to predict",
-                       e->place.s, e->target.ids.count - start);
+        return oa_fail(
+            oa_tokenizer_context(e->tok), OA_ARGUMENT,
+            "%s: the target has %zu tokens; at least 2 are needed, an input and a target",
+            e->place.s, e->target.ids.count - start);
     OA_TRY(fit_target(e, start));
     e->out->target.start[row + 1] = e->target.ids.count;
     return OA_OK;
 }
 
-static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *texts, size_t row)
+static enum oa_error encode_row(struct encoder *e, const struct oa_example_texts *texts, size_t row)
 {
     oa_text_cut(&e->place, 0);
     oa_rows_print_place(e->rows, row, &e->place);
     if (oa_stop_requested(oa_tokenizer_context(e->tok)))
         return oa_fail(oa_tokenizer_context(e->tok), OA_INTERRUPTED,
-                       "stopped by signal %d while %s was encoded",
+                       "stopped by signal %d while encoding %s",
                        oa_stop_requested(oa_tokenizer_context(e->tok)), e->place.s);
-    OA_TRY(add_source(e, row));
+    OA_TRY(encode_row_source(e, row));
     if (e->rows->answer == OA_ANSWER_TEXT)
         return add_target(e, row);
     if (e->rows->answer == OA_ANSWER_NUMBER)
@@ -226,11 +220,9 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
     return OA_OK;
 }
 
-/* ---- all rows
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- all rows ---- */
 
-static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examples *out)
+static bool allocate_examples(oa_context *c, const struct oa_rows *rows, struct oa_examples *out)
 {
     size_t n = rows->count;
     bool text = rows->answer == OA_ANSWER_TEXT, class = rows->answer == OA_ANSWER_CLASS;
@@ -244,7 +236,7 @@ static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examp
            (out->target.start || out->label || out->value);
 }
 
-static void take(struct coded *from, struct oa_id_lists *to, size_t count)
+static void take_encoded(struct coded *from, struct oa_id_lists *to, size_t count)
 {
     to->ids = from->ids.id;
     to->words = from->words.id;
@@ -267,10 +259,10 @@ static void tell_cut(const struct encoder *e, const struct oa_id_lists *s, const
 static enum oa_error encode_rows(struct encoder *e, const struct oa_example_texts *texts)
 {
     OA_TRY(find_specials(e));
-    if (!make_room(oa_tokenizer_context(e->tok), e->rows, e->out))
+    if (!allocate_examples(oa_tokenizer_context(e->tok), e->rows, e->out))
         return OA_NO_MEMORY;
     for (size_t i = 0; i < e->rows->count; i++)
-        OA_TRY(add_row(e, texts, i));
+        OA_TRY(encode_row(e, texts, i));
     tell_cut(e, &e->out->source, e->rows->answer == OA_ANSWER_TEXT ? "sources" : "texts",
              e->layout->source_limit);
     tell_cut(e, &e->out->target, "targets", e->layout->target_limit);
@@ -301,13 +293,13 @@ static void open_encoder(struct encoder *e)
     oa_text_init(&e->place, oa_tokenizer_context(e->tok));
 }
 
-/* What was encoded is in e->out, or e->out is closed. */
+/* Moves the result into e->out, or closes e->out after an error. Returns that error. */
 static enum oa_error close_encoder(struct encoder *e, enum oa_error error)
 {
     struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
     if (error == OA_OK) {
-        take(&e->source, &e->out->source, e->out->count);
-        take(&e->target, &e->out->target, e->out->count);
+        take_encoded(&e->source, &e->out->source, e->out->count);
+        take_encoded(&e->target, &e->out->target, e->out->count);
     }
     for (int i = 0; i < 4; i++)
         free_coded(all[i]);
@@ -327,8 +319,7 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
     return close_encoder(&e, encode_rows(&e, texts));
 }
 
-/* ---- a text alone
- * ---------------------------------------------------------------------------------------------- */
+/* ---- one unlabelled text ---- */
 
 static enum oa_error encode_given(struct encoder *e, const struct oa_given_text *text, int texts)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Epochs of examples: sorted by length, rows of the same length permuted, cut into batches, and
- * these permuted. All of it is a function of (seed, epoch).
+ * Epochs of examples: sorted by length, rows of about the same length permuted, cut into batches,
+ * and the batches permuted. A function of (seed, epoch).
  */
 #include "data/example_epochs.h"
 
@@ -11,13 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths are taken in steps of about this share, and rows of one step are in another order each
- * epoch: a finer one pads less, a coarser one lets more rows meet. */
+/* Length buckets are about 1/24 wide, and rows of a bucket are reshuffled each epoch: narrower
+ * buckets pad less, wider ones mix more rows. */
 enum { FINENESS = 24 };
 
-/* ---- divisions
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- divisions ---- */
 
 enum oa_error oa_division_open(oa_context *c, size_t rows, struct oa_division *out)
 {
@@ -35,8 +33,8 @@ void oa_division_close(struct oa_division *d)
     oa_free(d->turn);
 }
 
-/* Do `rows` rows, of which the longest has so many tokens, make more than a batch? */
-static bool too_many(const struct oa_epochs *e, size_t rows, long longest)
+/*  */
+static bool exceeds_batch(const struct oa_epochs *e, size_t rows, long longest)
 {
     return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens
                          : rows > (size_t)e->how.rows;
@@ -50,8 +48,8 @@ long oa_padded_length(const struct oa_example_batching *how, long length)
     return how->alike ? oa_min(padded, how->alike) : length;
 }
 
-/* The first `count` rows as batches. */
-static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
+/* Cuts the first `count` rows into batches. */
+static void cut_batches(const struct oa_epochs *e, struct oa_division *d, size_t count)
 {
     long longest = 0;
     size_t begin = 0;
@@ -62,7 +60,7 @@ static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
         bool other = i > begin && e->how.alike &&
                      oa_padded_length(&e->how, length) != oa_padded_length(&e->how, longest);
         longest = oa_max(longest, length);
-        if (other || too_many(e, i - begin + 1, longest)) {
+        if (other || exceeds_batch(e, i - begin + 1, longest)) {
             d->start[++d->batches] = begin = i;
             longest = length;
         }
@@ -77,14 +75,12 @@ void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct o
         if (mark[e->sorted[i]])
             d->row[count++] = e->sorted[i];
     d->batches = 0;
-    cut(e, d, count);
+    cut_batches(e, d, count);
     for (size_t i = 0; i < d->batches; i++)
         d->turn[i] = (uint32_t)i;
 }
 
-/* ---- an epoch
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- an epoch ---- */
 
 void oa_permute(struct oa_stream s, uint32_t *item, size_t count)
 {
@@ -96,7 +92,7 @@ void oa_permute(struct oa_stream s, uint32_t *item, size_t count)
     }
 }
 
-/* Rows of the same key, run after run. */
+/* Permutes within each run of rows of the same key. */
 static void permute_runs(const struct oa_epochs *e, struct oa_stream s, uint32_t *row)
 {
     for (size_t from = 0, to; from < e->examples->count; from = to) {
@@ -106,13 +102,13 @@ static void permute_runs(const struct oa_epochs *e, struct oa_stream s, uint32_t
     }
 }
 
-static void make(const struct oa_epochs *e, uint64_t epoch, struct oa_division *d)
+static void make_epoch(const struct oa_epochs *e, uint64_t epoch, struct oa_division *d)
 {
     struct oa_stream s = oa_stream_child(e->stream, epoch);
     memcpy(d->row, e->sorted, e->examples->count * sizeof *d->row);
     permute_runs(e, oa_stream_child(s, 0), d->row);
     d->batches = 0;
-    cut(e, d, e->examples->count);
+    cut_batches(e, d, e->examples->count);
     for (size_t i = 0; i < d->batches; i++)
         d->turn[i] = (uint32_t)i;
     oa_permute(oa_stream_child(s, 1), d->turn, d->batches);
@@ -120,12 +116,10 @@ static void make(const struct oa_epochs *e, uint64_t epoch, struct oa_division *
     d->made = true;
 }
 
-/* ---- lengths
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- lengths ---- */
 
-/* Lengths in steps of 1, from FINENESS on of 2, from 2·FINENESS on of 3 … */
-static uint64_t step_of(long length)
+/* The bucket of a length: 1 wide, from FINENESS on 2 wide, from 2·FINENESS on 3 … */
+static uint64_t length_bucket(long length)
 {
     uint64_t step = 0;
     for (long x = 0; x < length; x += 1 + x / FINENESS)
@@ -133,11 +127,12 @@ static uint64_t step_of(long length)
     return step;
 }
 
-/* By the target, then by the source, of targets of every other length backwards: so the sources of
- * neighbouring rows are alike where the length of the target changes, too. */
-static uint64_t key_of(const struct oa_examples *e, size_t row)
+/* Sorted by the target's bucket, then by the source's, in descending order for every other target
+ * bucket, so that neighbouring rows have similar sources also where the target's bucket changes. */
+static uint64_t length_key(const struct oa_examples *e, size_t row)
 {
-    uint64_t target = step_of(oa_target_length(e, row)), source = step_of(oa_source_length(e, row));
+    uint64_t target = length_bucket(oa_target_length(e, row)),
+             source = length_bucket(oa_source_length(e, row));
     return target << 32 | (target & 1 ? UINT32_MAX - source : source);
 }
 
@@ -154,14 +149,14 @@ static int by_key(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static enum oa_error sort(struct oa_epochs *e)
+static enum oa_error sort_by_key(struct oa_epochs *e)
 {
     size_t count = e->examples->count;
     struct keyed *all = oa_alloc(e->context, count * sizeof *all);
     e->sorted = oa_alloc(e->context, count * sizeof *e->sorted);
     e->key = oa_alloc(e->context, count * sizeof *e->key);
     for (size_t i = 0; all && e->sorted && e->key && i < count; i++)
-        all[i] = (struct keyed){ e->key[i] = key_of(e->examples, i), (uint32_t)i };
+        all[i] = (struct keyed){ e->key[i] = length_key(e->examples, i), (uint32_t)i };
     if (all && e->sorted && e->key)
         qsort(all, count, sizeof *all, by_key);
     for (size_t i = 0; all && e->sorted && i < count; i++)
@@ -170,8 +165,7 @@ static enum oa_error sort(struct oa_epochs *e)
     return all && e->sorted && e->key ? OA_OK : OA_NO_MEMORY;
 }
 
-/* ---- the sequence of epochs
- * ------------------------------------------------------------------------------------ */
+/* ---- the sequence of epochs ---- */
 
 enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples,
                              const struct oa_example_batching *how, struct oa_epochs *out)
@@ -180,7 +174,7 @@ enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples,
     out->stream = oa_stream_named(how->seed, "examples");
     if (!oa_reserve(c, &out->first, &out->capacity, 1024, sizeof *out->first))
         return OA_NO_MEMORY;
-    OA_TRY(sort(out));
+    OA_TRY(sort_by_key(out));
     OA_TRY(oa_division_open(c, examples->count, &out->held[0]));
     return oa_division_open(c, examples->count, &out->held[1]);
 }
@@ -198,12 +192,12 @@ const struct oa_division *oa_epochs_at(struct oa_epochs *e, uint64_t epoch)
 {
     struct oa_division *d = &e->held[epoch & 1];
     if (!d->made || d->epoch != epoch)
-        make(e, epoch, d);
+        make_epoch(e, epoch, d);
     return d;
 }
 
-/* The last epoch known that begins at or before batch `number`. */
-static size_t last_before(const struct oa_epochs *e, uint64_t number)
+/* The last known epoch that begins at or before batch `number`. */
+static size_t last_epoch_before(const struct oa_epochs *e, uint64_t number)
 {
     size_t low = 0, high = e->known;
     while (high - low > 1) {
@@ -216,9 +210,9 @@ static size_t last_before(const struct oa_epochs *e, uint64_t number)
     return low;
 }
 
-/* Where tokens are counted, epochs have different numbers of batches, which are found by dividing
- * them. */
-static enum oa_error learn(struct oa_epochs *e)
+/* With batches of so many tokens, epochs differ in their number of batches: each must be cut to
+ * count them. */
+static enum oa_error count_epoch_batches(struct oa_epochs *e)
 {
     size_t epoch = e->known - 1;
     if (!oa_reserve(e->context, &e->first, &e->capacity, e->known + 1, sizeof *e->first))
@@ -233,9 +227,9 @@ const struct oa_division *oa_epochs_find(struct oa_epochs *e, uint64_t number, s
     uint64_t each =
         e->how.tokens ? 0 : (e->examples->count + (size_t)e->how.rows - 1) / (size_t)e->how.rows;
     while (!each && e->first[e->known - 1] <= number)
-        if (learn(e) != OA_OK)
+        if (count_epoch_batches(e) != OA_OK)
             return NULL;
-    uint64_t epoch = each ? number / each : last_before(e, number);
+    uint64_t epoch = each ? number / each : last_epoch_before(e, number);
     const struct oa_division *d = oa_epochs_at(e, epoch);
     *batch = d->turn[number - (each ? epoch * each : e->first[epoch])];
     return d;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text files of examples, line by line: what is no text is refused with its line before anything is
- * made of it.
+ * Text files of examples, line by line. What is not text is rejected with its line first.
  */
 #include "data/example_parts.h"
 
 #include <string.h>
 
-static uint64_t line_of(const char *data, size_t at)
+static uint64_t line_number_at(const char *data, size_t at)
 {
     uint64_t line = 1;
     for (size_t i = 0; i < at; i++)
@@ -15,7 +14,7 @@ static uint64_t line_of(const char *data, size_t at)
     return line;
 }
 
-/* Text in UTF-16: where it is ASCII, every other byte is 0. */
+/* ASCII text in UTF-16 has a 0 in every other byte. */
 static bool is_wide(const char *data, size_t length)
 {
     size_t zeros[2] = { 0, 0 }, n = length < 64 ? length : 64;
@@ -24,22 +23,22 @@ static bool is_wide(const char *data, size_t length)
     return (zeros[0] == 0 || zeros[1] == 0) && (zeros[0] + zeros[1]) * 10 >= n * 4;
 }
 
-static enum oa_error check_text(oa_context *c, const char *name, const char *data, size_t length)
+static enum oa_error check_text_file(oa_context *c, const char *name, const char *data,
+                                     size_t length)
 {
     size_t valid = oa_utf8_valid_length(data, length);
     const char *zero = length ? memchr(data, 0, length) : NULL;
     if (zero)
-        return oa_fail(c, OA_FORMAT, "%s, line %llu: there is a byte 0, so this is no text file%s",
-                       name, (unsigned long long)line_of(data, (size_t)(zero - data)),
+        return oa_fail(c, OA_FORMAT, "%s, line %llu: not a text file: it has a zero byte%s", name,
+                       (unsigned long long)line_number_at(data, (size_t)(zero - data)),
                        is_wide(data, length)
-                           ? "; it looks like UTF-16: convert it (iconv -f UTF-16LE -t UTF-8)"
+                           ? "; if it is UTF-16, convert it (iconv -f UTF-16LE -t UTF-8)"
                            : "");
     if (valid < length)
         return oa_fail(c, OA_FORMAT,
-                       "%s, line %llu: byte 0x%02X is not UTF-8; convert the file (iconv -t UTF-8; "
-                       "Latin-1 and "
-                       "Windows-1252 are usual)",
-                       name, (unsigned long long)line_of(data, valid),
+                       "%s, line %llu: byte 0x%02X is not UTF-8; convert the file, e.g. iconv -f "
+                       "WINDOWS-1252 -t UTF-8",
+                       name, (unsigned long long)line_number_at(data, valid),
                        (unsigned)(uint8_t)data[valid]);
     return OA_OK;
 }
@@ -49,12 +48,10 @@ enum oa_error oa_text_file_open(oa_context *c, const char *name, struct oa_text_
     size_t length;
     *out = (struct oa_text_file){ .name = name, .line = 1 };
     OA_TRY(oa_files_read(c, name, &out->data, &length));
-    OA_TRY(check_text(c, name, out->data, length));
+    OA_TRY(check_text_file(c, name, out->data, length));
     out->at = out->data + oa_utf8_mark_length(out->data, length);
     out->end = out->data + length;
-    return out->at < out->end
-               ? OA_OK
-               : oa_fail(c, OA_FORMAT, "%s is empty: there is no example in it", name);
+    return out->at < out->end ? OA_OK : oa_fail(c, OA_FORMAT, "%s is empty", name);
 }
 
 void oa_text_file_close(struct oa_text_file *f)
@@ -82,5 +79,5 @@ bool oa_text_file_line(struct oa_text_file *f, char **line, size_t *length)
 uint64_t oa_text_file_count(const struct oa_text_file *f)
 {
     size_t left = (size_t)(f->end - f->at);
-    return left ? line_of(f->at, left) - (f->end[-1] == '\n') : 0;
+    return left ? line_number_at(f->at, left) - (f->end[-1] == '\n') : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSONL: an object a line. A value is a text, a number or a truth value; where targets are asked
- * for also a list of texts, each a target. Values that nobody reads may be anything.
+ * JSON Lines: one object per line. A value is a string, number or boolean; a target may also be a
+ * list of strings, each a reference. Values that are not read may be anything.
  */
 #include "data/example_parts.h"
 #include "data/json_line.h"
@@ -16,7 +16,7 @@ struct objects {
     int number;           /* of the file */
     struct oa_words keys; /* of the first object, in its order */
     struct oa_column_plan plan;
-    struct oa_json_object object; /* the line at hand */
+    struct oa_json_object object; /* of the current line */
     struct oa_text joined;
 };
 
@@ -28,9 +28,7 @@ static enum oa_error refuse_object(const struct objects *o, const char *what, co
                    key ? "\"" : "", remedy);
 }
 
-/* ---- which keys
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- which keys ---- */
 
 static enum oa_error plan_keys(struct objects *o)
 {
@@ -55,23 +53,21 @@ static enum oa_error plan_keys(struct objects *o)
     return error;
 }
 
-/* ---- values
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static enum oa_error refuse_json_value(const struct objects *o, const char *key,
                                        const struct oa_json_value *value, const char *why)
 {
     enum { SHOWN = 24 };
     char what[160];
-    snprintf(what, sizeof what, "the value %.*s%s %s, at the key",
+    snprintf(what, sizeof what, "the value %.*s%s %s, at key",
              (int)(value->length < SHOWN ? value->length : SHOWN), value->s,
              value->length > SHOWN ? "…" : "", why);
-    return refuse_object(o, what, key,
-                         "; write a text or a finite number there, or take the line out");
+    return refuse_object(o, what, key, "; write a string or a finite number, or delete the line");
 }
 
-/* Integers stand as they are, however long; a real is the number that people write. */
+/* Integers are copied, however long; other numbers are printed with the shortest digits that read
+ * back as the same double. */
 static enum oa_error print_json_number(struct objects *o, const char *key,
                                        const struct oa_json_value *value)
 {
@@ -86,12 +82,12 @@ static enum oa_error print_json_number(struct objects *o, const char *key,
     }
     snprintf(text, sizeof text, "%.*s", (int)value->length, value->s);
     if (value->length >= sizeof text || !oa_parse_real(text, &number) || !isfinite(number))
-        return refuse_json_value(o, key, value, "is no finite number of double precision");
+        return refuse_json_value(o, key, value, "is not a finite double");
     oa_text_real(&o->joined, number);
     return OA_OK;
 }
 
-/* Behind what is in o->joined. */
+/* Appends to o->joined. */
 static enum oa_error print_json_value(struct objects *o, const char *key,
                                       const struct oa_json_value *value)
 {
@@ -106,13 +102,13 @@ static enum oa_error print_json_value(struct objects *o, const char *key,
         return OA_OK;
     case 'N':
     case 'I':
-        return refuse_json_value(o, key, value, "is no finite number");
+        return refuse_json_value(o, key, value, "is not a finite number");
     case 'n':
     case '[':
     case '{':
-        return refuse_object(o, "there is neither a text nor a number at the key", key, "");
+        return refuse_object(o, "neither a string nor a number at key", key, "");
     default:
-        return value->s[1] == 'I' ? refuse_json_value(o, key, value, "is no finite number")
+        return value->s[1] == 'I' ? refuse_json_value(o, key, value, "is not a finite number")
                                   : print_json_number(o, key, value);
     }
 }
@@ -127,15 +123,15 @@ static enum oa_error add_target_list(struct objects *o, const char *key,
         OA_TRY(print_json_value(o, key, &item));
         OA_TRY(oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length));
     }
-    return items ? OA_OK : refuse_object(o, "the list is empty at the key", key, "");
+    return items ? OA_OK : refuse_object(o, "empty list at key", key, "");
 }
 
-/* Of a class: 10.0 is printed as 10, and is the class that 10 is. */
+/* A class 10.0 is printed as 10 and is the same class as 10. */
 static void note_whole_real(struct objects *o, const struct oa_json_value *label)
 {
     bool real = strchr("-0123456789", label->s[0]) && label->length != o->joined.length;
     if (real && strspn(o->joined.s, "-0123456789") >= o->joined.length)
-        oa_rows_respell(o->rows, label->s, label->length, o->joined.s);
+        oa_rows_count_respelled(o->rows, label->s, label->length, o->joined.s);
 }
 
 static enum oa_error find_value(const struct objects *o, const char *key, struct oa_json_value *out)
@@ -143,8 +139,8 @@ static enum oa_error find_value(const struct objects *o, const char *key, struct
     int found = oa_json_find(&o->object, key, strlen(key), out);
     if (found == 1)
         return OA_OK;
-    return found ? refuse_object(o, "more than one value has the key", key, "; leave one of them")
-                 : refuse_object(o, "there is no key", key, "");
+    return found ? refuse_object(o, "duplicate key", key, "")
+                 : refuse_object(o, "missing key", key, "");
 }
 
 static enum oa_error add_key_column(struct objects *o, int column)
@@ -166,32 +162,31 @@ static enum oa_error add_key_column(struct objects *o, int column)
     return oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length);
 }
 
-/* ---- lines
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- lines ---- */
 
-/* What the line is instead, as far as it can be seen. */
 static enum oa_error refuse_json(const struct objects *o, const char *line, size_t length,
                                  const struct oa_json_fault *why)
 {
     char place[160];
     if (!why->why)
         return OA_NO_MEMORY;
-    const char *hint = *line == '['   ? "; a file has one a line; jq -c '.[]' makes lines of a list"
-                       : why->cut_off ? "; a file has one a line; jq -c . makes a line of each"
-                       : *line == '{' ? ""
-                       : memchr(line, '\t', length) ? "; a table with tabs is named *.tsv"
-                                                    : "; a file has one a line";
-    snprintf(place, sizeof place, "no JSON object by itself: at byte %zu %s", why->at, why->why);
+    const char *hint =
+        *line == '[' ? "; write one object per line: jq -c '.[]' FILE converts a list"
+        : why->cut_off
+            ? "; write one object per line: jq -c . FILE converts objects of several lines"
+        : *line == '{'               ? ""
+        : memchr(line, '\t', length) ? "; name a table with tabs *.tsv"
+                                     : "; write one object per line";
+    snprintf(place, sizeof place, "not a JSON object: at byte %zu %s", why->at, why->why);
     return refuse_object(o, place, NULL, hint);
 }
 
-static enum oa_error read_line(struct objects *o, const char *line, size_t length)
+static enum oa_error read_json_line(struct objects *o, const char *line, size_t length)
 {
     struct oa_json_fault why;
     size_t white = strspn(line, " \t");
     if (white >= length) {
-        oa_rows_leave_out(o->rows, o->file.line - 1);
+        oa_rows_count_left_out(o->rows, o->file.line - 1);
         return OA_OK;
     }
     if (!oa_json_object_cut(&o->object, line, length, &why))
@@ -203,12 +198,12 @@ static enum oa_error read_line(struct objects *o, const char *line, size_t lengt
     return oa_rows_end(o->rows, o->number, o->file.line - 1);
 }
 
-static enum oa_error read_lines(struct objects *o)
+static enum oa_error read_json_lines(struct objects *o)
 {
     char *line;
     size_t length;
     while (oa_text_file_line(&o->file, &line, &length))
-        OA_TRY(read_line(o, line, length));
+        OA_TRY(read_json_line(o, line, length));
     return OA_OK;
 }
 
@@ -220,7 +215,7 @@ enum oa_error oa_read_jsonl(struct oa_rows *rows, const char *file, const char *
     oa_json_object_init(&o.object, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &o.file);
     if (error == OA_OK)
-        error = (o.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : read_lines(&o);
+        error = (o.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : read_json_lines(&o);
     rows->carriage_returns += o.file.carriage_returns;
     oa_text_file_close(&o.file);
     oa_words_free(&o.keys);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels → classes and numbers. Classes are numbered in the order of the training side's labels,
- * sorted.
+ * Labels → classes and numbers. Classes are numbered in the order of the sorted labels of the
+ * training examples.
  */
 #include "data/example_parts.h"
 
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES "if line 1 has names, data.columns gives them"
+#define HEADER_HINT "if line 1 is a header, name its columns in data.columns"
 
 enum { LONGEST_NUMBER = 64, LONGEST_SHOWN = 60 };
-enum { FEW = 10 }; /* examples, of which a label may well be there once */
+enum { FEW = 10 }; /* examples; with no more a label may well occur once */
 
-static bool parse(const char *s, size_t n, double *value)
+static bool parse_label_number(const char *s, size_t n, double *value)
 {
     char text[LONGEST_NUMBER];
     if (n == 0 || n >= sizeof text)
@@ -24,9 +24,7 @@ static bool parse(const char *s, size_t n, double *value)
     return oa_parse_real(text, value) && isfinite(*value);
 }
 
-/* ---- classes
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- classes ---- */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -45,13 +43,13 @@ static bool all_numbers(char *const *name, long count)
 {
     double value;
     for (long i = 0; i < count; i++)
-        if (!parse(name[i], strlen(name[i]), &value))
+        if (!parse_label_number(name[i], strlen(name[i]), &value))
             return false;
     return true;
 }
 
-static enum oa_error refuse_label(const struct oa_rows *rows, size_t row, const char *why,
-                                  const char *label, size_t n)
+static enum oa_error refuse_row_label(const struct oa_rows *rows, size_t row, const char *why,
+                                      const char *label, size_t n)
 {
     struct oa_text place;
     oa_text_init(&place, rows->context);
@@ -63,16 +61,17 @@ static enum oa_error refuse_label(const struct oa_rows *rows, size_t row, const 
     return error;
 }
 
-static enum oa_error gather(const struct oa_rows *rows, struct oa_words *labels)
+static enum oa_error gather_labels(const struct oa_rows *rows, struct oa_words *labels)
 {
     for (size_t i = 0; i < rows->count; i++) {
         size_t n;
         const char *label = oa_rows_cell(rows, i, 0, &n);
         if (n == 0)
-            return refuse_label(rows, i, "is empty", label, n);
+            return refuse_row_label(rows, i, "is empty", label, n);
         if (memchr(label, '\n', n) || memchr(label, '\t', n) || memchr(label, '\r', n))
-            return refuse_label(
-                rows, i, "has a line end or a tab, which no line of an output can hold: replace it",
+            return refuse_row_label(
+                rows, i,
+                "contains a line end or a tab, which output lines cannot represent: replace it",
                 label, n);
         if (oa_words_add(labels, label, n) < 0)
             return OA_NO_MEMORY;
@@ -80,20 +79,18 @@ static enum oa_error gather(const struct oa_rows *rows, struct oa_words *labels)
     return OA_OK;
 }
 
-/* A text taken for the label makes a class of nearly every row. */
+/* A text column taken for the label gives almost every row a class of its own. */
 static enum oa_error check_classes(const struct oa_rows *rows, const struct oa_words *labels)
 {
     enum { MANY = 100 };
     if (labels->count < 2)
-        return oa_fail(
-            rows->context, OA_FORMAT,
-            "%s: all %zu training examples have the same label: there is nothing to tell apart",
-            rows->file[0], rows->count);
+        return oa_fail(rows->context, OA_FORMAT,
+                       "%s: all %zu training examples have the same label", rows->file[0],
+                       rows->count);
     if (labels->count > MANY && (size_t)labels->count > rows->count / 2)
         return oa_fail(rows->context, OA_FORMAT,
-                       "%s: %zu training examples have %d different labels: is another column the "
-                       "label? data.columns "
-                       "says which",
+                       "%s: %zu training examples have %d different labels; if the label is in "
+                       "another column, name it in data.columns",
                        rows->file[0], rows->count, (int)labels->count);
     return OA_OK;
 }
@@ -112,8 +109,7 @@ static enum oa_error take_names(oa_context *c, const struct oa_words *labels, st
     return OA_OK;
 }
 
-/* A header whose names are not known is read as a row, and its name of the labels is a class of
- * that row alone. */
+/* A header with unknown names is read as a row, whose label no other row has. */
 static void tell_first_line(const struct oa_rows *rows)
 {
     size_t n, m, same = 0;
@@ -123,9 +119,8 @@ static void tell_first_line(const struct oa_rows *rows)
         same += n == m && memcmp(label, other, n) == 0;
     }
     if (!same && !rows->pictures && rows->place[0].line == 1 && rows->count > FEW)
-        oa_log(rows->context, 0,
-               "%s: the label \"%.*s\" is in line 1 alone, and is a class; " NAMES, rows->file[0],
-               (int)(n < LONGEST_SHOWN ? n : LONGEST_SHOWN), label);
+        oa_log(rows->context, 0, "%s: only line 1 has the label \"%.*s\"; " HEADER_HINT,
+               rows->file[0], (int)(n < LONGEST_SHOWN ? n : LONGEST_SHOWN), label);
 }
 
 static void print_labels(const struct oa_labels *classes, struct oa_text *out)
@@ -151,7 +146,7 @@ enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct 
 {
     struct oa_words labels;
     oa_words_init(&labels, c);
-    enum oa_error error = gather(train, &labels);
+    enum oa_error error = gather_labels(train, &labels);
     if (error == OA_OK)
         error = check_classes(train, &labels);
     if (error == OA_OK)
@@ -178,10 +173,10 @@ enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struc
             return OA_NO_MEMORY;
         memcpy(copy, label, n);
         if (oa_labels_find(out, copy, n) >= 0)
-            oa_log(c, 0,
-                   "the labels of the model have \"%s\" more than once, in several spellings: as "
-                   "one class",
-                   copy);
+            oa_log(
+                c, 0,
+                "the model has the label \"%s\" in several spellings; they are read as one class",
+                copy);
         out->name[out->count] = copy;
     }
     return out->name ? OA_OK : OA_NO_MEMORY;
@@ -218,16 +213,16 @@ static enum oa_error refuse_unknown(const struct oa_labels *classes, const struc
     const char *label = oa_rows_cell(rows, row, 0, &n);
     struct oa_text why;
     oa_text_init(&why, rows->context);
-    oa_text_printf(&why, "%sis none of the labels of the training examples, which are ",
-                   rows->drawn ? "(of a row that was drawn for validation) " : "");
+    oa_text_printf(&why, "%sis not a label of the training examples; these are ",
+                   rows->drawn ? "(of a row held out for validation) " : "");
     print_labels(classes, &why);
-    oa_text_printf(&why, "%s%s", remedy, rows->place[row].line > 1 ? "" : "; " NAMES);
-    enum oa_error e = refuse_label(rows, row, why.s ? why.s : "", label, n);
+    oa_text_printf(&why, "%s%s", remedy, rows->place[row].line > 1 ? "" : "; " HEADER_HINT);
+    enum oa_error e = refuse_row_label(rows, row, why.s ? why.s : "", label, n);
     oa_text_free(&why);
     return e;
 }
 
-/* Of the unknown labels, each with how often it is there. */
+/* Unknown labels with their counts. */
 static void print_unknown(const struct oa_words *labels, const size_t *count, struct oa_text *out)
 {
     enum { SHOWN = 10 };
@@ -243,14 +238,14 @@ static void tell_unknown(const struct oa_rows *rows, size_t unknown, size_t firs
 {
     struct oa_text names;
     oa_text_init(&names, rows->context);
-    oa_text_printf(&names, "%s examples%s: %zu of %zu have a label that no training example has (",
-                   rows->name, rows->drawn ? ", drawn from the training files" : "", unknown,
+    oa_text_printf(&names, "%s examples%s: %zu of %zu have labels that no training example has (",
+                   rows->name, rows->drawn ? " held out of the training files" : "", unknown,
                    rows->count);
     print_unknown(labels, count, &names);
-    oa_text_printf(&names, "; the first is ");
+    oa_text_printf(&names, "; first at ");
     oa_rows_print_place(rows, first, &names);
-    oa_log(rows->context, 0, "%s): they count as wrong, and the loss is of the others%s",
-           names.s ? names.s : "", rows->place[first].line == 1 ? "; " NAMES : "");
+    oa_log(rows->context, 0, "%s): counted as wrong, excluded from the loss%s",
+           names.s ? names.s : "", rows->place[first].line == 1 ? "; " HEADER_HINT : "");
     oa_text_free(&names);
 }
 
@@ -265,7 +260,7 @@ enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_r
     for (size_t i = 0; i < rows->count && e == OA_OK; i++) {
         const char *label = oa_rows_cell(rows, i, 0, &n);
         if (n == 0)
-            e = refuse_label(rows, i, "is empty", label, n);
+            e = refuse_row_label(rows, i, "is empty", label, n);
         else if (oa_labels_find(classes, label, n) < 0) {
             int32_t k = oa_words_add(&labels, label, n);
             e = k < 0 ? OA_NO_MEMORY : OA_OK;
@@ -276,10 +271,11 @@ enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_r
     }
     if (e == OA_OK && unknown && refuse)
         e = refuse_unknown(classes, rows, first,
-                           "; data.unknown_labels = wrong counts it as wrong");
+                           "; to count it as wrong, set data.unknown_labels = wrong");
     else if (e == OA_OK && unknown && unknown == rows->count)
-        e = refuse_unknown(classes, rows, first,
-                           ", and so are all others of this side: is another column the label?");
+        e = refuse_unknown(
+            classes, rows, first,
+            "; no example of this side has one of them: is the label in another column?");
     else if (e == OA_OK && unknown)
         tell_unknown(rows, unknown, first, &labels, count);
     oa_words_free(&labels);
@@ -287,23 +283,19 @@ enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_r
     return e;
 }
 
-/* ---- numbers
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
-static const double largest =
-    1e18; /* its square is a number in single precision, in which models calculate */
+static const double largest = 1e18; /* its square is finite in single precision */
 
 enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
-    if (!parse(label, n, out))
-        return refuse_label(rows, row, "is not a finite number; " NAMES, label, n);
+    if (!parse_label_number(label, n, out))
+        return refuse_row_label(rows, row, "is not a finite number; " HEADER_HINT, label, n);
     if (fabs(*out) <= largest)
         return OA_OK;
-    return refuse_label(
-        rows, row,
-        "is larger than 1e18, and its squared error is no number: give it in another unit", label,
-        n);
+    return refuse_row_label(
+        rows, row, "is larger than 1e18, so its squared error would overflow: use another unit",
+        label, n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the first lines of a file look like, whatever its name says. Refused is only what is plainly
- * another format: ordinary text may have tabs, commas and braces.
+ * Detects the format of a file from its first lines, whatever its name. Only what is clearly
+ * another format is rejected: ordinary text may have tabs, commas and braces.
  */
 #include "data/example_parts.h"
 #include "data/json_line.h"
@@ -10,10 +10,10 @@
 
 enum { LINES_LOOKED_AT = 20 };
 
-/* Of the lines that are not blank. */
+/* Separators per line, blank lines left out. */
 struct separators {
     size_t least, most;
-    bool bare; /* none is between blank cells, at the beginning of a line or at its end */
+    bool bare; /* no cell is blank */
 };
 
 static void count_separators(const char *line, size_t length, char mark, bool first,
@@ -85,27 +85,26 @@ enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *
     return oa_fail(c, OA_FORMAT, "%s: %s; %s", file, what, remedy);
 }
 
-#define OBJECTS "its lines are JSON objects"
+#define OBJECTS "the lines are JSON objects"
 
 enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f,
                                   enum oa_read_as expected)
 {
     const struct oa_appearance l = oa_appearance_of(c, f->at, (size_t)(f->end - f->at));
     if (l.objects)
-        return oa_refuse_appearance(c, f->name, OBJECTS, "name it *.jsonl to have them read");
+        return oa_refuse_appearance(c, f->name, OBJECTS, "name the file *.jsonl");
     if (expected == OA_READ_AS_TSV && !l.any_tab && (l.commas || l.semicolons))
         return oa_refuse_appearance(c, f->name,
-                                    l.commas ? "no line has a tab, and all have as many commas"
-                                             : "no line has a tab, and all have as many semicolons",
-                                    l.commas ? "a table with commas is named *.csv"
+                                    l.commas ? "no tabs, and every line has as many commas"
+                                             : "no tabs, and every line has as many semicolons",
+                                    l.commas ? "name a table with commas *.csv"
                                              : "write it with tabs (*.tsv) or commas (*.csv)");
     if (expected == OA_READ_AS_CSV && !l.commas && l.columns)
-        return oa_refuse_appearance(c, f->name, "its cells are between tabs, not commas",
-                                    "a table with tabs is named *.tsv");
+        return oa_refuse_appearance(c, f->name, "cells are separated by tabs, not commas",
+                                    "name a table with tabs *.tsv");
     if (expected == OA_READ_AS_CSV && !l.commas && l.semicolons)
-        return oa_refuse_appearance(
-            c, f->name, "its cells are between semicolons, not commas",
-            "write it with commas (csvformat -d ';'), or with tabs as *.tsv");
+        return oa_refuse_appearance(c, f->name, "cells are separated by semicolons, not commas",
+                                    "convert it to commas (csvformat -d ';'), or to tabs as *.tsv");
     return OA_OK;
 }
 
@@ -115,17 +114,17 @@ enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, 
     const char *format = oa_binary_format(text, length);
     const struct oa_appearance l = oa_appearance_of(c, text, length);
     if (format)
-        return oa_fail(c, OA_FORMAT, "%s is no text: it is %s", name, format);
+        return oa_fail(c, OA_FORMAT, "%s is not a text file: it is %s", name, format);
     if (form == oa_read_jsonl && l.objects)
         return oa_refuse_appearance(
-            c, name, OBJECTS, "write what is to be read into a file, one a line (jq -r .KEY)");
+            c, name, OBJECTS, "extract the field into a file, one value per line (jq -r .KEY)");
     if ((form == oa_read_tsv && l.columns) || (form == oa_read_csv && l.commas))
-        return oa_refuse_appearance(c, name, "it is a table, and its lines are read whole",
-                                    "write the column into a file, one a line (cut -f N)");
+        return oa_refuse_appearance(c, name, "the file is a table, but whole lines are read",
+                                    "extract the column into a file (cut -f N)");
     return OA_OK;
 }
 
-/* Either side alone may have tabs or be an object in every line: both together are two tables. */
+/* One file of a pair may have tabs or an object in every line; if both do, they are tables. */
 enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a,
                                    const struct oa_text_file *b)
 {
@@ -134,12 +133,13 @@ enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a,
     char what[64];
     if (x.objects && y.objects)
         return oa_refuse_appearance(
-            c, a->name, OBJECTS ", and those of its partner are too",
+            c, a->name, OBJECTS ", also in the parallel file",
             "name files of pairs *.jsonl; if the objects are the texts, put them into one *.tsv");
-    snprintf(what, sizeof what, "its lines, and those of its partner, have %zu columns", x.columns);
+    snprintf(what, sizeof what, "every line here and in the parallel file has %zu columns",
+             x.columns);
     if (x.columns && x.columns == y.columns)
         return oa_refuse_appearance(
             c, a->name, what,
-            "name tables *.tsv; in parallel texts write blanks instead of the tabs (tr '\\t' ' ')");
+            "name tables *.tsv; in parallel texts replace tabs by blanks (tr '\\t' ' ')");
     return OA_OK;
 }

@@ -12,9 +12,8 @@ static enum oa_error check_counts(oa_context *c, const struct oa_text_file *a,
         return OA_OK;
     const struct oa_text_file *shorter = of_a < of_b ? a : b;
     return oa_fail(c, OA_FORMAT,
-                   "%s has %llu lines and %s has %llu: line n of one belongs to line n of the "
-                   "other, and %s ends after "
-                   "line %llu",
+                   "parallel files differ in length: %s has %llu lines and %s has %llu (%s ends "
+                   "after line %llu)",
                    a->name, (unsigned long long)of_a, b->name, (unsigned long long)of_b,
                    shorter->name, (unsigned long long)(of_a < of_b ? of_a : of_b));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures in the binary layout of CIFAR-10: records of a byte for the class and 32 × 32 bytes for
- * the pixels, row by row, of one channel or of red, green and blue one after the other (Krizhevsky,
- * "Learning multiple layers of features from tiny images", 2009). Colours become the grey of the
- * Long Range Arena, luma by ITU-R BT.601.
+ * Pictures in the binary layout of CIFAR-10: a record is 1 byte for the class and 32 × 32 pixels,
+ * row by row, of one channel, or of red, then green, then blue (Krizhevsky, "Learning multiple
+ * layers of features from tiny images", 2009). Colours are converted to grey as in the Long Range
+ * Arena: luma of ITU-R BT.601.
  */
 #include "data/example_parts.h"
 
@@ -36,28 +36,25 @@ static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *da
     return OA_OK;
 }
 
-static enum oa_error check_pictures(const struct oa_rows *rows, const char *file,
-                                    const char *columns, size_t length)
+static enum oa_error check_picture_file(const struct oa_rows *rows, const char *file,
+                                        const char *columns, size_t length)
 {
     if (rows->answer != OA_ANSWER_CLASS)
         return oa_fail(rows->context, OA_ARGUMENT,
-                       "%s: pictures (*.bin) have a class; they are for classification", file);
+                       "%s: pictures (*.bin) can only be classified (data.task classify)", file);
     if (columns && columns[strspn(columns, " ")])
         return oa_fail(rows->context, OA_ARGUMENT,
-                       "%s: pictures (*.bin) have no columns; leave data.columns out", file);
+                       "%s: data.columns does not apply to pictures (*.bin); leave it out", file);
     if (length == 0 || (length % GREY && length % COLOUR))
         return oa_fail(rows->context, OA_FORMAT,
-                       "%s: %zu bytes are not a whole number of pictures: each is 1 byte for the "
-                       "class and %d for the "
-                       "pixels, or %d of them in colour",
+                       "%s: %zu bytes are not a whole number of pictures of 1 byte for the class "
+                       "and %d for the pixels (%d in colour)",
                        file, length, PIXELS, 3 * PIXELS);
     if (length % GREY == 0 && length % COLOUR == 0)
-        return oa_fail(
-            rows->context, OA_FORMAT,
-            "%s: %zu bytes are %zu pictures in grey as well as %zu in colour, and nothing in them "
-            "says which; "
-            "divide them among two files (head -c and tail -c, %d or %d bytes a picture)",
-            file, length, length / GREY, length / COLOUR, GREY, COLOUR);
+        return oa_fail(rows->context, OA_FORMAT,
+                       "%s: %zu bytes may be %zu grey or %zu colour pictures; split the file in "
+                       "two (head -c, tail -c; %d or %d bytes per picture)",
+                       file, length, length / GREY, length / COLOUR, GREY, COLOUR);
     return OA_OK;
 }
 
@@ -67,11 +64,12 @@ enum oa_error oa_read_pictures(struct oa_rows *rows, const char *file, const cha
     size_t length;
     OA_TRY(oa_files_read(rows->context, file, &data, &length));
     int number = oa_rows_add_file(rows, file);
-    enum oa_error error = number < 0 ? OA_NO_MEMORY : check_pictures(rows, file, columns, length);
+    enum oa_error error =
+        number < 0 ? OA_NO_MEMORY : check_picture_file(rows, file, columns, length);
     rows->pictures = true;
     if (error == OA_OK)
         oa_log(rows->context, 2, "%s: pictures in %s", file,
-               length % GREY ? "colour, made grey" : "grey");
+               length % GREY ? "colour, converted to grey" : "grey");
     if (error == OA_OK)
         error = add_pictures(rows, number, data, length, length % GREY ? COLOUR : GREY);
     oa_free(data);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A list of files → rows: by the end of a name it is a table, objects or pictures; other files are
- * pairs of parallel ones where targets are asked for, or dialogues, and tables with tabs where
- * labels are.
+ * A list of files → rows. The suffix of a name says table, JSON or pictures; other files are
+ * dialogues or pairs of parallel files where the answer is a text, and else tables with tabs.
  */
 #include "data/example_parts.h"
 
@@ -32,22 +31,19 @@ bool oa_holds_pictures(const char *files)
 static enum oa_error refuse_single(const struct oa_rows *rows, const char *file)
 {
     return oa_fail(rows->context, OA_ARGUMENT,
-                   "%s has no partner: parallel files are given as source,target, e.g. "
-                   "train.de,train.en; tables are "
-                   "*.tsv, *.csv or *.jsonl",
+                   "%s lacks its parallel file: give source,target, e.g. train.de,train.en; tables "
+                   "are *.tsv, *.csv or *.jsonl",
                    file);
 }
 
-static enum oa_error read_all(struct oa_rows *rows, char *list, const char *columns)
+static enum oa_error read_file_list(struct oa_rows *rows, char *list, const char *columns)
 {
     for (char *name, *partner; list;) {
         list = oa_cut_name(list, &name);
         oa_rows_reader *read = oa_rows_reader_of(name);
         if (!*name)
-            return oa_fail(
-                rows->context, OA_ARGUMENT,
-                "the list of %s files has an empty name in it (two commas, or one too many)",
-                rows->name);
+            return oa_fail(rows->context, OA_ARGUMENT,
+                           "the list of %s files has an empty name (a comma too many)", rows->name);
         if (!read && rows->dialogues)
             read = oa_read_dialogues;
         if (!read && rows->answer != OA_ANSWER_TEXT)
@@ -66,16 +62,15 @@ static enum oa_error read_all(struct oa_rows *rows, char *list, const char *colu
     return OA_OK;
 }
 
-static enum oa_error check_rows(const struct oa_rows *rows, const char *files)
+static enum oa_error check_row_cells(const struct oa_rows *rows, const char *files)
 {
     if (rows->count == 0)
-        return oa_fail(rows->context, OA_FORMAT, "%s: there is no %s example with a text in it%s",
-                       files, rows->name,
-                       rows->dialogues ? "; of a dialogue, one that answers another" : "");
+        return oa_fail(rows->context, OA_FORMAT, "%s: no %s example with a text%s", files,
+                       rows->name, rows->dialogues ? "; a dialogue needs at least two turns" : "");
     for (size_t i = 1; i < rows->count && rows->answer != OA_ANSWER_TEXT; i++)
         if (oa_rows_cells(rows, i) != oa_rows_cells(rows, 0))
             return oa_fail(rows->context, OA_FORMAT,
-                           "%s: some files have pairs of texts and some single ones", files);
+                           "%s: some files have pairs of texts, others single texts", files);
     return OA_OK;
 }
 
@@ -84,9 +79,9 @@ enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *
     char *list = oa_copy_text(rows->context, files);
     if (!list)
         return OA_NO_MEMORY;
-    enum oa_error error = read_all(rows, list, columns);
+    enum oa_error error = read_file_list(rows, list, columns);
     if (error == OA_OK)
-        error = check_rows(rows, files);
+        error = check_row_cells(rows, files);
     oa_free(list);
     return error;
 }

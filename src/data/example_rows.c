@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of texts: adding, looking up, the digest; some of them held out; those that two sides share.
+ * Rows of texts: adding, access, digest; held-out rows; overlap of two sides.
  */
 #include "base/safetensors.h"
 #include "data/example_parts.h"
@@ -26,8 +26,7 @@ void oa_rows_free(struct oa_rows *rows)
     oa_rows_init(rows, rows->context, rows->name, rows->answer);
 }
 
-/* ---- looking up
- * ---------------------------------------------------------------------------------------------- */
+/* ---- access ---- */
 
 int oa_rows_first_text(const struct oa_rows *rows)
 {
@@ -55,9 +54,7 @@ void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text 
                    (unsigned long long)p->line);
 }
 
-/* ---- adding
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- adding ---- */
 
 int oa_rows_add_file(struct oa_rows *rows, const char *name)
 {
@@ -72,7 +69,7 @@ int oa_rows_add_file(struct oa_rows *rows, const char *name)
     return rows->files++;
 }
 
-void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const char *to)
+void oa_rows_count_respelled(struct oa_rows *rows, const char *from, size_t n, const char *to)
 {
     if (!rows->respelled++) {
         snprintf(rows->respelled_from, OA_LABEL_SHOWN, "%.*s", (int)n, from);
@@ -80,7 +77,7 @@ void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const cha
     }
 }
 
-/* The first cell of a row of classes is a label. */
+/* Normalises the label, which is the first cell of a row with a class. */
 static void respell_label(struct oa_rows *rows, struct oa_number_text *whole, const char **s,
                           size_t *n)
 {
@@ -92,7 +89,7 @@ static void respell_label(struct oa_rows *rows, struct oa_number_text *whole, co
         return;
     char to[OA_LABEL_SHOWN];
     snprintf(to, sizeof to, "%.*s", (int)(*n < sizeof to ? *n : sizeof to - 1), *s);
-    oa_rows_respell(rows, from, length, to);
+    oa_rows_count_respelled(rows, from, length, to);
 }
 
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)
@@ -107,7 +104,7 @@ enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)
     return oa_status(rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
-/* Of a label no text is asked, of a target the first one. */
+/* Labels and further references may be blank. */
 static bool lacks_text(const struct oa_rows *rows)
 {
     int from = oa_rows_first_text(rows), cells = oa_rows_cells(rows, rows->count);
@@ -121,7 +118,7 @@ static bool lacks_text(const struct oa_rows *rows)
     return false;
 }
 
-void oa_rows_leave_out(struct oa_rows *rows, uint64_t line)
+void oa_rows_count_left_out(struct oa_rows *rows, uint64_t line)
 {
     if (rows->left_out < OA_ROWS_SHOWN)
         rows->left_out_line[rows->left_out] = line;
@@ -143,7 +140,7 @@ enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line)
     rows->row[n + 1] = rows->cells;
     bool lacks = lacks_text(rows);
     if (lacks && !rows->whole) {
-        oa_rows_leave_out(rows, line);
+        oa_rows_count_left_out(rows, line);
         forget_cells(rows);
         return OA_OK;
     }
@@ -163,8 +160,7 @@ void oa_rows_set_digest(struct oa_rows *rows)
     rows->digest = oa_digest_of_arrays(parts, sizeof parts / sizeof *parts);
 }
 
-/* ---- holding out
- * --------------------------------------------------------------------------------------------- */
+/* ---- holding out ---- */
 
 static enum oa_error copy_row(const struct oa_rows *from, size_t row, struct oa_rows *to)
 {
@@ -176,7 +172,8 @@ static enum oa_error copy_row(const struct oa_rows *from, size_t row, struct oa_
     return oa_rows_end(to, from->place[row].file, from->place[row].line);
 }
 
-/* 0 … count - 1 in a random order, of which the first `known` are drawn. */
+/* A random order of 0 … count - 1, of which only the first `known` are shuffled. NULL: no memory.
+ */
 static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t seed)
 {
     struct oa_stream stream = oa_stream_named(seed, "split");
@@ -191,9 +188,9 @@ static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t se
     return order;
 }
 
-/* The first `chosen` of a random order of 0 … count - 1, marked. */
-static enum oa_error choose_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed,
-                                 uint8_t *mark)
+/* Marks the first `chosen` of a random order of 0 … count - 1. */
+static enum oa_error mark_random_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed,
+                                      uint8_t *mark)
 {
     size_t *order = draw_order(c, count, chosen, seed);
     for (size_t i = 0; order && i < chosen; i++)
@@ -206,11 +203,11 @@ static enum oa_error choose_rows(oa_context *c, size_t count, size_t chosen, uin
 
 struct class_share {
     size_t rows, held;
-    double missing; /* of its exact share of the held rows */
+    double missing; /* of its exact share of the held-out rows */
 };
 
-/* Of each class the whole part of its share; then one more where most is missing (of several the
- * first class) until `wanted` are held, or no class has a row to spare. */
+/* Largest remainders: each class gives the whole part of its share, then one more row where most is
+ * missing, until `wanted` are held out or no class could keep a row. */
 static void share_out_classes(struct class_share *class, int32_t classes, double fraction,
                               size_t wanted)
 {
@@ -245,17 +242,15 @@ static void tell_unheld(const struct oa_rows *rows, const struct oa_words *label
             oa_text_printf(&names, "%s\"%.*s\"", none > 1 ? ", " : "", LONGEST,
                            oa_words_at(labels, i, NULL));
     if (none)
-        oa_log(rows->context, 0,
-               "%s: %d of %d classes have too few examples for one to be held out for validation; "
-               "all of theirs are "
-               "trained on: %s%s",
-               rows->file[0], (int)none, (int)labels->count, names.s ? names.s : "",
-               none > SHOWN ? " …" : "");
+        oa_log(
+            rows->context, 0,
+            "%s: no example held out for validation of %d of %d classes, which have too few: %s%s",
+            rows->file[0], (int)none, (int)labels->count, names.s ? names.s : "",
+            none > SHOWN ? " …" : "");
     oa_text_free(&names);
 }
 
-/* As many rows as without classes, of each class its share: rows in the random order, until the
- * class has its own. */
+/* Stratified: as many rows as without classes, of each class its share, in random order. */
 static enum oa_error choose_by_class(const struct oa_rows *rows, double fraction, size_t wanted,
                                      uint64_t seed, uint8_t *mark)
 {
@@ -290,8 +285,8 @@ static enum oa_error choose_by_class(const struct oa_rows *rows, double fraction
 
 /* ---- dividing */
 
-/* Rows of one line, such as the turns of a dialogue, are not told apart: group[i] is that of row i,
- * from 0. */
+/* group[i] is the group of row i, from 0. Rows of one line, such as the turns of a dialogue, form a
+ * group and are not separated. Returns the number of groups. */
 static size_t group_rows(const struct oa_rows *rows, size_t *group)
 {
     size_t groups = 0;
@@ -303,8 +298,8 @@ static size_t group_rows(const struct oa_rows *rows, size_t *group)
     return groups;
 }
 
-static enum oa_error divide(const struct oa_rows *rows, const size_t *group, const uint8_t *mark,
-                            struct oa_rows *rest, struct oa_rows *held)
+static enum oa_error divide_rows(const struct oa_rows *rows, const size_t *group,
+                                 const uint8_t *mark, struct oa_rows *rest, struct oa_rows *held)
 {
     for (int i = 0; i < rows->files; i++)
         if (oa_rows_add_file(rest, rows->file[i]) < 0 || oa_rows_add_file(held, rows->file[i]) < 0)
@@ -314,7 +309,7 @@ static enum oa_error divide(const struct oa_rows *rows, const size_t *group, con
     return OA_OK;
 }
 
-/* What was noted while reading stays with the rows that remain. */
+/* Replaces rows by rest, which takes over the counts that were made while reading. */
 static void take_place(struct oa_rows *rows, struct oa_rows *rest)
 {
     rest->left_out = rows->left_out;
@@ -335,9 +330,9 @@ enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64
     enum oa_error error = !group || !mark ? OA_NO_MEMORY
                           : by_class && groups == rows->count
                               ? choose_by_class(rows, fraction, groups - kept, seed, mark)
-                              : choose_rows(rows->context, groups, groups - kept, seed, mark);
+                              : mark_random_rows(rows->context, groups, groups - kept, seed, mark);
     if (error == OA_OK)
-        error = divide(rows, group, mark, rest, held);
+        error = divide_rows(rows, group, mark, rest, held);
     oa_free(mark);
     oa_free(group);
     return error;
@@ -357,10 +352,9 @@ enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t s
     return error;
 }
 
-/* ---- what two sides share
- * ------------------------------------------------------------------------------------ */
+/* ---- overlap ---- */
 
-/* Cells from … to - 1 with their lengths before them. */
+/* A key of the cells from … to - 1: each with its length before it. */
 static void make_key(const struct oa_rows *rows, size_t row, int from, int to, struct oa_text *out)
 {
     oa_text_cut(out, 0);

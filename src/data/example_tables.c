@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables. TSV: a record a line, cells between tabs, nothing is quoted. CSV (RFC 4180): cells
- * between commas; one that is in quotes may hold commas, line ends and doubled quotes.
+ * Tables. TSV: a record per line, cells separated by tabs, no quoting. CSV (RFC 4180): cells
+ * separated by commas; quoted cells may contain commas, line ends and doubled quotes.
  */
 #include "data/example_parts.h"
 
 #include <string.h>
 
-struct table {
+struct example_table {
     struct oa_rows *rows;
     const char *columns;
     struct oa_text_file file;
@@ -17,7 +17,7 @@ struct table {
     struct oa_text joined;
 };
 
-static enum oa_error add_cell(struct oa_cells *cells, char *s, size_t n)
+static enum oa_error add_table_cell(struct oa_cells *cells, char *s, size_t n)
 {
     if (!oa_reserve(cells->context, &cells->cell, &cells->capacity, cells->count + 1,
                     sizeof *cells->cell))
@@ -26,9 +26,7 @@ static enum oa_error add_cell(struct oa_cells *cells, char *s, size_t n)
     return OA_OK;
 }
 
-/* ---- records
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- records ---- */
 
 static size_t needed_by(const struct oa_column_plan *plan)
 {
@@ -48,14 +46,13 @@ enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_colum
     if (exact ? has == plan->width : has >= needed)
         return OA_OK;
     return oa_fail(cells->context, OA_FORMAT, "%s: %zu column%s, but %s %zu%s", place, has,
-                   oa_plural(has), exact ? "line 1 has" : "what is read needs",
-                   exact ? plan->width : needed,
-                   exact ? "; if columns at the end may be left out, give the numbers of those to "
-                           "read (data.columns)"
-                         : "");
+                   oa_plural(has), exact ? "line 1 has" : "column", exact ? plan->width : needed,
+                   exact
+                       ? "; if trailing columns may be missing, give column numbers in data.columns"
+                       : " is read");
 }
 
-static enum oa_error check_width(const struct table *t, uint64_t line)
+static enum oa_error check_width(const struct example_table *t, uint64_t line)
 {
     char place[1024];
     snprintf(place, sizeof place, "%.900s, line %llu", t->file.name, (unsigned long long)line);
@@ -77,31 +74,30 @@ struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_colum
     return (struct oa_cell){ joined->s ? joined->s : (char *)(uintptr_t) "", joined->length };
 }
 
-static enum oa_error add_column(struct table *t, const struct oa_column *column)
+static enum oa_error add_row_column(struct example_table *t, const struct oa_column *column)
 {
     struct oa_cell cell = oa_cells_join(&t->cells, column, &t->joined);
     return oa_rows_add_cell(t->rows, cell.s, cell.length);
 }
 
-static bool is_empty(const struct oa_cells *cells)
+static bool is_empty_record(const struct oa_cells *cells)
 {
     return cells->count == 1 && cells->cell[0].length == 0;
 }
 
-static enum oa_error add_row(struct table *t, uint64_t line)
+static enum oa_error add_table_row(struct example_table *t, uint64_t line)
 {
-    if (is_empty(&t->cells)) {
-        oa_rows_leave_out(t->rows, line);
+    if (is_empty_record(&t->cells)) {
+        oa_rows_count_left_out(t->rows, line);
         return OA_OK;
     }
     OA_TRY(check_width(t, line));
     for (int i = 0; i < t->plan.count; i++)
-        OA_TRY(add_column(t, &t->plan.column[i]));
+        OA_TRY(add_row_column(t, &t->plan.column[i]));
     return oa_rows_end(t->rows, t->number, line);
 }
 
-/* It may have been guessed. */
-static void tell_plan(const struct table *t)
+static void tell_plan(const struct example_table *t)
 {
     struct oa_text said;
     bool pairs = t->rows->answer == OA_ANSWER_TEXT;
@@ -118,7 +114,7 @@ static void tell_plan(const struct table *t)
     oa_text_free(&said);
 }
 
-static enum oa_error take_record(struct table *t, uint64_t line)
+static enum oa_error take_table_record(struct example_table *t, uint64_t line)
 {
     if (t->plan.count == 0) {
         OA_TRY(oa_columns_plan(t->rows->context, t->rows, t->file.name, t->columns, &t->cells,
@@ -127,12 +123,10 @@ static enum oa_error take_record(struct table *t, uint64_t line)
         if (t->plan.header)
             return OA_OK;
     }
-    return add_row(t, line);
+    return add_table_row(t, line);
 }
 
-/* ---- TSV
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- TSV ---- */
 
 enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length)
 {
@@ -140,29 +134,26 @@ enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length)
     cells->count = 0;
     for (char *s = line;;) {
         char *tab = memchr(s, '\t', (size_t)(end - s));
-        OA_TRY(add_cell(cells, s, (size_t)((tab ? tab : end) - s)));
+        OA_TRY(add_table_cell(cells, s, (size_t)((tab ? tab : end) - s)));
         if (!tab)
             return OA_OK;
         s = tab + 1;
     }
 }
 
-static enum oa_error read_lines(struct table *t)
+static enum oa_error read_tsv_lines(struct example_table *t)
 {
     char *line;
     size_t length;
     while (oa_text_file_line(&t->file, &line, &length)) {
         OA_TRY(oa_cells_cut(&t->cells, line, length));
-        OA_TRY(take_record(t, t->file.line - 1));
+        OA_TRY(take_table_record(t, t->file.line - 1));
     }
     return OA_OK;
 }
 
-/* ---- CSV
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- CSV ---- */
 
-/* The CR of a CR LF. */
 static void skip_return(struct oa_text_file *f)
 {
     bool is = f->end - f->at >= 2 && f->at[0] == '\r' && f->at[1] == '\n';
@@ -170,8 +161,8 @@ static void skip_return(struct oa_text_file *f)
     f->at += is;
 }
 
-/* A cell in quotes, which is made shorter in its place. */
-static enum oa_error cut_quoted(struct table *t)
+/* A quoted cell, unquoted in place. */
+static enum oa_error cut_quoted_cell(struct example_table *t)
 {
     struct oa_text_file *f = &t->file;
     uint64_t began = f->line;
@@ -180,13 +171,13 @@ static enum oa_error cut_quoted(struct table *t)
         skip_return(f);
         f->line += *f->at == '\n';
         if (*f->at == '"' && (++f->at == f->end || *f->at != '"'))
-            return add_cell(&t->cells, s, (size_t)(to - s));
+            return add_table_cell(&t->cells, s, (size_t)(to - s));
     }
-    return oa_fail(t->rows->context, OA_FORMAT, "%s: the quote in line %llu is not closed", f->name,
+    return oa_fail(t->rows->context, OA_FORMAT, "%s, line %llu: unterminated quote", f->name,
                    (unsigned long long)began);
 }
 
-static enum oa_error cut_bare(struct table *t)
+static enum oa_error cut_bare_cell(struct example_table *t)
 {
     struct oa_text_file *f = &t->file;
     char *s = f->at;
@@ -195,11 +186,11 @@ static enum oa_error cut_bare(struct table *t)
     size_t n = (size_t)(f->at - s);
     bool feed = f->at < f->end && *f->at == '\n' && n > 0 && s[n - 1] == '\r';
     f->carriage_returns += feed;
-    return add_cell(&t->cells, s, n - feed);
+    return add_table_cell(&t->cells, s, n - feed);
 }
 
-/* Behind a cell: a comma, or the end of the record. */
-static enum oa_error end_cell(struct table *t, bool *more)
+/* After a cell: a comma (*more) or the end of the record. */
+static enum oa_error end_csv_cell(struct example_table *t, bool *more)
 {
     struct oa_text_file *f = &t->file;
     skip_return(f);
@@ -207,43 +198,42 @@ static enum oa_error end_cell(struct table *t, bool *more)
     if (f->at < f->end && *f->at != ',' && *f->at != '\n')
         return oa_fail(
             t->rows->context, OA_FORMAT,
-            "%s, line %llu: text behind a closing quote; a quote within quotes is written twice",
+            "%s, line %llu: text after a closing quote; double the quotes inside quoted cells",
             f->name, (unsigned long long)f->line);
     if (f->at < f->end)
         f->line += *f->at++ == '\n';
     return OA_OK;
 }
 
-static enum oa_error read_record(struct table *t)
+static enum oa_error read_csv_record(struct example_table *t)
 {
     bool more = true;
     t->cells.count = 0;
     while (more) {
         bool quoted = t->file.at < t->file.end && *t->file.at == '"';
-        OA_TRY(quoted ? cut_quoted(t) : cut_bare(t));
-        OA_TRY(end_cell(t, &more));
+        OA_TRY(quoted ? cut_quoted_cell(t) : cut_bare_cell(t));
+        OA_TRY(end_csv_cell(t, &more));
     }
     return OA_OK;
 }
 
-static enum oa_error read_records(struct table *t)
+static enum oa_error read_csv_records(struct example_table *t)
 {
     while (t->file.at < t->file.end) {
         uint64_t line = t->file.line;
-        OA_TRY(read_record(t));
-        OA_TRY(take_record(t, line));
+        OA_TRY(read_csv_record(t));
+        OA_TRY(take_table_record(t, line));
     }
     return OA_OK;
 }
 
-/* ---- both
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- both ---- */
 
 static enum oa_error read_table(struct oa_rows *rows, const char *file, const char *columns,
-                                enum oa_read_as form, enum oa_error (*records)(struct table *))
+                                enum oa_read_as form,
+                                enum oa_error (*records)(struct example_table *))
 {
-    struct table t = { .rows = rows, .columns = columns, .cells.context = rows->context };
+    struct example_table t = { .rows = rows, .columns = columns, .cells.context = rows->context };
     oa_text_init(&t.joined, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &t.file);
     if (error == OA_OK)
@@ -259,10 +249,10 @@ static enum oa_error read_table(struct oa_rows *rows, const char *file, const ch
 
 enum oa_error oa_read_tsv(struct oa_rows *rows, const char *file, const char *columns)
 {
-    return read_table(rows, file, columns, OA_READ_AS_TSV, read_lines);
+    return read_table(rows, file, columns, OA_READ_AS_TSV, read_tsv_lines);
 }
 
 enum oa_error oa_read_csv(struct oa_rows *rows, const char *file, const char *columns)
 {
-    return read_table(rows, file, columns, OA_READ_AS_CSV, read_records);
+    return read_table(rows, file, columns, OA_READ_AS_CSV, read_csv_records);
 }

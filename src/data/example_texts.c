@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sides of the data: read, held out, compared; their labels; the notices about them; the
- * tokenizer of their texts.
+ * Training, validation and test rows: reading, holding out, overlap, labels, notices, tokenizer.
  */
 #include "data/example_parts.h"
 
@@ -12,9 +11,7 @@ static bool is_given(const char *files)
     return files && files[strspn(files, " ")];
 }
 
-/* ---- notices
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- notices ---- */
 
 static void print_lines(const struct oa_rows *rows, struct oa_text *out)
 {
@@ -29,27 +26,25 @@ static void tell_rows(const struct oa_rows *rows)
     oa_text_init(&lines, rows->context);
     print_lines(rows, &lines);
     if (rows->left_out)
-        oa_log(
-            rows->context, 0,
-            "%s examples: %llu of %llu were left out because a text of theirs is empty (line%s %s)",
-            rows->name, (unsigned long long)rows->left_out,
-            (unsigned long long)(rows->count + rows->left_out), oa_plural(rows->left_out), lines.s);
+        oa_log(rows->context, 0,
+               "%s examples: %llu of %llu left out because of an empty text (line%s %s)",
+               rows->name, (unsigned long long)rows->left_out,
+               (unsigned long long)(rows->count + rows->left_out), oa_plural(rows->left_out),
+               lines.s);
     if (rows->kept_empty)
-        oa_log(
-            rows->context, 0,
-            "%s examples: %llu of %zu have an empty text and are kept, for a score is of them all",
-            rows->name, (unsigned long long)rows->kept_empty, rows->count);
+        oa_log(rows->context, 0,
+               "%s examples: %llu of %zu have an empty text; they are scored like the others",
+               rows->name, (unsigned long long)rows->kept_empty, rows->count);
     if (rows->carriage_returns)
-        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off",
+        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was removed",
                rows->name, (unsigned long long)rows->carriage_returns,
                oa_plural(rows->carriage_returns));
     if (rows->respelled)
         oa_log(rows->context, 0,
-               "%s examples: %llu label%s spelled otherwise than the class: a whole number is that "
-               "number, and blanks "
-               "around a label do not count (\"%s\" is \"%s\")",
-               rows->name, (unsigned long long)rows->respelled,
-               rows->respelled == 1 ? " is" : "s are", rows->respelled_from, rows->respelled_to);
+               "%s examples: %llu label%s normalised: surrounding blanks removed, whole numbers "
+               "written as integers (\"%s\" is \"%s\")",
+               rows->name, (unsigned long long)rows->respelled, oa_plural(rows->respelled),
+               rows->respelled_from, rows->respelled_to);
     oa_text_free(&lines);
 }
 
@@ -57,9 +52,8 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
 {
     if (o->sources)
         oa_log(side->context, 0,
-               "warning: of the %zu %s examples %llu have a %s that is among the training "
-               "examples, %llu with the same "
-               "%s: what is measured on them is memory as well",
+               "warning: of the %zu %s examples %llu have a %s that is also in the training "
+               "examples, %llu with the same %s: scores may reflect memorisation",
                side->count, side->name, (unsigned long long)o->sources,
                side->pictures                   ? "picture"
                : side->answer == OA_ANSWER_TEXT ? "source"
@@ -67,11 +61,9 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
                (unsigned long long)o->rows, side->answer == OA_ANSWER_TEXT ? "target" : "label");
 }
 
-/* ---- sides
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- sides ---- */
 
-static enum oa_error read_side(const char *files, const char *columns, struct oa_rows *rows)
+static enum oa_error read_example_side(const char *files, const char *columns, struct oa_rows *rows)
 {
     OA_TRY(oa_rows_read(rows, files, columns));
     tell_rows(rows);
@@ -80,51 +72,51 @@ static enum oa_error read_side(const char *files, const char *columns, struct oa
 
 static enum oa_error read_test(const struct oa_example_request *r, struct oa_rows *rows)
 {
-    return read_side(r->test, r->test_columns ? r->test_columns : r->columns, rows);
+    return read_example_side(r->test, r->test_columns ? r->test_columns : r->columns, rows);
 }
 
-static enum oa_error check_request(oa_context *c, const struct oa_example_request *r)
+static enum oa_error check_data_request(oa_context *c, const struct oa_example_request *r)
 {
     if (!is_given(r->train))
-        return oa_fail(c, OA_ARGUMENT, "no training examples: data.train names no file");
-    if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
         return oa_fail(c, OA_ARGUMENT,
-                       "the validation fraction is %s; it must be at least 0 and below 1",
+                       "data.train is empty: name the files of the training examples");
+    if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
+        return oa_fail(c, OA_ARGUMENT, "data.valid_fraction = %s must be at least 0 and below 1",
                        oa_real_text(r->valid_fraction).s);
     return OA_OK;
 }
 
-static enum oa_error hold_out(const struct oa_example_request *r, struct oa_example_texts *t)
+static enum oa_error hold_out_validation(const struct oa_example_request *r,
+                                         struct oa_example_texts *t)
 {
     OA_TRY(oa_rows_hold_out(&t->train, r->valid_fraction, r->split_seed,
                             r->stratify && r->answer == OA_ANSWER_CLASS, &t->valid));
     if (t->train.count)
         return OA_OK;
-    return oa_fail(t->train.context, OA_ARGUMENT,
-                   "with data.valid_fraction = %s all %zu examples of %s are for validation and "
-                   "none is for training",
-                   oa_real_text(r->valid_fraction).s, t->valid.count, r->train);
+    return oa_fail(
+        t->train.context, OA_ARGUMENT,
+        "data.valid_fraction = %s holds out all %zu examples of %s and leaves none for training",
+        oa_real_text(r->valid_fraction).s, t->valid.count, r->train);
 }
 
-static enum oa_error read_sides(const struct oa_example_request *r, struct oa_example_texts *t)
+static enum oa_error read_example_sides(const struct oa_example_request *r,
+                                        struct oa_example_texts *t)
 {
     t->test.whole = true;
-    OA_TRY(read_side(r->train, r->columns, &t->train));
+    OA_TRY(read_example_side(r->train, r->columns, &t->train));
     if (is_given(r->valid))
-        OA_TRY(read_side(r->valid, r->columns, &t->valid));
+        OA_TRY(read_example_side(r->valid, r->columns, &t->valid));
     else if (r->valid_fraction > 0)
-        OA_TRY(hold_out(r, t));
+        OA_TRY(hold_out_validation(r, t));
     if (is_given(r->test))
         OA_TRY(read_test(r, &t->test));
     return OA_OK;
 }
 
-/* ---- labels
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
-static enum oa_error check_labels(const struct oa_example_texts *t, const struct oa_rows *rows,
-                                  const struct oa_example_request *r)
+static enum oa_error check_side_labels(const struct oa_example_texts *t, const struct oa_rows *rows,
+                                       const struct oa_example_request *r)
 {
     double value;
     if (rows->answer == OA_ANSWER_CLASS)
@@ -141,32 +133,30 @@ const char *oa_rows_kind(const struct oa_rows *rows)
                                         : "single texts";
 }
 
-static enum oa_error check_kind(const struct oa_rows *train, const struct oa_rows *rows)
+static enum oa_error check_same_kind(const struct oa_rows *train, const struct oa_rows *rows)
 {
     if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
         strcmp(oa_rows_kind(rows), oa_rows_kind(train)) == 0)
         return OA_OK;
-    return oa_fail(rows->context, OA_FORMAT, "%s has %s and %s has %s", train->file[0],
+    return oa_fail(rows->context, OA_FORMAT, "%s has %s, but %s has %s", train->file[0],
                    oa_rows_kind(train), rows->file[0], oa_rows_kind(rows));
 }
 
-static enum oa_error take_labels(oa_context *c, const struct oa_example_request *r,
-                                 struct oa_example_texts *t)
+static enum oa_error collect_classes(oa_context *c, const struct oa_example_request *r,
+                                     struct oa_example_texts *t)
 {
     if (t->train.answer == OA_ANSWER_TEXT)
         return OA_OK;
     if (t->train.answer == OA_ANSWER_CLASS)
         OA_TRY(oa_labels_make(c, &t->train, &t->classes));
-    OA_TRY(check_labels(t, &t->train, r));
-    OA_TRY(check_labels(t, &t->valid, r));
-    OA_TRY(check_kind(&t->train, &t->valid));
-    OA_TRY(check_labels(t, &t->test, r));
-    return check_kind(&t->train, &t->test);
+    OA_TRY(check_side_labels(t, &t->train, r));
+    OA_TRY(check_side_labels(t, &t->valid, r));
+    OA_TRY(check_same_kind(&t->train, &t->valid));
+    OA_TRY(check_side_labels(t, &t->test, r));
+    return check_same_kind(&t->train, &t->test);
 }
 
-/* ---- all of it
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *side,
                                   struct oa_overlap *out)
@@ -177,18 +167,18 @@ static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *s
     return OA_OK;
 }
 
-static enum oa_error open_texts(oa_context *c, const struct oa_example_request *r,
-                                struct oa_example_texts *t)
+static enum oa_error open_example_texts(oa_context *c, const struct oa_example_request *r,
+                                        struct oa_example_texts *t)
 {
-    OA_TRY(check_request(c, r));
-    OA_TRY(read_sides(r, t));
-    OA_TRY(take_labels(c, r, t));
+    OA_TRY(check_data_request(c, r));
+    OA_TRY(read_example_sides(r, t));
+    OA_TRY(collect_classes(c, r, t));
     oa_rows_set_digest(&t->train);
     OA_TRY(compare_side(&t->train, &t->valid, &t->valid_overlap));
     return compare_side(&t->train, &t->test, &t->test_overlap);
 }
 
-static enum oa_error close_if(enum oa_error error, struct oa_example_texts *t)
+static enum oa_error close_texts_on_error(enum oa_error error, struct oa_example_texts *t)
 {
     if (error != OA_OK)
         oa_example_texts_close(t);
@@ -209,11 +199,10 @@ enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_reque
                                     struct oa_example_texts *out)
 {
     init_sides(c, request->answer, request->dialogues, "validation", out);
-    return close_if(open_texts(c, request, out), out);
+    return close_texts_on_error(open_example_texts(c, request, out), out);
 }
 
-/* ---- for a model that is there
- * --------------------------------------------------------------------------------- */
+/* ---- for evaluating a model ---- */
 
 static enum oa_error read_measured(oa_context *c, const struct oa_example_request *r,
                                    struct oa_example_texts *t)
@@ -222,15 +211,15 @@ static enum oa_error read_measured(oa_context *c, const struct oa_example_reques
     if (is_given(r->test))
         return read_test(r, &t->test);
     if (is_given(r->valid))
-        return read_side(r->valid, r->columns, &t->valid);
-    OA_TRY(check_request(c, r));
+        return read_example_side(r->valid, r->columns, &t->valid);
+    OA_TRY(check_data_request(c, r));
     if (!(r->valid_fraction > 0))
         return OA_OK;
-    OA_TRY(read_side(r->train, r->columns, &t->train));
-    return hold_out(r, t);
+    OA_TRY(read_example_side(r->train, r->columns, &t->train));
+    return hold_out_validation(r, t);
 }
 
-/* The training rows, for comparison alone; none where they cannot be read. */
+/* The training rows, only to count overlap; none if they cannot be read. */
 static enum oa_error read_compared(oa_context *c, const struct oa_example_request *r,
                                    struct oa_rows *train)
 {
@@ -241,13 +230,9 @@ static enum oa_error read_compared(oa_context *c, const struct oa_example_reques
     if (e == OA_OK || e == OA_NO_MEMORY || e == OA_INTERRUPTED)
         return e;
     oa_last_error(c, &why);
-    if (e != OA_IO) /* the sentence may show lines, and who made the model chose the file */
-        why = "they have another form than they had";
-    oa_log(c, 0,
-           "the training examples are not there to be compared, so it is not known whether the "
-           "model has seen some "
-           "of these: %s",
-           why);
+    if (e != OA_IO) /* the message may quote lines of a file that the author of the model chose */
+        why = "their format has changed";
+    oa_log(c, 0, "cannot check whether the training examples contain some of these: %s", why);
     oa_clear_error(c);
     oa_rows_free(train);
     return OA_OK;
@@ -261,7 +246,7 @@ static enum oa_error open_measured(oa_context *c, const struct oa_example_reques
     OA_TRY(read_measured(c, r, t));
     OA_TRY(oa_labels_copy(c, classes->name, classes->count, &t->classes));
     if (r->answer != OA_ANSWER_TEXT)
-        OA_TRY(check_labels(t, side, r));
+        OA_TRY(check_side_labels(t, side, r));
     if (!t->train.count && is_given(r->train))
         OA_TRY(read_compared(c, r, &t->train));
     return compare_side(&t->train, side, test ? &t->test_overlap : &t->valid_overlap);
@@ -273,12 +258,10 @@ enum oa_error oa_example_texts_open_measured(oa_context *c,
                                              struct oa_example_texts *out)
 {
     init_sides(c, request->answer, request->dialogues, "validation", out);
-    return close_if(open_measured(c, request, classes, out), out);
+    return close_texts_on_error(open_measured(c, request, classes, out), out);
 }
 
-/* ---- held out
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- held out ---- */
 
 enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction,
                                         uint64_t seed, struct oa_example_texts *out)
@@ -291,7 +274,7 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
         e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);
     oa_rows_set_digest(&out->train);
     oa_rows_set_digest(&out->valid);
-    return close_if(e, out);
+    return close_texts_on_error(e, out);
 }
 
 void oa_example_texts_close(struct oa_example_texts *texts)
@@ -302,10 +285,9 @@ void oa_example_texts_close(struct oa_example_texts *texts)
     oa_labels_free(&texts->classes);
 }
 
-/* ---- the tokenizer
- * --------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer ---- */
 
-/* A line each. */
+/* One text per line. */
 static void add_texts(const struct oa_rows *rows, struct oa_text *out)
 {
     for (size_t i = 0; i < rows->count; i++)
@@ -325,13 +307,12 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
     bool pictures = texts->train.pictures,
          patches = strncmp(spec, OA_PATCHES, strlen(OA_PATCHES)) == 0;
     if (pictures != patches && (patches || strcmp(spec, "byte") != 0))
-        return oa_fail(
-            c, OA_ARGUMENT,
-            patches ? "the tokenizer \"%s\" is for pictures (*.bin), and the examples are texts"
-                    : "the tokenizer \"%s\" is not for pictures: byte has a token for each of the "
-                      "256 values "
-                      "of a pixel, patch:P a token for each square of P x P pixels",
-            spec);
+        return oa_fail(c, OA_ARGUMENT,
+                       patches
+                           ? "tokenizer \"%s\" is for pictures (*.bin), but the examples are texts"
+                           : "tokenizer \"%s\" is not for pictures: use byte (a token per pixel) "
+                             "or patch:P (a token per square of P x P pixels)",
+                       spec);
     if (patches)
         return oa_tokenizer_make_patches(c, spec, out);
     oa_text_init(&train, c);

@@ -5,43 +5,42 @@
  *
  *     oa_example_texts_open(c, &request, &texts);
  *     oa_example_texts_tokenizer(c, &texts, "bpe:8000", &tok);
- *     oa_examples_encode(tok, &texts, &texts.train, &layout, &train);      and so for texts.valid,
- * texts.test oa_example_batches_open(c, &train, &batching, &batches);             struct
- * oa_batches_kind has the functions
+ *     oa_examples_encode(tok, &texts, &texts.train, &layout, &train);    also texts.valid, .test
+ *     oa_example_batches_open(c, &train, &batching, &batches);
+ *     oa_batches_wrap(c, &oa_example_batches_kind, batches, &out);
  *
- * docs/data.md says for users which files are read and how; what is left out, cut or there twice is
- * counted here and said in notices of the log. Nothing is dropped in silence.
+ * docs/data.md describes the files for users. Rows that are left out, cut or duplicated are counted
+ * and logged; nothing is dropped silently.
  */
 #ifndef ORTHANT_DATA_EXAMPLES_H
 #define ORTHANT_DATA_EXAMPLES_H
 
 #include "data/data.h"
 
-/* ---- rows of texts
- * ------------------------------------------------------------------------------------------- */
+/* ---- rows of texts ---- */
 
-/* What a model answers, and so what the cells of a row are:
- * text    source, target; behind them further targets, which only measures read
+/* The kind of answer, and so the cells of a row:
+ * text    source, target, further references for metrics
  * class   label, text, or label, text, text
- * number  the same with a number for a label */
+ * number  the same with a number for the label */
 enum oa_answer { OA_ANSWER_TEXT, OA_ANSWER_CLASS, OA_ANSWER_NUMBER };
 
 enum { OA_ROWS_SHOWN = 5, OA_LABEL_SHOWN = 72 };
 
 struct oa_row_place {
     int file;
-    uint64_t line; /* from 1; of a picture its number */
+    uint64_t line; /* from 1; the number of a picture */
 };
 
-/* One side of the data as it stands in its files. */
+/* The training, validation or test data as they are in their files. */
 struct oa_rows {
     oa_context *context;
     const char *name; /* "training", "validation", "test": for messages */
     enum oa_answer answer;
-    bool pictures;  /* each text is a picture: a byte a pixel */
-    bool dialogues; /* files that are no tables are dialogues */
-    bool drawn;     /* validation rows that were drawn from the training files */
-    bool whole;     /* rows with an empty text are kept: a score is of all of a test set */
+    bool pictures;  /* each text is a picture, a byte per pixel */
+    bool dialogues; /* files that are not tables are dialogues */
+    bool drawn;     /* validation rows that were held out of the training files */
+    bool whole;     /* keep rows with an empty text: a test score covers all rows */
     size_t count;
     struct oa_text pool; /* the cells end to end */
     size_t *cell;        /* cell k: pool.s[cell[k]] … cell[k + 1] - 1 */
@@ -51,29 +50,28 @@ struct oa_rows {
     char **file;
     int files;
     size_t file_capacity;
-    struct oa_digest
-        digest; /* of the texts, wherever they stood: checkpoints and comparisons notice others */
-    uint64_t left_out; /* rows with an empty text */
+    struct oa_digest digest; /* of the cells, whatever their files; detects changed data */
+    uint64_t left_out;       /* rows with an empty text */
     uint64_t left_out_line[OA_ROWS_SHOWN];
     uint64_t kept_empty;       /* the same where they are kept */
     uint64_t carriage_returns; /* lines that ended with CR LF; the CR is no part of them */
-    /* Labels that are whole numbers and were not written so: 10.0, 1e1. A class is the number. The
-     * first one. */
+    /* Labels that were normalised (oa_label_spell), e.g. 10.0 to 10: their count, and the first
+     * one. */
     uint64_t respelled;
     char respelled_from[OA_LABEL_SHOWN], respelled_to[OA_LABEL_SHOWN];
 };
-/* Cell `cell` of row `row`, not ended by a 0; NULL where the row has not as many. */
+/* Cell `cell` of row `row`, without terminating 0; NULL: the row has fewer cells. */
 const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length);
 int oa_rows_cells(const struct oa_rows *rows, size_t row);
-int oa_rows_first_text(const struct oa_rows *rows);   /* the cells before it are labels */
-const char *oa_rows_kind(const struct oa_rows *rows); /* "pictures", "pairs of texts", "single
-                                                         texts"; of one row or more */
-bool oa_holds_pictures(const char *files);            /* by the end of the list's last name */
+int oa_rows_first_text(const struct oa_rows *rows); /* the cells before it are labels */
+/* "pictures", "pairs of texts" or "single texts". rows: at least one. */
+const char *oa_rows_kind(const struct oa_rows *rows);
+bool oa_holds_pictures(const char *files); /* by the suffix of the last name */
 void oa_rows_print_place(const struct oa_rows *rows, size_t row,
                          struct oa_text *out); /* "FILE, line N" */
 
-/* The labels of the training rows, in the order of their numbers if all of them are numbers, else
- * in that of their bytes; a class is the place in it. */
+/* The labels of the training rows, sorted as numbers if all are numbers, else by bytes; a class is
+ * the index of its label. */
 struct oa_labels {
     char **name;
     long count;
@@ -81,32 +79,27 @@ struct oa_labels {
 };
 long oa_labels_find(const struct oa_labels *classes, const char *label,
                     size_t length); /* -1 when absent */
-/* Whole numbers are spelled as such, for older models have "1e+01" and "10.0". To be freed, also
- * after an error. */
+/* Whole numbers are normalised, since older models have "1e+01" and "10.0". Free also after an
+ * error. */
 enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out);
 void oa_labels_free(struct oa_labels *classes);
 
 struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
-    const char
-        *columns; /* data.columns: names or numbers of columns, keys; empty or NULL: found out */
-    const char *test_columns; /* the same of the test files, where they are not the run's; NULL:
-                                 `columns` */
+    const char *columns;      /* data.columns: names or numbers of columns; empty or NULL: detect */
+    const char *test_columns; /* of the test files; NULL: `columns` */
     enum oa_answer answer;
-    double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed;
-                            * those of a line stay together */
+    double valid_fraction; /* without valid: this share of the training rows is held out */
     uint64_t split_seed;
-    bool
-        stratify; /* of OA_ANSWER_CLASS: of every class the same share, and never all of its rows */
-    bool refuse_unknown; /* labels that no training example has; else such a row has no class, which
-                            is told */
-    bool dialogues;      /* of OA_ANSWER_TEXT: files that are no tables are dialogues, one a line */
+    bool stratify;       /* classes: hold out the same share of each, never all of its rows */
+    bool refuse_unknown; /* reject labels that no training example has; else OA_IGNORED */
+    bool dialogues;      /* texts: files that are not tables are dialogues, one per line */
 };
 
-/* Rows of a side that are in the training side as well. */
+/* Validation or test rows that are also training rows. */
 struct oa_overlap {
-    uint64_t rows;    /* the same in all their cells */
-    uint64_t sources; /* the same text, whatever the answer */
+    uint64_t rows;    /* equal in all cells */
+    uint64_t sources; /* equal in their text, whatever the answer */
 };
 
 struct oa_example_texts {
@@ -114,78 +107,74 @@ struct oa_example_texts {
     struct oa_labels classes; /* of OA_ANSWER_CLASS */
     struct oa_overlap valid_overlap, test_overlap;
 };
-/* Reads, holds out and compares. What a file cannot be is refused with file and line, a number that
- * is not finite, and sides whose labels are all unknown to the training side. */
+/* Reads the files, holds out validation rows and counts overlap. Errors name file and line: wrong
+ * formats, numbers that are not finite, labels of which no training example has any. */
 enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
                                     struct oa_example_texts *out);
-/* For a model that is there, whose classes are given (of OA_ANSWER_CLASS): its test rows, or where
- * no file of them is named its validation rows. Training rows are read only where these are held
- * out of them, and else, if they can be, to count how many of the others are among them; that they
- * cannot is said in a notice. */
+/* For evaluating a model with these classes (OA_ANSWER_CLASS): reads the test rows or, where no
+ * test file is named, the validation rows. Training rows are read if validation rows are held out
+ * of them, and otherwise, if possible, to count overlap; if not possible, that is logged. */
 enum oa_error oa_example_texts_open_measured(oa_context *c,
                                              const struct oa_example_request *request,
                                              const struct oa_labels *classes,
                                              struct oa_example_texts *out);
-/* The training rows in two, drawn with the seed: *out has so much of them as its validation rows
- * and the others as its training rows, with the labels of the whole. To be closed. */
+/* Splits the training rows at random: *out gets this share as validation rows, the others as
+ * training rows, and the labels of all. Close it. */
 enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction,
                                         uint64_t seed, struct oa_example_texts *out);
 void oa_example_texts_close(struct oa_example_texts *texts);
-/* oa_tokenizer_open on the texts of the rows, of sources and targets alike, labels apart: bpe is
- * trained on the training rows, char collects the characters of all sides. Pictures need "byte" or
- * "patch:P". */
+/* oa_tokenizer_open on the texts of the rows, sources and targets but not labels: bpe is trained on
+ * the training rows, char collects the characters of all rows. Pictures need "byte" or "patch:P".
+ */
 enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts,
                                          const char *spec, struct oa_tokenizer **out);
 
-/* Of a file whose lines are to be texts or labels, by its name and its first lines: refuses tables
- * and JSON objects. */
+/* For files whose whole lines are texts or labels: rejects tables and JSON objects, by name and
+ * first lines. */
 enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, size_t length);
 
-/* ---- rows of ids
- * --------------------------------------------------------------------------------------------- */
+/* ---- rows of ids ---- */
 
-/* What stands around the ids: special tokens, NULL for none. A source is begin, text, end, and of a
- * pair text, end again; a target is begin, ids, end: a decoder reads all of it but the last token
+/* Special tokens around the texts, NULL for none, and limits. A source is begin, text, end, for a
+ * pair followed by text, end; a target is begin, text, end: a decoder reads all but its last token
  * and predicts all but the first. */
 struct oa_example_layout {
     const char *source_begin, *source_end, *target_begin, *target_end;
-    long source_limit,
-        target_limit; /* most tokens that an encoder, a decoder reads; 0: any number */
-    bool refuse_long; /* a row beyond the limit is refused, else cut */
-    bool keep_end;    /* a source that is too long loses its beginning, else its end */
-    bool words;       /* numbers of words are wanted */
+    long source_limit, target_limit; /* most tokens that encoder and decoder read; 0: no limit */
+    bool refuse_long;                /* reject rows beyond the limit instead of cutting them */
+    bool keep_end;                   /* cut the beginning of a long source instead of its end */
+    bool words;                      /* word indices are needed */
 };
 
 /* Sequences of ids end to end: i is ids[start[i]] … ids[start[i + 1] - 1]. */
 struct oa_id_lists {
-    int32_t *ids, *words; /* words: oa_tokenizer_encode_text, special tokens are words of their own;
-                             NULL: unasked */
-    uint8_t *pixels;      /* P·P of each id, in patches of pictures; NULL: they are none */
-    size_t *start;        /* [count + 1]; NULL: there are none */
+    int32_t *ids;
+    int32_t *words;  /* word indices; a special token is a word of its own; NULL: not needed */
+    uint8_t *pixels; /* P·P of each id of a patch; NULL: no patches */
+    size_t *start;   /* [count + 1]; NULL: no sequences */
     long longest;
-    uint64_t cut; /* how many were longer than the limit */
+    uint64_t cut; /* sequences that were cut to the limit */
 };
 
 struct oa_examples {
     const struct oa_rows *rows; /* borrowed */
     size_t count;
     struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
-    size_t patch;                      /* pixels of a token; 0: none are patches */
-    int32_t *split; /* [count] ids of a source before its second text; NULL: there are no pairs */
-    int32_t *label; /* [count] of OA_ANSWER_CLASS; OA_IGNORED: no training example has its label */
+    size_t patch;                      /* pixels per patch; 0: no patches */
+    int32_t *split; /* [count] ids of a source before its second text; NULL: no pairs */
+    int32_t *label; /* [count] of OA_ANSWER_CLASS; OA_IGNORED: not a label of the training rows */
     double *value;  /* [count] of OA_ANSWER_NUMBER */
 };
-/* Adds the special tokens to the tokenizer where they are not in it. A pair that is too long loses
- * the end of its longer text, token by token; a source keeps its end token, a target does not, for
- * it has not come to its end. */
+/* Adds missing special tokens to the tokenizer. A pair that is too long is cut at the end of its
+ * longer text, token by token. A cut source keeps its end token; a cut target does not, since it
+ * has not ended. */
 enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_example_texts *texts,
                                  const struct oa_rows *rows, const struct oa_example_layout *layout,
                                  struct oa_examples *out);
 void oa_examples_close(struct oa_examples *e);
 
-/* A text, or a pair, that no answer is known to, as one example: its source alone, cut to the limit
- * where it is too long (out->source.cut). name: for messages. The special tokens must be in the
- * tokenizer. */
+/* An unlabelled text or pair as an example of a source only, cut to the limit (out->source.cut).
+ * name: for messages. The tokenizer must have the special tokens. */
 struct oa_given_text {
     const char *s;
     size_t length;
@@ -194,57 +183,50 @@ enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example
                                const char *name, const struct oa_given_text *text, int texts,
                                struct oa_examples *out);
 
-/* Sources of several such examples as one, in their order; those of count 0 are passed over. Closed
- * also after an error. */
+/* Concatenates such examples in order, skipping those of count 0. Close also after an error. */
 enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *part, int parts,
                               struct oa_examples *out);
 
-/* ---- batches
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- batches ---- */
 
 struct oa_example_batching {
     long rows;   /* of a batch */
-    long tokens; /* not 0: instead, as many rows as have at most so many tokens, padding included,
-                    on either side */
+    long tokens; /* not 0: instead, as many rows as have at most this many tokens with padding */
     uint64_t seed;
-    /* Not 0: rows of a batch are padded to one length that each has by itself, at most this one,
-     * and rows of others are in other batches: what a row is computed in does not depend on those
-     * beside it. Of an encoder's rows. */
+    /* Not 0, encoders only: batch only rows with the same oa_padded_length, which is at most this,
+     * so that the padded length of a row does not depend on its batch. */
     long alike;
 };
 
-/* Batches of rows of like length. Training goes through all rows once an epoch: sorted by length
- * (of the target, then of the source; from 24 tokens on in steps of about 1/24), rows of the same
- * length in an order of the epoch's own, cut into batches, and these in an order of the epoch's
- * own. Micro-batch `micro` of step `step` is number (step - 1)·accumulate + micro of the endless
- * sequence of epochs: a function of it and the seed alone, so that a resumed run goes on as if it
- * had not stopped. The last rows of an epoch may be a smaller batch. Validation goes through all
- * rows once, in the order of their lengths; with a limit on the targets, through rows that are
- * drawn with a fixed seed, as many as stay within it, at least one. Rows with a target are a
- * decoder's: input and target, and the source beside them. Others are an encoder's: the source is
- * the input, and there is a label or a value. The examples are borrowed. */
+/* Batches of rows of similar length. An epoch visits all rows once: sorted by length (target, then
+ * source; from 24 tokens on in buckets of about 1/24), shuffled within a bucket, cut into batches,
+ * and the batches shuffled. Micro-batch `micro` of step `step` is number (step - 1)·accumulate +
+ * micro of the endless sequence of epochs, a function of that number and the seed, so a resumed run
+ * continues exactly. The last batch of an epoch may be smaller. Validation visits all rows once,
+ * sorted by length; with a limit on targets, a random subset with a fixed seed, at least one row.
+ * Rows with a target are for a decoder: input, target and source. Others are for an encoder: the
+ * source is the input, with a label or a value. The examples are borrowed. */
 struct oa_example_batches;
 enum oa_error oa_example_batches_open(oa_context *c, const struct oa_examples *examples,
                                       const struct oa_example_batching *how,
                                       struct oa_example_batches **out);
 extern const struct oa_batches_kind oa_example_batches_kind; /* self: struct oa_example_batches */
 
-/* No batch is larger in any of these. */
+/* Upper bounds over all batches. */
 struct oa_example_extent {
     long rows, length, source_length;
     size_t places, source_places; /* rows × length */
 };
 struct oa_example_extent oa_example_batches_extent(const struct oa_example_batches *b);
-/* What a batch of the first epoch has on average: rows, and tokens that are read, padding apart.
- * Nothing of what cannot be batches. */
+/* Mean rows and input tokens (without padding) of the batches of the first epoch; 0 without
+ * examples. */
 struct oa_example_mean {
     double rows, tokens;
 };
 enum oa_error oa_example_batches_mean(oa_context *c, const struct oa_examples *e,
                                       const struct oa_example_batching *how,
                                       struct oa_example_mean *out);
-/* The share of the positions of an epoch, from 0, of both sides, that are padding. */
+/* The share of padding in source and target positions of an epoch, from 0. */
 double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns of lines that no answer is known to. Columns stand between tabs, as in the tables
- * that are trained on.
+ * The columns of unlabelled lines, separated by tabs as in the training tables.
  */
 #include "data/example_parts.h"
 #include "data/given.h"
@@ -62,7 +61,7 @@ void oa_given_begin(struct oa_given_columns *g)
 }
 
 /* Columns 1 and 2 of two, where none are named. */
-static enum oa_error plan(struct oa_given_columns *g, const char *place)
+static enum oa_error plan_given_columns(struct oa_given_columns *g, const char *place)
 {
     g->planned = true;
     if (g->columns)
@@ -74,12 +73,12 @@ static enum oa_error plan(struct oa_given_columns *g, const char *place)
     return OA_OK;
 }
 
-static enum oa_error take_cells(struct oa_given_columns *g, const char *place,
-                                struct oa_given_text *out)
+static enum oa_error take_given_cells(struct oa_given_columns *g, const char *place,
+                                      struct oa_given_text *out)
 {
     if (!g->columns && g->cells.count != (size_t)g->texts)
         return oa_fail(g->context, OA_FORMAT,
-                       "%s: %zu column%s, and a pair of texts is 2, with a tab between", place,
+                       "%s: %zu column%s; a pair of texts is 2 columns separated by a tab", place,
                        g->cells.count, oa_plural(g->cells.count));
     OA_TRY(oa_cells_check(&g->cells, &g->plan, place));
     for (int i = 0; i < g->texts; i++) {
@@ -99,7 +98,7 @@ enum oa_error oa_given_cut(struct oa_given_columns *g, const char *place, const 
         return OA_OK;
     OA_TRY(oa_cells_cut(&g->cells, (char *)(uintptr_t)line, length));
     if (first)
-        OA_TRY(plan(g, place));
+        OA_TRY(plan_given_columns(g, place));
     *header = first && g->plan.header;
-    return *header ? OA_OK : take_cells(g, place, out);
+    return *header ? OA_OK : take_given_cells(g, place, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of lines, each read in pieces, and of pictures.
+ * Unlabelled lines, read in pieces, and pictures.
  */
 #include "data/example_parts.h"
 #include "data/given.h"
@@ -11,35 +11,33 @@
 struct oa_given_files {
     oa_context *context;
     char *list;       /* cut at its commas */
-    char *left;       /* of it; NULL: no more files */
-    const char *file; /* that is open */
-    bool first;       /* nothing was given of it before */
+    char *left;       /* rest of the list; NULL: no more files */
+    const char *file; /* the open one */
+    bool first;       /* at the first line of the file */
     bool whole;       /* a line is a text */
     struct oa_reader *reader;
-    struct oa_text text; /* of the line that is not whole yet */
+    struct oa_text text; /* the line so far */
     const char *piece;
     size_t length;
-    bool ended;          /* the reader has no more */
+    bool ended;          /* the reader is at the end */
     struct oa_rows rows; /* of pictures */
     size_t row;
 };
 
-/* Cells in quotes and objects are no lines of text, and a table has more in a line than its text.
+/* Quoted cells and JSON objects cannot be read as lines, nor a table as whole lines.
  */
-static enum oa_error check_form(oa_context *c, const char *file, bool whole)
+static enum oa_error check_given_form(oa_context *c, const char *file, bool whole)
 {
     oa_rows_reader *form = oa_rows_reader_of(file);
     if (form == oa_read_csv || form == oa_read_jsonl)
         return oa_fail(c, OA_ARGUMENT,
-                       "--data %s: lines of text are read, or of columns between tabs, and no "
-                       "*.csv and no *.json, "
-                       "*.jsonl, *.ndjson; write its texts into a file, one a line",
+                       "--data %s: CSV and JSON are not supported here; write the texts into a "
+                       "file, one per line, or a table with tabs (*.tsv)",
                        file);
     if (form == oa_read_tsv && whole)
         return oa_fail(c, OA_ARGUMENT,
-                       "--data %s is a table, and the model reads one text a line: give --columns, "
-                       "the number or the "
-                       "name of the column that the text is",
+                       "--data %s is a table, but the model reads one text per line: give the "
+                       "text's column, by number or name, with --columns",
                        file);
     return OA_OK;
 }
@@ -50,7 +48,7 @@ static enum oa_error check_forms(oa_context *c, const char *files, bool whole)
     enum oa_error e = list ? OA_OK : OA_NO_MEMORY;
     for (char *name, *left = list; left && e == OA_OK;) {
         left = oa_cut_name(left, &name);
-        e = check_form(c, name, whole);
+        e = check_given_form(c, name, whole);
     }
     oa_free(list);
     return e;
@@ -90,12 +88,9 @@ void oa_given_files_close(struct oa_given_files *g)
     oa_free(g);
 }
 
-/* ---- a file
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- a file ---- */
 
-/* What the first piece shows, up to its last line end. Standard input has no name that could be
- * wrong. */
+/* Checks the format of the first piece, up to its last line end. */
 static enum oa_error check_first_lines(struct oa_given_files *g)
 {
     OA_TRY(oa_reader_next(g->reader, &g->piece, &g->length));
@@ -104,19 +99,18 @@ static enum oa_error check_first_lines(struct oa_given_files *g)
         n--;
     const struct oa_appearance l = oa_appearance_of(g->context, g->piece, n ? n : g->length);
     if (l.objects)
-        return oa_refuse_appearance(
-            g->context, g->file, "its lines are JSON objects",
-            "write the texts into a file, one a line; if the objects are the texts, give them on "
-            "standard input");
+        return oa_refuse_appearance(g->context, g->file, "the lines are JSON objects",
+                                    "write the texts into a file, one per line; if the objects are "
+                                    "the texts, pipe them to standard input");
     if (g->whole && l.columns)
-        return oa_refuse_appearance(
-            g->context, g->file, "its lines are a table, with as many tabs in each",
-            "say with --columns which one the text is; if the tabs are part of the texts, give "
-            "them on standard input");
+        return oa_refuse_appearance(g->context, g->file,
+                                    "the file is a table: every line has as many tabs",
+                                    "give the text's column with --columns; if the tabs are part "
+                                    "of the texts, pipe them to standard input");
     return OA_OK;
 }
 
-static enum oa_error open_file(struct oa_given_files *g)
+static enum oa_error open_given_file(struct oa_given_files *g)
 {
     char *name;
     g->left = oa_cut_name(g->left, &name);
@@ -126,7 +120,7 @@ static enum oa_error open_file(struct oa_given_files *g)
     g->length = 0;
     if (!*name)
         return oa_fail(g->context, OA_ARGUMENT,
-                       "the list of files has an empty name in it (two commas, or one too many)");
+                       "the list of files has an empty name (a comma too many)");
     if (oa_holds_pictures(name))
         return oa_read_pictures(&g->rows, name, NULL);
     OA_TRY(oa_reader_open(g->context, name, &g->reader));
@@ -141,9 +135,8 @@ static bool next_picture(struct oa_given_files *g, const char **s, size_t *n)
     return true;
 }
 
-/* What is left of the piece up to its first LF, behind what there was before; whether the line is
- * whole. */
-static bool take_piece(struct oa_given_files *g)
+/* Appends the piece up to its first LF to the line. Returns whether the line is complete. */
+static bool append_piece(struct oa_given_files *g)
 {
     const char *feed = memchr(g->piece, '\n', g->length);
     size_t n = feed ? (size_t)(feed - g->piece) : g->length;
@@ -154,7 +147,7 @@ static bool take_piece(struct oa_given_files *g)
 }
 
 /* The last line may have no LF. */
-static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
+static bool next_given_line(struct oa_given_files *g, const char **s, size_t *n)
 {
     bool whole = false;
     oa_text_cut(&g->text, 0);
@@ -162,25 +155,23 @@ static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
         if (!g->length && oa_reader_next(g->reader, &g->piece, &g->length) != OA_OK)
             return false;
         g->ended = !g->length;
-        whole = g->length && take_piece(g);
+        whole = g->length && append_piece(g);
     }
     *s = g->text.s ? g->text.s : "";
     *n = g->text.length;
     return oa_status(g->context) == OA_OK && (whole || *n);
 }
 
-/* ---- all of them
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- all files ---- */
 
 bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
 {
     bool there = false;
     g->first = false;
     while (!there && oa_status(g->context) == OA_OK) {
-        if (!g->file && (!g->left || open_file(g) != OA_OK))
+        if (!g->file && (!g->left || open_given_file(g) != OA_OK))
             return false;
-        there = g->reader ? next_line(g, s, n) : next_picture(g, s, n);
+        there = g->reader ? next_given_line(g, s, n) : next_picture(g, s, n);
         if (!there)
             close_file(g);
     }

@@ -28,9 +28,7 @@ static bool at_char(const struct json_scan *p, char c)
     return p->s < p->end && *p->s == c;
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 /* Four hexadecimal digits, or -1. */
 static long hex_unit(const char *s, const char *end)
@@ -53,19 +51,18 @@ static bool scan_string(struct json_scan *p)
 {
     for (p->s++; p->s < p->end && *p->s != '"'; p->s++) {
         if ((unsigned char)*p->s < 0x20)
-            return scan_fails(
-                p, "a text has a control character in it, which is written \\t, \\n or \\u00XX");
+            return scan_fails(p, "a string has an unescaped control character");
         if (*p->s != '\\')
             continue;
         if (++p->s == p->end)
             break;
         if (*p->s == 'u' && hex_unit(p->s + 1, p->end) < 0)
-            return scan_fails(p, "\\u is followed by four hexadecimal digits");
+            return scan_fails(p, "\\u must be followed by four hexadecimal digits");
         if (!*p->s || !strchr("\"\\/bfnrtu", *p->s))
-            return scan_fails(p, "\\ is followed by one of \" \\ / b f n r t u");
+            return scan_fails(p, "\\ must be followed by one of \" \\ / b f n r t u");
     }
     if (p->s == p->end)
-        return scan_fails(p, "a text has no closing quote");
+        return scan_fails(p, "unterminated string");
     p->s++;
     return true;
 }
@@ -84,17 +81,17 @@ static bool scan_number(struct json_scan *p)
     if (at_char(p, '0'))
         p->s++;
     else if (!skip_digits(p))
-        return scan_fails(p, "a value was expected here");
+        return scan_fails(p, "expected a value");
     if (at_char(p, '.')) {
         p->s++;
         if (!skip_digits(p))
-            return scan_fails(p, "a number has no digits behind its point");
+            return scan_fails(p, "expected digits after the decimal point");
     }
     if (at_char(p, 'e') || at_char(p, 'E')) {
         p->s++;
         p->s += at_char(p, '+') || at_char(p, '-');
         if (!skip_digits(p))
-            return scan_fails(p, "a number has no digits in its exponent");
+            return scan_fails(p, "expected digits in the exponent");
     }
     return true;
 }
@@ -119,17 +116,18 @@ static bool scan_key(struct json_scan *p)
 {
     skip_white(p);
     if (!at_char(p, '"'))
-        return scan_fails(p, "a key in quotes was expected here");
+        return scan_fails(p, "expected a quoted key");
     if (!scan_string(p))
         return false;
     skip_white(p);
     if (!at_char(p, ':'))
-        return scan_fails(p, "a colon was expected here");
+        return scan_fails(p, "expected ':'");
     p->s++;
     return true;
 }
 
-/* Behind an item: true where another one follows a comma; false at the closing mark or a fault. */
+/* After an item: true where a comma and another item follow; false at the closing bracket or an
+ * error. */
 static bool scan_comma(struct json_scan *p, char close)
 {
     skip_white(p);
@@ -140,8 +138,7 @@ static bool scan_comma(struct json_scan *p, char close)
     if (at_char(p, close))
         p->s++;
     else
-        scan_fails(p, close == '}' ? "a comma or } was expected here"
-                                   : "a comma or ] was expected here");
+        scan_fails(p, close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
     return false;
 }
 
@@ -152,7 +149,7 @@ static bool scan_nested(struct json_scan *p, int depth)
     bool object = *p->s++ == '{';
     char close = object ? '}' : ']';
     if (depth > DEEPEST)
-        return scan_fails(p, "lists and objects are nested more than 500 deep");
+        return scan_fails(p, "nested more than 500 levels deep");
     skip_white(p);
     if (at_char(p, close)) {
         p->s++;
@@ -177,9 +174,7 @@ static bool scan_json_value(struct json_scan *p, int depth)
     return good;
 }
 
-/* ---- the object
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the object ---- */
 
 void oa_json_object_init(struct oa_json_object *o, oa_context *c)
 {
@@ -202,7 +197,7 @@ static struct oa_json_value trimmed_value(const char *from, const char *to)
     return (struct oa_json_value){ from, (size_t)(to - from) };
 }
 
-/* A key that no text can hold is one that nobody asks for. */
+/* A key that is not valid text is stored as it is spelled: it matches no name. */
 static bool cut_member(struct oa_json_object *o, struct json_scan *p)
 {
     struct oa_json_member *m;
@@ -233,7 +228,7 @@ static bool cut_members(struct oa_json_object *o, struct json_scan *p)
 {
     skip_white(p);
     if (!at_char(p, '{'))
-        return scan_fails(p, "an object {\"key\": value, …} was expected here");
+        return scan_fails(p, "expected an object {\"key\": value, …}");
     p->s++;
     skip_white(p);
     if (at_char(p, '}')) {
@@ -247,7 +242,7 @@ static bool cut_members(struct oa_json_object *o, struct json_scan *p)
     if (p->why)
         return false;
     skip_white(p);
-    return p->s == p->end || scan_fails(p, "something follows the object");
+    return p->s == p->end || scan_fails(p, "unexpected text after the object");
 }
 
 bool oa_json_object_cut(struct oa_json_object *o, const char *line, size_t length,
@@ -286,9 +281,7 @@ bool oa_json_list_next(const struct oa_json_value *list, size_t *at, struct oa_j
     return true;
 }
 
-/* ---- texts
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- texts ---- */
 
 static char plain_escape(char c)
 {
@@ -297,19 +290,19 @@ static char plain_escape(char c)
     return known ? to[known - from] : c;
 }
 
-/* \uXXXX, or two of them that are one character; *s is behind the u. */
+/* Appends the character of \uXXXX or of a surrogate pair; *s is after the u. */
 static const char *add_escaped_unit(const char **s, const char *end, struct oa_text *out)
 {
     char bytes[4];
     long unit = hex_unit(*s, end), low = 0;
     *s += 4;
     if (unit == 0)
-        return "has the character \\u0000 in it";
+        return "contains \\u0000";
     if (unit >= 0xd800 && unit < 0xdc00 && end - *s >= 6 && (*s)[0] == '\\' && (*s)[1] == 'u')
         low = hex_unit(*s + 2, end);
     bool pair = low >= 0xdc00 && low < 0xe000;
     if (unit >= 0xd800 && unit < 0xe000 && !pair)
-        return "has half a character (a surrogate without the other one) in it";
+        return "contains an unpaired surrogate";
     *s += pair ? 6 : 0;
     uint32_t code = pair ? 0x10000u + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00)
                          : (uint32_t)unit;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masked text (Devlin et al. 2019): some tokens of each row are hidden, and are what is to be
- * found. */
+ * Masked text (Devlin et al. 2019): hidden tokens of each row are its targets. */
 #include "data/masking.h"
 
 #include <math.h>
@@ -9,12 +8,12 @@ enum { AROUND = 2 }; /* "[CLS]" and "[SEP]" */
 enum { PLACES, FATES, TOKENS };
 
 struct masked_batches {
-    struct oa_crops crops; /* first: see of() */
+    struct oa_crops crops; /* first: see masked_of() */
     double share;
     long length;
     int32_t cls, sep, mask;
-    int32_t
-        *ordinary; /* [ordinaries] tokens that are not special: what a token may be replaced by */
+    int32_t *ordinary; /* [ordinaries] tokens that are not special: random replacements are drawn
+                          from them */
     size_t ordinaries;
     int32_t *input, *target, *lengths, *place;
 };
@@ -29,14 +28,15 @@ long oa_masked_targets(double share, long length)
     return oa_masked_count(share, length - AROUND);
 }
 
-static const struct masked_batches *of(const struct oa_crops *crops)
+static const struct masked_batches *masked_of(const struct oa_crops *crops)
 {
     return (const struct masked_batches *)crops;
 }
 
 /* ---- a row ---- */
 
-static int32_t fate(const struct masked_batches *b, struct oa_stream noise, uint64_t i, int32_t id)
+static int32_t masked_input(const struct masked_batches *b, struct oa_stream noise, uint64_t i,
+                            int32_t id)
 {
     double u = oa_random_uniform(oa_stream_child(noise, FATES), i);
     if (u < 0.8)
@@ -45,9 +45,9 @@ static int32_t fate(const struct masked_batches *b, struct oa_stream noise, uint
                    : id;
 }
 
-static void fill_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
+static void fill_masked_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
 {
-    const struct masked_batches *b = of(crops);
+    const struct masked_batches *b = masked_of(crops);
     int32_t *input = b->input + (long)r * b->length, *target = b->target + (long)r * b->length;
     for (long t = 0; t < b->length; t++) {
         input[t] = t >= 1 && t <= crop->count ? crop->ids[t - 1] : 0;
@@ -61,13 +61,13 @@ static void fill_row(const struct oa_crops *crops, int r, const struct oa_crop *
     for (long i = 0; i < chosen; i++) {
         long t = b->place[i] + 1;
         target[t] = input[t];
-        input[t] = fate(b, crop->noise, (uint64_t)i, input[t]);
+        input[t] = masked_input(b, crop->noise, (uint64_t)i, input[t]);
     }
 }
 
-static struct oa_batch batch_of(const struct oa_crops *crops, int rows)
+static struct oa_batch masked_batch(const struct oa_crops *crops, int rows)
 {
-    const struct masked_batches *b = of(crops);
+    const struct masked_batches *b = masked_of(crops);
     bool whole = true;
     for (int r = 0; r < rows; r++)
         whole = whole && b->lengths[r] == b->length;
@@ -80,14 +80,14 @@ static struct oa_batch batch_of(const struct oa_crops *crops, int rows)
 
 /* ---- the kind ---- */
 
-static long targets(const struct oa_crops *crops, long tokens)
+static long masked_targets(const struct oa_crops *crops, long tokens)
 {
-    return oa_masked_count(of(crops)->share, tokens);
+    return oa_masked_count(masked_of(crops)->share, tokens);
 }
 
-static const struct oa_hiding hiding = { 1, targets, fill_row, batch_of };
+static const struct oa_hiding hiding = { 1, masked_targets, fill_masked_row, masked_batch };
 
-static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+static void masked_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     const struct masked_batches *b = self;
     double rows = (double)b->crops.rows * (double)accumulate;
@@ -96,7 +96,7 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     out->tokens = rows * (double)b->length;
 }
 
-static void close(void *self)
+static void close_masked_batches(void *self)
 {
     struct masked_batches *b = self;
     oa_free(b->ordinary);
@@ -107,14 +107,14 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount,         oa_crops_random,
-                                             oa_crops_cover, oa_crops_window,
-                                             NULL,           close };
+static const struct oa_batches_kind masked_batches_kind = { masked_amount,  oa_crops_random,
+                                                            oa_crops_cover, oa_crops_window,
+                                                            NULL,           close_masked_batches };
 
 /* ---- opening ---- */
 
-static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok,
-                                 struct masked_batches *b)
+static enum oa_error find_masking_tokens(oa_context *c, const struct oa_tokenizer *tok,
+                                         struct masked_batches *b)
 {
     int32_t size = oa_tokenizer_size(tok);
     OA_TRY(oa_find_special(c, tok, "[CLS]", &b->cls));
@@ -126,19 +126,19 @@ static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok,
             b->ordinary[b->ordinaries++] = id;
     if (b->ordinary && !b->ordinaries)
         return oa_fail(c, OA_FORMAT,
-                       "the tokenizer has no token that is not special: there is no text to mask");
+                       "the tokenizer has special tokens only: nothing can be masked");
     return oa_status(c);
 }
 
-static enum oa_error make(oa_context *c, const struct oa_tokens *tokens,
-                          const struct oa_masking *how, struct masked_batches *b)
+static enum oa_error make_masked_batches(oa_context *c, const struct oa_tokens *tokens,
+                                         const struct oa_masking *how, struct masked_batches *b)
 {
     size_t places = (size_t)how->rows * (size_t)how->length;
     b->share = how->share;
     b->length = how->length;
     OA_TRY(
         oa_crops_open(c, &hiding, tokens, how->rows, how->length - AROUND, how->seed, &b->crops));
-    OA_TRY(find_tokens(c, how->tokenizer, b));
+    OA_TRY(find_masking_tokens(c, how->tokenizer, b));
     b->input = oa_alloc(c, places * sizeof *b->input);
     b->target = oa_alloc(c, places * sizeof *b->target);
     b->lengths = oa_alloc(c, (size_t)how->rows * sizeof *b->lengths);
@@ -151,16 +151,15 @@ enum oa_error oa_masked_batches_open(oa_context *c, const struct oa_tokens *toke
 {
     *out = NULL;
     if (how->length <= AROUND)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "model.context = %ld: a row of masked text is [CLS], text and [SEP], at least 3 tokens",
-            how->length);
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.context = %ld must be at least 3: a row is [CLS], text and [SEP]",
+                       how->length);
     struct masked_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
         return OA_NO_MEMORY;
-    enum oa_error e = make(c, tokens, how, b);
+    enum oa_error e = make_masked_batches(c, tokens, how, b);
     if (e == OA_OK)
-        return oa_batches_wrap(c, &kind, b, out);
-    close(b);
+        return oa_batches_wrap(c, &masked_batches_kind, b, out);
+    close_masked_batches(b);
     return e;
 }

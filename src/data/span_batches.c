@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Corrupted spans (Raffel et al. 2020): a text without some spans of it, and these spans. */
+ * Span corruption (Raffel et al. 2020): source is a text without some spans, target the spans. */
 #include "data/masking.h"
 
 enum { LEAST = 2 }; /* tokens of which one is hidden */
 
 struct span_batches {
-    struct oa_crops crops; /* first: see of() */
+    struct oa_crops crops; /* first: see spans_of() */
     double share, mean;
-    struct oa_span_counts whole; /* of a row that is no shorter than the others */
+    struct oa_span_counts whole; /* of a full row */
     int32_t begin, end, *sentinel;
     int32_t *source, *input, *target, *source_lengths, *lengths, *work;
     uint8_t *mark;
@@ -18,7 +18,7 @@ static struct oa_span_counts counts_of(const struct span_batches *b, long tokens
     return oa_span_count(b->share, b->mean, tokens);
 }
 
-static const struct span_batches *of(const struct oa_crops *crops)
+static const struct span_batches *spans_of(const struct oa_crops *crops)
 {
     return (const struct span_batches *)crops;
 }
@@ -53,9 +53,9 @@ static void write_target(const struct span_batches *b, const struct oa_crop *cro
         target[n++] = OA_IGNORED;
 }
 
-static void fill_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
+static void fill_span_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
 {
-    const struct span_batches *b = of(crops);
+    const struct span_batches *b = spans_of(crops);
     struct oa_span_counts counts = counts_of(b, crop->count);
     int32_t *input = b->input + r * b->whole.target, *target = b->target + r * b->whole.target;
     oa_mark_spans(crop->noise, &counts, crop->count, b->mark, b->work);
@@ -68,9 +68,9 @@ static void fill_row(const struct oa_crops *crops, int r, const struct oa_crop *
     b->lengths[r] = (int32_t)counts.target;
 }
 
-static struct oa_batch batch_of(const struct oa_crops *crops, int rows)
+static struct oa_batch span_batch(const struct oa_crops *crops, int rows)
 {
-    const struct span_batches *b = of(crops);
+    const struct span_batches *b = spans_of(crops);
     bool whole = true;
     for (int r = 0; r < rows; r++)
         whole =
@@ -87,15 +87,15 @@ static struct oa_batch batch_of(const struct oa_crops *crops, int rows)
 
 /* ---- the kind ---- */
 
-static long targets(const struct oa_crops *crops, long tokens)
+static long span_targets(const struct oa_crops *crops, long tokens)
 {
-    return counts_of(of(crops), tokens).target;
+    return counts_of(spans_of(crops), tokens).target;
 }
 
-/* Sentinels are targets, too. */
-static const struct oa_hiding hiding = { LEAST, targets, fill_row, batch_of };
+/* Sentinels are targets too. */
+static const struct oa_hiding hiding = { LEAST, span_targets, fill_span_row, span_batch };
 
-static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+static void span_amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     const struct span_batches *b = self;
     double rows = (double)b->crops.rows * (double)accumulate;
@@ -104,7 +104,7 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     out->tokens = rows * (double)(b->whole.source + b->whole.target);
 }
 
-static void close(void *self)
+static void close_span_batches(void *self)
 {
     struct span_batches *b = self;
     int32_t *lists[] = { b->sentinel,       b->source,  b->input, b->target,
@@ -115,14 +115,14 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount,         oa_crops_random,
-                                             oa_crops_cover, oa_crops_window,
-                                             NULL,           close };
+static const struct oa_batches_kind span_batches_kind = { span_amount,    oa_crops_random,
+                                                          oa_crops_cover, oa_crops_window,
+                                                          NULL,           close_span_batches };
 
 /* ---- opening ---- */
 
-static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok,
-                                 struct span_batches *b)
+static enum oa_error find_span_tokens(oa_context *c, const struct oa_tokenizer *tok,
+                                      struct span_batches *b)
 {
     OA_TRY(oa_find_special(c, tok, "<s>", &b->begin));
     OA_TRY(oa_find_special(c, tok, "</s>", &b->end));
@@ -135,25 +135,25 @@ static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok,
     return oa_status(c);
 }
 
-static int32_t *numbers(oa_context *c, long rows, long length)
+static int32_t *allocate_ids(oa_context *c, long rows, long length)
 {
     return oa_alloc(c, (size_t)rows * (size_t)length * sizeof(int32_t));
 }
 
-static enum oa_error make(oa_context *c, const struct oa_tokens *tokens,
-                          const struct oa_spanning *how, struct span_batches *b)
+static enum oa_error make_span_batches(oa_context *c, const struct oa_tokens *tokens,
+                                       const struct oa_spanning *how, struct span_batches *b)
 {
     b->share = how->share;
     b->mean = how->mean;
     b->whole = counts_of(b, how->tokens);
     OA_TRY(oa_crops_open(c, &hiding, tokens, how->rows, how->tokens, how->seed, &b->crops));
-    OA_TRY(find_tokens(c, how->tokenizer, b));
-    b->source = numbers(c, how->rows, b->whole.source);
-    b->input = numbers(c, how->rows, b->whole.target);
-    b->target = numbers(c, how->rows, b->whole.target);
-    b->source_lengths = numbers(c, how->rows, 1);
-    b->lengths = numbers(c, how->rows, 1);
-    b->work = numbers(c, 2, how->tokens);
+    OA_TRY(find_span_tokens(c, how->tokenizer, b));
+    b->source = allocate_ids(c, how->rows, b->whole.source);
+    b->input = allocate_ids(c, how->rows, b->whole.target);
+    b->target = allocate_ids(c, how->rows, b->whole.target);
+    b->source_lengths = allocate_ids(c, how->rows, 1);
+    b->lengths = allocate_ids(c, how->rows, 1);
+    b->work = allocate_ids(c, 2, how->tokens);
     b->mark = oa_alloc(c, (size_t)how->tokens);
     return oa_status(c);
 }
@@ -164,16 +164,15 @@ enum oa_error oa_span_batches_open(oa_context *c, const struct oa_tokens *tokens
     *out = NULL;
     if (how->tokens < LEAST)
         return oa_fail(c, OA_ARGUMENT,
-                       "rows of %ld tokens have no text beside a hidden span: give a larger "
-                       "model.context, and "
+                       "rows of %ld tokens are too short to hide a span; raise model.context, and "
                        "model.source_context if it is set",
                        how->tokens);
     struct span_batches *b = oa_alloc(c, sizeof *b);
     if (!b)
         return OA_NO_MEMORY;
-    enum oa_error e = make(c, tokens, how, b);
+    enum oa_error e = make_span_batches(c, tokens, how, b);
     if (e == OA_OK)
-        return oa_batches_wrap(c, &kind, b, out);
-    close(b);
+        return oa_batches_wrap(c, &span_batches_kind, b, out);
+    close_span_batches(b);
     return e;
 }

@@ -9,8 +9,7 @@
 
 enum { TEXT, HIDDEN };
 
-/* Where a long mean meets few tokens, or short spans much noise, spans are at least 1 and never
- * more than there are tokens to part them. */
+/* At least 1 span, and no more than there are tokens to separate them. */
 struct oa_span_counts oa_span_count(double share, double mean, long tokens)
 {
     long hidden = oa_min(oa_max((long)nearbyint(share * (double)tokens), 1), tokens - 1);
@@ -20,7 +19,7 @@ struct oa_span_counts oa_span_count(double share, double mean, long tokens)
                                     hidden + spans + 1 };
 }
 
-/* Neither length falls when there is one token more. */
+/* Linear search: neither length decreases with the number of tokens. */
 long oa_span_tokens(double share, double mean, long source, long target)
 {
     long tokens = 1;
@@ -31,9 +30,10 @@ long oa_span_tokens(double share, double mean, long source, long target)
     }
 }
 
-/* `items` into `parts` of at least one: parts − 1 of the items − 1 gaps are cut. length [parts] */
-static void compose(struct oa_stream s, long items, long parts, uint8_t *cut, int32_t *length,
-                    int32_t *work)
+/* A uniform random composition of `items` into `parts` of at least one: cuts parts − 1 of the items
+ * − 1 gaps. length [parts] */
+static void random_composition(struct oa_stream s, long items, long parts, uint8_t *cut,
+                               int32_t *length, int32_t *work)
 {
     memset(cut, 0, (size_t)items);
     oa_choose_places(s, items - 1, parts - 1, work);
@@ -52,8 +52,10 @@ void oa_mark_spans(struct oa_stream s, const struct oa_span_counts *counts, long
                    uint8_t *mark, int32_t *work)
 {
     int32_t *text = work, *hidden = text + counts->spans, *places = hidden + counts->spans;
-    compose(oa_stream_child(s, TEXT), tokens - counts->hidden, counts->spans, mark, text, places);
-    compose(oa_stream_child(s, HIDDEN), counts->hidden, counts->spans, mark, hidden, places);
+    random_composition(oa_stream_child(s, TEXT), tokens - counts->hidden, counts->spans, mark, text,
+                       places);
+    random_composition(oa_stream_child(s, HIDDEN), counts->hidden, counts->spans, mark, hidden,
+                       places);
     for (long i = 0; i < counts->spans; i++) {
         memset(mark, 0, (size_t)text[i]);
         memset(mark + text[i], 1, (size_t)hidden[i]);

@@ -12,19 +12,19 @@
 enum { BLOCK = 64 }; /* logits */
 
 /* An open sequence: its tokens stand in a row of the ids of its source. */
-struct open {
+struct beam_open {
     double score;
     int row; /* of the newest call of the model */
 };
 
-struct candidate {
+struct beam_candidate {
     double score;
     int parent; /* number among the open ones of the source */
     int32_t id;
 };
 
-struct source {
-    struct open *open;           /* [width] */
+struct beam_source {
+    struct beam_open *open;      /* [width] */
     int32_t *ids, *next;         /* [width][longest] */
     int count;                   /* open ones */
     int longest;                 /* tokens at most */
@@ -32,32 +32,32 @@ struct source {
     int endings;                 /* so many ended, kept or not */
 };
 
-struct search {
+struct beam_search {
     oa_context *c;
     const struct oa_beam *how;
-    struct source *source;
-    int sources, length;         /* tokens of every open sequence */
-    struct candidate *candidate; /* [2·width + 1] */
-    int *of, *parent;            /* of the rows of the next call: source, row of the call before */
-    int32_t *ids;                /* and what they go on with */
-    float *logits;               /* [rows][vocabulary] */
-    double *sums;                /* [rows] log Σ exp of these */
+    struct beam_source *source;
+    int sources, length;              /* tokens of every open sequence */
+    struct beam_candidate *candidate; /* [2·width + 1] */
+    int *of, *parent; /* of the rows of the next call: source, row of the call before */
+    int32_t *ids;     /* and what they go on with */
+    float *logits;    /* [rows][vocabulary] */
+    double *sums;     /* [rows] log Σ exp of these */
 };
 
 /* ---- ranks ---- */
 
-static double rank_of(const struct oa_beam *how, double score, int tokens)
+static double hypothesis_rank(const struct oa_beam *how, double score, int tokens)
 {
     return how->length_penalty == 0 ? score : score / pow(tokens, how->length_penalty);
 }
 
 /* Takes a place among the best of its source, if its rank has one. */
-static enum oa_error finish(struct search *s, struct source *x, const int32_t *ids, int count,
-                            double score, bool cut)
+static enum oa_error finish_hypothesis(struct beam_search *s, struct beam_source *x,
+                                       const int32_t *ids, int count, double score, bool cut)
 {
     struct oa_hypothesis h = { .count = count, .score = score, .cut = cut };
     int best = s->how->best, place = best;
-    h.rank = rank_of(s->how, score, cut ? count : count + 1);
+    h.rank = hypothesis_rank(s->how, score, cut ? count : count + 1);
     x->endings++;
     while (place > 0 && (x->ended[place - 1].count < 0 || x->ended[place - 1].rank < h.rank))
         place--;
@@ -77,7 +77,8 @@ static enum oa_error finish(struct search *s, struct source *x, const int32_t *i
 
 /* Likelier first, then the earlier parent, then the lower id: candidates come in that order, so
  * equals stay behind. */
-static void offer(struct candidate *best, int *count, int room, struct candidate x)
+static void offer_candidate(struct beam_candidate *best, int *count, int room,
+                            struct beam_candidate x)
 {
     int place = *count;
     while (place > 0 && best[place - 1].score < x.score)
@@ -92,7 +93,7 @@ static void offer(struct candidate *best, int *count, int room, struct candidate
 
 /* Logits up to this one have a place behind the worst of the candidates; a little lower than exact
  * sums would have it, since those of `offer` are rounded. */
-static float no_better(const struct search *s, int count, double score, double all)
+static float candidate_bound(const struct beam_search *s, int count, double score, double all)
 {
     if (count < 2 * s->how->width)
         return -INFINITY;
@@ -111,11 +112,11 @@ static bool some_above(const float *logits, long n, float bound)
 
 /* Most blocks of logits have none that is likely enough, and are not looked at one by one. False:
  * not all are finite or −∞. */
-static bool collect_row(struct search *s, const struct open *from, int parent, int *count)
+static bool collect_row(struct beam_search *s, const struct beam_open *from, int parent, int *count)
 {
     const float *logits = s->logits + (size_t)from->row * (size_t)s->how->vocabulary;
     double all = s->sums[from->row];
-    float bound = no_better(s, *count, from->score, all);
+    float bound = candidate_bound(s, *count, from->score, all);
     for (long first = 0; first < s->how->vocabulary; first += BLOCK) {
         long n = s->how->vocabulary - first < BLOCK ? s->how->vocabulary - first : BLOCK;
         if (!(n == BLOCK ? some_above(logits + first, BLOCK, bound)
@@ -125,16 +126,17 @@ static bool collect_row(struct search *s, const struct open *from, int parent, i
             if (isnan(logits[id]) || (double)logits[id] == (double)INFINITY)
                 return false;
             if (logits[id] > bound)
-                offer(s->candidate, count, 2 * s->how->width,
-                      (struct candidate){ from->score + ((double)logits[id] - all), parent,
-                                          (int32_t)id });
+                offer_candidate(s->candidate, count, 2 * s->how->width,
+                                (struct beam_candidate){ from->score + ((double)logits[id] - all),
+                                                         parent, (int32_t)id });
         }
-        bound = no_better(s, *count, from->score, all);
+        bound = candidate_bound(s, *count, from->score, all);
     }
     return isfinite(all);
 }
 
-static enum oa_error collect(struct search *s, const struct source *x, int *count)
+static enum oa_error collect_candidates(struct beam_search *s, const struct beam_source *x,
+                                        int *count)
 {
     *count = 0;
     for (int k = 0; k < x->count; k++)
@@ -144,37 +146,38 @@ static enum oa_error collect(struct search *s, const struct source *x, int *coun
     return OA_OK;
 }
 
-static void keep_open(struct search *s, struct source *x, const struct candidate *k,
-                      struct open *open, int *count)
+static void keep_open(struct beam_search *s, struct beam_source *x, const struct beam_candidate *k,
+                      struct beam_open *open, int *count)
 {
     size_t longest = (size_t)x->longest;
     int32_t *to = x->next + (size_t)*count * longest;
     memcpy(to, x->ids + (size_t)k->parent * longest, (size_t)s->length * sizeof *to);
     to[s->length] = k->id;
-    open[(*count)++] = (struct open){ k->score, x->open[k->parent].row };
+    open[(*count)++] = (struct beam_open){ k->score, x->open[k->parent].row };
 }
 
 /* One token further. Sequences that have the greatest length end without an end when none of theirs
  * has one. */
-static enum oa_error advance(struct search *s, struct source *x, struct open *open)
+static enum oa_error advance_source(struct beam_search *s, struct beam_source *x,
+                                    struct beam_open *open)
 {
     int count, kept = 0, width = s->how->width;
     bool full = s->length == x->longest;
-    OA_TRY(collect(s, x, &count));
+    OA_TRY(collect_candidates(s, x, &count));
     for (int i = 0; i < count && kept < width; i++) {
-        const struct candidate *k = &s->candidate[i];
+        const struct beam_candidate *k = &s->candidate[i];
         const int32_t *ids = x->ids + (size_t)k->parent * (size_t)x->longest;
         if (k->id != s->how->end) {
             if (!full)
                 keep_open(s, x, k, open, &kept);
         } else if (i < width || full) {
-            OA_TRY(finish(s, x, ids, s->length, k->score, false));
+            OA_TRY(finish_hypothesis(s, x, ids, s->length, k->score, false));
         }
     }
     bool cut = full && !x->endings;
     for (int k = 0; cut && k < x->count; k++)
-        OA_TRY(finish(s, x, x->ids + (size_t)k * (size_t)x->longest, s->length, x->open[k].score,
-                      true));
+        OA_TRY(finish_hypothesis(s, x, x->ids + (size_t)k * (size_t)x->longest, s->length,
+                                 x->open[k].score, true));
     int32_t *ids = x->ids;
     x->ids = x->next;
     x->next = ids;
@@ -185,7 +188,7 @@ static enum oa_error advance(struct search *s, struct source *x, struct open *op
 
 /* Can none of the open sequences come to stand among the best? A log p only falls, so the best rank
  * that one can have is that of its log p at the greatest length (at no penalty: its log p). */
-static bool settled(const struct search *s, const struct source *x)
+static bool source_settled(const struct beam_search *s, const struct beam_source *x)
 {
     const struct oa_hypothesis *last = &x->ended[s->how->best - 1];
     if (!s->how->patient)
@@ -193,18 +196,18 @@ static bool settled(const struct search *s, const struct source *x)
     if (last->count < 0)
         return false;
     for (int k = 0; k < x->count; k++)
-        if (rank_of(s->how, x->open[k].score, x->longest + 1) > last->rank)
+        if (hypothesis_rank(s->how, x->open[k].score, x->longest + 1) > last->rank)
             return false;
     return true;
 }
 
 /* ---- the search ---- */
 
-static int rows_of(struct search *s)
+static int number_open_rows(struct beam_search *s)
 {
     int rows = 0;
     for (int i = 0; i < s->sources; i++) {
-        struct source *x = &s->source[i];
+        struct beam_source *x = &s->source[i];
         for (int k = 0; k < x->count; k++, rows++) {
             s->of[rows] = i;
             s->parent[rows] = s->length ? x->open[k].row : -1;
@@ -217,28 +220,29 @@ static int rows_of(struct search *s)
     return rows;
 }
 
-static enum oa_error run(struct search *s, oa_beam_model *model, void *argument, struct open *open)
+static enum oa_error run_beam_steps(struct beam_search *s, oa_beam_model *model, void *argument,
+                                    struct beam_open *open)
 {
-    for (int rows; (rows = rows_of(s)) > 0; s->length++) {
+    for (int rows; (rows = number_open_rows(s)) > 0; s->length++) {
         if (oa_stop_requested(s->c))
             return oa_fail(s->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(s->c));
         OA_TRY(model(argument, rows, s->of, s->parent, s->ids, s->logits, s->sums));
         for (int i = 0; i < s->sources; i++) {
-            struct source *x = &s->source[i];
+            struct beam_source *x = &s->source[i];
             if (x->count)
-                OA_TRY(advance(s, x, open));
-            if (x->count && settled(s, x))
+                OA_TRY(advance_source(s, x, open));
+            if (x->count && source_settled(s, x))
                 x->count = 0;
         }
     }
     return OA_OK;
 }
 
-static enum oa_error open_source(struct search *s, struct source *x, int longest,
+static enum oa_error open_source(struct beam_search *s, struct beam_source *x, int longest,
                                  struct oa_hypothesis *out)
 {
     size_t width = (size_t)s->how->width, ids = width * ((size_t)longest + 1) * sizeof(int32_t);
-    *x = (struct source){ .longest = longest, .ended = out, .count = 1 };
+    *x = (struct beam_source){ .longest = longest, .ended = out, .count = 1 };
     for (int k = 0; k < s->how->best; k++)
         out[k] = (struct oa_hypothesis){ .count = -1 };
     x->open = oa_alloc(s->c, width * sizeof *x->open);
@@ -247,11 +251,12 @@ static enum oa_error open_source(struct search *s, struct source *x, int longest
     return x->open && x->ids && x->next ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error search(struct search *s, const int *longest, oa_beam_model *model,
-                            void *argument, struct oa_hypothesis *out)
+static enum oa_error run_beam_search(struct beam_search *s, const int *longest,
+                                     oa_beam_model *model, void *argument,
+                                     struct oa_hypothesis *out)
 {
     size_t rows = (size_t)s->sources * (size_t)s->how->width;
-    struct open *open = oa_alloc(s->c, (size_t)s->how->width * sizeof *open);
+    struct beam_open *open = oa_alloc(s->c, (size_t)s->how->width * sizeof *open);
     s->candidate = oa_alloc(s->c, (2 * (size_t)s->how->width + 1) * sizeof *s->candidate);
     s->of = oa_alloc(s->c, rows * sizeof *s->of);
     s->parent = oa_alloc(s->c, rows * sizeof *s->parent);
@@ -266,7 +271,7 @@ static enum oa_error search(struct search *s, const int *longest, oa_beam_model 
     for (int i = 0; i < s->sources && e == OA_OK; i++)
         e = open_source(s, &s->source[i], longest[i], out + (size_t)i * (size_t)s->how->best);
     if (e == OA_OK)
-        e = run(s, model, argument, open);
+        e = run_beam_steps(s, model, argument, open);
     oa_free(open);
     return e;
 }
@@ -275,9 +280,9 @@ enum oa_error oa_beam_search(oa_context *c, const struct oa_beam *how, int sourc
                              const int *longest, oa_beam_model *model, void *argument,
                              struct oa_hypothesis *out)
 {
-    struct search s = { .c = c, .how = how, .sources = sources };
+    struct beam_search s = { .c = c, .how = how, .sources = sources };
     memset(out, 0, (size_t)sources * (size_t)how->best * sizeof *out);
-    enum oa_error e = search(&s, longest, model, argument, out);
+    enum oa_error e = run_beam_search(&s, longest, model, argument, out);
     for (int i = 0; i < sources && s.source; i++) {
         oa_free(s.source[i].open);
         oa_free(s.source[i].ids);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct candidate {
+struct sampling_candidate {
     double weight; /* logit, then exp((logit − best) / temperature) */
     int32_t token;
 };
@@ -18,7 +18,7 @@ struct oa_sampler {
     struct oa_sampling how;
     struct oa_stream stream;
     long vocabulary;
-    struct candidate *candidate; /* [vocabulary] */
+    struct sampling_candidate *candidate; /* [vocabulary] */
 };
 
 enum oa_error oa_sampler_open(oa_context *c, const struct oa_sampling *how, long vocabulary,
@@ -51,9 +51,9 @@ void oa_sampler_seed(struct oa_sampler *s, uint64_t seed)
 }
 
 /* Heavier first, then lower ids. */
-static int order(const void *a, const void *b)
+static int compare_weights(const void *a, const void *b)
 {
-    const struct candidate *x = a, *y = b;
+    const struct sampling_candidate *x = a, *y = b;
     if (x->weight != y->weight)
         return x->weight < y->weight ? 1 : -1;
     return (x->token > y->token) - (x->token < y->token);
@@ -61,7 +61,7 @@ static int order(const void *a, const void *b)
 
 /* Collects what may be drawn; *best is the place of the likeliest. Returns how many, 0 when a logit
  * makes no sense. */
-static long collect(struct oa_sampler *s, const float *logits, long *best)
+static long collect_logits(struct oa_sampler *s, const float *logits, long *best)
 {
     long count = 0;
     *best = 0;
@@ -71,7 +71,7 @@ static long collect(struct oa_sampler *s, const float *logits, long *best)
         if (isinf(logits[i]))
             continue;
         s->candidate[count] =
-            (struct candidate){ .weight = (double)logits[i], .token = (int32_t)i };
+            (struct sampling_candidate){ .weight = (double)logits[i], .token = (int32_t)i };
         if (s->candidate[count].weight > s->candidate[*best].weight)
             *best = count;
         count++;
@@ -79,7 +79,7 @@ static long collect(struct oa_sampler *s, const float *logits, long *best)
     return count;
 }
 
-static double to_weights(struct oa_sampler *s, long count, double best)
+static double softmax_weights(struct oa_sampler *s, long count, double best)
 {
     double sum = 0;
     for (long i = 0; i < count; i++) {
@@ -90,7 +90,7 @@ static double to_weights(struct oa_sampler *s, long count, double best)
 }
 
 /* The first so many candidates that together have the share top_p; *sum becomes their weight. */
-static long nucleus(const struct oa_sampler *s, long count, double *sum)
+static long cut_nucleus(const struct oa_sampler *s, long count, double *sum)
 {
     double wanted = s->how.top_p * *sum, have = 0;
     for (long i = 0; i < count; i++) {
@@ -103,7 +103,7 @@ static long nucleus(const struct oa_sampler *s, long count, double *sum)
     return count;
 }
 
-static int32_t draw(const struct oa_sampler *s, long count, double sum, uint64_t index)
+static int32_t draw_candidate(const struct oa_sampler *s, long count, double sum, uint64_t index)
 {
     double rest = oa_random_uniform(s->stream, index) * sum;
     for (long i = 0; i < count - 1; i++) {
@@ -116,7 +116,7 @@ static int32_t draw(const struct oa_sampler *s, long count, double sum, uint64_t
 
 enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t index, int32_t *token)
 {
-    long best, count = collect(s, logits, &best);
+    long best, count = collect_logits(s, logits, &best);
     bool cut = s->how.top_k > 0 || s->how.top_p < 1;
     if (!count)
         return oa_fail(s->context, OA_DIVERGED,
@@ -128,12 +128,12 @@ enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t inde
     }
     double top = s->candidate[best].weight;
     if (cut)
-        qsort(s->candidate, (size_t)count, sizeof *s->candidate, order);
+        qsort(s->candidate, (size_t)count, sizeof *s->candidate, compare_weights);
     if (s->how.top_k > 0 && s->how.top_k < count)
         count = s->how.top_k;
-    double sum = to_weights(s, count, top);
+    double sum = softmax_weights(s, count, top);
     if (s->how.top_p < 1)
-        count = nucleus(s, count, &sum);
-    *token = draw(s, count, sum, index);
+        count = cut_nucleus(s, count, &sum);
+    *token = draw_candidate(s, count, sum, index);
     return OA_OK;
 }

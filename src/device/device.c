@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of devices; opening and closing one. */
+ * Opening and closing devices. */
 #include "device/device.h"
 
-#include <string.h>
+#define KIND(id, name) #name,
+const char *const oa_unary_names[] = { OA_UNARY_KINDS(KIND) };
+const char *const oa_binary_names[] = { OA_BINARY_KINDS(KIND) };
+#undef KIND
+#define KIND(id, name) #name "_gradient",
+const char *const oa_unary_gradient_names[] = { OA_UNARY_KINDS(KIND) };
+#undef KIND
 
-static const struct oa_device_ops *const devices[] = { &oa_device_cpu, &oa_device_plan };
-
-static const struct oa_device_ops *find(const char *name)
+/* NULL: complete. */
+static const char *missing_operation(const struct oa_device_ops *ops)
 {
-    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
-        if (strcmp(devices[i]->name, name) == 0)
-            return devices[i];
+    if (!ops->open || !ops->close || !ops->allocate || !ops->release)
+        return "open, close, allocate or release";
+#define OA_REQUIRED_OPERATIONS
+#define OA_DO(operation, parameters, arguments)                                                    \
+    if (!ops->operation)                                                                           \
+        return #operation;
+#define OA_ASK(type, operation, parameters, arguments) OA_DO(operation, parameters, arguments)
+#include "device/operations.def"
     return NULL;
-}
-
-static const struct oa_device_ops *choose(const oa_context *c, bool dry)
-{
-    const struct oa_device_ops *chosen = dry ? NULL : oa_context_device(c);
-    return chosen ? chosen : find(dry ? "plan" : "cpu");
 }
 
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out)
@@ -27,10 +31,15 @@ enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struc
     if (!d)
         return oa_status(c);
     d->context = c;
-    d->ops = choose(c, dry);
+    d->ops = dry ? &oa_device_plan : oa_context_device(c);
+    if (!d->ops)
+        d->ops = &oa_device_cpu;
     d->dry = d->ops->dry;
     d->numbers = oa_numbers_of(p);
     oa_arena_init(&d->scratch, c, d->dry);
+    const char *missing = missing_operation(d->ops);
+    if (missing)
+        return oa_fail(c, OA_UNSUPPORTED, "device %s lacks operation %s", d->ops->name, missing);
     return d->ops->open(d);
 }
 
@@ -38,12 +47,20 @@ void oa_device_close(struct oa_device *d)
 {
     if (!d)
         return;
-    d->ops->close(d);
+    if (d->ops->close)
+        d->ops->close(d);
     oa_arena_free(&d->scratch);
     oa_free(d);
 }
 
 void oa_device_settle(struct oa_device *d)
 {
-    d->ops->settle(d);
+    if (d->ops->settle)
+        d->ops->settle(d);
+}
+
+void oa_device_sync(struct oa_device *d)
+{
+    if (d->ops->sync)
+        d->ops->sync(d);
 }

@@ -3,10 +3,10 @@
  * device: memory, and operations on whole tensors that lie in it. The second and last dispatch
  * table; what is computed above it does not depend on hardware.
  *
- * Devices are a table, name → operations. `cpu` computes, cutting work into items by size and
- * running them on the context's threads; `plan` computes nothing and counts FLOPs and bytes, so a
- * training step that runs on it (with dry arenas) says what the real one will cost. A new device is
- * its own files here and one line of that table.
+ * `cpu` computes, cutting work into items by size and running them on the context's threads;
+ * `plan` computes nothing and counts FLOPs and bytes, so a training step that runs on it (with dry
+ * arenas) gives the cost of the real one. A new device is a folder of its own here with its table,
+ * which oa_context_set_device selects.
  *
  * An address of a device's memory is a number to count with (oa_at), never one to follow: what lies
  * there is reached by operations, by copies (upload, download) and through views. Where the device
@@ -35,30 +35,30 @@ struct oa_device {
     double flops, bytes; /* counted by the plan device: multiply-add = 2; bytes read and written */
     double computed; /* the same FLOPs with the invisible pairs of tiles, which are computed all the
                         same */
-    struct oa_cpu_part
-        *cpu; /* of those that compute on the CPU, or count what it would (cpu.h); NULL elsewhere */
-    void *own;                  /* what a device keeps beside */
-    struct oa_meter *meter;     /* counts the operations (meter.h); NULL: nobody does */
-    struct oa_witness *witness; /* looks at what they are given (witness.h); NULL: nobody does */
+    struct oa_cpu_state *cpu;          /* of `cpu` and `plan` (cpu.h); NULL elsewhere */
+    void *own;                         /* data of another device */
+    struct oa_meter *meter;            /* counts operations (wrappers/meter.h), or NULL */
+    struct oa_access_tracker *tracker; /* reports addresses (wrappers/access_tracker.h), or NULL */
 };
 
 struct oa_device_ops {
     const char *name;
-    bool dry;    /* there is no memory, addresses are only told apart */
-    bool shared; /* its memory is the host's: an address of the one is an address of the other */
+    bool dry;    /* no memory: addresses only have to differ from NULL */
+    bool shared; /* its memory is the host's: host and device use the same addresses */
+    /* Required. */
     enum oa_error (*open)(struct oa_device *d);
     void (*close)(struct oa_device *d); /* after an open that failed, too */
-    void (*settle)(struct oa_device *d);
-    void *(*allocate)(struct oa_device *d,
-                      size_t bytes); /* aligned, NOT zeroed; NULL after a recorded failure */
+    /* Aligned, NOT zeroed; NULL after a recorded failure. */
+    void *(*allocate)(struct oa_device *d, size_t bytes);
     void (*release)(struct oa_device *d, void *memory);
-    void (*sync)(struct oa_device *d); /* until all that was asked for is done: for clocks. What
-                                          comes back waits. */
+    /* Optional, NULL where there is nothing to do. settle: oa_device_settle. sync: waits until all
+     * operations are done, for clocks; operations with a result wait by themselves. */
+    void (*settle)(struct oa_device *d);
+    void (*sync)(struct oa_device *d);
+    /* Required but for the optional ones at the end of the list. */
 #define OA_DO(name, parameters, arguments) void(*name) parameters;
 #define OA_ASK(type, name, parameters, arguments) type(*name) parameters;
 #include "device/operations.def"
-#undef OA_DO
-#undef OA_ASK
 };
 
 extern const struct oa_device_ops oa_device_cpu, oa_device_plan;
@@ -69,15 +69,15 @@ enum { OA_SQUARES_RUN = 65536 };
 
 /* dry: "plan" of the table of devices; else that of oa_context_set_device, or "cpu" where none was
  * chosen. */
+/* A device that lacks a required operation is refused. */
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);
 void oa_device_close(struct oa_device *d);
 /* After a first step: every worker gets the scratch and the primitives that any of them needed, so
  * that the steps that follow allocate nothing whichever worker meets which item. */
 void oa_device_settle(struct oa_device *d);
+void oa_device_sync(struct oa_device *d); /* all operations are done on return */
 
-/* ---- addresses
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- addresses ---- */
 
 /* Address of element i of an array of `size`-byte elements; NULL stays NULL (operands that are not
  * there). */
@@ -96,8 +96,7 @@ static inline void *oa_real_at(const struct oa_device *d, const void *x, long i)
     return oa_at(x, d->numbers.real_size, i);
 }
 
-/* ---- memory (device_memory.c)
- * ---------------------------------------------------------------------------------- */
+/* ---- memory (device_memory.c) ---- */
 
 /* An arena of the device's memory; a dry one on the plan device. */
 void oa_device_arena(struct oa_arena *a, struct oa_device *d);

@@ -4,19 +4,19 @@
 
 /* ---- arenas ---- */
 
-static void *allocate(void *owner, size_t bytes)
+static void *device_allocate(void *owner, size_t bytes)
 {
     struct oa_device *d = owner;
     return d->ops->allocate(d, bytes);
 }
 
-static void release(void *owner, void *memory)
+static void device_release(void *owner, void *memory)
 {
     struct oa_device *d = owner;
     d->ops->release(d, memory);
 }
 
-static void spoil(void *owner, void *memory, size_t bytes)
+static void device_spoil(void *owner, void *memory, size_t bytes)
 {
     struct oa_device *d = owner;
     d->ops->fill(d, bytes, 0xff, memory);
@@ -24,7 +24,7 @@ static void spoil(void *owner, void *memory, size_t bytes)
 
 void oa_device_arena(struct oa_arena *a, struct oa_device *d)
 {
-    static const struct oa_memory_source source = { allocate, release, spoil };
+    static const struct oa_memory_source source = { device_allocate, device_release, device_spoil };
     oa_arena_init_from(a, d->context, &source, d);
     a->dry = d->dry;
 }
@@ -89,7 +89,7 @@ void oa_real_write(struct oa_device *d, void *x, long i, double value)
     oa_reals_write(d, 1, &value, oa_real_at(d, x, i));
 }
 
-static size_t real_bytes(const struct oa_device *d, long n)
+static size_t reals_size(const struct oa_device *d, long n)
 {
     return (size_t)n * d->numbers.real_size;
 }
@@ -97,7 +97,7 @@ static size_t real_bytes(const struct oa_device *d, long n)
 void oa_reals_read(struct oa_device *d, long n, const void *x, double *out)
 {
     struct oa_view v;
-    const void *host = oa_view_open(&v, d, x, real_bytes(d, n), OA_VIEW_READ);
+    const void *host = oa_view_open(&v, d, x, reals_size(d, n), OA_VIEW_READ);
     for (long i = 0; host && i < n; i++)
         out[i] = oa_real_get(d, host, i);
     oa_view_close(&v);
@@ -106,7 +106,7 @@ void oa_reals_read(struct oa_device *d, long n, const void *x, double *out)
 void oa_reals_write(struct oa_device *d, long n, const double *values, void *x)
 {
     struct oa_view v;
-    void *host = oa_view_open(&v, d, x, real_bytes(d, n), OA_VIEW_WRITE);
+    void *host = oa_view_open(&v, d, x, reals_size(d, n), OA_VIEW_WRITE);
     for (long i = 0; host && i < n; i++)
         oa_real_set(d, host, i, values[i]);
     oa_view_close(&v);
@@ -116,9 +116,9 @@ void oa_reals_write(struct oa_device *d, long n, const double *values, void *x)
 
 void oa_acts_upload(struct oa_device *d, long n, const void *host, void *act)
 {
-    void *room = d->ops->shared || d->dry ? NULL : d->ops->allocate(d, real_bytes(d, n));
+    void *room = d->ops->shared || d->dry ? NULL : d->ops->allocate(d, reals_size(d, n));
     if (room)
-        d->ops->upload(d, real_bytes(d, n), host, room);
+        d->ops->upload(d, reals_size(d, n), host, room);
     if (d->ops->shared || room)
         d->ops->act_from_real(d, n, room ? room : host, act);
     if (room)
@@ -127,11 +127,11 @@ void oa_acts_upload(struct oa_device *d, long n, const void *host, void *act)
 
 void oa_acts_download(struct oa_device *d, long n, const void *act, void *host)
 {
-    void *room = d->ops->shared || d->dry ? NULL : d->ops->allocate(d, real_bytes(d, n));
+    void *room = d->ops->shared || d->dry ? NULL : d->ops->allocate(d, reals_size(d, n));
     if (d->ops->shared || room)
         d->ops->real_from_act(d, n, act, room ? room : host);
     if (room) {
-        d->ops->download(d, real_bytes(d, n), room, host);
+        d->ops->download(d, reals_size(d, n), room, host);
         d->ops->release(d, room);
     }
 }
@@ -139,7 +139,7 @@ void oa_acts_download(struct oa_device *d, long n, const void *act, void *host)
 void oa_acts_read(struct oa_device *d, long n, const void *act, double *out)
 {
     size_t mark = oa_arena_mark(&d->scratch);
-    void *host = d->dry ? NULL : oa_arena_take(&d->scratch, real_bytes(d, n));
+    void *host = d->dry ? NULL : oa_arena_take(&d->scratch, reals_size(d, n));
     if (host)
         oa_acts_download(d, n, act, host);
     for (long i = 0; host && i < n; i++)
@@ -150,7 +150,7 @@ void oa_acts_read(struct oa_device *d, long n, const void *act, double *out)
 void oa_acts_write(struct oa_device *d, long n, const double *values, void *act)
 {
     size_t mark = oa_arena_mark(&d->scratch);
-    void *host = d->dry ? NULL : oa_arena_take(&d->scratch, real_bytes(d, n));
+    void *host = d->dry ? NULL : oa_arena_take(&d->scratch, reals_size(d, n));
     for (long i = 0; host && i < n; i++)
         oa_real_set(d, host, i, values[i]);
     if (host)

@@ -13,9 +13,7 @@ static long summary_of(const struct oa_key_sets *k)
     return oa_min(k->summary, k->stride);
 }
 
-/* ---- one pair
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- one pair ---- */
 
 bool oa_keys_hold(const struct oa_key_sets *k, bool causal, long i, long j)
 {
@@ -28,8 +26,7 @@ bool oa_keys_hold(const struct oa_key_sets *k, bool causal, long i, long j)
            (k->sets & OA_KEYS_SUMMARY && early % l >= l - summary_of(k));
 }
 
-/* ---- rectangles
- * ---------------------------------------------------------------------------------------------- */
+/* ---- rectangles ---- */
 
 /* First summary column from j on. */
 static long next_summary(const struct oa_key_sets *k, long j)
@@ -40,7 +37,7 @@ static long next_summary(const struct oa_key_sets *k, long j)
 
 /* Pairs with j ≤ i. A rectangle that holds some i = j meets every set but perhaps the summary
  * columns; one that lies wholly before that has its nearest pair at i0, j1 − 1. */
-static bool meets_past(const struct oa_key_sets *k, long i0, long i1, long j0, long j1)
+static bool past_meets(const struct oa_key_sets *k, long i0, long i1, long j0, long j1)
 {
     long l = k->stride, nearest = oa_max(0, i0 - (j1 - 1)), farthest = i1 - 1 - j0;
     if (farthest < 0)
@@ -53,12 +50,10 @@ static bool meets_past(const struct oa_key_sets *k, long i0, long i1, long j0, l
 
 bool oa_keys_meet(const struct oa_key_sets *k, bool causal, long i0, long i1, long j0, long j1)
 {
-    return meets_past(k, i0, i1, j0, j1) || (!causal && meets_past(k, j0, j1, i0, i1));
+    return past_meets(k, i0, i1, j0, j1) || (!causal && past_meets(k, j0, j1, i0, i1));
 }
 
-/* ---- counts
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- counts ---- */
 
 /* Summary columns j ≤ i in the cell of i. */
 static long own_summary(const struct oa_key_sets *k, long i)
@@ -67,7 +62,7 @@ static long own_summary(const struct oa_key_sets *k, long i)
 }
 
 /* Keys j ≤ i of query i; what two united sets share is counted once. */
-static long row_count(const struct oa_key_sets *k, long i)
+static long keys_before(const struct oa_key_sets *k, long i)
 {
     long l = k->stride, near = 0, far = 0, both = 0;
     if (k->sets & (OA_KEYS_BAND | OA_KEYS_CELL))
@@ -85,7 +80,7 @@ double oa_keys_count(const struct oa_key_sets *k, bool causal, long n)
 {
     double past = 0, diagonal = 0;
     for (long i = 0; i < n; i++) {
-        past += (double)row_count(k, i);
+        past += (double)keys_before(k, i);
         diagonal += oa_keys_hold(k, true, i, i);
     }
     return causal ? past : 2 * past - diagonal;

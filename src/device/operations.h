@@ -11,7 +11,23 @@
 #include "device/support.h"
 #include "kernels/kernels.h"
 
-/* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V --------------- */
+/* ---- elementwise functions ---- one list of kinds each: the enum, the names that a meter reports
+ * and the CPU's table of kernels follow from it. Kind GELU is computed by the kernels gelu and
+ * gelu_gradient (kernels.h), and so on. */
+
+#define OA_UNARY_KINDS(KIND) KIND(GELU, gelu) KIND(GELU_EXACT, gelu_exact) KIND(RELU, relu)
+#define OA_BINARY_KINDS(KIND) KIND(ADD, add) KIND(PRODUCT, product)
+#define KIND(id, name) OA_UNARY_##id,
+enum oa_unary { OA_UNARY_KINDS(KIND) };
+#undef KIND
+#define KIND(id, name) OA_BINARY_##id,
+enum oa_binary { OA_BINARY_KINDS(KIND) };
+#undef KIND
+extern const char *const oa_unary_names[],
+    *const oa_unary_gradient_names[],
+        *const oa_binary_names[]; /* by kind: "gelu", "gelu_gradient", "add" */
+
+/* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V ---- */
 
 enum oa_part_kind {
     OA_PART_DOT, /* S_ij = scale·q_i·k_j + bias_j: softmax attention; the dense synthesizer (keys
@@ -105,7 +121,7 @@ struct oa_mixture_weights {
     void *dtheta;                /* real, added to */
 };
 
-/* ---- kernel engine: O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)·Σ_j φ(k_j)), O(n) ------------- */
+/* ---- kernel engine: O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)·Σ_j φ(k_j)), O(n) ---- */
 
 enum oa_denominator {
     OA_DENOMINATOR_ADD,
@@ -178,9 +194,7 @@ struct oa_random_features {
     void *dx; /* act, overwritten; 0 at padded rows */
 };
 
-/* ---- features fitted to the data (cpu_random_statistics.c has the formulas)
- * ---------------------------------------
- */
+/* ---- features fitted to the data (cpu_random_statistics.c has the formulas) ---- */
 
 enum oa_random_fit { OA_FIT_FAVOR, OA_FIT_SDERF, OA_FIT_ADERF, OA_FIT_SADERF };
 /* On the host, in double, for the CPU's operation and for those who check it. */
@@ -247,7 +261,7 @@ struct oa_polynomial {
 };
 
 /* ---- given weights: fixed patterns (docs/attention.md: pattern), O(n) by shifts and prefix sums
- * ------------------ */
+ * ---- */
 
 enum oa_pattern {
     OA_PATTERN_CURRENT,
@@ -320,8 +334,8 @@ static inline long oa_band_span(const struct oa_band *a)
     return a->taps ? a->before + 1 : oa_band_reach(a->sigma) + behind + 1;
 }
 
-/* ---- projection along the length (docs/attention.md: linformer): Y = W[:m]ᵀ X for each (b,h)
- * --------------------- */
+/* ---- projection along the length (docs/attention.md: linformer): Y = W[:m]ᵀ X for each (b,h) ----
+ */
 
 struct oa_length_projection {
     long batch, length, heads, width, rank; /* B, m, H, c, k */
@@ -409,8 +423,7 @@ struct oa_mixer_steps {
                   */
 };
 
-/* ---- the rest of a Transformer
- * ------------------------------------------------------------------------------- */
+/* ---- the rest of a Transformer ---- */
 
 struct oa_dropout {
     double keep; /* 1 = none */

@@ -19,9 +19,10 @@ struct oa_attention_shape {
     long first; /* position of the first query: decoding, where earlier tokens are keys only */
     long
         summaries; /* so many keys in front are summaries of forgotten blocks (struct oa_horizon) */
-    long keys_apart; /* logits engine, one sequence: rows of K (or V) columns from a head's first
-                      * key to that of the next, whose keys lie end to end. 0: a row has a key of
-                      * all heads */
+    /* Logits engine, one sequence: keys are stored head by head, each a row of K (or V) columns,
+     * and this is the number of rows from one head to the next. 0: a row has the keys of all heads.
+     */
+    long key_head_rows;
     const int32_t
         *key_lengths; /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
     const int32_t *query_lengths; /* [B] rows of queries beyond get 0 and send no gradient. NULL =

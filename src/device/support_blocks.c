@@ -7,8 +7,8 @@
 enum { SIZE };
 
 /* Keys that queries i0 ≤ i < i1 can see at all: the blocks they lie in. */
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long *low, long *high)
+static void block_range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                        long i0, long i1, long *low, long *high)
 {
     long size = s->parameter[SIZE];
     (void)head;
@@ -16,36 +16,37 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
     *high = oa_min(((i1 - 1) / size + 1) * size, a->keys);
 }
 
-static void row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
-                long *low, long *high)
+static void block_row(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                      long i, long *low, long *high)
 {
-    range(s, a, head, i, i + 1, low, high);
+    block_range(s, a, head, i, i + 1, low, high);
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                    long i, long j)
+static bool block_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                          long i, long j)
 {
     (void)a;
     (void)head;
     return i / s->parameter[SIZE] == j / s->parameter[SIZE];
 }
 
-static double block_pairs(double size, bool causal)
+static double pairs_in_block(double size, bool causal)
 {
     return causal ? size * (size + 1) / 2 : size * size;
 }
 
 /* ⌊n/size⌋ whole blocks and a rest. */
-static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+static double blocks_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head)
 {
     long size = s->parameter[SIZE], n = a->queries;
     (void)head;
-    return (double)(n / size) * block_pairs((double)size, a->causal) +
-           block_pairs((double)(n % size), a->causal);
+    return (double)(n / size) * pairs_in_block((double)size, a->causal) +
+           pairs_in_block((double)(n % size), a->causal);
 }
 
 const struct oa_support_functions oa_support_block = {
-    .range = range, .row = row, .visible = visible, .pairs = pairs
+    .range = block_range, .row = block_row, .visible = block_visible, .pairs = blocks_pairs
 };
 
 struct oa_support oa_support_blocks(long size)

@@ -28,8 +28,8 @@ static bool block_on(const struct oa_support *s, long head, long p, long q)
 }
 
 /* A band reaches a stride beyond the blocks of the queries, and then to the border of a block. */
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long *low, long *high)
+static void layout_range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                         long i0, long i1, long *low, long *high)
 {
     long b = s->parameter[BLOCK];
     (void)head;
@@ -57,30 +57,30 @@ static bool all_blocks(const struct oa_support *s, long head, long i0, long i1, 
     return true;
 }
 
-static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long j0, long j1)
+static bool layout_empty(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                         long i0, long i1, long j0, long j1)
 {
     (void)a;
     return all_blocks(s, head, i0, i1, j0, j1, false);
 }
 
-static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0,
-                 long i1, long j0, long j1)
+static bool layout_full(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                        long i0, long i1, long j0, long j1)
 {
     (void)a;
     return all_blocks(s, head, i0, i1, j0, j1, true);
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                    long i, long j)
+static bool layout_visible(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head, long i, long j)
 {
     (void)a;
     return block_on(s, head, i / s->parameter[BLOCK], j / s->parameter[BLOCK]);
 }
 
 /* The rest of a block. */
-static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
-                  long j, long j1)
+static long layout_alike(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                         long i, long j, long j1)
 {
     long b = s->parameter[BLOCK];
     (void)a, (void)head, (void)i;
@@ -102,14 +102,14 @@ static double pairs_of_block(const struct oa_support *s, const struct oa_attenti
 /* How many of the blocks 0 … p − 1 are on in row p of a pooled set, going from row to row. In whole
  * blocks a band or a stride depends on p − q alone, so a row adds its farthest block; of a fixed
  * set columns with a summary are on, and all from the cell of the first query on. */
-struct row_count {
+struct blocks_before {
     const struct oa_support *s;
     long summaries, cell; /* columns q < cell with a summary; the first block that the cell of the
                              row reaches */
     double near;          /* blocks of distance 1 … p */
 };
 
-static double on_before(struct row_count *c, long p)
+static double blocks_on_before(struct blocks_before *c, long p)
 {
     const struct oa_support *s = c->s;
     long b = s->parameter[BLOCK];
@@ -130,7 +130,7 @@ static double on_before(struct row_count *c, long p)
 }
 
 /* The block that the set's N tokens cut is looked at one by one. */
-static double on_before_cut(const struct oa_support *s, long p)
+static double cut_blocks_on_before(const struct oa_support *s, long p)
 {
     double on = 0;
     for (long q = 0; q < p; q++)
@@ -143,10 +143,11 @@ static double on_before_cut(const struct oa_support *s, long p)
 static double pooled_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long n)
 {
     long b = s->parameter[BLOCK];
-    struct row_count c = { .s = s };
+    struct blocks_before c = { .s = s };
     double sum = 0;
     for (long p = 0; p * b < n; p++) {
-        double whole = on_before(&c, p), before = p * b + b > s->end ? on_before_cut(s, p) : whole;
+        double whole = blocks_on_before(&c, p),
+               before = p * b + b > s->end ? cut_blocks_on_before(s, p) : whole;
         double rows = (double)(oa_min(p * b + b, n) - p * b);
         sum += (a->causal ? 1 : 2) * before * rows * (double)b +
                (a->causal ? rows * (rows + 1) / 2 : rows * rows);
@@ -154,7 +155,8 @@ static double pooled_pairs(const struct oa_support *s, const struct oa_attention
     return sum;
 }
 
-static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+static double layout_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head)
 {
     if (s->form == OA_SUPPORT_POOLED)
         return pooled_pairs(s, a, a->queries);
@@ -167,9 +169,12 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
     return sum;
 }
 
-const struct oa_support_functions oa_support_block_list = {
-    .range = range, .empty = empty, .full = full, .visible = visible, .alike = alike, .pairs = pairs
-};
+const struct oa_support_functions oa_support_block_list = { .range = layout_range,
+                                                            .empty = layout_empty,
+                                                            .full = layout_full,
+                                                            .visible = layout_visible,
+                                                            .alike = layout_alike,
+                                                            .pairs = layout_pairs };
 
 struct oa_support oa_support_layout(long block, long rows, long columns, const int32_t *layout)
 {
@@ -180,7 +185,7 @@ struct oa_support oa_support_layout(long block, long rows, long columns, const i
                             .layout = layout };
 }
 
-static struct oa_support pooled(long block, long length, unsigned sets, long stride)
+static struct oa_support pooled_support(long block, long length, unsigned sets, long stride)
 {
     return (struct oa_support){
         .form = OA_SUPPORT_POOLED,
@@ -192,11 +197,11 @@ static struct oa_support pooled(long block, long length, unsigned sets, long str
 struct oa_support oa_support_pooled_sparse(long block, long length, bool fixed)
 {
     unsigned sets = fixed ? OA_KEYS_CELL | OA_KEYS_SUMMARY : OA_KEYS_BAND | OA_KEYS_STRIDED;
-    return pooled(block, length, sets, oa_default_stride(length));
+    return pooled_support(block, length, sets, oa_default_stride(length));
 }
 
 /* local: i − window < j ≤ i, and without causality |i − j| ≤ window. */
 struct oa_support oa_support_pooled_local(long block, long length, long window, bool causal)
 {
-    return pooled(block, length, OA_KEYS_BAND, causal ? window : window + 1);
+    return pooled_support(block, length, OA_KEYS_BAND, causal ? window : window + 1);
 }

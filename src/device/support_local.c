@@ -7,60 +7,61 @@
 enum { WINDOW, DILATION };
 
 /* Steps that the window reaches before and behind a query. */
-static long reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
+static long window_reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
 {
     return a->causal ? s->parameter[WINDOW] - 1 : s->parameter[WINDOW];
 }
 
-static long reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
+static long window_reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
 {
     return a->causal ? 0 : s->parameter[WINDOW];
 }
 
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long *low, long *high)
+static void window_range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                         long i0, long i1, long *low, long *high)
 {
     (void)head;
-    long first = i0 - reach_back(s, a) * s->parameter[DILATION];
-    long end = i1 + reach_ahead(s, a) * s->parameter[DILATION];
+    long first = i0 - window_reach_back(s, a) * s->parameter[DILATION];
+    long end = i1 + window_reach_ahead(s, a) * s->parameter[DILATION];
     *low = first > 0 ? oa_min(first, a->keys) : 0;
     *high = oa_min(end, a->keys);
 }
 
-static void row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
-                long *low, long *high)
+static void window_row(const struct oa_support *s, const struct oa_attention_shape *a, long head,
+                       long i, long *low, long *high)
 {
-    range(s, a, head, i, i + 1, low, high);
+    window_range(s, a, head, i, i + 1, low, high);
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                    long i, long j)
+static bool window_visible(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head, long i, long j)
 {
     (void)head;
     long offset = i - j, dilation = s->parameter[DILATION];
-    return offset % dilation == 0 && offset / dilation <= reach_back(s, a) &&
-           -offset / dilation <= reach_ahead(s, a);
+    return offset % dilation == 0 && offset / dilation <= window_reach_back(s, a) &&
+           -offset / dilation <= window_reach_ahead(s, a);
 }
 
 /* Steps back from query i end at key 0, steps ahead at the last key. */
-static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+static double window_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head)
 {
     (void)head;
     double sum = 0;
     for (long i = 0; i < a->queries; i++) {
-        long back = oa_min(reach_back(s, a), i / s->parameter[DILATION]);
-        long ahead = oa_min(reach_ahead(s, a), (a->keys - 1 - i) / s->parameter[DILATION]);
+        long back = oa_min(window_reach_back(s, a), i / s->parameter[DILATION]);
+        long ahead = oa_min(window_reach_ahead(s, a), (a->keys - 1 - i) / s->parameter[DILATION]);
         sum += (double)(back + 1 + ahead);
     }
     return sum;
 }
 
 const struct oa_support_functions oa_support_window = {
-    .range = range, .row = row, .visible = visible, .pairs = pairs
+    .range = window_range, .row = window_row, .visible = window_visible, .pairs = window_pairs
 };
-const struct oa_support_functions oa_support_dilated = { .range = range,
-                                                         .visible = visible,
-                                                         .pairs = pairs };
+const struct oa_support_functions oa_support_dilated = { .range = window_range,
+                                                         .visible = window_visible,
+                                                         .pairs = window_pairs };
 
 struct oa_support oa_support_local(long window, long dilation)
 {

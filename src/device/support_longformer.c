@@ -8,30 +8,30 @@
 
 enum { WINDOW, GLOBAL, GLOBAL_ROWS };
 
-static long reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
+static long longformer_reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
 {
     return a->causal ? s->parameter[WINDOW] - 1 : s->parameter[WINDOW];
 }
 
-static long reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
+static long longformer_reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
 {
     return a->causal ? 0 : s->parameter[WINDOW];
 }
 
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long *low, long *high)
+static void longformer_range(const struct oa_support *s, const struct oa_attention_shape *a,
+                             long head, long i0, long i1, long *low, long *high)
 {
     long g = s->parameter[GLOBAL];
     bool all = i0 < g && s->parameter[GLOBAL_ROWS];
     (void)head;
     *low = 0;
-    *high = oa_min(all ? a->keys : oa_max(g, i1 + reach_ahead(s, a)), a->keys);
+    *high = oa_min(all ? a->keys : oa_max(g, i1 + longformer_reach_ahead(s, a)), a->keys);
     if (i1 <= g && !s->parameter[GLOBAL_ROWS])
         *high = 0;
 }
 
-static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long j0, long j1)
+static bool longformer_empty(const struct oa_support *s, const struct oa_attention_shape *a,
+                             long head, long i0, long i1, long j0, long j1)
 {
     long g = s->parameter[GLOBAL];
     (void)head;
@@ -39,13 +39,13 @@ static bool empty(const struct oa_support *s, const struct oa_attention_shape *a
         return false;
     if (i1 <= g)
         return true;
-    return j0 >= g &&
-           (j1 - 1 < oa_max(i0, g) - reach_back(s, a) || j0 > i1 - 1 + reach_ahead(s, a));
+    return j0 >= g && (j1 - 1 < oa_max(i0, g) - longformer_reach_back(s, a) ||
+                       j0 > i1 - 1 + longformer_reach_ahead(s, a));
 }
 
 /* Causality is the engine's: the keys ahead do not spoil a tile. */
-static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0,
-                 long i1, long j0, long j1)
+static bool longformer_full(const struct oa_support *s, const struct oa_attention_shape *a,
+                            long head, long i0, long i1, long j0, long j1)
 {
     long g = s->parameter[GLOBAL];
     (void)head;
@@ -53,24 +53,26 @@ static bool full(const struct oa_support *s, const struct oa_attention_shape *a,
         return false;
     if (i1 <= g || j1 <= g)
         return true;
-    return oa_max(j0, g) >= i1 - 1 - reach_back(s, a) &&
-           (a->causal || j1 - 1 <= oa_max(i0, g) + reach_ahead(s, a));
+    return oa_max(j0, g) >= i1 - 1 - longformer_reach_back(s, a) &&
+           (a->causal || j1 - 1 <= oa_max(i0, g) + longformer_reach_ahead(s, a));
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                    long i, long j)
+static bool longformer_visible(const struct oa_support *s, const struct oa_attention_shape *a,
+                               long head, long i, long j)
 {
     (void)head;
     if (i < s->parameter[GLOBAL])
         return s->parameter[GLOBAL_ROWS];
-    return j < s->parameter[GLOBAL] || (i - j <= reach_back(s, a) && j - i <= reach_ahead(s, a));
+    return j < s->parameter[GLOBAL] ||
+           (i - j <= longformer_reach_back(s, a) && j - i <= longformer_reach_ahead(s, a));
 }
 
 /* The global tokens, what lies before the window, the window, the rest. */
-static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i,
-                  long j, long j1)
+static long longformer_alike(const struct oa_support *s, const struct oa_attention_shape *a,
+                             long head, long i, long j, long j1)
 {
-    long g = s->parameter[GLOBAL], ends[] = { g, i - reach_back(s, a), i + reach_ahead(s, a) + 1 };
+    long g = s->parameter[GLOBAL],
+         ends[] = { g, i - longformer_reach_back(s, a), i + longformer_reach_ahead(s, a) + 1 };
     (void)head;
     for (int k = 0; k < 3 && i >= g; k++)
         if (j < ends[k])
@@ -78,27 +80,33 @@ static long alike(const struct oa_support *s, const struct oa_attention_shape *a
     return j1;
 }
 
-static long row_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long i)
+static long longformer_row_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
+                                 long i)
 {
     long g = s->parameter[GLOBAL];
     if (i < g)
         return s->parameter[GLOBAL_ROWS] ? (a->causal ? i + 1 : a->keys) : 0;
-    long first = oa_max(0, i - reach_back(s, a)), last = oa_min(a->keys - 1, i + reach_ahead(s, a));
+    long first = oa_max(0, i - longformer_reach_back(s, a)),
+         last = oa_min(a->keys - 1, i + longformer_reach_ahead(s, a));
     return last - first + 1 + oa_min(g, first);
 }
 
-static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+static double longformer_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
+                               long head)
 {
     double sum = 0;
     (void)head;
     for (long i = 0; i < a->queries; i++)
-        sum += (double)row_pairs(s, a, i);
+        sum += (double)longformer_row_pairs(s, a, i);
     return sum;
 }
 
-const struct oa_support_functions oa_support_global = {
-    .range = range, .empty = empty, .full = full, .visible = visible, .alike = alike, .pairs = pairs
-};
+const struct oa_support_functions oa_support_global = { .range = longformer_range,
+                                                        .empty = longformer_empty,
+                                                        .full = longformer_full,
+                                                        .visible = longformer_visible,
+                                                        .alike = longformer_alike,
+                                                        .pairs = longformer_pairs };
 
 struct oa_support oa_support_longformer(long window, long global, bool global_rows)
 {

@@ -37,8 +37,8 @@ static struct oa_key_sets sets_of(const struct oa_support *s, long head)
 
 /* Far sets reach over the whole sequence; near ones a stride to each side, or to the borders of
  * cells. */
-static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long *low, long *high)
+static void key_sets_range(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head, long i0, long i1, long *low, long *high)
 {
     struct oa_key_sets k = sets_of(s, head);
     long front = a->summaries;
@@ -55,8 +55,8 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
     *high = *high > a->keys ? a->keys : *high;
 }
 
-static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                  long i0, long i1, long j0, long j1)
+static bool key_sets_empty(const struct oa_support *s, const struct oa_attention_shape *a,
+                           long head, long i0, long i1, long j0, long j1)
 {
     struct oa_key_sets k = sets_of(s, head);
     long front = a->summaries;
@@ -66,22 +66,22 @@ static bool empty(const struct oa_support *s, const struct oa_attention_shape *a
     return j0 >= j1 || !oa_keys_meet(&k, a->causal, i0 - front, i1 - front, j0 - front, j1 - front);
 }
 
-static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
-                    long i, long j)
+static bool key_sets_visible(const struct oa_support *s, const struct oa_attention_shape *a,
+                             long head, long i, long j)
 {
     struct oa_key_sets k = sets_of(s, head);
     long front = a->summaries;
     return j < front ? k.sets & OA_KEYS_SUMMARY : oa_keys_hold(&k, a->causal, i - front, j - front);
 }
 
-static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+static double key_sets_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
+                             long head)
 {
     struct oa_key_sets k = sets_of(s, head);
     return oa_keys_count(&k, a->causal, a->queries);
 }
 
-/* ---- pieces: near, before, and without causality after
- * ----------------------------------------------------------- */
+/* ---- pieces: near, before, and without causality after ---- */
 
 /* A band or a cell; in heads without, what their far set holds nearby: the row itself, or the
  * summary columns of its own cell, which only each other see. */
@@ -166,8 +166,8 @@ const struct oa_support_functions oa_support_summary_after = { .range = piece_ra
                                                                .row = summary_after };
 
 /* Causality cuts the near piece and leaves nothing after. */
-static bool piece(const struct oa_support *s, const struct oa_attention_shape *a, int number,
-                  struct oa_piece *out)
+static bool key_sets_piece(const struct oa_support *s, const struct oa_attention_shape *a,
+                           int number, struct oa_piece *out)
 {
     bool fixed = s->parameter[FIXED];
     long l = s->parameter[STRIDE], c = s->parameter[SUMMARY],
@@ -190,13 +190,13 @@ static bool piece(const struct oa_support *s, const struct oa_attention_shape *a
     return number < (a->causal ? 2 : 3);
 }
 
-const struct oa_support_functions oa_support_key_sets = {
-    .range = range, .empty = empty, .visible = visible, .pairs = pairs, .piece = piece
-};
+const struct oa_support_functions oa_support_key_sets = { .range = key_sets_range,
+                                                          .empty = key_sets_empty,
+                                                          .visible = key_sets_visible,
+                                                          .pairs = key_sets_pairs,
+                                                          .piece = key_sets_piece };
 
-/* ---- making
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- making ---- */
 
 long oa_default_stride(long length)
 {

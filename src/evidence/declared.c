@@ -15,8 +15,8 @@
 
 #define SCHEMA "orthant.declared/1"
 
-static const char remedy[] = "restore the file of the experiment, or give the changed one another "
-                             "name, so that it is run anew";
+static const char remedy[] =
+    "restore the file, or give the changed experiment another name to run it anew";
 
 /* Options of the comparison that only say how its runs are made, or how long to go on where any
  * number of looks is allowed.
@@ -206,18 +206,16 @@ static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e,
     json_t *is;
     if (!before)
         oa_log(c, 0,
-               "%s was declared by a version that kept no digests of the data: whether all its "
-               "comparisons had the "
-               "same is not known",
+               "%s was declared by a version without digests of the data: whether all comparisons "
+               "used the same data cannot be checked",
                e->name);
     json_object_foreach(now, name, is)
     {
         const json_t *was = json_object_get(before, name);
         if (was && !json_equal(was, is))
             return oa_fail(c, OA_ARGUMENT,
-                           "%s: what %s holds was declared as %s before the runs, and now it is "
-                           "%s; give it back what it "
-                           "held, or give another --out, so that all of it is run anew",
+                           "%s: the digest of %s was declared as %s before the runs, and now it is "
+                           "%s; restore the file, or give another --out to run everything anew",
                            e->path, name, json_string_value(was), json_string_value(is));
     }
     return OA_OK;
@@ -308,8 +306,7 @@ enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, c
     if (oa_file_exists(path))
         return OA_OK;
     return oa_fail(c, OA_FORMAT,
-                   "%s: %s is there, and no %s: what is declared after the runs counts for "
-                   "nothing; put back the one "
-                   "that was declared, or give another --out, so that all of it is run anew",
+                   "%s: %s exists without %s: the declaration must precede the runs; restore it, "
+                   "or give another --out to run everything anew",
                    e->path, result, path);
 }

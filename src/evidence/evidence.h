@@ -20,8 +20,8 @@
  * @ small"; without, the prediction is held in each variant. "ranking @ small same as ranking @
  * large": the order of the attentions. variants: list of {name, at, from, set: {option: value}};
  * each is a comparison of its own. `from` names a variant before it: runs start from its runs, as
- * train.init of a comparison does (compare/parents.h). Optional. axis: what `at`, a number, is of:
- * the x axis of a chart over the variants. Optional, with `at`.
+ * train.init of a comparison does (compare/initial_runs.h). Optional. axis: what `at`, a number, is
+ * of: the x axis of a chart over the variants. Optional, with `at`.
  *
  * Nothing here trains: api/api_evidence.c does, by oa_compare.
  */
@@ -152,6 +152,7 @@ int oa_record_runs(const json_t *record, int entry);
  * where b or a is it, else as a pair. The difference is of scores, a minus b. Verdict NONE: they
  * were not compared. */
 struct oa_against oa_record_against(const json_t *record, int a, int b);
+const char *oa_recorded_words(enum oa_against_verdict v); /* of a verdict in a record, for people */
 /* How many times as fast a training step of entry a was as one of entry b, by the rounds in which
  * the comparison timed both; n is 0 where it did not. */
 struct oa_range oa_record_speed(const json_t *record, int a, int b);
@@ -174,13 +175,20 @@ struct oa_ranking oa_rankings(const json_t *left, const json_t *right, char *con
 
 /* ---- verdicts (judge.c) ---- */
 
-enum oa_held { OA_HELD_NOT_RUN, OA_HELD_HOLDS, OA_HELD_FAILS, OA_HELD_OPEN, OA_HELD_UNJUDGED };
-const char *oa_held_name(enum oa_held h); /* "holds here", … */
+enum oa_claim_verdict {
+    OA_CLAIM_NOT_RUN,
+    OA_CLAIM_HOLDS,
+    OA_CLAIM_FAILS,
+    OA_CLAIM_INCONCLUSIVE,
+    OA_CLAIM_UNTESTABLE
+};
+const char *oa_claim_verdict_code(enum oa_claim_verdict v); /* of evidence.json: "holds here", … */
+const char *oa_claim_verdict_words(enum oa_claim_verdict v); /* for people */
 
 /* A prediction in one variant, or between two. */
 struct oa_finding {
     int prediction, left, right; /* variants */
-    enum oa_held held;
+    enum oa_claim_verdict verdict;
     struct oa_against against; /* the left one against the right one; the difference is of scores */
     struct oa_range speed;     /* of OA_FASTER_THAN: how many times as fast the left one was */
     struct oa_ranking ranking; /* of OA_SAME_AS */
@@ -190,22 +198,25 @@ struct oa_judged {
     json_t **record; /* [variants]; NULL: that comparison has not come to its end */
     struct oa_finding *findings;
     int count;
-    enum oa_held held; /* of all predictions together */
+    enum oa_claim_verdict verdict; /* of all predictions together */
     struct oa_declared declared;
 };
 /* What an answer says of a prediction about scores; margin: within which a difference does not
  * matter. */
-enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, double margin);
+enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struct oa_against *a,
+                                          double margin);
 /* From the records in the folder. Free it also after an error. */
 enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder,
                        struct oa_judged *out);
-enum oa_held oa_prediction_held(const struct oa_judged *j, int prediction);
-const char *oa_finding_says(const struct oa_judged *j,
-                            const struct oa_finding *f);           /* "worse", "slower", … */
-int oa_judged_count(const struct oa_judged *j, enum oa_held held); /* predictions */
+enum oa_claim_verdict oa_prediction_verdict(const struct oa_judged *j, int prediction);
+/* "worse", "slower", …: of evidence.json, and for people. */
+const char *oa_finding_code(const struct oa_judged *j, const struct oa_finding *f);
+const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f);
+int oa_judged_count(const struct oa_judged *j, enum oa_claim_verdict verdict); /* predictions */
 int oa_judged_records(const struct oa_judged *j); /* comparisons that came to their end */
-const char *
-oa_judged_says(const struct oa_judged *j); /* as oa_held_name; "not finished" when it was begun */
+/* As oa_claim_verdict_code and _words; "not finished" if some of its runs exist. */
+const char *oa_judged_code(const struct oa_judged *j);
+const char *oa_judged_words(const struct oa_judged *j);
 struct oa_record_cost oa_judged_cost(const struct oa_judged *j);
 void oa_judged_free(struct oa_judged *j);
 

@@ -30,7 +30,7 @@ static void fill_span(const struct oa_judged *j, const struct oa_finding *f, str
     oa_add_difference(&shown, m.decimals, &t->note);
     *out = (struct oa_span){ .name = t->name.s,
                              .note = t->note.s,
-                             .verdict = oa_held_name(f->held),
+                             .verdict = oa_claim_verdict_words(f->verdict),
                              .mean = f->against.difference.mean,
                              .half = shown.half,
                              .color = f->prediction };
@@ -48,7 +48,7 @@ static void name_axis(const struct oa_judged *j, const struct oa_finding *f, cha
 static bool drawable(const struct oa_judged *j, const struct oa_finding *f,
                      const struct oa_finding *first)
 {
-    return f->held != OA_HELD_NOT_RUN && isfinite(f->against.difference.mean) &&
+    return f->verdict != OA_CLAIM_NOT_RUN && isfinite(f->against.difference.mean) &&
            (!first ||
             strcmp(oa_finding_measure(j, f).name, oa_finding_measure(j, first).name) == 0);
 }

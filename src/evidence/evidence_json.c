@@ -33,8 +33,8 @@ static json_t *finding(const struct oa_judged *j, const struct oa_finding *f)
     const struct oa_variant *v = j->experiment->variants;
     json_t *out =
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right",
-                  v[f->right].name, "verdict", oa_held_name(f->held), "found",
-                  oa_finding_says(j, f), "difference", estimate(&f->against.difference), "p_holm",
+                  v[f->right].name, "verdict", oa_claim_verdict_code(f->verdict), "found",
+                  oa_finding_code(j, f), "difference", estimate(&f->against.difference), "p_holm",
                   real(f->against.holm), "p_equivalence", real(f->against.equivalence));
     enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
     if (relation == OA_FASTER_THAN)
@@ -52,9 +52,10 @@ static json_t *predictions(const struct oa_judged *j)
         for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
             if (f->prediction == p)
                 json_array_append_new(found, finding(j, f));
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o}", "prediction", j->experiment->predictions[p].text,
-                            "verdict", oa_held_name(oa_prediction_held(j, p)), "findings", found));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "prediction",
+                                              j->experiment->predictions[p].text, "verdict",
+                                              oa_claim_verdict_code(oa_prediction_verdict(j, p)),
+                                              "findings", found));
     }
     return list;
 }
@@ -115,7 +116,7 @@ static json_t *experiment(const struct oa_judged *j)
     const struct oa_experiment *e = j->experiment;
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", e->name, "title",
                      oa_claim_text(e, "title"), "source", oa_claim_text(e, "source"), "verdict",
-                     oa_judged_says(j), "declared", j->declared.date, "changed", changed(j),
+                     oa_judged_code(j), "declared", j->declared.date, "changed", changed(j),
                      "predictions", predictions(j), "comparisons", comparisons(j), "cost",
                      cost_json(oa_judged_cost(j)));
 }

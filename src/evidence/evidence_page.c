@@ -17,46 +17,38 @@ static void add_text(struct oa_text *out, const char *before, const char *text, 
 
 static const char head[] =
     "<!-- Made by `orthant evidence` from the folder of its runs: edit experiments/ instead. -->\n"
-    "# Evidence: what was published, held against our own measurements\n"
+    "# Evidence: published claims tested by our own measurements\n"
     "\n"
-    "Each claim is an experiment in `experiments/`: a comparison, and predictions that were "
-    "written down before it was "
-    "run\n"
-    "(`declared.json` in its folder; a changed prediction or option is refused). Verdicts are the "
-    "comparisons' own "
-    "statistics:\n"
-    "95 % for each comparison's family of comparisons, by Holm's correction, or anytime-valid "
-    "where seeds were added "
-    "until\n"
-    "questions were answered. Several experiments on one page are several chances to be wrong; "
-    "nothing corrects for "
-    "that.\n"
-    "Speeds have a 95 % interval each, by the rounds in which a comparison times its attentions in "
-    "turn.\n"
+    "Each claim is an experiment in `experiments/`: one or more comparisons, and predictions that "
+    "were written down before the first run\n"
+    "(`declared.json` in its folder; a prediction or option that was changed afterwards is "
+    "refused). Verdicts are the statistics of the comparisons:\n"
+    "95 % for each family of comparisons, by Holm's correction, or by anytime-valid intervals "
+    "where seeds were added until the comparisons were\n"
+    "resolved. The experiments on this page are not corrected for their number. Speeds have a 95 % "
+    "interval each, from rounds in which the attentions\n"
+    "of a comparison are timed in turn.\n"
     "\n"
-    "- **holds here**: every prediction was shown. **fails here**: the opposite of one was shown, "
-    "or that the "
-    "difference is\n"
-    "  within the declared margin where one was predicted.\n"
-    "- **not resolved at this scale**: the runs do not say. **cannot be judged**: runs diverged, "
-    "or do not differ by "
-    "seed,\n"
-    "  or two attentions are as good as each other and neither was found better than the uniform "
-    "average: where "
-    "attention is\n"
-    "  good for nothing, all are equal.\n"
+    "- **holds here**: every prediction was confirmed.\n"
+    "- **fails here**: for at least one prediction the opposite was shown, or, where a difference "
+    "was predicted, equivalence within the declared margin.\n"
+    "- **inconclusive at this scale**: the runs show neither.\n"
+    "- **not testable**: runs diverged, or do not vary by seed, or two attentions are equivalent "
+    "and neither was shown to be better than the\n"
+    "  uniform baseline: where attention has no use, all attentions are equal.\n"
     "\n"
-    "Models here are hundreds to thousands of times smaller than those of the papers, on a "
-    "fraction of their data. "
-    "What\n"
-    "fails here was not refuted for the paper's scale, and what holds here was not shown for it.\n"
+    "The models here are hundreds to thousands of times smaller than those of the papers, and "
+    "trained on a fraction of their data. A claim that\n"
+    "fails here is not refuted at the scale of the paper, and one that holds here is not confirmed "
+    "at it.\n"
     "\n";
 
 static void add_counts(const struct oa_judged *j, struct oa_text *out)
 {
-    static const enum oa_held order[] = { OA_HELD_HOLDS, OA_HELD_FAILS, OA_HELD_OPEN,
-                                          OA_HELD_UNJUDGED, OA_HELD_NOT_RUN };
-    static const char *const words[] = { "hold", "fail", "not resolved", "cannot be judged",
+    static const enum oa_claim_verdict order[] = { OA_CLAIM_HOLDS, OA_CLAIM_FAILS,
+                                                   OA_CLAIM_INCONCLUSIVE, OA_CLAIM_UNTESTABLE,
+                                                   OA_CLAIM_NOT_RUN };
+    static const char *const words[] = { "hold", "fail", "inconclusive", "not testable",
                                          "not run" };
     bool some = false;
     for (int i = 0; i < 5; i++) {
@@ -76,7 +68,7 @@ static void add_overview(const struct oa_judged *j, int count, struct oa_text *o
                         ":-- | :-- | :-- | --: | --: |\n");
     for (int i = 0; i < count; i++) {
         add_text(out, "| ", oa_claim_text(j[i].experiment, "title"), " ");
-        oa_text_printf(out, "(`%s`) | %s | ", j[i].experiment->name, oa_judged_says(&j[i]));
+        oa_text_printf(out, "(`%s`) | %s | ", j[i].experiment->name, oa_judged_words(&j[i]));
         add_counts(&j[i], out);
         oa_text_printf(out, " | %d of %d | %s |\n", oa_judged_records(&j[i]),
                        j[i].experiment->variant_count,
@@ -92,7 +84,7 @@ static void add_claim(const struct oa_judged *j, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
     add_text(out, "\n## ", oa_claim_text(e, "title"), "\n\n");
-    oa_text_printf(out, "**%s** (", oa_judged_says(j));
+    oa_text_printf(out, "**%s** (", oa_judged_words(j));
     add_counts(j, out);
     add_text(out, ")\n\n", oa_claim_text(e, "question"), "\n\n");
     add_text(out, "Published: ", oa_claim_text(e, "source"), "\n\n");
@@ -108,7 +100,7 @@ static void add_cost(const struct oa_judged *j, struct oa_text *out)
 {
     char time[OA_NUMBER], flops[OA_NUMBER];
     struct oa_record_cost cost = oa_judged_cost(j);
-    oa_text_printf(out, "\nCost, with the tuning: %.0f runs, %s of processor time, %sFLOPs. ",
+    oa_text_printf(out, "\nCost, tuning included: %.0f runs, %s of processor time, %sFLOPs. ",
                    cost.runs, oa_number_seconds(time, cost.processor_seconds),
                    oa_number_si(flops, cost.flops));
 }
@@ -145,11 +137,11 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
         add_cost(j, out);
     } else {
         oa_text_printf(out, "%s",
-                       *j->declared.date ? "\nNo comparison of it has ended. " : "\nNot run. ");
+                       *j->declared.date ? "\nNo comparison is finished. " : "\nNot run. ");
     }
     if (*j->declared.date)
         add_declared(j, out);
-    oa_text_printf(out, "`orthant evidence %s --data FOLDER` runs it.\n", e->name);
+    oa_text_printf(out, "Run it with `orthant evidence %s --data FOLDER`.\n", e->name);
 }
 
 void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts,

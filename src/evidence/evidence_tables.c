@@ -71,7 +71,7 @@ static void add_measured(const struct oa_judged *j, const struct oa_finding *f, 
     if (relation == OA_FASTER_THAN)
         add_speed(&f->speed, out);
     else if (relation == OA_SAME_AS)
-        oa_text_printf(out, "pairs: %d alike, %d opposed, %d not told in both", f->ranking.alike,
+        oa_text_printf(out, "pairs: %d alike, %d opposed, %d inconclusive", f->ranking.alike,
                        f->ranking.opposed, f->ranking.open);
     else
         add_score(j, f, out);
@@ -80,7 +80,7 @@ static void add_measured(const struct oa_judged *j, const struct oa_finding *f, 
 static void add_finding(const struct oa_judged *j, const struct oa_finding *f, struct oa_table *t,
                         struct oa_text *text)
 {
-    bool run = f->held != OA_HELD_NOT_RUN;
+    bool run = f->verdict != OA_CLAIM_NOT_RUN;
     oa_table_cell(t, "%s", j->experiment->predictions[f->prediction].text);
     oa_add_variants(j, f, text);
     cell(t, text);
@@ -88,11 +88,11 @@ static void add_finding(const struct oa_judged *j, const struct oa_finding *f, s
         add_measured(j, f, text);
     cell(t, text);
     if (run) {
-        oa_text_printf(text, "%s", oa_finding_says(j, f));
+        oa_text_printf(text, "%s", oa_finding_words(j, f));
         add_p(&f->against, text);
     }
     cell(t, text);
-    oa_table_cell(t, "%s", oa_held_name(f->held));
+    oa_table_cell(t, "%s", oa_claim_verdict_words(f->verdict));
 }
 
 void oa_evidence_predictions(const struct oa_judged *j, struct oa_text *out)
@@ -146,7 +146,8 @@ static void add_seeds(const struct oa_options *o, struct oa_text *out)
 {
     if (o->compare_until_resolved)
         oa_text_printf(
-            out, "%ld seeds from %ld on, and more, up to %ld, until every question is answered",
+            out,
+            "%ld seeds from %ld on, then more, at most %ld, until all comparisons are resolved",
             o->compare_seeds, o->train_seed, o->compare_most_seeds);
     else
         oa_text_printf(out, "%ld seeds from %ld on", o->compare_seeds, o->train_seed);
@@ -156,7 +157,7 @@ static void add_statistics(const struct oa_options *o, struct oa_text *out)
 {
     char margin[OA_NUMBER];
     if (*o->compare_tune)
-        oa_text_printf(out, "; each attention with its best of %s", o->compare_tune);
+        oa_text_printf(out, "; tuned for each attention: %s", o->compare_tune);
     else
         oa_text_printf(out, "; train.lr %s", oa_number(margin, o->train_lr, 3));
     if (*o->compare_baseline)
@@ -170,7 +171,7 @@ static void add_budget(const struct oa_options *o, struct oa_text *out)
 {
     oa_text_printf(out, "%ld steps of ", o->train_steps);
     if (o->train_batch_tokens)
-        oa_text_printf(out, "%ld tokens a side; ", o->train_batch_tokens * o->train_accumulate);
+        oa_text_printf(out, "%ld tokens per side; ", o->train_batch_tokens * o->train_accumulate);
     else
         oa_text_printf(out, "%ld rows; ", o->train_batch * o->train_accumulate);
 }
@@ -224,7 +225,7 @@ static void add_tuned(const json_t *entry, struct oa_text *out)
         some = true;
     }
     if (json_object_size(json_object_get(tuning, "edges")) > 0)
-        oa_text_printf(out, " (an end of what was tried)");
+        oa_text_printf(out, " (the smallest or largest value tried)");
 }
 
 static void add_against(const json_t *record, int entry, int other, int decimals,
@@ -237,7 +238,7 @@ static void add_against(const json_t *record, int entry, int other, int decimals
         return;
     struct oa_estimate shown = oa_against_interval(&a);
     oa_add_difference(&shown, decimals, out);
-    oa_text_printf(out, " %s", oa_against_name(a.verdict));
+    oa_text_printf(out, " %s", oa_recorded_words(a.verdict));
 }
 
 static void add_entry(const struct oa_judged *j, int variant, int entry, struct oa_table *t,
@@ -300,7 +301,7 @@ static bool first_with_measure(const struct oa_judged *j, int variant)
     return j->record[variant] != NULL;
 }
 
-/* "`one`, `two`: accuracy, differences in % points, more is better"; comparisons are named where
+/* "`one`, `two`: accuracy, differences in % points, higher is better"; comparisons are named where
  * they differ in it. */
 static void add_measure(const struct oa_judged *j, int variant, bool several, struct oa_text *out)
 {
@@ -309,7 +310,7 @@ static void add_measure(const struct oa_judged *j, int variant, bool several, st
         if (same_measure(j, v, variant))
             oa_text_printf(out, "%s`%s`", v > variant ? ", " : "", j->experiment->variants[v].name);
     oa_text_printf(out, "%s%s%s%s, %s is better; ", several ? ": " : "", m.name,
-                   *m.unit ? ", differences in " : "", m.unit, m.higher ? "more" : "less");
+                   *m.unit ? ", differences in " : "", m.unit, m.higher ? "higher" : "lower");
 }
 
 /* What each comparison is about. */
@@ -322,12 +323,10 @@ static void add_measures(const struct oa_judged *j, struct oa_text *out)
     for (int v = 0; v < j->experiment->variant_count; v++)
         if (first_with_measure(j, v))
             add_measure(j, v, measures > 1, out);
-    oa_text_printf(
-        out, "%s",
-        measures
-            ? "± is half of a 95 % interval over the seeds; of a difference, of the interval at "
-              "the corrected level of its verdict.\n\n"
-            : "");
+    oa_text_printf(out, "%s",
+                   measures ? "±: half-width of the 95 % interval over the seeds; for differences, "
+                              "of the interval at the corrected level of the verdict.\n\n"
+                            : "");
 }
 
 void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out)
@@ -337,7 +336,7 @@ void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out)
         { .title = "attention" },
         { .title = "score", .right = true },
         { .title = "against the baseline", .right = true },
-        { .title = "against the floor", .right = true },
+        { .title = "against the uniform baseline", .right = true },
         { .title = "seeds", .right = true },
         { .title = "trained params", .right = true },
         { .title = "frozen", .right = true },

@@ -94,7 +94,7 @@ static enum oa_error refuse_key(oa_context *c, const struct oa_experiment *e, co
     oa_text_init(&known, c);
     list_keys(keys, &known);
     list_keys(more, &known);
-    enum oa_error code = oa_claim_refuse(c, e, value, "%s has no member \"%.60s\"; there are %s",
+    enum oa_error code = oa_claim_refuse(c, e, value, "%s: unknown key \"%.60s\"; known keys: %s",
                                          where, key, known.s ? known.s : "none");
     oa_text_free(&known);
     return code;
@@ -107,7 +107,7 @@ static enum oa_error check_keys(oa_context *c, const struct oa_experiment *e, co
     const char *key;
     json_t *value;
     if (!json_is_object(map) || oa_claim_scalar(map))
-        return oa_claim_refuse(c, e, map, "%s is missing, or no map", where);
+        return oa_claim_refuse(c, e, map, "%s is missing or not a map", where);
     json_object_foreach(map, key, value)
     {
         if (!among(keys, key) && !(more && among(more, key)))
@@ -121,8 +121,7 @@ static enum oa_error check_texts(oa_context *c, const struct oa_experiment *e, c
 {
     for (; *keys; keys++)
         if (!*member(map, *keys))
-            return oa_claim_refuse(c, e, NULL, "%s.%s is missing: a text that says it", where,
-                                   *keys);
+            return oa_claim_refuse(c, e, NULL, "%s.%s is missing; give it as text", where, *keys);
     return OA_OK;
 }
 
@@ -130,10 +129,10 @@ static enum oa_error check_list(oa_context *c, const struct oa_experiment *e, co
 {
     const json_t *list = json_object_get(e->claim, key);
     if (!json_is_array(list) || json_array_size(list) == 0)
-        return oa_claim_refuse(c, e, NULL, "claim.%s is missing: a list of texts", key);
+        return oa_claim_refuse(c, e, NULL, "claim.%s is missing; give it as a list of texts", key);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!oa_claim_scalar(json_array_get(list, i)))
-            return oa_claim_refuse(c, e, NULL, "item %zu of claim.%s is no text", i + 1, key);
+            return oa_claim_refuse(c, e, NULL, "item %zu of claim.%s is not text", i + 1, key);
     return OA_OK;
 }
 
@@ -159,7 +158,7 @@ static enum oa_error value_text(oa_context *c, const struct oa_experiment *e, co
     for (size_t i = 0; i < json_array_size(value); i++) {
         const char *item = oa_claim_scalar(json_array_get(value, i));
         if (!item)
-            return oa_claim_refuse(c, e, NULL, "an item of %s is no text", key);
+            return oa_claim_refuse(c, e, NULL, "an item of %s is not text", key);
         oa_text_printf(out, "%s%s", i ? "\n" : "", item);
     }
     if (!out->s)
@@ -207,7 +206,8 @@ static enum oa_error read_at(oa_context *c, const struct oa_experiment *e, const
     *out = NAN;
     if (!node)
         return OA_OK;
-    return text && oa_parse_real(text, out) ? OA_OK : oa_claim_refuse(c, e, node, "at is a number");
+    return text && oa_parse_real(text, out) ? OA_OK
+                                            : oa_claim_refuse(c, e, node, "at must be a number");
 }
 
 static enum oa_error name_variant(oa_context *c, const struct oa_experiment *e, const json_t *node,
@@ -216,9 +216,10 @@ static enum oa_error name_variant(oa_context *c, const struct oa_experiment *e, 
     struct oa_variant *v = &e->variants[i];
     const char *name = member(node, "name");
     if (!good_name(name))
-        return oa_claim_refuse(
-            c, e, json_object_get(node, "name"),
-            "variant %d needs a name of letters, digits, - and _; it is a folder's, too", i + 1);
+        return oa_claim_refuse(c, e, json_object_get(node, "name"),
+                               "variant %d needs a name of letters, digits, - and _, which is also "
+                               "the name of its folder",
+                               i + 1);
     for (int k = 0; k < i; k++)
         if (strcmp(e->variants[k].name, name) == 0)
             return oa_claim_refuse(c, e, json_object_get(node, "name"), "two variants are named %s",
@@ -261,19 +262,17 @@ static enum oa_error check_from(oa_context *c, const struct oa_experiment *e, co
 {
     const struct oa_variant *from = &e->variants[v->from];
     if (*v->options.train_init)
-        return oa_claim_refuse(c, e, node,
-                               "variant %s starts from %s: it cannot have train.init, too", v->name,
-                               from->name);
+        return oa_claim_refuse(c, e, node, "variant %s starts from %s, so it cannot set train.init",
+                               v->name, from->name);
     for (int i = 0; i < v->attentions; i++)
         if (!takes_part(from, v->attention[i]))
             return oa_claim_refuse(c, e, node,
-                                   "variant %s starts from %s, in which \"%s\" takes no part",
+                                   "variant %s starts from %s, which does not contain \"%s\"",
                                    v->name, from->name, v->attention[i]);
     if (v->options.compare_floor && !takes_part(from, OA_UNIFORM_ATTENTION))
         return oa_claim_refuse(c, e, node,
-                               "variant %s starts from %s, which has no floor to start from: give "
-                               "both compare.floor or "
-                               "none",
+                               "variant %s starts from %s, which has no uniform baseline: set "
+                               "compare.floor in both or in neither",
                                v->name, from->name);
     return OA_OK;
 }
@@ -290,7 +289,8 @@ static enum oa_error read_from(oa_context *c, const struct oa_experiment *e, con
             v->from = k;
     if (v->from < 0)
         return oa_claim_refuse(
-            c, e, node, "variant %s starts from \"%.60s\", and no variant before it has that name",
+            c, e, node,
+            "variant %s starts from \"%.60s\", which is not the name of an earlier variant",
             v->name, name ? name : "");
     return check_from(c, e, node, v);
 }
@@ -303,7 +303,7 @@ static enum oa_error read_variant(oa_context *c, const struct oa_experiment *e, 
     OA_TRY(name_variant(c, e, node, i));
     OA_TRY(read_at(c, e, json_object_get(node, "at"), &v->at));
     if (!json_is_object(set) || oa_claim_scalar(set))
-        return oa_claim_refuse(c, e, set, "variant %s has no map `set` of options", v->name);
+        return oa_claim_refuse(c, e, set, "variant %s needs a map `set` of options", v->name);
     OA_TRY(set_options(c, e, set, &v->options));
     OA_TRY(read_attentions(c, e, v));
     return read_from(c, e, json_object_get(node, "from"), i);
@@ -315,7 +315,7 @@ static enum oa_error read_variants(oa_context *c, struct oa_experiment *e,
     const json_t *list = json_object_get(e->claim, "variants");
     int count = list ? (int)json_array_size(list) : 1;
     if (count == 0)
-        return oa_claim_refuse(c, e, list, "claim.variants is no list of variants");
+        return oa_claim_refuse(c, e, list, "claim.variants must be a list of variants");
     e->variants = oa_alloc(c, (size_t)count * sizeof *e->variants);
     if (!e->variants)
         return OA_NO_MEMORY;

@@ -35,9 +35,10 @@ enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_e
     *out = (struct oa_experiments){ 0 };
     int count = scandir(folder, &names, wanted, by_name);
     if (count < 0)
-        return oa_fail(c, OA_IO,
-                       "%s: cannot be read: %s; --experiments names the folder of the experiments",
-                       folder, strerror(errno));
+        return oa_fail(
+            c, OA_IO,
+            "%s: cannot be read: %s; give the folder of the experiments with --experiments", folder,
+            strerror(errno));
     out->at = oa_alloc(c, ((size_t)count + 1) * sizeof *out->at);
     enum oa_error e = oa_status(c);
     for (int i = 0; i < count; i++) {
@@ -47,7 +48,7 @@ enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_e
     }
     free(names);
     if (e == OA_OK && count == 0)
-        e = oa_fail(c, OA_IO, "%s holds no experiments: there is no file *.yaml in it", folder);
+        e = oa_fail(c, OA_IO, "%s contains no experiments (*.yaml)", folder);
     return e;
 }
 
@@ -64,9 +65,8 @@ void oa_experiments_free(struct oa_experiments *e)
 static enum oa_error refuse_missing(oa_context *c, const struct oa_experiment *e, const char *path)
 {
     return oa_fail(c, OA_IO,
-                   "%s: its data are not there: %s does not exist. It needs %s: %s (licence: %s). "
-                   "--data names the "
-                   "folder of the data",
+                   "%s: data missing: %s does not exist. It needs %s: %s (licence: %s). Give the "
+                   "folder of the data with --data",
                    e->name, path, oa_claim_data(e, "name"), oa_claim_data(e, "get"),
                    oa_claim_data(e, "licence"));
 }

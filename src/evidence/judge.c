@@ -21,19 +21,36 @@
 #include <math.h>
 #include <string.h>
 
-const char *oa_held_name(enum oa_held h)
+const char *oa_claim_verdict_code(enum oa_claim_verdict v)
 {
-    static const char *const names[] = { [OA_HELD_NOT_RUN] = "not run",
-                                         [OA_HELD_HOLDS] = "holds here",
-                                         [OA_HELD_FAILS] = "fails here",
-                                         [OA_HELD_OPEN] = "not resolved at this scale",
-                                         [OA_HELD_UNJUDGED] = "cannot be judged" };
-    return names[h];
+    static const char *const codes[] = { [OA_CLAIM_NOT_RUN] = "not run",
+                                         [OA_CLAIM_HOLDS] = "holds here",
+                                         [OA_CLAIM_FAILS] = "fails here",
+                                         [OA_CLAIM_INCONCLUSIVE] = "not resolved at this scale",
+                                         [OA_CLAIM_UNTESTABLE] = "cannot be judged" };
+    return codes[v];
 }
 
-const char *oa_judged_says(const struct oa_judged *j)
+const char *oa_claim_verdict_words(enum oa_claim_verdict v)
 {
-    return j->held == OA_HELD_NOT_RUN && *j->declared.date ? "not finished" : oa_held_name(j->held);
+    return v == OA_CLAIM_INCONCLUSIVE ? "inconclusive at this scale"
+           : v == OA_CLAIM_UNTESTABLE ? "not testable"
+                                      : oa_claim_verdict_code(v);
+}
+
+static bool is_unfinished(const struct oa_judged *j)
+{
+    return j->verdict == OA_CLAIM_NOT_RUN && *j->declared.date;
+}
+
+const char *oa_judged_code(const struct oa_judged *j)
+{
+    return is_unfinished(j) ? "not finished" : oa_claim_verdict_code(j->verdict);
+}
+
+const char *oa_judged_words(const struct oa_judged *j)
+{
+    return is_unfinished(j) ? "not finished" : oa_claim_verdict_words(j->verdict);
 }
 
 /* ---- one answer ---- */
@@ -50,25 +67,26 @@ static bool beyond(const struct oa_against *a, double margin)
     return fabs(a->difference.mean) - a->difference.half > margin;
 }
 
-static enum oa_held one_is(enum oa_against_verdict wanted, const struct oa_against *a)
+static enum oa_claim_verdict one_is(enum oa_against_verdict wanted, const struct oa_against *a)
 {
     bool other = a->verdict == OA_AGAINST_BETTER || a->verdict == OA_AGAINST_WORSE;
-    return a->verdict == wanted  ? OA_HELD_HOLDS
-           : other || as_good(a) ? OA_HELD_FAILS
-                                 : OA_HELD_OPEN;
+    return a->verdict == wanted  ? OA_CLAIM_HOLDS
+           : other || as_good(a) ? OA_CLAIM_FAILS
+                                 : OA_CLAIM_INCONCLUSIVE;
 }
 
-enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, double margin)
+enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struct oa_against *a,
+                                          double margin)
 {
     bool better = a->verdict == OA_AGAINST_BETTER, worse = a->verdict == OA_AGAINST_WORSE;
     if (a->verdict == OA_AGAINST_NONE || a->verdict == OA_AGAINST_UNJUDGED ||
         a->verdict == OA_AGAINST_ONE_SEED)
-        return OA_HELD_UNJUDGED;
+        return OA_CLAIM_UNTESTABLE;
     if (relation == OA_BETTER_THAN || relation == OA_WORSE_THAN)
         return one_is(relation == OA_BETTER_THAN ? OA_AGAINST_BETTER : OA_AGAINST_WORSE, a);
     if (as_good(a) || (better && relation == OA_AT_LEAST_AS_GOOD_AS))
-        return OA_HELD_HOLDS;
-    return (better || worse) && beyond(a, margin) ? OA_HELD_FAILS : OA_HELD_OPEN;
+        return OA_CLAIM_HOLDS;
+    return (better || worse) && beyond(a, margin) ? OA_CLAIM_FAILS : OA_CLAIM_INCONCLUSIVE;
 }
 
 /* ---- findings ---- */
@@ -110,13 +128,14 @@ static bool attends(const json_t *record, const char *attention)
            oa_record_against(record, entry, floor).verdict == OA_AGAINST_BETTER;
 }
 
-static enum oa_held held_of(const struct oa_judged *j, const struct oa_finding *f, double margin)
+static enum oa_claim_verdict held_of(const struct oa_judged *j, const struct oa_finding *f,
+                                     double margin)
 {
     const struct oa_prediction *p = prediction_of(j, f);
     if (as_good(&f->against) && !attends(j->record[f->left], p->left.attention) &&
         !attends(j->record[f->right], p->right.attention))
-        return OA_HELD_UNJUDGED;
-    return oa_held_of(p->relation, &f->against, margin);
+        return OA_CLAIM_UNTESTABLE;
+    return oa_claim_verdict_of(p->relation, &f->against, margin);
 }
 
 static double margin_of(const struct oa_judged *j, const struct oa_finding *f)
@@ -134,11 +153,11 @@ static bool about(const struct oa_judged *j, const struct oa_finding *f, enum oa
     return prediction_of(j, f)->relation == relation;
 }
 
-static enum oa_held held_of_speed(const struct oa_range *r)
+static enum oa_claim_verdict held_of_speed(const struct oa_range *r)
 {
     if (!isfinite(r->low))
-        return OA_HELD_UNJUDGED;
-    return r->low > 1 ? OA_HELD_HOLDS : r->high < 1 ? OA_HELD_FAILS : OA_HELD_OPEN;
+        return OA_CLAIM_UNTESTABLE;
+    return r->low > 1 ? OA_CLAIM_HOLDS : r->high < 1 ? OA_CLAIM_FAILS : OA_CLAIM_INCONCLUSIVE;
 }
 
 static void judge_speed(struct oa_judged *j, struct oa_finding *f)
@@ -149,7 +168,7 @@ static void judge_speed(struct oa_judged *j, struct oa_finding *f)
         return;
     f->speed = oa_record_speed(record, oa_record_entry(record, p->left.attention),
                                oa_record_entry(record, p->right.attention));
-    f->held = held_of_speed(&f->speed);
+    f->verdict = held_of_speed(&f->speed);
 }
 
 /* A pair that is turned round decides; the same order is told when every pair is. */
@@ -159,16 +178,26 @@ static void judge_ranking(struct oa_judged *j, struct oa_finding *f)
     if (!both_ended(j, f))
         return;
     f->ranking = oa_rankings(j->record[f->left], j->record[f->right], v->attention, v->attentions);
-    f->held = f->ranking.opposed ? OA_HELD_FAILS : f->ranking.open ? OA_HELD_OPEN : OA_HELD_HOLDS;
+    f->verdict = f->ranking.opposed ? OA_CLAIM_FAILS
+                 : f->ranking.open  ? OA_CLAIM_INCONCLUSIVE
+                                    : OA_CLAIM_HOLDS;
 }
 
-const char *oa_finding_says(const struct oa_judged *j, const struct oa_finding *f)
+const char *oa_finding_code(const struct oa_judged *j, const struct oa_finding *f)
 {
     static const char *const speed[] = { "", "faster", "slower", "not resolved", "not timed" };
     static const char *const order[] = { "", "the same order", "another order", "not resolved" };
     if (about(j, f, OA_FASTER_THAN))
-        return speed[f->held];
-    return about(j, f, OA_SAME_AS) ? order[f->held] : oa_against_name(f->against.verdict);
+        return speed[f->verdict];
+    return about(j, f, OA_SAME_AS) ? order[f->verdict] : oa_against_code(f->against.verdict);
+}
+
+const char *oa_finding_words(const struct oa_judged *j, const struct oa_finding *f)
+{
+    const char *code = oa_finding_code(j, f);
+    if (about(j, f, OA_FASTER_THAN) || about(j, f, OA_SAME_AS))
+        return strcmp(code, "not resolved") == 0 ? "inconclusive" : code;
+    return oa_recorded_words(f->against.verdict);
 }
 
 static void judge_within(struct oa_judged *j, struct oa_finding *f)
@@ -182,7 +211,7 @@ static void judge_within(struct oa_judged *j, struct oa_finding *f)
         b = oa_record_entry(record, p->right.attention);
     if (a >= 0 && b >= 0)
         f->against = oa_record_against(record, a, b);
-    f->held = held_of(j, f, margin_of(j, f));
+    f->verdict = held_of(j, f, margin_of(j, f));
 }
 
 /* ---- between variants ---- */
@@ -273,7 +302,7 @@ static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int member
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
         if (across(j, f)) {
             f->against = room[n++];
-            f->held = held_of(j, f, margin);
+            f->verdict = held_of(j, f, margin);
             if (oa_record_measure(j->record[f->left]).higher)
                 f->against.difference.mean = -f->against.difference.mean;
         }
@@ -296,30 +325,31 @@ static enum oa_error judge_across(oa_context *c, struct oa_judged *j)
 
 /* What was not run leaves the whole so. Then one that fails decides, one that cannot be judged, one
  * that is open. */
-static enum oa_held together(enum oa_held a, enum oa_held b)
+static enum oa_claim_verdict together(enum oa_claim_verdict a, enum oa_claim_verdict b)
 {
-    static const enum oa_held order[] = { OA_HELD_NOT_RUN, OA_HELD_FAILS, OA_HELD_UNJUDGED,
-                                          OA_HELD_OPEN, OA_HELD_HOLDS };
+    static const enum oa_claim_verdict order[] = { OA_CLAIM_NOT_RUN, OA_CLAIM_FAILS,
+                                                   OA_CLAIM_UNTESTABLE, OA_CLAIM_INCONCLUSIVE,
+                                                   OA_CLAIM_HOLDS };
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (a == order[i] || b == order[i])
             return order[i];
-    return OA_HELD_NOT_RUN;
+    return OA_CLAIM_NOT_RUN;
 }
 
-enum oa_held oa_prediction_held(const struct oa_judged *j, int prediction)
+enum oa_claim_verdict oa_prediction_verdict(const struct oa_judged *j, int prediction)
 {
-    enum oa_held held = OA_HELD_HOLDS;
+    enum oa_claim_verdict verdict = OA_CLAIM_HOLDS;
     for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
         if (f->prediction == prediction)
-            held = together(held, f->held);
-    return held;
+            verdict = together(verdict, f->verdict);
+    return verdict;
 }
 
-int oa_judged_count(const struct oa_judged *j, enum oa_held held)
+int oa_judged_count(const struct oa_judged *j, enum oa_claim_verdict verdict)
 {
     int n = 0;
     for (int p = 0; p < j->experiment->prediction_count; p++)
-        n += oa_prediction_held(j, p) == held;
+        n += oa_prediction_verdict(j, p) == verdict;
     return n;
 }
 
@@ -357,9 +387,9 @@ static enum oa_error judge_all(oa_context *c, struct oa_judged *j)
             judge_within(j, f);
     }
     OA_TRY(judge_across(c, j));
-    j->held = OA_HELD_HOLDS;
+    j->verdict = OA_CLAIM_HOLDS;
     for (int p = 0; p < j->experiment->prediction_count; p++)
-        j->held = together(j->held, oa_prediction_held(j, p));
+        j->verdict = together(j->verdict, oa_prediction_verdict(j, p));
     return OA_OK;
 }
 

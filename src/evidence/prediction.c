@@ -121,9 +121,10 @@ static enum oa_error refuse_absent(oa_context *c, const struct oa_experiment *e,
                                    const struct oa_variant *v, const char *attention)
 {
     bool plain = oa_experiment_plain(e), floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
-    return oa_claim_refuse(c, e, node, "\"%s\" takes no part in the comparison%s%s: %s", attention,
+    return oa_claim_refuse(c, e, node, "\"%s\" is not in the comparison%s%s: %s", attention,
                            plain ? "" : " of the variant ", plain ? "" : v->name,
-                           floor ? "compare.floor is off" : "compare.attentions does not have it");
+                           floor ? "compare.floor is off"
+                                 : "compare.attentions does not contain it");
 }
 
 static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, const json_t *node,
@@ -160,10 +161,9 @@ static enum oa_error check_ranking(oa_context *c, const struct oa_experiment *e,
     bool ranked = p->relation == OA_SAME_AS, left = is_ranking(p->left.attention);
     if (left != ranked || is_ranking(p->right.attention) != ranked ||
         (ranked && p->left.variant < 0))
-        return oa_claim_refuse(
-            c, e, node,
-            "\"same as\" is about the order of the attentions in two variants: write ranking @ ONE "
-            "same as ranking @ ANOTHER");
+        return oa_claim_refuse(c, e, node,
+                               "\"same as\" compares the order of the attentions in two variants; "
+                               "write ranking @ ONE same as ranking @ ANOTHER");
     return OA_OK;
 }
 
@@ -171,9 +171,9 @@ static enum oa_error check_speed(oa_context *c, const struct oa_experiment *e, c
                                  const struct oa_prediction *p)
 {
     if (p->relation == OA_FASTER_THAN && p->left.variant != p->right.variant)
-        return oa_claim_refuse(c, e, node,
-                               "steps are timed side by side within a comparison: name the same "
-                               "variant on both sides");
+        return oa_claim_refuse(
+            c, e, node,
+            "steps are timed within one comparison; name the same variant on both sides");
     return OA_OK;
 }
 
@@ -193,8 +193,7 @@ static enum oa_error check_family(oa_context *c, const struct oa_experiment *e, 
         return OA_OK;
     return oa_claim_refuse(
         c, e, node,
-        "what is compared between variants is judged together: give those that are one "
-        "compare.margin");
+        "comparisons between variants are one family of tests and need the same compare.margin");
 }
 
 /* ---- beside the others ---- */
@@ -248,12 +247,11 @@ static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, 
     for (const struct oa_prediction *before = e->predictions; before < p; before++) {
         int there = outcomes_beside(before, p), here = outcomes(p->relation);
         if (there == here)
-            return oa_claim_refuse(c, e, node,
-                                   "\"%s\" says what \"%s\" says, too: leave one of them out",
-                                   p->text, before->text);
+            return oa_claim_refuse(c, e, node, "\"%s\" repeats \"%s\"; remove one of them", p->text,
+                                   before->text);
         if (there && !(there & here))
             return oa_claim_refuse(c, e, node,
-                                   "\"%s\" and \"%s\" cannot both hold: leave one of them out",
+                                   "\"%s\" and \"%s\" cannot both hold; remove one of them",
                                    p->text, before->text);
     }
     return OA_OK;
@@ -265,19 +263,20 @@ static enum oa_error check(oa_context *c, const struct oa_experiment *e, const j
     bool equal = p->relation == OA_AS_GOOD_AS || p->relation == OA_AT_LEAST_AS_GOOD_AS;
     OA_TRY(check_ranking(c, e, node, p));
     if ((p->left.variant < 0) != (p->right.variant < 0))
-        return oa_claim_refuse(c, e, node,
-                               "one side names a variant: name one on both sides, or on none");
+        return oa_claim_refuse(
+            c, e, node, "only one side names a variant; name one on both sides or on neither");
     if (p->left.variant == p->right.variant && strcmp(p->left.attention, p->right.attention) == 0)
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
     OA_TRY(check_speed(c, e, node, p));
     OA_TRY(check_family(c, e, node, p));
     if (equal && against_floor(p))
         return oa_claim_refuse(
-            c, e, node, "against the floor there are better than and worse than: it has no margin");
+            c, e, node,
+            "floor has no margin: only \"better than\" and \"worse than\" are possible");
     if (equal && !(margin_of(e, &p->left) > 0))
-        return oa_claim_refuse(c, e, node,
-                               "\"%s\" needs compare.margin: within what is a difference none?",
-                               oa_relation_words(p->relation));
+        return oa_claim_refuse(
+            c, e, node, "\"%s\" needs compare.margin, the largest difference that does not matter",
+            oa_relation_words(p->relation));
     return check_others(c, e, node, p);
 }
 
@@ -288,11 +287,11 @@ static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, co
     size_t length;
     const char *at = find_relation(text, &out->relation, &length);
     if (!at)
-        return oa_claim_refuse(
-            c, e, node,
-            "\"%.200s\" is no prediction: write ATTENTION better than, worse than, as good as, at "
-            "least as good as or faster than ATTENTION, or ranking @ ONE same as ranking @ ANOTHER",
-            text);
+        return oa_claim_refuse(c, e, node,
+                               "\"%.200s\" is not a prediction; write ATTENTION better than, worse "
+                               "than, as good as, at least as good as or faster than ATTENTION, or "
+                               "ranking @ ONE same as ranking @ ANOTHER",
+                               text);
     OA_TRY(read_side(c, e, node, cut(c, text, (size_t)(at - text)), &out->left));
     OA_TRY(read_side(c, e, node, cut(c, at + length, strlen(at + length)), &out->right));
     return check(c, e, node, out);

@@ -13,7 +13,7 @@
 
 /* ---- the file ---- */
 
-static const char remedy[] = "remove it; the comparison's own files make it again";
+static const char remedy[] = "remove it to have it made again from the files of the comparison";
 
 static enum oa_error record_path(oa_context *c, const char *folder, const struct oa_variant *v,
                                  char out[OA_PATH])
@@ -187,9 +187,14 @@ double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
 static enum oa_against_verdict verdict_of(const char *name)
 {
     for (enum oa_against_verdict v = OA_AGAINST_BETTER; name && v <= OA_AGAINST_ONE_SEED; v++)
-        if (strcmp(oa_against_name(v), name) == 0)
+        if (strcmp(oa_against_code(v), name) == 0)
             return v;
     return OA_AGAINST_NONE;
+}
+
+const char *oa_recorded_words(enum oa_against_verdict v)
+{
+    return v == OA_AGAINST_UNRESOLVED ? "inconclusive" : oa_against_words(v, false);
 }
 
 /* The comparisons that were judged together: with the baseline or the floor (key), or all pairs

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char remedy[] = "put the right file in its place, or remove it, so that the "
-                             "comparison's own files make it again";
+static const char remedy[] =
+    "restore the right file, or remove it to have it made again from the files of the comparison";
 
 /* ---- options ---- */
 
@@ -105,9 +105,8 @@ static enum oa_error check_options(oa_context *c, const struct oa_experiment *e,
     json_decref(s.usual);
     OA_TRY(oa_status(c));
     return !other ? OA_OK
-                  : oa_fail(c, OA_FORMAT,
-                            "%s is of a comparison with another %s.%s than was declared; %s", path,
-                            other->section, other->name, remedy);
+                  : oa_fail(c, OA_FORMAT, "%s: its comparison has another %s.%s than declared; %s",
+                            path, other->section, other->name, remedy);
 }
 
 /* ---- the declaration ---- */
@@ -158,11 +157,9 @@ static enum oa_error check_declaration(oa_context *c, const char *folder, const 
         OA_TRY(check_older(c, folder, record, &good));
     return good ? OA_OK
                 : oa_fail(c, OA_FORMAT,
-                          "%s was not made under the declared.json beside it: either of them comes "
-                          "from elsewhere, or "
-                          "was made anew after the runs; put back the right ones, or give another "
-                          "--out, so that all "
-                          "of it is run anew",
+                          "%s does not belong to the declared.json next to it: one of them was "
+                          "replaced or made anew after the runs; restore it, or give another --out "
+                          "to run everything anew",
                           path);
 }
 
@@ -184,7 +181,7 @@ enum oa_error oa_record_check(oa_context *c, const char *folder, const struct oa
     const char *of = json_string_value(json_object_get(record, "variant"));
     OA_TRY(oa_declared_at_all(c, e, folder, path));
     if (of && strcmp(of, v->name) != 0)
-        return oa_fail(c, OA_FORMAT, "%s is of the comparison %s; %s", path, of, remedy);
+        return oa_fail(c, OA_FORMAT, "%s belongs to the comparison %s; %s", path, of, remedy);
     OA_TRY(check_options(c, e, v, path, record));
     return check_declaration(c, folder, path, record);
 }

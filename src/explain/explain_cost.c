@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one layer costs to run: a forward and a backward pass, and a sequence token by token, on the
- * counting device with dry arenas, so that what is said is what would happen.
+ * Cost of one layer: a forward and a backward pass, and decoding of a sequence, run on the counting
+ * device with dry arenas.
  */
 #include "explain/explain.h"
 
 #include <math.h>
 
-static void *dry_rows(struct oa_arena *a, const struct oa_shown *s)
+static void *dry_rows(struct oa_arena *a, const struct oa_explanation *s)
 {
     return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) *
                                 s->rig.device->numbers.act_size);
 }
 
-static void pass(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cost *out)
+static void count_layer_pass(struct oa_explanation *s, struct oa_arena *inputs,
+                             struct oa_explained_cost *out)
 {
     oa_tape *t = &s->rig.tape;
     long n = s->shape.length, width = s->shape.width;
@@ -37,7 +38,8 @@ static void pass(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cos
 }
 
 /* The next `count` tokens of a sequence that is decoded. */
-static void decode(struct oa_shown *s, struct oa_arena *inputs, struct oa_state *state, long count)
+static void decode_tokens(struct oa_explanation *s, struct oa_arena *inputs, struct oa_state *state,
+                          long count)
 {
     oa_tape *t = &s->rig.tape;
     long width = s->shape.width;
@@ -51,8 +53,8 @@ static void decode(struct oa_shown *s, struct oa_arena *inputs, struct oa_state 
     oa_layer_forward(t, &s->rig.layer, &in);
 }
 
-/* In two halves. */
-static void decode_all(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cost *out)
+static void decode_in_halves(struct oa_explanation *s, struct oa_arena *inputs,
+                             struct oa_explained_cost *out)
 {
     long n = s->shape.length, half = n / 2;
     struct oa_state *state = NULL;
@@ -62,45 +64,45 @@ static void decode_all(struct oa_shown *s, struct oa_arena *inputs, struct oa_sh
         return;
     }
     if (half > 0)
-        decode(s, inputs, state, half);
+        decode_tokens(s, inputs, state, half);
     out->state_half = oa_layer_state_numbers(&s->rig.layer, state);
-    decode(s, inputs, state, n - half);
+    decode_tokens(s, inputs, state, n - half);
     out->state = oa_layer_state_numbers(&s->rig.layer, state);
     oa_layer_state_close(&s->rig.layer, state);
 }
 
 /* One pass of softmax attention in the place of the layer. */
-static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost *out)
+static enum oa_error count_softmax(const struct oa_explanation *s, struct oa_explained_cost *out)
 {
-    struct oa_shown softmax = { .context = s->context, .shape = s->shape, .mode = s->mode };
-    struct oa_show_cost cost = { 0 };
+    struct oa_explanation softmax = { .context = s->context, .shape = s->shape, .mode = s->mode };
+    struct oa_explained_cost cost = { 0 };
     struct oa_arena inputs;
     oa_arena_init(&inputs, s->context, true);
     if (oa_single_layer_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) ==
             OA_OK &&
-        oa_show_mode(&softmax, softmax.mode) == OA_OK &&
+        oa_explanation_open_mode(&softmax, softmax.mode) == OA_OK &&
         oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
-        pass(&softmax, &inputs, &cost);
+        count_layer_pass(&softmax, &inputs, &cost);
     out->softmax = cost.computed;
     oa_arena_free(&inputs);
-    oa_show_close(&softmax);
+    oa_explanation_close(&softmax);
     return oa_status(s->context);
 }
 
-enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
+enum oa_error oa_explanation_cost(struct oa_explanation *s, struct oa_explained_cost *out)
 {
     struct oa_arena inputs;
-    *out = (struct oa_show_cost){ .state = NAN };
+    *out = (struct oa_explained_cost){ .state = NAN };
     s->rig.device->scratch.peak = 0; /* of the layers before this one */
     oa_arena_init(&inputs, s->context, true);
     if (oa_store_allocate(&s->rig.store, 1, true) == OA_OK) {
-        pass(s, &inputs, out);
+        count_layer_pass(s, &inputs, out);
         count_softmax(s, out);
         if (s->mode == OA_MODE_CAUSAL)
-            decode_all(s, &inputs, out);
+            decode_in_halves(s, &inputs, out);
     }
     oa_arena_free(&inputs);
     if (oa_stop_requested(s->context))
-        return oa_fail(s->context, OA_INTERRUPTED, "the explanation was stopped");
+        return oa_fail(s->context, OA_INTERRUPTED, "explain was interrupted");
     return oa_status(s->context);
 }

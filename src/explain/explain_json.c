@@ -10,18 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-static enum oa_error finish(oa_context *c, json_t *root, struct oa_text *out)
+static enum oa_error write_explained_json(oa_context *c, json_t *root, struct oa_text *out)
 {
     oa_json_text(root, out);
     json_decref(root);
     return oa_status(c);
 }
 
-/* ---- mechanisms
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- mechanisms ---- */
 
-static json_t *sentences(const char *text)
+static json_t *mistake_array(const char *text)
 {
     json_t *array = json_array();
     for (const char *s = text ? text : ""; *s; s += s[0] == '\n') {
@@ -32,7 +30,7 @@ static json_t *sentences(const char *text)
     return array;
 }
 
-static void add_words(json_t *object, const struct oa_mechanism *m)
+static void add_mechanism_texts(json_t *object, const struct oa_mechanism *m)
 {
     json_object_set_new(object, "name", json_string(m->name));
     json_object_set_new(object, "title", json_string(m->title));
@@ -40,11 +38,11 @@ static void add_words(json_t *object, const struct oa_mechanism *m)
     json_object_set_new(object, "cost", json_string(m->cost));
     json_object_set_new(object, "decoding", json_string(m->state));
     json_object_set_new(object, "caveats", m->caveats ? json_string(m->caveats) : json_null());
-    json_object_set_new(object, "mistakes", sentences(m->mistakes));
+    json_object_set_new(object, "mistakes", mistake_array(m->mistakes));
     json_object_set_new(object, "citation", json_string(m->citation));
 }
 
-static json_t *capabilities(unsigned can)
+static json_t *capability_object(unsigned can)
 {
     static const struct {
         unsigned flag;
@@ -61,7 +59,7 @@ static json_t *capabilities(unsigned can)
     return object;
 }
 
-static json_t *argument(const struct oa_argument *a)
+static json_t *option_object(const struct oa_argument *a)
 {
     static const char *const kinds[] = {
         [OA_VALUE_INT] = "integer",   [OA_VALUE_REAL] = "number", [OA_VALUE_FLAG] = "flag",
@@ -88,20 +86,19 @@ enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out)
     json_t *root = json_array();
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         json_t *object = json_object(), *arguments = json_array();
-        add_words(object, m);
+        add_mechanism_texts(object, m);
         for (const struct oa_argument *a = m->arguments; a->key; a++)
-            json_array_append_new(arguments, argument(a));
-        json_object_set_new(object, "can", capabilities(m->can));
+            json_array_append_new(arguments, option_object(a));
+        json_object_set_new(object, "can", capability_object(m->can));
         json_object_set_new(object, "options", arguments);
         json_array_append_new(root, object);
     }
-    return finish(c, root, out);
+    return write_explained_json(c, root, out);
 }
 
-/* ---- an explanation
- * -------------------------------------------------------------------------------------------- */
+/* ---- an explanation ---- */
 
-static json_t *text_of_atom(oa_context *c, const struct oa_atom *a)
+static json_t *atom_string(oa_context *c, const struct oa_atom *a)
 {
     struct oa_text text;
     oa_text_init(&text, c);
@@ -111,7 +108,7 @@ static json_t *text_of_atom(oa_context *c, const struct oa_atom *a)
     return value;
 }
 
-static json_t *options_in_force(oa_context *c, const struct oa_atom *a)
+static json_t *options_object(oa_context *c, const struct oa_atom *a)
 {
     json_t *object = json_object();
     for (int i = 0; a->mechanism->arguments[i].key; i++) {
@@ -119,7 +116,7 @@ static json_t *options_in_force(oa_context *c, const struct oa_atom *a)
         struct oa_text text;
         bool is_default;
         oa_text_init(&text, c);
-        if (oa_show_option(a, i, &text, &is_default) && text.s)
+        if (oa_explanation_print_option(a, i, &text, &is_default) && text.s)
             json_object_set_new(object, key[0] ? key : "kind",
                                 json_pack("{s:s, s:b}", "value",
                                           text.s + strlen(key) + (key[0] != 0), "default",
@@ -129,15 +126,15 @@ static json_t *options_in_force(oa_context *c, const struct oa_atom *a)
     return object;
 }
 
-static void add_parameters(json_t *object, const struct oa_shown *s, const char *prefix)
+static void add_parameter_counts(json_t *object, const struct oa_explanation *s, const char *prefix)
 {
     long trainable, frozen;
-    oa_show_parameters(s, prefix, &trainable, &frozen);
+    oa_explanation_count_parameters(s, prefix, &trainable, &frozen);
     json_object_set_new(object, "trainable", json_integer(trainable));
     json_object_set_new(object, "frozen", json_integer(frozen));
 }
 
-static json_t *relative(const struct oa_atom *a)
+static json_t *relative_object(const struct oa_atom *a)
 {
     const struct oa_relative_description *r = oa_relative_text(a);
     return r ? json_pack("{s:s, s:s, s:s, s:s}", "kind", r->name, "formula", r->formula, "cost",
@@ -145,32 +142,32 @@ static json_t *relative(const struct oa_atom *a)
              : json_null();
 }
 
-static json_t *group(const struct oa_shown *s, const struct oa_group *g)
+static json_t *group_object(const struct oa_explanation *s, const struct oa_group *g)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "spec", text_of_atom(s->context, g->atom));
+    json_object_set_new(object, "spec", atom_string(s->context, g->atom));
     if (!g->no_value)
         json_object_set_new(object, "heads",
                             json_pack("[i, i]", g->first_head, (int)g->shape.heads));
-    add_words(object, g->mechanism);
-    json_object_set_new(object, "relative", relative(g->atom));
-    json_object_set_new(object, "options", options_in_force(s->context, g->atom));
-    add_parameters(object, s, g->prefix);
+    add_mechanism_texts(object, g->mechanism);
+    json_object_set_new(object, "relative", relative_object(g->atom));
+    json_object_set_new(object, "options", options_object(s->context, g->atom));
+    add_parameter_counts(object, s, g->prefix);
     if (g->components == 0)
         return object;
     json_t *components = json_array();
     for (int c = 0; c < g->components; c++)
-        json_array_append_new(components, group(s, &g->component[c]));
+        json_array_append_new(components, group_object(s, &g->component[c]));
     json_object_set_new(object, "components", components);
     return object;
 }
 
-static json_t *layer(struct oa_shown *s)
+static json_t *layer_object(struct oa_explanation *s)
 {
-    struct oa_show_cost cost;
+    struct oa_explained_cost cost;
     json_t *object = json_object(), *modes = json_object(), *groups = json_array();
-    oa_show_cost(s, &cost);
-    add_parameters(object, s, NULL);
+    oa_explanation_cost(s, &cost);
+    add_parameter_counts(object, s, NULL);
     json_object_set_new(object, "flops", json_real(cost.forward));
     json_object_set_new(object, "training_flops", json_real(cost.training));
     json_object_set_new(object, "computed_of_softmax", json_real(cost.computed / cost.softmax));
@@ -184,13 +181,13 @@ static json_t *layer(struct oa_shown *s)
                             s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));
     json_object_set_new(object, "modes", modes);
     for (int g = 0; g < s->rig.layer.groups; g++)
-        json_array_append_new(groups, group(s, &s->rig.layer.group[g]));
+        json_array_append_new(groups, group_object(s, &s->rig.layer.group[g]));
     json_object_set_new(object, "groups", groups);
     return object;
 }
 
 /* "spec", "shape", … of one attention; NULL after a failure. */
-static json_t *attention(struct oa_shown *s)
+static json_t *attention_object(struct oa_explanation *s)
 {
     struct oa_text spec;
     json_t *root = json_object(), *layers = json_array();
@@ -205,26 +202,18 @@ static json_t *attention(struct oa_shown *s)
     json_object_set_new(root, "heads_changed", json_boolean(s->more_heads));
     json_object_set_new(root, "layers", layers);
     for (int l = 0; l < s->rig.spec.layers; l++) {
-        if (oa_show_layer(s, l) != OA_OK) {
+        if (oa_explanation_open_layer(s, l) != OA_OK) {
             json_decref(root);
             return NULL;
         }
-        json_array_append_new(layers, layer(s));
+        json_array_append_new(layers, layer_object(s));
     }
     return root;
 }
 
-static json_t *one(oa_context *c, const char *spec, const struct oa_options *o)
-{
-    struct oa_shown s;
-    json_t *root = oa_show_open(c, spec, o, &s) == OA_OK ? attention(&s) : NULL;
-    oa_show_close(&s);
-    return root;
-}
-
-/* The canonical form, and under its label what each stack is. */
-static json_t *labelled(oa_context *c, const struct oa_stack_specs *stacks,
-                        const struct oa_options *o)
+/* The canonical form, and each named stack under its label. */
+static json_t *stacks_object(oa_context *c, const struct oa_stack_specs *stacks,
+                             const struct oa_options *o)
 {
     struct oa_text spec;
     json_t *root = json_object(), *object = json_object();
@@ -236,10 +225,11 @@ static json_t *labelled(oa_context *c, const struct oa_stack_specs *stacks,
     for (int role = 0; role < OA_STACK_ROLES && oa_status(c) == OA_OK; role++) {
         if (!(stacks->named & OA_STACK(role)))
             continue;
-        struct oa_shown s;
-        if (oa_show_stack(stacks, (enum oa_stack_role)role, o, c, &s) == OA_OK)
-            json_object_set_new(object, oa_stack_name((enum oa_stack_role)role), attention(&s));
-        oa_show_close(&s);
+        struct oa_explanation s;
+        if (oa_explanation_open_stack(stacks, (enum oa_stack_role)role, o, c, &s) == OA_OK)
+            json_object_set_new(object, oa_stack_name((enum oa_stack_role)role),
+                                attention_object(&s));
+        oa_explanation_close(&s);
     }
     return root;
 }
@@ -249,11 +239,18 @@ enum oa_error oa_attention_explain_json(oa_context *c, const char *text, const s
 {
     struct oa_stack_specs stacks;
     OA_TRY(oa_status(c));
-    enum oa_error e = oa_show_stacks(c, text, &stacks);
-    json_t *root = e != OA_OK ? NULL : stacks.named ? labelled(c, &stacks, o) : one(c, text, o);
+    enum oa_error e = oa_explanation_parse_stacks(c, text, &stacks);
+    json_t *root = NULL;
+    if (e == OA_OK && stacks.named) {
+        root = stacks_object(c, &stacks, o);
+    } else if (e == OA_OK) {
+        struct oa_explanation s;
+        root = oa_explanation_open(c, text, o, &s) == OA_OK ? attention_object(&s) : NULL;
+        oa_explanation_close(&s);
+    }
     oa_stacks_free(&stacks);
     if (oa_status(c) == OA_OK && root)
-        return finish(c, root, out);
+        return write_explained_json(c, root, out);
     json_decref(root);
     return oa_status(c);
 }

@@ -18,7 +18,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* The derivative is that of the version for floats: the same operations, before dy is multiplied
  * and all is rounded. */
-static void fill(void)
+static void fill_gelu_tables(void)
 {
     enum { RUN = 256 };
     static float x[RUN], ones[RUN];
@@ -38,55 +38,56 @@ static void fill(void)
     }
 }
 
-INLINE __m512i numbers(const uint16_t *x, long lanes)
+INLINE __m512i load_indices(const uint16_t *x, long lanes)
 {
     return _mm512_cvtepu16_epi32(lanes == W ? _mm256_loadu_si256((const __m256i *)x)
                                             : _mm256_maskz_loadu_epi16(v_first(lanes), x));
 }
 
-INLINE void gelu_lanes(const uint16_t *x, uint16_t *y, long lanes)
+INLINE void gelu_table_lanes(const uint16_t *x, uint16_t *y, long lanes)
 {
     __m256i found =
-        _mm512_cvtepi32_epi16(_mm512_i32gather_epi32(numbers(x, lanes), value, sizeof *value));
+        _mm512_cvtepi32_epi16(_mm512_i32gather_epi32(load_indices(x, lanes), value, sizeof *value));
     if (lanes == W)
         _mm256_storeu_si256((__m256i *)y, found);
     else
         _mm256_mask_storeu_epi16(y, v_first(lanes), found);
 }
 
-static void gelu(long n, const void *x, void *y)
+static void gelu_by_table(long n, const void *x, void *y)
 {
     const uint16_t *from = x;
     uint16_t *to = y;
     long i = 0;
     for (; i + W <= n; i += W)
-        gelu_lanes(from + i, to + i, W);
+        gelu_table_lanes(from + i, to + i, W);
     if (i < n)
-        gelu_lanes(from + i, to + i, n - i);
+        gelu_table_lanes(from + i, to + i, n - i);
 }
 
-INLINE void gelu_gradient_lanes(const uint16_t *x, const uint16_t *dy, uint16_t *dx, long lanes)
+INLINE void gelu_gradient_table_lanes(const uint16_t *x, const uint16_t *dy, uint16_t *dx,
+                                      long lanes)
 {
-    v_float s = _mm512_i32gather_ps(numbers(x, lanes), slope, sizeof *slope);
+    v_float s = _mm512_i32gather_ps(load_indices(x, lanes), slope, sizeof *slope);
     v_store_bf16(dx, v_mul(v_load_bf16(dy, lanes), s), lanes);
 }
 
-static void gelu_gradient(long n, const void *x, const void *dy, void *dx)
+static void gelu_gradient_by_table(long n, const void *x, const void *dy, void *dx)
 {
     const uint16_t *from = x, *gradient = dy;
     uint16_t *to = dx;
     long i = 0;
     for (; i + W <= n; i += W)
-        gelu_gradient_lanes(from + i, gradient + i, to + i, W);
+        gelu_gradient_table_lanes(from + i, gradient + i, to + i, W);
     if (i < n)
-        gelu_gradient_lanes(from + i, gradient + i, to + i, n - i);
+        gelu_gradient_table_lanes(from + i, gradient + i, to + i, n - i);
 }
 
 void oa_kernels_gelu_amx(struct oa_kernels *k)
 {
     if (k->precision != OA_PRECISION_BF16)
         return;
-    pthread_once(&once, fill);
-    k->gelu = gelu;
-    k->gelu_gradient = gelu_gradient;
+    pthread_once(&once, fill_gelu_tables);
+    k->gelu = gelu_by_table;
+    k->gelu_gradient = gelu_gradient_by_table;
 }

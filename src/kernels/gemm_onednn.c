@@ -25,7 +25,7 @@ enum {
 
 #define CODE_ROOM ((size_t)8 << 20) /* bytes */
 
-struct product {
+struct onednn_product {
     struct oa_gemm shape;
     dnnl_primitive_t primitive;
     dnnl_memory_t a, b, c, scratch;
@@ -39,9 +39,9 @@ struct oa_gemm_state {
     dnnl_data_type_t act;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    struct product **table; /* open addressing; size is a power of two, at most half full */
+    struct onednn_product **table; /* open addressing; size is a power of two, at most half full */
     size_t size, count;
-    struct product *last;
+    struct onednn_product *last;
     void *scratch;
     size_t scratch_bytes;
 };
@@ -80,7 +80,7 @@ static void restore_threads(int before)
 
 /* ---- the two interfaces ---- */
 
-struct descriptions {
+struct onednn_descriptions {
     dnnl_primitive_desc_t primitive;
 #if DNNL_VERSION_MAJOR >= 3
     dnnl_memory_desc_t a, b, c;
@@ -92,8 +92,8 @@ struct descriptions {
 };
 
 /* A logical rows × cols matrix; transposed: stored cols × rows. */
-static dnnl_status_t describe(dnnl_memory_desc_t *d, dnnl_data_type_t type, long rows, long cols,
-                              long ld, bool transposed)
+static dnnl_status_t describe_matrix(dnnl_memory_desc_t *d, dnnl_data_type_t type, long rows,
+                                     long cols, long ld, bool transposed)
 {
     dnnl_dims_t dims = { rows, cols }, strides = { transposed ? 1 : ld, transposed ? ld : 1 };
 #if DNNL_VERSION_MAJOR >= 3
@@ -103,7 +103,7 @@ static dnnl_status_t describe(dnnl_memory_desc_t *d, dnnl_data_type_t type, long
 #endif
 }
 
-static dnnl_status_t describe_primitive(struct descriptions *d, dnnl_engine_t engine,
+static dnnl_status_t describe_primitive(struct onednn_descriptions *d, dnnl_engine_t engine,
                                         dnnl_primitive_attr_t attributes)
 {
 #if DNNL_VERSION_MAJOR >= 3
@@ -118,7 +118,7 @@ static dnnl_status_t describe_primitive(struct descriptions *d, dnnl_engine_t en
 #endif
 }
 
-static size_t describe_scratch(struct descriptions *d)
+static size_t describe_scratch(struct onednn_descriptions *d)
 {
 #if DNNL_VERSION_MAJOR >= 3
     d->scratch = dnnl_primitive_desc_query_md(d->primitive, dnnl_query_scratchpad_md, 0);
@@ -129,7 +129,8 @@ static size_t describe_scratch(struct descriptions *d)
 #endif
 }
 
-static dnnl_status_t make_memory(struct descriptions *d, dnnl_engine_t engine, struct product *p)
+static dnnl_status_t make_memory(struct onednn_descriptions *d, dnnl_engine_t engine,
+                                 struct onednn_product *p)
 {
     dnnl_status_t status = dnnl_success;
 #if DNNL_VERSION_MAJOR >= 3
@@ -148,7 +149,7 @@ static dnnl_status_t make_memory(struct descriptions *d, dnnl_engine_t engine, s
     return status;
 }
 
-static void forget_descriptions(struct descriptions *d)
+static void forget_descriptions(struct onednn_descriptions *d)
 {
     if (d->primitive)
         dnnl_primitive_desc_destroy(d->primitive);
@@ -197,7 +198,7 @@ static dnnl_status_t make_attributes(bool accumulate, dnnl_primitive_attr_t *out
 
 /* ---- products ---- */
 
-static void free_product(struct product *p)
+static void free_product(struct onednn_product *p)
 {
     if (!p)
         return;
@@ -223,15 +224,15 @@ static dnnl_status_t grow_scratch(struct oa_gemm_state *s, size_t bytes)
     return dnnl_success;
 }
 
-static dnnl_status_t fill_product(struct oa_gemm_state *s, struct product *p,
-                                  struct descriptions *d, dnnl_primitive_attr_t attributes)
+static dnnl_status_t fill_product(struct oa_gemm_state *s, struct onednn_product *p,
+                                  struct onednn_descriptions *d, dnnl_primitive_attr_t attributes)
 {
     const struct oa_gemm *g = &p->shape;
-    dnnl_status_t status = describe(&d->a, s->act, g->m, g->k, g->lda, g->ta);
+    dnnl_status_t status = describe_matrix(&d->a, s->act, g->m, g->k, g->lda, g->ta);
     if (status == dnnl_success)
-        status = describe(&d->b, s->act, g->k, g->n, g->ldb, g->tb);
+        status = describe_matrix(&d->b, s->act, g->k, g->n, g->ldb, g->tb);
     if (status == dnnl_success)
-        status = describe(&d->c, g->real_out ? dnnl_f32 : s->act, g->m, g->n, g->ldc, false);
+        status = describe_matrix(&d->c, g->real_out ? dnnl_f32 : s->act, g->m, g->n, g->ldc, false);
     if (status == dnnl_success)
         status = describe_primitive(d, s->engine, attributes);
     if (status == dnnl_success)
@@ -256,13 +257,13 @@ static bool has_room_for_code(struct oa_gemm_state *s)
     return true;
 }
 
-static struct product *make_product(struct oa_gemm_state *s, const struct oa_gemm *g)
+static struct onednn_product *make_product(struct oa_gemm_state *s, const struct oa_gemm *g)
 {
-    struct product *p = has_room_for_code(s) ? oa_alloc(s->context, sizeof *p) : NULL;
+    struct onednn_product *p = has_room_for_code(s) ? oa_alloc(s->context, sizeof *p) : NULL;
     if (!p)
         return NULL;
     p->shape = *g;
-    struct descriptions d = { 0 };
+    struct onednn_descriptions d = { 0 };
     dnnl_primitive_attr_t attributes = NULL;
     int threads = one_thread();
     dnnl_status_t status = make_attributes(g->accumulate, &attributes);
@@ -285,7 +286,7 @@ static struct product *make_product(struct oa_gemm_state *s, const struct oa_gem
 
 /* ---- the table ---- */
 
-static bool same_shape(const struct oa_gemm *a, const struct oa_gemm *b)
+static bool is_same_product(const struct oa_gemm *a, const struct oa_gemm *b)
 {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb &&
            a->ldc == b->ldc && a->ta == b->ta && a->tb == b->tb && a->accumulate == b->accumulate &&
@@ -304,10 +305,11 @@ static size_t hash_shape(const struct oa_gemm *g)
     return (size_t)(h >> 32);
 }
 
-static struct product **find_place(struct product **table, size_t size, const struct oa_gemm *g)
+static struct onednn_product **find_table_place(struct onednn_product **table, size_t size,
+                                                const struct oa_gemm *g)
 {
     size_t at = hash_shape(g) & (size - 1);
-    while (table[at] && !same_shape(&table[at]->shape, g))
+    while (table[at] && !is_same_product(&table[at]->shape, g))
         at = (at + 1) & (size - 1);
     return &table[at];
 }
@@ -315,12 +317,12 @@ static struct product **find_place(struct product **table, size_t size, const st
 static bool grow_table(struct oa_gemm_state *s)
 {
     size_t size = s->size ? s->size * 2 : 128;
-    struct product **table = oa_alloc(s->context, size * sizeof *table);
+    struct onednn_product **table = oa_alloc(s->context, size * sizeof *table);
     if (!table)
         return false;
     for (size_t i = 0; i < s->size; i++)
         if (s->table[i])
-            *find_place(table, size, &s->table[i]->shape) = s->table[i];
+            *find_table_place(table, size, &s->table[i]->shape) = s->table[i];
     oa_free(s->table);
     s->table = table;
     s->size = size;
@@ -337,17 +339,17 @@ static void empty_table(struct oa_gemm_state *s)
     s->last = NULL;
 }
 
-static struct product *find_product(struct oa_gemm_state *s, const struct oa_gemm *g)
+static struct onednn_product *find_product(struct oa_gemm_state *s, const struct oa_gemm *g)
 {
-    if (s->last && same_shape(&s->last->shape, g))
+    if (s->last && is_same_product(&s->last->shape, g))
         return s->last;
-    struct product **place = find_place(s->table, s->size, g);
+    struct onednn_product **place = find_table_place(s->table, s->size, g);
     if (!*place) {
         if (s->count >= MOST_PRIMITIVES)
             empty_table(s);
         if (s->count * 2 >= s->size && !grow_table(s))
             return NULL;
-        place = find_place(s->table, s->size, g);
+        place = find_table_place(s->table, s->size, g);
         *place = make_product(s, g);
         s->count += *place != NULL;
     }
@@ -357,7 +359,7 @@ static struct product *find_product(struct oa_gemm_state *s, const struct oa_gem
 
 /* ---- the kernels ---- */
 
-static void gemm_close(struct oa_gemm_state *s)
+static void onednn_close(struct oa_gemm_state *s)
 {
     if (!s)
         return;
@@ -373,7 +375,7 @@ static void gemm_close(struct oa_gemm_state *s)
     oa_free(s);
 }
 
-static void gemm_share(struct oa_gemm_state *const *states, int count)
+static void onednn_share(struct oa_gemm_state *const *states, int count)
 {
     for (int from = 0; from < count; from++)
         for (size_t i = 0; i < states[from]->size; i++)
@@ -382,7 +384,7 @@ static void gemm_share(struct oa_gemm_state *const *states, int count)
                     find_product(states[to], &states[from]->table[i]->shape);
 }
 
-static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
+static struct oa_gemm_state *onednn_open(oa_context *c, enum oa_precision p)
 {
     struct oa_gemm_state *s = oa_alloc(c, sizeof *s);
     if (!s)
@@ -392,24 +394,25 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
     oa_kernels_own(&s->own, p, oa_context_isa(c), oa_context_cpu(c));
     s->own_state = s->own.gemm_open(c, p);
     if (!s->own_state || !grow_table(s)) {
-        gemm_close(s);
+        onednn_close(s);
         return NULL;
     }
     if (dnnl_engine_create(&s->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags) != dnnl_success) {
-        gemm_close(s);
+        onednn_close(s);
         oa_fail(c, OA_INTERNAL, "oneDNN offers no CPU engine; --isa avx2 or ref does without it");
         return NULL;
     }
     return s;
 }
 
-static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
-                 void *c)
+static void onednn_gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a,
+                        const void *b, void *c)
 {
     if (g->m <= 0 || g->n <= 0)
         return;
-    struct product *p = g->m > 1 && g->k > 0 && !g->invariant_rows ? find_product(s, g) : NULL;
+    struct onednn_product *p =
+        g->m > 1 && g->k > 0 && !g->invariant_rows ? find_product(s, g) : NULL;
     if (!p) {
         s->own.gemm(s->own_state, g, a, b, c);
         return;
@@ -461,10 +464,10 @@ void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa)
         enum oa_isa used = k->precision == OA_PRECISION_BF16 ? levels[i].bf16 : levels[i].f32;
         if (used == OA_ISA_REF || used > isa)
             return;
-        k->gemm_open = gemm_open;
-        k->gemm_close = gemm_close;
-        k->gemm_share = gemm_share;
-        k->gemm = gemm;
+        k->gemm_open = onednn_open;
+        k->gemm_close = onednn_close;
+        k->gemm_share = onednn_share;
+        k->gemm = onednn_gemm;
         k->gemm_name = levels[i].name;
         if (used > k->isa)
             k->isa = used;

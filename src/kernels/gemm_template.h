@@ -153,7 +153,7 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
 {
 #ifdef GEMM_ROW
     if (g->m == 1 || g->invariant_rows) {
-        gemm_apart(s, g, a, b, c);
+        gemm_rows(s, g, a, b, c);
         return;
     }
 #endif

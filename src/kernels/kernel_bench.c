@@ -26,7 +26,7 @@ enum { PRODUCTS = sizeof products / sizeof *products };
 static const char *const features[] = { "feature elu", "feature relu", "feature cos",
                                         "feature power" };
 
-struct bench {
+struct kernel_bench {
     oa_context *context;
     oa_kernel_row *row;
     void *argument;
@@ -36,8 +36,8 @@ struct bench {
 
 /* ---- one measurement ---- */
 
-static bool long_enough(double (*take)(void *argument, long rounds), void *argument, long rounds,
-                        double seconds)
+static bool takes_long_enough(double (*take)(void *argument, long rounds), void *argument,
+                              long rounds, double seconds)
 {
     for (int i = 0; i < TRIES; i++)
         if (take(argument, rounds) < seconds)
@@ -48,7 +48,7 @@ static bool long_enough(double (*take)(void *argument, long rounds), void *argum
 long oa_enough_rounds(double (*take)(void *argument, long rounds), void *argument, double seconds)
 {
     long rounds = 1;
-    while (!long_enough(take, argument, rounds, seconds) && rounds < 1l << 40)
+    while (!takes_long_enough(take, argument, rounds, seconds) && rounds < 1l << 40)
         rounds *= 2;
     return rounds;
 }
@@ -79,7 +79,8 @@ static double least_seconds(struct timed_kernel *t)
     return seconds / (double)calls;
 }
 
-static double measure(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k)
+static double seconds_of_call(oa_context *c, const struct kernel_problem *p,
+                              const struct oa_kernels *k)
 {
     struct case_values v;
     struct case_memory m = { 0 };
@@ -98,7 +99,7 @@ static double measure(oa_context *c, const struct kernel_problem *p, const struc
 
 /* ---- what it comes to ---- */
 
-static double bytes_moved(const struct kernel_problem *p, const struct oa_kernels *k)
+static double problem_bytes(const struct kernel_problem *p, const struct oa_kernels *k)
 {
     double bytes = 0;
     for (int o = 0; o < p->count; o++) {
@@ -111,7 +112,8 @@ static double bytes_moved(const struct kernel_problem *p, const struct oa_kernel
     return bytes;
 }
 
-static double worst_error(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k)
+static double worst_kernel_error(oa_context *c, const struct kernel_problem *p,
+                                 const struct oa_kernels *k)
 {
     struct kernel_problem small;
     double worst = 0;
@@ -126,25 +128,27 @@ static double worst_error(oa_context *c, const struct kernel_problem *p, const s
     return worst;
 }
 
-static void bench_problem(struct bench *b, const struct kernel_problem *p, const char *name)
+static void bench_kernel_problem(struct kernel_bench *b, const struct kernel_problem *p,
+                                 const char *name)
 {
     double plain = 0;
     for (int i = 0; i < b->count && oa_status(b->context) == OA_OK; i++) {
         const struct oa_kernels *k = &b->version[i].table;
         if (oa_kernel_seen(b->version, i, p->what))
             continue;
-        double seconds = measure(b->context, p, k);
+        double seconds = seconds_of_call(b->context, p, k);
         if (i == 0)
             plain = seconds;
         double amount = p->depth ? 2.0 * (double)p->rows * (double)p->cols * (double)p->depth
-                                 : bytes_moved(p, k);
+                                 : problem_bytes(p, k);
         b->row(b->argument, name, oa_precision_name(k->precision), b->version[i].name,
                seconds * 1e9 / ((double)p->rows * (double)p->cols), amount / seconds * 1e-9,
-               p->depth ? "GFLOP/s" : "GB/s", plain / seconds, worst_error(b->context, p, k));
+               p->depth ? "GFLOP/s" : "GB/s", plain / seconds,
+               worst_kernel_error(b->context, p, k));
     }
 }
 
-static void bench_case(struct bench *b, const struct kernel_case *c)
+static void bench_kernel_case(struct kernel_bench *b, const struct kernel_case *c)
 {
     struct kernel_problem p;
     bool product = c->slot == offsetof(struct oa_kernels, gemm);
@@ -152,25 +156,25 @@ static void bench_case(struct bench *b, const struct kernel_case *c)
     for (int i = 0; product && i < PRODUCTS; i++) {
         oa_kernel_problem(&p, c, products[i].m, products[i].n, products[i].k, products[i].variant,
                           false);
-        bench_problem(b, &p, products[i].name);
+        bench_kernel_problem(b, &p, products[i].name);
     }
     for (int i = 0; feature && i < c->variants; i++) {
         oa_kernel_problem(&p, c, c->bench_rows, c->bench_cols, 0, i, false);
-        bench_problem(b, &p, features[i]);
+        bench_kernel_problem(b, &p, features[i]);
     }
     if (product || feature)
         return;
     oa_kernel_problem(&p, c, c->bench_rows, c->bench_cols, 0, 0, false);
-    bench_problem(b, &p, c->name);
+    bench_kernel_problem(b, &p, c->name);
 }
 
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument)
 {
     const struct kernel_case *what;
     for (int p = OA_PRECISION_F32; p <= OA_PRECISION_BF16; p++) {
-        struct bench b = { .context = c, .row = row, .argument = argument };
+        struct kernel_bench b = { .context = c, .row = row, .argument = argument };
         b.count = oa_kernel_versions(c, (enum oa_precision)p, b.version);
         for (int i = 0; !oa_stop_requested(c) && (what = oa_kernel_case(i)); i++)
-            bench_case(&b, what);
+            bench_kernel_case(&b, what);
     }
 }

@@ -23,34 +23,69 @@ extern const struct kernel_case_list oa_cases_products, oa_cases_rows, oa_cases_
     oa_cases_updates;
 
 #define CASE(f) .name = #f, .slot = offsetof(struct oa_kernels, f), .call = f##_call
-#define ROW .bench_rows = 1, .bench_cols = 16384
-#define TILE .matrix = true, .bench_rows = 64, .bench_cols = 512
+#define VECTOR .bench_rows = 1, .bench_cols = 16384
+#define MATRIX .matrix = true, .bench_rows = 64, .bench_cols = 512
+/* Operands: one row of the problem's columns; one number a row; all, with rows further apart. */
+#define ROW(type, role, fill)                                                                      \
+    {                                                                                              \
+        CASE_##type, CASE_##role, FILL_##fill, OPERAND_ROW, 0                                      \
+    }
+#define COLUMN(type, role, fill)                                                                   \
+    {                                                                                              \
+        CASE_##type, CASE_##role, FILL_##fill, OPERAND_COLUMN, 0                                   \
+    }
+#define TILE(type, role, fill, more)                                                               \
+    {                                                                                              \
+        CASE_##type, CASE_##role, FILL_##fill, OPERAND_TILE, more                                  \
+    }
+/* The function `call` of a case for a kernel that returns nothing, and for one that returns a
+ * number; the declaration at the end takes the semicolon. */
+#define CALL(f, ...)                                                                               \
+    static double f##_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)    \
+    {                                                                                              \
+        (void)s, (void)p;                                                                          \
+        k->f(__VA_ARGS__);                                                                         \
+        return 0;                                                                                  \
+    }                                                                                              \
+    struct oa_kernels
+#define ASK(f, ...)                                                                                \
+    static double f##_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)    \
+    {                                                                                              \
+        (void)s, (void)p;                                                                          \
+        return k->f(__VA_ARGS__);                                                                  \
+    }                                                                                              \
+    struct oa_kernels
+/* The head of the function `magnitude` of a case: b, a operands before and after, o the output. */
+#define MAGNITUDE(f)                                                                               \
+    static void f##_magnitude(UNUSED const problem *p, UNUSED double *const *b,                    \
+                              UNUSED double *const *a, UNUSED int o, double *m)
+#define UNUSED __attribute__((unused))
 #define ALL (BEAR_TINY | BEAR_HUGE | BEAR_NAN)
 
 /* ---- operands ---- */
 
-static inline void put(problem *p, enum case_type type, enum case_role role, enum case_fill fill,
-                       long rows, long cols, long ld)
+static inline void case_put(problem *p, enum case_type type, enum case_role role,
+                            enum case_fill fill, long rows, long cols, long ld)
 {
     p->operand[p->count++] = (struct case_operand){ type, role, fill, rows, cols, ld };
 }
 
-static inline void put_row(problem *p, enum case_type type, enum case_role role,
-                           enum case_fill fill)
+static inline void case_put_row(problem *p, enum case_type type, enum case_role role,
+                                enum case_fill fill)
 {
-    put(p, type, role, fill, 1, p->cols, p->cols);
+    case_put(p, type, role, fill, 1, p->cols, p->cols);
 }
 
-static inline void put_column(problem *p, enum case_type type, enum case_role role,
-                              enum case_fill fill)
+static inline void case_put_column(problem *p, enum case_type type, enum case_role role,
+                                   enum case_fill fill)
 {
-    put(p, type, role, fill, 1, p->rows, p->rows);
+    case_put(p, type, role, fill, 1, p->rows, p->rows);
 }
 
-static inline void put_tile(problem *p, enum case_type type, enum case_role role,
-                            enum case_fill fill, long more)
+static inline void case_put_tile(problem *p, enum case_type type, enum case_role role,
+                                 enum case_fill fill, long more)
 {
-    put(p, type, role, fill, p->rows, p->cols, p->cols + more);
+    case_put(p, type, role, fill, p->rows, p->cols, p->cols + more);
 }
 
 static inline double roundings(long n) /* of a sum of n terms */
@@ -64,19 +99,12 @@ static inline long at(const problem *p, int i, long r, long j)
     return r * p->operand[i].ld + j;
 }
 
-static inline double row_largest(const problem *p, const double *x, int o, long i)
+static inline double largest_in_row(const problem *p, const double *x, int o, long i)
 {
     double top = 0;
     for (long j = 0; j < p->cols; j++)
         top = fmax(top, fabs(x[at(p, o, i, j)]));
     return top;
-}
-
-static inline void act_act_act_shape(problem *p)
-{
-    put_row(p, CASE_ACT, CASE_IN, FILL_NORMAL);
-    put_row(p, CASE_ACT, CASE_IN, FILL_NORMAL);
-    put_row(p, CASE_ACT, CASE_OUT, FILL_NORMAL);
 }
 
 #endif

@@ -29,7 +29,13 @@ void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, lo
     p->variant = variant;
     p->awkward = awkward;
     p->seed = (uint64_t)(rows * 1000003 + cols * 1009 + depth * 31 + variant);
-    c->shape(p);
+    for (const struct case_operand_kind *k = c->operand; k->extent; k++) {
+        long ld = k->extent == OPERAND_COLUMN ? p->rows : p->cols;
+        case_put(p, k->type, k->role, k->fill, k->extent == OPERAND_TILE ? p->rows : 1, ld,
+                 ld + k->more);
+    }
+    if (c->shape)
+        c->shape(p);
 }
 
 kernel_slot *oa_kernel_slot(const struct oa_kernels *k, const struct kernel_case *c)
@@ -59,10 +65,6 @@ int oa_kernel_versions(oa_context *c, enum oa_precision p,
         out[count++] = (struct kernel_version){ "avx512bf16", k };
     }
 #endif
-    if (p == OA_PRECISION_BF16) {
-        oa_kernels_tiles(&k);
-        out[count++] = (struct kernel_version){ k.gemm_name, k };
-    }
     if (p == OA_PRECISION_BF16 && cpu->avx512_bf16) { /* what would be used without what is best */
         oa_kernels_unpacked(&k, p, oa_cpu_isa(cpu), cpu);
         out[count++] = (struct kernel_version){ k.gemm_name, k };

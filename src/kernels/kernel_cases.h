@@ -43,6 +43,16 @@ enum case_fill {
 };
 enum { BEAR_TINY = 1, BEAR_HUGE = 2, BEAR_NAN = 4 }; /* what may be mixed into FILL_NORMAL */
 
+/* An operand of most cases: its extent follows from the problem's rows and columns. */
+enum case_extent { OPERAND_NONE, OPERAND_ROW, OPERAND_COLUMN, OPERAND_TILE };
+struct case_operand_kind {
+    enum case_type type;
+    enum case_role role;
+    enum case_fill fill;
+    enum case_extent extent;
+    long more; /* TILE: elements between two rows */
+};
+
 struct case_operand {
     enum case_type type;
     enum case_role role;
@@ -72,7 +82,8 @@ struct kernel_case {
     bool exact, matrix; /* matrix: rows matter, else they are 1 */
     int same[2];        /* operands that may be one memory (in place); 0, 0: none */
     long bench_rows, bench_cols;
-    void (*shape)(struct kernel_problem *p);
+    struct case_operand_kind operand[CASE_OPERANDS]; /* up to the first without an extent */
+    void (*shape)(struct kernel_problem *p);         /* other operands, after these; may be NULL */
     double (*call)(const struct oa_kernels *k, struct oa_gemm_state *s,
                    const struct kernel_problem *p, void *const *x);
     /* Magnitudes m of an output from the operands before and after the call, all [rows, ld]; NULL:

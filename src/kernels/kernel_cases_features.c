@@ -4,8 +4,6 @@
  */
 #include "kernels/kernel_case_tools.h"
 
-#include <math.h>
-
 /* ---- one number each ---- the variant is the feature; powers up to the third */
 
 enum { DEGREE = 3 };
@@ -22,45 +20,31 @@ static enum case_fill feature_fill(const problem *p)
 
 static void feature_shape(problem *p)
 {
-    put_tile(p, CASE_ACT, CASE_IN, feature_fill(p), 3);
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, feature_width(p), feature_width(p) + 5);
+    case_put_tile(p, CASE_ACT, CASE_IN, feature_fill(p), 3);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, feature_width(p), feature_width(p) + 5);
 }
 
-static double feature_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->feature((enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0], p->operand[0].ld, x[1],
-               p->operand[1].ld);
-    return 0;
-}
+CALL(feature, (enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0], p->operand[0].ld, x[1],
+     p->operand[1].ld);
 
-static void feature_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                              double *m)
+MAGNITUDE(feature)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < feature_width(p); j++)
             m[at(p, o, i, j)] = p->variant == OA_FEATURE_COS ? 2 : 4 * fabs(a[o][at(p, o, i, j)]);
-    (void)b;
 }
 
 static void feature_gradient_shape(problem *p)
 {
-    put_tile(p, CASE_ACT, CASE_IN, feature_fill(p), 3);
-    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, feature_width(p), feature_width(p) + 5);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
+    case_put_tile(p, CASE_ACT, CASE_IN, feature_fill(p), 3);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, feature_width(p), feature_width(p) + 5);
+    case_put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
 }
 
-static double feature_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                    void *const *x)
-{
-    (void)s;
-    k->feature_gradient((enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0],
-                        p->operand[0].ld, x[1], p->operand[1].ld, x[2], p->operand[2].ld);
-    return 0;
-}
+CALL(feature_gradient, (enum oa_feature)p->variant, DEGREE, p->rows, p->cols, x[0],
+     p->operand[0].ld, x[1], p->operand[1].ld, x[2], p->operand[2].ld);
 
-static void feature_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                       double *m)
+MAGNITUDE(feature_gradient)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++) {
@@ -69,7 +53,6 @@ static void feature_gradient_magnitude(const problem *p, double *const *b, doubl
                 sum += (d + 1) * (power *= x) * fabs(b[1][at(p, 1, i, j + d * p->cols)]);
             m[at(p, o, i, j)] = 4 * sum;
         }
-    (void)a;
 }
 
 /* ---- places ---- one token of `rows` heads, angle 0.4 */
@@ -79,47 +62,33 @@ static void feature_gradient_magnitude(const problem *p, double *const *b, doubl
 
 static void place_shape(problem *p)
 {
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 2 * p->cols, 2 * p->cols);
+    case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 2 * p->cols, 2 * p->cols);
 }
 
-static double place_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->place(p->rows, p->cols, PLACE_COSINE, PLACE_SINE, x[0], x[1]);
-    return 0;
-}
+CALL(place, p->rows, p->cols, PLACE_COSINE, PLACE_SINE, x[0], x[1]);
 
-static void place_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+MAGNITUDE(place)
 {
     for (long i = 0; i < p->rows * 2 * p->cols; i++)
         m[i] = 2 * fabs(a[o][i]);
-    (void)b;
 }
 
 static void place_gradient_shape(problem *p)
 {
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
-    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, 2 * p->cols, 2 * p->cols);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 0);
+    case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, 2 * p->cols, 2 * p->cols);
+    case_put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 0);
 }
 
-static double place_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                  void *const *x)
-{
-    (void)s;
-    k->place_gradient(p->rows, p->cols, PLACE_COSINE, PLACE_SINE, x[0], x[1], x[2]);
-    return 0;
-}
+CALL(place_gradient, p->rows, p->cols, PLACE_COSINE, PLACE_SINE, x[0], x[1], x[2]);
 
-static void place_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                     double *m)
+MAGNITUDE(place_gradient)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++)
             m[at(p, o, i, j)] =
                 3 * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[1][at(p, 1, i, j + p->cols)]));
-    (void)a;
 }
 
 /* ---- products of pairs ---- the variant: which of the three parts exist (the last always does) */
@@ -133,45 +102,33 @@ static long quadratic_width(const problem *p)
 
 static void quadratic_shape(problem *p)
 {
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, quadratic_width(p), quadratic_width(p) + 5);
+    case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, quadratic_width(p),
+             quadratic_width(p) + 5);
 }
 
-static double quadratic_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->quadratic(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld, x[1],
-                 p->operand[1].ld);
-    return 0;
-}
+CALL(quadratic, p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld, x[1],
+     p->operand[1].ld);
 
-static void quadratic_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                double *m)
+MAGNITUDE(quadratic)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < quadratic_width(p); j++)
             m[at(p, o, i, j)] = 3 * fabs(a[o][at(p, o, i, j)]);
-    (void)b;
 }
 
 static void quadratic_gradient_shape(problem *p)
 {
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
-    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, quadratic_width(p), quadratic_width(p) + 5);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
+    case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, quadratic_width(p),
+             quadratic_width(p) + 5);
+    case_put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
 }
 
-static double quadratic_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                      void *const *x)
-{
-    (void)s;
-    k->quadratic_gradient(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld,
-                          x[1], p->operand[1].ld, x[2], p->operand[2].ld);
-    return 0;
-}
+CALL(quadratic_gradient, p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld,
+     x[1], p->operand[1].ld, x[2], p->operand[2].ld);
 
-static void quadratic_gradient_magnitude(const problem *p, double *const *b, double *const *a,
-                                         int o, double *m)
+MAGNITUDE(quadratic_gradient)
 {
     long first = p->variant == 0 ? 1 + p->cols : 0;
     for (long i = 0; i < p->rows; i++) {
@@ -189,22 +146,14 @@ static void quadratic_gradient_magnitude(const problem *p, double *const *b, dou
         for (long j = 0; j < p->cols; j++)
             row[j] *= roundings(p->cols);
     }
-    (void)a;
 }
 
-static double product_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->product(p->cols, 0.75, x[0], x[1], x[2]);
-    return 0;
-}
+CALL(product, p->cols, 0.75, x[0], x[1], x[2]);
 
-static void product_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                              double *m)
+MAGNITUDE(product)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = 2 * fabs(a[o][j]);
-    (void)b;
 }
 
 static const struct kernel_case cases[] = {
@@ -222,7 +171,8 @@ static const struct kernel_case cases[] = {
       .shape = quadratic_shape, .magnitude = quadratic_magnitude },
     { CASE(quadratic_gradient), .variants = 2, .matrix = true, .bench_rows = 256, .bench_cols = 32,
       .shape = quadratic_gradient_shape, .magnitude = quadratic_gradient_magnitude },
-    { CASE(product), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW, .shape = act_act_act_shape,
+    { CASE(product), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, VECTOR,
+      .operand = { ROW(ACT, IN, NORMAL), ROW(ACT, IN, NORMAL), ROW(ACT, OUT, NORMAL) },
       .magnitude = product_magnitude },
 };
 

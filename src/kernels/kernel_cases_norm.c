@@ -4,30 +4,13 @@
  */
 #include "kernels/kernel_case_tools.h"
 
-#include <math.h>
+CALL(norm, p->rows, p->cols, x[0], x[1], p->variant ? NULL : x[2], 1e-2, x[3], x[4], x[5]);
 
-static void norm_shape(problem *p)
-{
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 0);
-    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
-    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
-}
-
-static double norm_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->norm(p->rows, p->cols, x[0], x[1], p->variant ? NULL : x[2], 1e-2, x[3], x[4], x[5]);
-    return 0;
-}
-
-static void norm_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+MAGNITUDE(norm)
 {
     double slack = roundings(p->cols);
     for (long i = 0; i < p->rows; i++) {
-        double top = row_largest(p, b[0], 0, i), r = a[5][i];
+        double top = largest_in_row(p, b[0], 0, i), r = a[5][i];
         if (o == 4)
             m[i] = slack * top;
         else if (o == 5)
@@ -41,26 +24,8 @@ static void norm_magnitude(const problem *p, double *const *b, double *const *a,
     }
 }
 
-static void norm_gradient_shape(problem *p)
-{
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_column(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_column(p, CASE_REAL, CASE_IN, FILL_FACTOR);
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 0);
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-}
-
-static double norm_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                 void *const *x)
-{
-    (void)s;
-    k->norm_gradient(p->rows, p->cols, x[0], x[1], x[2], x[3], x[4], x[5], x[6],
-                     p->variant ? NULL : x[7]);
-    return 0;
-}
+CALL(norm_gradient, p->rows, p->cols, x[0], x[1], x[2], x[3], x[4], x[5], x[6],
+     p->variant ? NULL : x[7]);
 
 static double norm_h(const problem *p, double *const *b, long i, long j)
 {
@@ -77,10 +42,8 @@ static void norm_gradient_sums(const problem *p, double *const *b, int o, double
     }
 }
 
-static void norm_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                    double *m)
+MAGNITUDE(norm_gradient)
 {
-    (void)a;
     if (o != 5) {
         norm_gradient_sums(p, b, o, m);
         return;
@@ -101,9 +64,17 @@ static void norm_gradient_magnitude(const problem *p, double *const *b, double *
 
 static const struct kernel_case cases[] = {
     { CASE(norm), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64,
-      .bench_cols = 768, .shape = norm_shape, .magnitude = norm_magnitude },
+      .bench_cols = 768,
+      .operand = { TILE(ACT, IN, NORMAL, 0), ROW(REAL, IN, NORMAL), ROW(REAL, IN, NORMAL),
+                   TILE(ACT, OUT, NORMAL, 0), COLUMN(REAL, OUT, NORMAL),
+                   COLUMN(REAL, OUT, NORMAL) },
+      .magnitude = norm_magnitude },
     { CASE(norm_gradient), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64,
-      .bench_cols = 768, .shape = norm_gradient_shape, .magnitude = norm_gradient_magnitude },
+      .bench_cols = 768,
+      .operand = { TILE(ACT, IN, NORMAL, 0), ROW(REAL, IN, NORMAL), COLUMN(REAL, IN, NORMAL),
+                   COLUMN(REAL, IN, FACTOR), TILE(ACT, IN, NORMAL, 0), TILE(ACT, OUT, NORMAL, 0),
+                   ROW(REAL, BOTH, NORMAL), ROW(REAL, BOTH, NORMAL) },
+      .magnitude = norm_gradient_magnitude },
 };
 
 const struct kernel_case_list oa_cases_norm = { cases, sizeof cases / sizeof *cases };

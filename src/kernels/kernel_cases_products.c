@@ -5,19 +5,17 @@
  */
 #include "kernels/kernel_case_tools.h"
 
-#include <math.h>
-
 static void gemm_shape(problem *p)
 {
     bool ta = p->variant & 1, tb = p->variant & 2, accumulate = p->variant >= 8,
          real = p->variant >= 4;
     long more = p->awkward ? 3 : 0;
-    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, ta ? p->depth : p->rows, ta ? p->rows : p->depth,
-        (ta ? p->rows : p->depth) + more);
-    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, tb ? p->cols : p->depth, tb ? p->depth : p->cols,
-        (tb ? p->depth : p->cols) + 2 * more);
-    put(p, real ? CASE_REAL : CASE_ACT, accumulate ? CASE_BOTH : CASE_OUT, FILL_NORMAL, p->rows,
-        p->cols, p->cols + more);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, ta ? p->depth : p->rows, ta ? p->rows : p->depth,
+             (ta ? p->rows : p->depth) + more);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, tb ? p->cols : p->depth, tb ? p->depth : p->cols,
+             (tb ? p->depth : p->cols) + 2 * more);
+    case_put(p, real ? CASE_REAL : CASE_ACT, accumulate ? CASE_BOTH : CASE_OUT, FILL_NORMAL,
+             p->rows, p->cols, p->cols + more);
 }
 
 static struct oa_gemm gemm_of(const problem *p)
@@ -43,7 +41,7 @@ static double gemm_call(table *k, struct oa_gemm_state *s, const problem *p, voi
     return 0;
 }
 
-static void gemm_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+MAGNITUDE(gemm)
 {
     struct oa_gemm g = gemm_of(p);
     for (long i = 0; i < g.m; i++)
@@ -55,8 +53,6 @@ static void gemm_magnitude(const problem *p, double *const *b, double *const *a,
             m[i * g.ldc + j] =
                 roundings(g.k) * sum + (g.accumulate ? fabs(b[2][i * g.ldc + j]) : 0);
         }
-    (void)a;
-    (void)o;
 }
 
 static const struct kernel_case cases[] = {

@@ -4,8 +4,6 @@
  */
 #include "kernels/kernel_case_tools.h"
 
-#include <math.h>
-
 /* ---- random features ---- the variant is the feature */
 
 static long random_width(const problem *p)
@@ -16,24 +14,17 @@ static long random_width(const problem *p)
 
 static void random_features_shape(problem *p)
 {
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_tile(p, CASE_REAL, CASE_IN, FILL_NORMAL, 3);
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 5);
-    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+    case_put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    case_put_tile(p, CASE_REAL, CASE_IN, FILL_NORMAL, 3);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 5);
+    case_put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
 }
 
-static double random_features_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                   void *const *x)
-{
-    (void)s;
-    k->random_features((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], x[1],
-                       p->operand[1].ld, x[2], p->operand[2].ld, x[3]);
-    return 0;
-}
+CALL(random_features, (enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], x[1],
+     p->operand[1].ld, x[2], p->operand[2].ld, x[3]);
 
 /* An exponential carries the error of its argument over. */
-static void random_features_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                      double *m)
+MAGNITUDE(random_features)
 {
     for (long i = 0; i < p->rows; i++) {
         double most = 1;
@@ -49,24 +40,16 @@ static void random_features_magnitude(const problem *p, double *const *b, double
 
 static void random_features_gradient_shape(problem *p)
 {
-    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 5);
-    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 2);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 3);
-    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 5);
+    case_put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 2);
+    case_put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 3);
+    case_put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
 }
 
-static double random_features_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                            void *const *x)
-{
-    (void)s;
-    k->random_features_gradient((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0],
-                                p->operand[0].ld, x[1], p->operand[1].ld, x[2], p->operand[2].ld,
-                                x[3]);
-    return 0;
-}
+CALL(random_features_gradient, (enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0],
+     p->operand[0].ld, x[1], p->operand[1].ld, x[2], p->operand[2].ld, x[3]);
 
-static void random_features_gradient_magnitude(const problem *p, double *const *b, double *const *a,
-                                               int o, double *m)
+MAGNITUDE(random_features_gradient)
 {
     for (long i = 0; i < p->rows; i++) {
         double sum = 0;
@@ -85,29 +68,13 @@ static void random_features_gradient_magnitude(const problem *p, double *const *
         if (o == 3)
             m[i] = roundings(2 * p->cols) * sum;
     }
-    (void)a;
 }
 
 /* ---- decay by position ---- */
 
-static void decay_tile_shape(problem *p)
-{
-    put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
-    put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_column(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_tile(p, CASE_REAL, CASE_BOTH, FILL_NORMAL, 3);
-}
+CALL(decay_tile, p->rows, p->cols, x[0], x[1], x[2], x[3], x[4], p->operand[4].ld);
 
-static double decay_tile_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->decay_tile(p->rows, p->cols, x[0], x[1], x[2], x[3], x[4], p->operand[4].ld);
-    return 0;
-}
-
-static void decay_tile_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                 double *m)
+MAGNITUDE(decay_tile)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++)
@@ -116,37 +83,13 @@ static void decay_tile_magnitude(const problem *p, double *const *b, double *con
 
 /* ---- powers of logits ---- the variant is the degree − 1 */
 
-static void power_shape(problem *p)
-{
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-}
+CALL(power, p->cols, p->variant + 1, x[0]);
+CALL(power_gradient, p->cols, p->variant + 1, x[0], x[1]);
 
-static double power_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->power(p->cols, p->variant + 1, x[0]);
-    return 0;
-}
-
-static void power_gradient_shape(problem *p)
-{
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-}
-
-static double power_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                  void *const *x)
-{
-    (void)s;
-    k->power_gradient(p->cols, p->variant + 1, x[0], x[1]);
-    return 0;
-}
-
-static void power_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+MAGNITUDE(power)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = (4 + p->variant) * fabs(a[o][j]);
-    (void)b;
 }
 
 static const struct kernel_case cases[] = {
@@ -156,10 +99,13 @@ static const struct kernel_case cases[] = {
       .bench_cols = 266, .shape = random_features_gradient_shape,
       .magnitude = random_features_gradient_magnitude },
     { CASE(decay_tile), .variants = 1, .matrix = true, .bench_rows = 64, .bench_cols = 64,
-      .shape = decay_tile_shape, .magnitude = decay_tile_magnitude },
-    { CASE(power), .variants = 4, ROW, .shape = power_shape, .magnitude = power_magnitude },
-    { CASE(power_gradient), .variants = 4, ROW, .shape = power_gradient_shape,
+      .operand = { COLUMN(INDEX, IN, LOW), COLUMN(INDEX, IN, HIGH), ROW(REAL, IN, NORMAL),
+                   COLUMN(REAL, IN, NORMAL), TILE(REAL, BOTH, NORMAL, 3) },
+      .magnitude = decay_tile_magnitude },
+    { CASE(power), .variants = 4, VECTOR, .operand = { ROW(REAL, BOTH, NORMAL) },
       .magnitude = power_magnitude },
+    { CASE(power_gradient), .variants = 4, VECTOR,
+      .operand = { ROW(REAL, IN, NORMAL), ROW(REAL, BOTH, NORMAL) }, .magnitude = power_magnitude },
 };
 
 const struct kernel_case_list oa_cases_random = { cases, sizeof cases / sizeof *cases };

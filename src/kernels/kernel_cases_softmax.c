@@ -4,8 +4,6 @@
  */
 #include "kernels/attention_tile.h"
 #include "kernels/kernel_case_tools.h"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +11,12 @@
 
 static void softmax_tile_shape(problem *p)
 {
-    put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
-    put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
-    put_tile(p, CASE_REAL, CASE_BOTH, FILL_SEEN, 3);
-    put_column(p, CASE_REAL, CASE_BOTH, FILL_TOP);
-    put_column(p, CASE_REAL, CASE_BOTH, FILL_MASS);
-    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+    case_put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
+    case_put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
+    case_put_tile(p, CASE_REAL, CASE_BOTH, FILL_SEEN, 3);
+    case_put_column(p, CASE_REAL, CASE_BOTH, FILL_TOP);
+    case_put_column(p, CASE_REAL, CASE_BOTH, FILL_MASS);
+    case_put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
 }
 
 static double softmax_tile_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
@@ -30,8 +28,7 @@ static double softmax_tile_call(table *k, struct oa_gemm_state *s, const problem
 }
 
 /* e^t is off by the error of t, which is as large as the terms t is the difference of. */
-static void softmax_tile_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                   double *m)
+MAGNITUDE(softmax_tile)
 {
     for (long i = 0; i < p->rows; i++) {
         double top = isfinite(a[3][i]) ? fabs(a[3][i]) : 0,
@@ -57,7 +54,7 @@ static void softmax_to_tiles_shape(problem *p)
     p->rows = (p->rows + 15) / 16 * 16;
     softmax_tile_shape(p);
     p->operand[2].role = CASE_IN; /* what is left there is nobody's: the call works on a copy */
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32 * steps, 32 * steps);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32 * steps, 32 * steps);
 }
 
 static double softmax_to_tiles_call(table *k, struct oa_gemm_state *s, const problem *p,
@@ -75,8 +72,7 @@ static double softmax_to_tiles_call(table *k, struct oa_gemm_state *s, const pro
     return 0;
 }
 
-static void softmax_to_tiles_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                       double *m)
+MAGNITUDE(softmax_to_tiles)
 {
     if (o < 6) {
         softmax_tile_magnitude(p, b, a, o, m);
@@ -90,24 +86,9 @@ static void softmax_to_tiles_magnitude(const problem *p, double *const *b, doubl
     }
 }
 
-static void softmax_again_shape(problem *p)
-{
-    put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
-    put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
-    put_tile(p, CASE_REAL, CASE_BOTH, FILL_SEEN, 3);
-    put_column(p, CASE_REAL, CASE_IN, FILL_LSE);
-}
+CALL(softmax_again, p->rows, p->cols, LOGIT_SCALE, x[0], x[1], x[3], x[2], p->operand[2].ld);
 
-static double softmax_again_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                 void *const *x)
-{
-    (void)s;
-    k->softmax_again(p->rows, p->cols, LOGIT_SCALE, x[0], x[1], x[3], x[2], p->operand[2].ld);
-    return 0;
-}
-
-static void softmax_again_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                    double *m)
+MAGNITUDE(softmax_again)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++)
@@ -115,25 +96,10 @@ static void softmax_again_magnitude(const problem *p, double *const *b, double *
                 a[2][at(p, 2, i, j)] * (94 + 2 * (isfinite(b[3][i]) ? fabs(b[3][i]) : 0));
 }
 
-static void softmax_gradient_shape(problem *p)
-{
-    put_tile(p, CASE_REAL, CASE_IN, FILL_CHANCE, 3);
-    put_tile(p, CASE_REAL, CASE_IN, FILL_COVERED, 3);
-    put_column(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
-}
+CALL(softmax_gradient, p->rows, p->cols, LOGIT_SCALE, x[0], p->operand[0].ld, x[1],
+     p->operand[1].ld, x[2], x[3], p->operand[3].ld);
 
-static double softmax_gradient_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                    void *const *x)
-{
-    (void)s;
-    k->softmax_gradient(p->rows, p->cols, LOGIT_SCALE, x[0], p->operand[0].ld, x[1],
-                        p->operand[1].ld, x[2], x[3], p->operand[3].ld);
-    return 0;
-}
-
-static void softmax_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                       double *m)
+MAGNITUDE(softmax_gradient)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++) {
@@ -141,7 +107,6 @@ static void softmax_gradient_magnitude(const problem *p, double *const *b, doubl
             m[at(p, o, i, j)] =
                 chance == 0 ? 0 : 4 * chance * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[2][i]));
         }
-    (void)a;
 }
 
 /* Variant 1: with a factor. */
@@ -149,42 +114,35 @@ static void softmax_pairs_shape(problem *p)
 {
     p->rows = (p->rows + 15) / 16 * 16;
     p->cols = p->cols < 32 ? p->cols : 32;
-    put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
-    put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
-    put(p, CASE_REAL, CASE_IN, FILL_SEEN, p->rows, p->cols, 32);
-    put(p, CASE_REAL, CASE_IN, FILL_NORMAL, p->rows, p->cols, 32);
-    put(p, CASE_REAL, CASE_IN, FILL_CHANCE, p->rows, p->cols, 32);
-    put_column(p, CASE_REAL, CASE_IN, FILL_LSE);
-    put_column(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows / 2, 64, 64);
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows / 2, 64, 64);
-    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32, 32);
+    case_put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
+    case_put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
+    case_put(p, CASE_REAL, CASE_IN, FILL_SEEN, p->rows, p->cols, 32);
+    case_put(p, CASE_REAL, CASE_IN, FILL_NORMAL, p->rows, p->cols, 32);
+    case_put(p, CASE_REAL, CASE_IN, FILL_CHANCE, p->rows, p->cols, 32);
+    case_put_column(p, CASE_REAL, CASE_IN, FILL_LSE);
+    case_put_column(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows / 2, 64, 64);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows / 2, 64, 64);
+    case_put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32, 32);
 }
 
-static double softmax_pairs_call(table *k, struct oa_gemm_state *s, const problem *p,
-                                 void *const *x)
-{
-    (void)s;
-    k->softmax_pairs(&(struct oa_softmax_pairs){ .rows = p->rows,
-                                                 .cols = p->cols,
-                                                 .scale = LOGIT_SCALE,
-                                                 .low = x[0],
-                                                 .high = x[1],
-                                                 .s = x[2],
-                                                 .dp = x[3],
-                                                 .factor = p->variant ? x[4] : NULL,
-                                                 .lse = x[5],
-                                                 .delta = x[6],
-                                                 .p_pairs = x[7],
-                                                 .ds_pairs = x[8],
-                                                 .ds = x[9],
-                                                 .tile = 512 });
-    return 0;
-}
+CALL(softmax_pairs, &(struct oa_softmax_pairs){ .rows = p->rows,
+                                                .cols = p->cols,
+                                                .scale = LOGIT_SCALE,
+                                                .low = x[0],
+                                                .high = x[1],
+                                                .s = x[2],
+                                                .dp = x[3],
+                                                .factor = p->variant ? x[4] : NULL,
+                                                .lse = x[5],
+                                                .delta = x[6],
+                                                .p_pairs = x[7],
+                                                .ds_pairs = x[8],
+                                                .ds = x[9],
+                                                .tile = 512 });
 
 /* P is off by the error of its exponent, dS by that and the rounding of the difference. */
-static void softmax_pairs_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                    double *m)
+MAGNITUDE(softmax_pairs)
 {
     for (long i = 0; i < p->rows; i++)
         for (long j = 0; j < p->cols; j++) {
@@ -197,54 +155,14 @@ static void softmax_pairs_magnitude(const problem *p, double *const *b, double *
             double shift = fabs(b[3][cell] * factor) + fabs(b[6][i]);
             m[o == 9 ? cell : pair] = off * weight * (o == 7 ? factor : shift);
         }
-    (void)a;
 }
 
-static void tile_to_act_shape(problem *p)
-{
-    put_tile(p, CASE_REAL, CASE_IN, FILL_NORMAL, 3);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 5);
-}
+CALL(tile_to_act, p->rows, p->cols, x[0], p->operand[0].ld, x[1], p->operand[1].ld);
+CALL(tile_to_real, p->rows, p->cols, x[0], p->operand[0].ld, x[1], p->operand[1].ld);
+CALL(mask_tile, p->rows, p->cols, x[0], x[1], x[2], p->operand[2].ld, x[3], p->operand[3].ld,
+     p->variant ? NULL : x[4]);
 
-static double tile_to_act_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->tile_to_act(p->rows, p->cols, x[0], p->operand[0].ld, x[1], p->operand[1].ld);
-    return 0;
-}
-
-static void tile_to_real_shape(problem *p)
-{
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
-    put_tile(p, CASE_REAL, CASE_OUT, FILL_NORMAL, 5);
-}
-
-static double tile_to_real_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->tile_to_real(p->rows, p->cols, x[0], p->operand[0].ld, x[1], p->operand[1].ld);
-    return 0;
-}
-
-static void mask_tile_shape(problem *p)
-{
-    put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
-    put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
-    put_tile(p, CASE_REAL, CASE_IN, FILL_SEEN, 3);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 5);
-    put_column(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-}
-
-static double mask_tile_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->mask_tile(p->rows, p->cols, x[0], x[1], x[2], p->operand[2].ld, x[3], p->operand[3].ld,
-                 p->variant ? NULL : x[4]);
-    return 0;
-}
-
-static void mask_tile_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                double *m)
+MAGNITUDE(mask_tile)
 {
     for (long i = 0; i < p->rows && o == 4; i++) {
         double sum = fabs(b[4][i]);
@@ -257,12 +175,12 @@ static void mask_tile_magnitude(const problem *p, double *const *b, double *cons
 
 static void row_dots_shape(problem *p)
 {
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
+    case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
     if (p->variant)
-        put_row(p, CASE_ACT, CASE_IN, FILL_NORMAL);
+        case_put_row(p, CASE_ACT, CASE_IN, FILL_NORMAL);
     else
-        put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 5);
-    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+        case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 5);
+    case_put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
 }
 
 /* Variant 1: the same row of y with all of x. */
@@ -271,15 +189,9 @@ static long row_dots_step(const problem *p)
     return p->variant ? 0 : p->operand[1].ld;
 }
 
-static double row_dots_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->row_dots(p->rows, p->cols, x[0], p->operand[0].ld, x[1], row_dots_step(p), x[2]);
-    return 0;
-}
+CALL(row_dots, p->rows, p->cols, x[0], p->operand[0].ld, x[1], row_dots_step(p), x[2]);
 
-static void row_dots_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                               double *m)
+MAGNITUDE(row_dots)
 {
     for (long i = 0; i < p->rows; i++) {
         double sum = 0;
@@ -287,26 +199,11 @@ static void row_dots_magnitude(const problem *p, double *const *b, double *const
             sum += fabs(b[0][at(p, 0, i, j)] * b[1][i * row_dots_step(p) + j]);
         m[i] = roundings(p->cols) * sum;
     }
-    (void)a;
-    (void)o;
 }
 
-static void weigh_rows_shape(problem *p)
-{
-    put_column(p, CASE_REAL, CASE_IN, FILL_CHANCE);
-    put_tile(p, CASE_ACT, CASE_IN, FILL_WEIGHED, 3);
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-}
+CALL(weigh_rows, p->rows, p->cols, x[0], x[1], p->operand[1].ld, x[2]);
 
-static double weigh_rows_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->weigh_rows(p->rows, p->cols, x[0], x[1], p->operand[1].ld, x[2]);
-    return 0;
-}
-
-static void weigh_rows_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                 double *m)
+MAGNITUDE(weigh_rows)
 {
     for (long j = 0; j < p->cols; j++) {
         double sum = fabs(b[2][j]);
@@ -314,32 +211,38 @@ static void weigh_rows_magnitude(const problem *p, double *const *b, double *con
             sum += b[0][i] == 0 ? 0 : fabs(b[0][i] * b[1][at(p, 1, i, j)]);
         m[j] = roundings(p->rows) * sum;
     }
-    (void)a;
-    (void)o;
 }
 
 static const struct kernel_case cases[] = {
-    { CASE(softmax_tile), .variants = 2, TILE, .shape = softmax_tile_shape,
+    { CASE(softmax_tile), .variants = 2, MATRIX, .shape = softmax_tile_shape,
       .magnitude = softmax_tile_magnitude },
-    { CASE(softmax_to_tiles), .variants = 1, TILE, .shape = softmax_to_tiles_shape,
+    { CASE(softmax_to_tiles), .variants = 1, MATRIX, .shape = softmax_to_tiles_shape,
       .magnitude = softmax_to_tiles_magnitude },
-    { CASE(softmax_again), .variants = 1, TILE, .shape = softmax_again_shape,
+    { CASE(softmax_again), .variants = 1, MATRIX,
+      .operand = { COLUMN(INDEX, IN, LOW), COLUMN(INDEX, IN, HIGH), TILE(REAL, BOTH, SEEN, 3),
+                   COLUMN(REAL, IN, LSE) },
       .magnitude = softmax_again_magnitude },
-    { CASE(softmax_gradient), .variants = 1, .bear = BEAR_TINY, TILE,
-      .shape = softmax_gradient_shape, .magnitude = softmax_gradient_magnitude },
+    { CASE(softmax_gradient), .variants = 1, .bear = BEAR_TINY, MATRIX,
+      .operand = { TILE(REAL, IN, CHANCE, 3), TILE(REAL, IN, COVERED, 3), COLUMN(REAL, IN, NORMAL),
+                   TILE(ACT, OUT, NORMAL, 7) },
+      .magnitude = softmax_gradient_magnitude },
     { CASE(softmax_pairs), .variants = 2, .matrix = true, .bench_rows = 64, .bench_cols = 32,
       .shape = softmax_pairs_shape, .magnitude = softmax_pairs_magnitude },
-    { CASE(tile_to_act), .variants = 1, .bear = ALL, .exact = true, TILE,
-      .shape = tile_to_act_shape },
-    { CASE(tile_to_real), .variants = 1, .bear = ALL, .exact = true, TILE,
-      .shape = tile_to_real_shape },
-    { CASE(mask_tile), .variants = 2, TILE, .shape = mask_tile_shape,
+    { CASE(tile_to_act), .variants = 1, .bear = ALL, .exact = true, MATRIX,
+      .operand = { TILE(REAL, IN, NORMAL, 3), TILE(ACT, OUT, NORMAL, 5) } },
+    { CASE(tile_to_real), .variants = 1, .bear = ALL, .exact = true, MATRIX,
+      .operand = { TILE(ACT, IN, NORMAL, 3), TILE(REAL, OUT, NORMAL, 5) } },
+    { CASE(mask_tile), .variants = 2, MATRIX,
+      .operand = { COLUMN(INDEX, IN, LOW), COLUMN(INDEX, IN, HIGH), TILE(REAL, IN, SEEN, 3),
+                   TILE(ACT, OUT, NORMAL, 5), COLUMN(REAL, BOTH, NORMAL) },
       .magnitude = mask_tile_magnitude },
     { CASE(row_dots), .variants = 2, .bear = BEAR_TINY | BEAR_NAN, .matrix = true,
       .bench_rows = 512, .bench_cols = 64, .shape = row_dots_shape,
       .magnitude = row_dots_magnitude },
     { CASE(weigh_rows), .variants = 1, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64,
-      .bench_cols = 64, .shape = weigh_rows_shape, .magnitude = weigh_rows_magnitude },
+      .bench_cols = 64,
+      .operand = { COLUMN(REAL, IN, CHANCE), TILE(ACT, IN, WEIGHED, 3), ROW(REAL, BOTH, NORMAL) },
+      .magnitude = weigh_rows_magnitude },
 };
 
 const struct kernel_case_list oa_cases_softmax = { cases, sizeof cases / sizeof *cases };

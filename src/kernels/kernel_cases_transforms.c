@@ -4,12 +4,10 @@
  */
 #include "kernels/kernel_case_tools.h"
 
-#include <math.h>
-
 static void lanes_shape(problem *p)
 {
     p->rows = 1 + (p->rows - 1) % OA_LANES;
-    put_row(p, CASE_INDEX, CASE_IN, FILL_ORDER);
+    case_put_row(p, CASE_INDEX, CASE_IN, FILL_ORDER);
 }
 
 static const int32_t *lanes_index(const problem *p, void *const *x)
@@ -20,32 +18,22 @@ static const int32_t *lanes_index(const problem *p, void *const *x)
 static void lanes_in_shape(problem *p)
 {
     lanes_shape(p);
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
-    put(p, CASE_REAL, CASE_OUT, FILL_NORMAL, p->cols, OA_LANES, OA_LANES);
+    case_put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
+    case_put(p, CASE_REAL, CASE_OUT, FILL_NORMAL, p->cols, OA_LANES, OA_LANES);
 }
 
-static double lanes_in_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->lanes_in(p->rows, p->cols, lanes_index(p, x), x[1], p->operand[1].ld, x[2]);
-    return 0;
-}
+CALL(lanes_in, p->rows, p->cols, lanes_index(p, x), x[1], p->operand[1].ld, x[2]);
 
 static void lanes_out_shape(problem *p)
 {
     lanes_shape(p);
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-    put(p, CASE_REAL, CASE_IN, FILL_NORMAL, p->cols, OA_LANES, OA_LANES);
-    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 3);
+    case_put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    case_put(p, CASE_REAL, CASE_IN, FILL_NORMAL, p->cols, OA_LANES, OA_LANES);
+    case_put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 3);
 }
 
-static double lanes_out_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->lanes_out(p->rows, p->cols, lanes_index(p, x), p->variant ? x[1] : NULL, x[2], x[3],
-                 p->operand[3].ld);
-    return 0;
-}
+CALL(lanes_out, p->rows, p->cols, lanes_index(p, x), p->variant ? x[1] : NULL, x[2], x[3],
+     p->operand[3].ld);
 
 /* cols rows of lanes, cut to the largest unit·2^stages below; variants: units 1 and 3. */
 static long hadamard_unit(const problem *p)
@@ -59,20 +47,14 @@ static void hadamard_shape(problem *p)
     while (2 * n <= p->cols)
         n *= 2;
     p->cols = n;
-    put_row(p, CASE_REAL, CASE_IN, FILL_FACTOR);
-    put(p, CASE_REAL, CASE_IN, FILL_NORMAL, n, OA_LANES, OA_LANES);
-    put(p, CASE_REAL, CASE_OUT, FILL_NORMAL, n, OA_LANES, OA_LANES);
+    case_put_row(p, CASE_REAL, CASE_IN, FILL_FACTOR);
+    case_put(p, CASE_REAL, CASE_IN, FILL_NORMAL, n, OA_LANES, OA_LANES);
+    case_put(p, CASE_REAL, CASE_OUT, FILL_NORMAL, n, OA_LANES, OA_LANES);
 }
 
-static double hadamard_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->hadamard(p->cols, hadamard_unit(p), x[0], x[1], x[2]);
-    return 0;
-}
+CALL(hadamard, p->cols, hadamard_unit(p), x[0], x[1], x[2]);
 
-static void hadamard_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                               double *m)
+MAGNITUDE(hadamard)
 {
     for (long t = 0; t < OA_LANES; t++) {
         double sum = 0;
@@ -81,27 +63,20 @@ static void hadamard_magnitude(const problem *p, double *const *b, double *const
         for (long r = 0; r < p->cols; r++)
             m[at(p, o, r, t)] = roundings(p->cols) * sum;
     }
-    (void)a;
 }
 
 /* Runs of 1 + depth % 7 rows. Variants: q and its transpose. */
 static void mix_runs_shape(problem *p)
 {
     long b = 1 + p->depth % 7, n = p->cols * b;
-    put(p, CASE_REAL, CASE_IN, FILL_NORMAL, b, b, b);
-    put(p, CASE_REAL, CASE_IN, FILL_NORMAL, n, OA_LANES, OA_LANES);
-    put(p, CASE_REAL, CASE_OUT, FILL_NORMAL, n, OA_LANES, OA_LANES);
+    case_put(p, CASE_REAL, CASE_IN, FILL_NORMAL, b, b, b);
+    case_put(p, CASE_REAL, CASE_IN, FILL_NORMAL, n, OA_LANES, OA_LANES);
+    case_put(p, CASE_REAL, CASE_OUT, FILL_NORMAL, n, OA_LANES, OA_LANES);
 }
 
-static double mix_runs_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->mix_runs(p->operand[1].rows, p->operand[0].rows, p->variant, x[0], x[1], x[2]);
-    return 0;
-}
+CALL(mix_runs, p->operand[1].rows, p->operand[0].rows, p->variant, x[0], x[1], x[2]);
 
-static void mix_runs_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                               double *m)
+MAGNITUDE(mix_runs)
 {
     long width = p->operand[0].rows;
     for (long r = 0; r < p->operand[o].rows; r++)
@@ -112,7 +87,6 @@ static void mix_runs_magnitude(const problem *p, double *const *b, double *const
                             b[1][at(p, 1, r - r % width + j, t)]);
             m[at(p, o, r, t)] = roundings(width) * sum;
         }
-    (void)a;
 }
 
 static const struct kernel_case cases[] = {

@@ -4,14 +4,12 @@
  */
 #include "kernels/kernel_case_tools.h"
 
-#include <math.h>
-
 /* ---- loss ---- variant: which target; 3: no gradient; 4: labels are smoothed */
 
 static void cross_entropy_shape(problem *p)
 {
-    put_row(p, CASE_REAL, CASE_IN, FILL_WIDE);
-    put_row(p, CASE_ACT, p->variant == 3 ? CASE_IN : CASE_OUT, FILL_NORMAL);
+    case_put_row(p, CASE_REAL, CASE_IN, FILL_WIDE);
+    case_put_row(p, CASE_ACT, p->variant == 3 ? CASE_IN : CASE_OUT, FILL_NORMAL);
 }
 
 static double cross_entropy_call(table *k, struct oa_gemm_state *s, const problem *p,
@@ -23,31 +21,20 @@ static double cross_entropy_call(table *k, struct oa_gemm_state *s, const proble
                             p->variant == 3 ? NULL : x[1]);
 }
 
-static void cross_entropy_magnitude(const problem *p, double *const *b, double *const *a, int o,
-                                    double *m)
+MAGNITUDE(cross_entropy)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = (100 + roundings(p->cols)) * 0.25 * (a[o][j] < 0 ? 1 : a[o][j] * 4);
-    (void)b;
 }
 
 static double cross_entropy_result_magnitude(const problem *p, double *const *b)
 {
-    double smoothed =
-        p->variant == 4 ? 0.2 * row_largest(p, b[0], 0, 0) : 0; /* ε times the sum of distances */
+    double smoothed = p->variant == 4 ? 0.2 * largest_in_row(p, b[0], 0, 0)
+                                      : 0; /* ε times the sum of distances */
     return roundings(p->cols) * (1 + smoothed);
 }
 
-static void log_sum_shape(problem *p)
-{
-    put_row(p, CASE_REAL, CASE_IN, FILL_WIDE);
-}
-
-static double log_sum_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    return k->log_sum(p->cols, x[0]);
-}
+ASK(log_sum, p->cols, x[0]);
 
 static double log_sum_magnitude(const problem *p, double *const *b)
 {
@@ -56,14 +43,6 @@ static double log_sum_magnitude(const problem *p, double *const *b)
 }
 
 /* ---- update rules ---- */
-
-static void adamw_shape(problem *p)
-{
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_SQUARE);
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-}
 
 static const struct oa_adamw adamw_settings = { .lr = 1e-2,
                                                 .beta1 = 0.9,
@@ -74,14 +53,9 @@ static const struct oa_adamw adamw_settings = { .lr = 1e-2,
                                                 .correction2 = 0.05,
                                                 .gradient_scale = 0.5 };
 
-static double adamw_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->adamw(p->cols, &adamw_settings, x[0], x[1], x[2], x[3]);
-    return 0;
-}
+CALL(adamw, p->cols, &adamw_settings, x[0], x[1], x[2], x[3]);
 
-static void adamw_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+MAGNITUDE(adamw)
 {
     for (long j = 0; j < p->cols; j++) {
         double first = fabs(b[1][j]) + fabs(b[3][j]);
@@ -91,39 +65,17 @@ static void adamw_magnitude(const problem *p, double *const *b, double *const *a
     }
 }
 
-static void sgd_shape(problem *p)
-{
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-}
+CALL(sgd, p->cols, 1e-2, 0.9, 0.1, 0.5, x[0], x[1], x[2]);
 
-static double sgd_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    k->sgd(p->cols, 1e-2, 0.9, 0.1, 0.5, x[0], x[1], x[2]);
-    return 0;
-}
-
-static void sgd_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+MAGNITUDE(sgd)
 {
     for (long j = 0; j < p->cols; j++)
         m[j] = 2 * (fabs(b[1][j]) + fabs(b[2][j])) + (o == 0 ? 2 * fabs(b[0][j]) : 0);
-    (void)a;
 }
 
 /* ---- gradient norm ---- */
 
-static void one_real_shape(problem *p)
-{
-    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
-}
-
-static double sum_squares_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
-{
-    (void)s;
-    return k->sum_squares(p->cols, x[0]);
-}
+ASK(sum_squares, p->cols, x[0]);
 
 /* The sum is made in double: 2⁻²⁹ of what a float sum may be off. */
 static double sum_squares_magnitude(const problem *p, double *const *b)
@@ -138,13 +90,17 @@ static const struct kernel_case cases[] = {
     { CASE(cross_entropy), .variants = 5, .bench_rows = 1, .bench_cols = 50257,
       .shape = cross_entropy_shape, .magnitude = cross_entropy_magnitude,
       .result_magnitude = cross_entropy_result_magnitude },
-    { CASE(log_sum), .variants = 1, .bench_rows = 1, .bench_cols = 32000, .shape = log_sum_shape,
-      .result_magnitude = log_sum_magnitude },
-    { CASE(adamw), .variants = 1, .bear = BEAR_TINY, ROW, .shape = adamw_shape,
+    { CASE(log_sum), .variants = 1, .bench_rows = 1, .bench_cols = 32000,
+      .operand = { ROW(REAL, IN, WIDE) }, .result_magnitude = log_sum_magnitude },
+    { CASE(adamw), .variants = 1, .bear = BEAR_TINY, VECTOR,
+      .operand = { ROW(REAL, BOTH, NORMAL), ROW(REAL, BOTH, NORMAL), ROW(REAL, BOTH, SQUARE),
+                   ROW(REAL, IN, NORMAL) },
       .magnitude = adamw_magnitude },
-    { CASE(sgd), .variants = 1, .bear = ALL, ROW, .shape = sgd_shape, .magnitude = sgd_magnitude },
-    { CASE(sum_squares), .variants = 1, .bear = BEAR_TINY | BEAR_HUGE | BEAR_NAN, ROW,
-      .shape = one_real_shape, .result_magnitude = sum_squares_magnitude },
+    { CASE(sgd), .variants = 1, .bear = ALL, VECTOR,
+      .operand = { ROW(REAL, BOTH, NORMAL), ROW(REAL, BOTH, NORMAL), ROW(REAL, IN, NORMAL) },
+      .magnitude = sgd_magnitude },
+    { CASE(sum_squares), .variants = 1, .bear = BEAR_TINY | BEAR_HUGE | BEAR_NAN, VECTOR,
+      .operand = { ROW(REAL, IN, NORMAL) }, .result_magnitude = sum_squares_magnitude },
 };
 
 const struct kernel_case_list oa_cases_updates = { cases, sizeof cases / sizeof *cases };

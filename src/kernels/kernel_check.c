@@ -88,13 +88,13 @@ void oa_case_memory_free(struct case_memory *m)
 
 /* ---- judging ---- */
 
-struct verdict {
+struct kernel_verdict {
     double worst;
     char *where;
 };
 
-static void blame(struct verdict *v, double share, int operand, long row, long col, double got,
-                  double right)
+static void note_error(struct kernel_verdict *v, double share, int operand, long row, long col,
+                       double got, double right)
 {
     if (!(share > v->worst))
         return;
@@ -105,7 +105,7 @@ static void blame(struct verdict *v, double share, int operand, long row, long c
 }
 
 /* The error as a share of what is allowed. */
-static double share_of(double got, double right, double allowed, double overflow)
+static double error_share(double got, double right, double allowed, double overflow)
 {
     if (isnan(right))
         return isnan(got) ? 0 : INFINITY;
@@ -119,7 +119,7 @@ static double share_of(double got, double right, double allowed, double overflow
 
 static void judge_operand(const struct kernel_problem *p, const struct oa_kernels *k, int o,
                           const void *got, const double *right, const double *magnitude,
-                          struct verdict *v)
+                          struct kernel_verdict *v)
 {
     const struct case_operand *q = &p->operand[o];
     enum oa_type type = type_of(k, q->type);
@@ -129,13 +129,13 @@ static void judge_operand(const struct kernel_problem *p, const struct oa_kernel
         for (long j = 0; j < q->cols; j++) {
             double r = right[i * q->ld + j], g = read_element(type, got, i * q->ld + j);
             double allowed = real * (magnitude[i * q->ld + j] + fabs(r)) + act * fabs(r) + FLT_MIN;
-            blame(v, share_of(g, r, allowed, FLT_MAX * (1 - 2 * act)), o, i, j, g, r);
+            note_error(v, error_share(g, r, allowed, FLT_MAX * (1 - 2 * act)), o, i, j, g, r);
         }
 }
 
 /* A kernel that only rounds: the same bits as the plain version, but for the bits of a NaN. */
 static void judge_bits(const struct kernel_problem *p, const struct oa_kernels *k, int o,
-                       const void *got, const void *right, struct verdict *v)
+                       const void *got, const void *right, struct kernel_verdict *v)
 {
     const struct case_operand *q = &p->operand[o];
     enum oa_type type = type_of(k, q->type);
@@ -144,11 +144,11 @@ static void judge_bits(const struct kernel_problem *p, const struct oa_kernels *
             double r = read_element(type, right, i * q->ld + j),
                    g = read_element(type, got, i * q->ld + j);
             bool same = isnan(r) ? isnan(g) : r == g && signbit(r) == signbit(g);
-            blame(v, same ? 0 : INFINITY, o, i, j, g, r);
+            note_error(v, same ? 0 : INFINITY, o, i, j, g, r);
         }
 }
 
-static bool written(const struct kernel_problem *p, int o, bool in_place)
+static bool may_be_written(const struct kernel_problem *p, int o, bool in_place)
 {
     return p->operand[o].role != CASE_IN || (in_place && o == p->what->same[0]);
 }
@@ -156,7 +156,7 @@ static bool written(const struct kernel_problem *p, int o, bool in_place)
 /* No byte may change but the elements of outputs. */
 static void judge_guards(const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
                          const struct case_memory *before, const struct case_memory *after,
-                         struct verdict *v)
+                         struct kernel_verdict *v)
 {
     for (int o = 0; o < p->count; o++) {
         const struct case_operand *q = &p->operand[o];
@@ -166,7 +166,8 @@ static void judge_guards(const struct kernel_problem *p, const struct oa_kernels
         for (size_t b = 0; after->block[o] && b < after->bytes[o]; b++) {
             bool inside =
                 b >= start && (b - start) / row < (size_t)q->rows && (b - start) % row < used;
-            if (after->block[o][b] == before->block[o][b] || (inside && written(p, o, in_place)))
+            if (after->block[o][b] == before->block[o][b] ||
+                (inside && may_be_written(p, o, in_place)))
                 continue;
             v->worst = INFINITY;
             snprintf(v->where, OA_CASE_TEXT,
@@ -179,8 +180,9 @@ static void judge_guards(const struct kernel_problem *p, const struct oa_kernels
 
 /* ---- solving ---- */
 
-static enum oa_error solve(oa_context *c, const struct kernel_problem *p,
-                           const struct oa_kernels *k, const struct case_memory *m, double *result)
+static enum oa_error solve_problem(oa_context *c, const struct kernel_problem *p,
+                                   const struct oa_kernels *k, const struct case_memory *m,
+                                   double *result)
 {
     struct oa_gemm_state *state = NULL;
     if (p->what->slot == offsetof(struct oa_kernels, gemm)) {
@@ -203,7 +205,7 @@ static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p
     struct case_memory m;
     oa_kernels_ref(&k, OA_PRECISION_F64);
     OA_TRY(oa_case_memory(c, p, &k, v, false, &m));
-    enum oa_error e = solve(c, p, &k, &m, result);
+    enum oa_error e = solve_problem(c, p, &k, &m, result);
     *after = (struct case_values){ 0 };
     for (int o = 0; o < p->count && e == OA_OK; o++) {
         after->x[o] = oa_alloc(c, (size_t)oa_case_cells(&p->operand[o]) * sizeof(double));
@@ -218,27 +220,28 @@ static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p
 }
 
 static void judge_values(const struct kernel_answer *a, const struct oa_kernels *k,
-                         const struct case_memory *got, double result, struct verdict *verdict)
+                         const struct case_memory *got, double result,
+                         struct kernel_verdict *verdict)
 {
     const struct kernel_problem *p = &a->problem;
     for (int o = 0; o < p->count; o++)
         if (p->operand[o].role != CASE_IN)
             judge_operand(p, k, o, got->x[o], a->right.x[o], a->magnitude.x[o], verdict);
     if (p->what->result_magnitude)
-        blame(verdict, share_of(result, a->result, a->result_allowed, INFINITY), -1, 0, 0, result,
-              a->result);
+        note_error(verdict, error_share(result, a->result, a->result_allowed, INFINITY), -1, 0, 0,
+                   result, a->result);
 }
 
 static enum oa_error judge_exact(oa_context *c, const struct kernel_problem *p,
                                  const struct oa_kernels *k, const struct case_values *v,
-                                 const struct case_memory *got, struct verdict *verdict)
+                                 const struct case_memory *got, struct kernel_verdict *verdict)
 {
     struct oa_kernels plain;
     struct case_memory right;
     double result;
     oa_kernels_ref(&plain, k->precision);
     OA_TRY(oa_case_memory(c, p, &plain, v, false, &right));
-    enum oa_error e = solve(c, p, &plain, &right, &result);
+    enum oa_error e = solve_problem(c, p, &plain, &right, &result);
     for (int o = 0; o < p->count && e == OA_OK; o++)
         if (p->operand[o].role != CASE_IN)
             judge_bits(p, k, o, got->x[o], right.x[o], verdict);
@@ -246,7 +249,7 @@ static enum oa_error judge_exact(oa_context *c, const struct kernel_problem *p,
     return e;
 }
 
-static enum oa_error magnitudes(oa_context *c, struct kernel_answer *a)
+static enum oa_error find_magnitudes(oa_context *c, struct kernel_answer *a)
 {
     const struct kernel_problem *p = &a->problem;
     for (int o = 0; o < p->count; o++) {
@@ -272,7 +275,7 @@ enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p,
     if (e == OA_OK)
         e = solve_exactly(c, p, &out->given, &out->right, &out->result);
     if (e == OA_OK)
-        e = magnitudes(c, out);
+        e = find_magnitudes(c, out);
     if (e != OA_OK)
         oa_kernel_answer_free(out);
     return e;
@@ -291,14 +294,14 @@ enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a,
 {
     const struct kernel_problem *p = &a->problem;
     struct case_memory before = { 0 }, m = { 0 };
-    struct verdict verdict = { 0, where };
+    struct kernel_verdict verdict = { 0, where };
     double result = 0;
     where[0] = 0;
     enum oa_error e = oa_case_memory(c, p, k, &a->given, in_place, &before);
     if (e == OA_OK)
         e = oa_case_memory(c, p, k, &a->given, in_place, &m);
     if (e == OA_OK)
-        e = solve(c, p, k, &m, &result);
+        e = solve_problem(c, p, k, &m, &result);
     if (e == OA_OK)
         judge_values(a, k, &m, result, &verdict);
     if (e == OA_OK && p->what->exact)

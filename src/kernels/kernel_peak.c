@@ -21,8 +21,8 @@ static const size_t least_copy = 64 << 20,
                     most_copy = 256 << 20; /* bytes: beyond the caches, of one of the two */
 
 /* What one core does in a slice; `amount` is what a slice counts: FLOPs or bytes. */
-struct burst {
-    void (*run)(struct burst *b, long item, long items);
+struct peak_burst {
+    void (*run)(struct peak_burst *b, long item, long items);
     double amount;
     int slices;
     double (*clock)(void);
@@ -38,7 +38,7 @@ struct burst {
 };
 
 #ifdef __x86_64__
-static void run_loop(struct burst *b, long item, long items)
+static void run_loop(struct peak_burst *b, long item, long items)
 {
     (void)item;
     (void)items;
@@ -52,7 +52,7 @@ static size_t product_bytes(const struct oa_kernels *k)
     return (size_t)PRODUCT * PRODUCT * (2 * k->act_size + k->real_size);
 }
 
-static void run_product(struct burst *b, long item, long items)
+static void run_product(struct peak_burst *b, long item, long items)
 {
     long n = PRODUCT;
     struct oa_gemm g = { .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n, .real_out = true };
@@ -67,7 +67,7 @@ static void copy_plainly(const char *from, char *to, size_t bytes)
     memcpy(to, from, bytes);
 }
 
-static void run_copy(struct burst *b, long item, long items)
+static void run_copy(struct peak_burst *b, long item, long items)
 {
     size_t part = b->bytes / (size_t)items / OA_ALIGN * OA_ALIGN;
     b->copy(b->from + (size_t)item * part, b->to + (size_t)item * part, part);
@@ -75,8 +75,8 @@ static void run_copy(struct burst *b, long item, long items)
 
 /* ---- slices ---- */
 
-struct bursts {
-    struct burst *burst;
+struct shared_burst {
+    struct peak_burst *burst;
     long items;
 };
 
@@ -86,10 +86,10 @@ static int compare_rates(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static void run_item(void *argument, long item, const struct oa_worker *worker)
+static void run_burst_item(void *argument, long item, const struct oa_worker *worker)
 {
-    struct bursts *all = argument;
-    struct burst *b = all->burst;
+    struct shared_burst *all = argument;
+    struct peak_burst *b = all->burst;
     double *rate = b->rate + item * b->slices;
     (void)worker;
     for (double start = b->clock(); b->loop && b->clock() - start < settle_seconds;)
@@ -103,13 +103,14 @@ static void run_item(void *argument, long item, const struct oa_worker *worker)
 }
 
 /* The best slice and the median one; of several cores, added up. */
-static void run_slices(oa_context *c, struct burst *b, long items, double *best, double *median)
+static void run_slices(oa_context *c, struct peak_burst *b, long items, double *best,
+                       double *median)
 {
-    struct bursts all = { b, items };
+    struct shared_burst all = { b, items };
     if (items == 1)
-        run_item(&all, 0, NULL);
+        run_burst_item(&all, 0, NULL);
     else
-        oa_parallel(c, items, run_item, &all);
+        oa_parallel(c, items, run_burst_item, &all);
     *best = *median = 0;
     for (long i = 0; i < items; i++) {
         *best += b->rate[(i + 1) * b->slices - 1];
@@ -119,8 +120,8 @@ static void run_slices(oa_context *c, struct burst *b, long items, double *best,
 
 /* amount: of a slice on one core. Of a copy all cores share the amount. Threads that take turns on
  * a core have what it has together. */
-static void measure(oa_context *c, struct burst *b, double amount, bool shared,
-                    struct oa_peak_rate *out)
+static void measure_burst(oa_context *c, struct peak_burst *b, double amount, bool shared,
+                          struct oa_peak_rate *out)
 {
     long threads = oa_thread_count(c);
     if (oa_stop_requested(c))
@@ -147,7 +148,7 @@ static void measure(oa_context *c, struct burst *b, double amount, bool shared,
 #ifdef __x86_64__
 static double time_rounds(void *argument, long rounds)
 {
-    struct burst *b = argument;
+    struct peak_burst *b = argument;
     double start = b->clock();
     b->rounds = rounds;
     b->run(b, 0, 1);
@@ -157,14 +158,14 @@ static double time_rounds(void *argument, long rounds)
 static void measure_loop(oa_context *c, float (*loop)(long, float), int flops, const char *how,
                          struct oa_peak_rate *out)
 {
-    struct burst b = { .run = run_loop, .loop = loop, .slices = SLICES, .clock = oa_clock };
+    struct peak_burst b = { .run = run_loop, .loop = loop, .slices = SLICES, .clock = oa_clock };
     b.rounds = oa_enough_rounds(time_rounds, &b, slice_seconds);
-    measure(c, &b, (double)b.rounds * PEAK_CHAINS * flops, false, out);
+    measure_burst(c, &b, (double)b.rounds * PEAK_CHAINS * flops, false, out);
     out->how = how;
 }
 #endif
 
-static bool open_products(oa_context *c, struct burst *b, long threads)
+static bool open_products(oa_context *c, struct peak_burst *b, long threads)
 {
     oa_kernels_init(&b->kernels, OA_PRECISION_F32, oa_context_isa(c), oa_context_cpu(c));
     b->operands = oa_alloc(c, (size_t)threads * product_bytes(&b->kernels));
@@ -180,10 +181,12 @@ static bool open_products(oa_context *c, struct burst *b, long threads)
 
 static void measure_product(oa_context *c, struct oa_peak_rate *out)
 {
-    struct burst b = { .run = run_product, .slices = PRODUCT_SLICES, .clock = oa_thread_clock };
+    struct peak_burst b = { .run = run_product,
+                            .slices = PRODUCT_SLICES,
+                            .clock = oa_thread_clock };
     long threads = oa_thread_count(c);
     if (open_products(c, &b, threads))
-        measure(c, &b, 2.0 * PRODUCT * PRODUCT * PRODUCT, false, out);
+        measure_burst(c, &b, 2.0 * PRODUCT * PRODUCT * PRODUCT, false, out);
     for (long i = 0; b.state && i < threads; i++)
         if (b.state[i])
             b.kernels.gemm_close(b.state[i]);
@@ -244,7 +247,7 @@ const char *oa_peak_state(const struct oa_peak *p)
 /* ---- memory ---- */
 
 /* The best way of each number: which of them is the fastest is the processor's affair. */
-static void take_best(const struct oa_peak_rate *way, struct oa_peak_rate *out)
+static void take_best_rates(const struct oa_peak_rate *way, struct oa_peak_rate *out)
 {
     out->one = fmax(out->one, way->one);
     out->all = fmax(out->all, way->all);
@@ -252,7 +255,7 @@ static void take_best(const struct oa_peak_rate *way, struct oa_peak_rate *out)
     out->all_median = fmax(out->all_median, way->all_median);
 }
 
-static void measure_copies(oa_context *c, struct burst *b, struct oa_peak *out)
+static void measure_copies(oa_context *c, struct peak_burst *b, struct oa_peak *out)
 {
     void (*const copies[])(const char *, char *, size_t) = {
         copy_plainly,
@@ -265,14 +268,14 @@ static void measure_copies(oa_context *c, struct burst *b, struct oa_peak *out)
         struct oa_peak_rate way = { 0 };
         b->copy = copies[i];
         if (b->copy)
-            measure(c, b, 2 * (double)b->bytes, true, &way);
-        take_best(&way, &out->copy);
+            measure_burst(c, b, 2 * (double)b->bytes, true, &way);
+        take_best_rates(&way, &out->copy);
     }
 }
 
 static void measure_copy(oa_context *c, struct oa_peak *out)
 {
-    struct burst b = {
+    struct peak_burst b = {
         .run = run_copy, .slices = LARGE_SLICES / 2, .clock = oa_thread_clock, .bytes = least_copy
     };
     size_t twice = 2 * oa_context_cpu(c)->l3;
@@ -296,7 +299,7 @@ enum { WAYS = sizeof ways / sizeof *ways }; /* which is fastest is the processor
 static const double read_seconds =
     0.05; /* passes that are short are made again until so much time has gone */
 
-struct reading {
+struct memory_reading {
     const char *from;
     uint64_t (*read)(const char *from, size_t bytes, struct oa_read_way way);
     struct oa_read_way way;
@@ -307,11 +310,11 @@ struct reading {
 static void read_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct reading *r = argument;
+    const struct memory_reading *r = argument;
     r->sum[item] = r->read(r->from + (size_t)item * READ_ITEM, READ_ITEM, r->way);
 }
 
-static void choose_reader(const struct oa_cpu *cpu, struct reading *r)
+static void choose_reader(const struct oa_cpu *cpu, struct memory_reading *r)
 {
     r->read = read_words;
 #ifdef __x86_64__
@@ -326,7 +329,7 @@ static void choose_reader(const struct oa_cpu *cpu, struct reading *r)
 
 double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void))
 {
-    struct reading r = { .items = (long)((bytes + READ_ITEM - 1) / READ_ITEM) };
+    struct memory_reading r = { .items = (long)((bytes + READ_ITEM - 1) / READ_ITEM) };
     size_t room = (size_t)r.items * READ_ITEM;
     char *from = oa_alloc(c, room);
     double best = 0;

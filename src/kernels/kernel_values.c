@@ -15,31 +15,31 @@ static double round_to(enum oa_precision precision, enum case_type type, double 
     return (float)x;
 }
 
-struct filler {
+struct case_filler {
     const struct kernel_problem *p;
     struct oa_stream stream;
     double *const *x;
     int operand;
 };
 
-static double uniform(const struct filler *f, uint64_t index)
+static double filler_uniform(const struct case_filler *f, uint64_t index)
 {
     return oa_random_uniform(f->stream, index);
 }
 
-static double normal(const struct filler *f, uint64_t index)
+static double filler_normal(const struct case_filler *f, uint64_t index)
 {
     return oa_random_normal(f->stream, index);
 }
 
 /* N(0, 1), or something a kernel may stumble over. */
-static double fill_normal(const struct filler *f, uint64_t index)
+static double fill_normal(const struct case_filler *f, uint64_t index)
 {
     int bear = f->p->awkward ? f->p->what->bear : 0;
-    double x = normal(f, index + 4);
+    double x = filler_normal(f, index + 4);
     if (!bear)
         return x;
-    double sign = uniform(f, index + 1) < 0.5 ? -1 : 1, u = uniform(f, index + 2);
+    double sign = filler_uniform(f, index + 1) < 0.5 ? -1 : 1, u = filler_uniform(f, index + 2);
     if ((bear & BEAR_TINY) && u < 0.08)
         return sign * 0.0;
     if ((bear & BEAR_TINY) && u < 0.12)
@@ -52,13 +52,13 @@ static double fill_normal(const struct filler *f, uint64_t index)
 }
 
 /* What row i sees: all, nothing, a prefix as under a causal mask, or something in the middle. */
-static double fill_bound(const struct filler *f, long row, bool high)
+static double fill_bound(const struct case_filler *f, long row, bool high)
 {
     long cols = f->p->cols, kind = row % 5;
-    struct filler same = *f;
+    struct case_filler same = *f;
     same.stream = oa_stream_named(f->p->seed, "bounds");
-    long a = (long)(uniform(&same, (uint64_t)row * 2) * (double)cols);
-    long b = (long)(uniform(&same, (uint64_t)row * 2 + 1) * (double)cols);
+    long a = (long)(filler_uniform(&same, (uint64_t)row * 2) * (double)cols);
+    long b = (long)(filler_uniform(&same, (uint64_t)row * 2 + 1) * (double)cols);
     if (!f->p->awkward)
         return high ? (double)cols : 0;
     if (kind == 0)
@@ -71,21 +71,21 @@ static double fill_bound(const struct filler *f, long row, bool high)
 }
 
 /* A logit where the row sees, by the two operands before; NaN elsewhere. */
-static double fill_seen(const struct filler *f, long row, long col, uint64_t index)
+static double fill_seen(const struct case_filler *f, long row, long col, uint64_t index)
 {
     if (col < f->x[f->operand - 2][row] || col >= f->x[f->operand - 1][row])
         return NAN;
-    if (f->p->awkward && uniform(f, index) < 0.05)
+    if (f->p->awkward && filler_uniform(f, index) < 0.05)
         return -INFINITY;
-    return 4 * normal(f, index + 4);
+    return 4 * filler_normal(f, index + 4);
 }
 
-static bool rarely(const struct filler *f, uint64_t index)
+static bool is_rare(const struct case_filler *f, uint64_t index)
 {
-    return f->p->awkward && uniform(f, index) < 0.1;
+    return f->p->awkward && filler_uniform(f, index) < 0.1;
 }
 
-static double fill(const struct filler *f, long row, long col, uint64_t index)
+static double fill_element(const struct case_filler *f, long row, long col, uint64_t index)
 {
     const double *before = f->operand ? f->x[f->operand - 1] : NULL;
     long ld = f->p->operand[f->operand].ld;
@@ -93,11 +93,12 @@ static double fill(const struct filler *f, long row, long col, uint64_t index)
     case FILL_NORMAL:
         return fill_normal(f, index);
     case FILL_WIDE:
-        return rarely(f, index) ? 2e4 * uniform(f, index + 1) - 1e4 : 2 * normal(f, index + 4);
+        return is_rare(f, index) ? 2e4 * filler_uniform(f, index + 1) - 1e4
+                                 : 2 * filler_normal(f, index + 4);
     case FILL_FACTOR:
-        return 1 + 0.001 * normal(f, index + 4);
+        return 1 + 0.001 * filler_normal(f, index + 4);
     case FILL_SQUARE:
-        return uniform(f, index + 1) * 0.1;
+        return filler_uniform(f, index + 1) * 0.1;
     case FILL_LOW:
         return fill_bound(f, col, false);
     case FILL_HIGH:
@@ -105,19 +106,19 @@ static double fill(const struct filler *f, long row, long col, uint64_t index)
     case FILL_SEEN:
         return fill_seen(f, row, col, index);
     case FILL_CHANCE:
-        return rarely(f, index) ? 0 : uniform(f, index + 1);
+        return is_rare(f, index) ? 0 : filler_uniform(f, index + 1);
     case FILL_COVERED:
-        return before[row * ld + col] == 0 ? NAN : normal(f, index + 4);
+        return before[row * ld + col] == 0 ? NAN : filler_normal(f, index + 4);
     case FILL_WEIGHED:
-        return before[row] == 0 ? NAN : normal(f, index + 4);
+        return before[row] == 0 ? NAN : filler_normal(f, index + 4);
     case FILL_TOP:
-        return !f->p->awkward || rarely(f, index) ? -INFINITY : normal(f, index + 4);
+        return !f->p->awkward || is_rare(f, index) ? -INFINITY : filler_normal(f, index + 4);
     case FILL_MASS:
-        return before[col] == -INFINITY ? 0 : 1 + uniform(f, index + 1);
+        return before[col] == -INFINITY ? 0 : 1 + filler_uniform(f, index + 1);
     case FILL_ORDER:
         return (double)(f->p->cols - 1 - (col + f->p->cols / 3) % f->p->cols);
     case FILL_LSE:
-        return rarely(f, index) ? -INFINITY : 2 + normal(f, index + 4);
+        return is_rare(f, index) ? -INFINITY : 2 + filler_normal(f, index + 4);
     }
     return 0;
 }
@@ -128,8 +129,9 @@ enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p,
     *out = (struct case_values){ 0 };
     for (int o = 0; o < p->count; o++) {
         const struct case_operand *q = &p->operand[o];
-        struct filler f = { p, oa_stream_child(oa_stream_named(p->seed, "kernel"), (uint64_t)o),
-                            out->x, o };
+        struct case_filler f = { p,
+                                 oa_stream_child(oa_stream_named(p->seed, "kernel"), (uint64_t)o),
+                                 out->x, o };
         out->x[o] = oa_alloc(c, (size_t)oa_case_cells(q) * sizeof(double));
         if (!out->x[o]) {
             oa_case_values_free(out);
@@ -137,8 +139,9 @@ enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p,
         }
         for (long i = 0; i < q->rows; i++)
             for (long j = 0; j < q->cols; j++) {
-                double x =
-                    q->role == CASE_OUT ? NAN : fill(&f, i, j, (uint64_t)(i * q->cols + j) * 8);
+                double x = q->role == CASE_OUT
+                               ? NAN
+                               : fill_element(&f, i, j, (uint64_t)(i * q->cols + j) * 8);
                 out->x[o][i * q->ld + j] = round_to(precision, q->type, x);
             }
     }

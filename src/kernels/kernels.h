@@ -40,12 +40,12 @@ struct oa_gemm {
     long m, n, k;
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
-    /* Not 0: each so many rows have the bits that they would have alone (decoding side by side);
-     * kernels are given 0 or 1, more is the device's affair. */
+    /* Batch invariance: each group of so many rows of C has the bits of a product of its own. 0:
+     * not needed. Kernels are given 0 or 1; the device cuts larger groups. */
     long invariant_rows;
     /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
     long packed_k;
-    bool packed; /* for devices: B is what `pack_weights` made of it (operations.def) */
+    bool packed; /* for devices: B is what pack_weights made of it (operations.def) */
 };
 enum {
     OA_PANEL = 32,       /* rows of A or columns of B that products on tiles take at a time */
@@ -307,12 +307,12 @@ void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
 /* The parts, each overwriting what it improves; called by oa_kernels_init, and one by one by the
  * checker. */
 void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);
-void oa_kernels_avx2(struct oa_kernels *k);
-void oa_kernels_avx512(struct oa_kernels *k);
+void oa_kernels_avx2(struct oa_kernels *k); /* f32 and bf16 */
+void oa_kernels_avx2_bf16(struct oa_kernels *k);
+void oa_kernels_avx512(struct oa_kernels *k); /* f32 and bf16 */
+void oa_kernels_avx512_bf16(struct oa_kernels *k);
 void oa_kernels_avx512bf16(
     struct oa_kernels *k); /* bf16 only: stores in bf16 by the instruction for it */
-void oa_kernels_tiles(
-    struct oa_kernels *k); /* bf16 only: products on tiles in plain C, for tests */
 void oa_kernels_pairs(
     struct oa_kernels *k); /* bf16 only: products of pairs by vectors, packed as for tiles */
 void oa_kernels_amx(struct oa_kernels *k); /* bf16 only: products on the processor's tiles */

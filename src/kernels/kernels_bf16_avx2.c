@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The AVX2 kernels with activations in bf16: vector_template.h filled in.
- */
+ * The AVX2 kernels with activations in bf16. */
 #include "kernels/vector_avx2.h"
 
-#include "base/base.h"
-
-#define ACT uint16_t
-#define REAL float
-#define LOAD(a) oa_bf16_to_float(a)
-#define STORE(r) oa_float_to_bf16(r)
-#define act_load v_load_bf16
-#define act_store v_store_bf16
-#define TILE_M 4
-#define TILE_V 3
-
-#include "kernels/vector.h"
-#include "kernels/vector_template.h"
+#include "kernels/vector_bf16.h"
 
 void oa_kernels_avx2_bf16(struct oa_kernels *k)
 {
-    fill_table(k);
-    k->isa = OA_ISA_AVX2;
-    k->gemm_name = "orthant avx2";
+    fill_vector_table(k);
 }

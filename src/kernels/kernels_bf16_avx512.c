@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The AVX-512 kernels with activations in bf16: vector_template.h filled in.
- */
+ * The AVX-512 kernels with activations in bf16. */
 #include "kernels/vector_avx512.h"
 
-#include "base/base.h"
-
-#define ACT uint16_t
-#define REAL float
-#define LOAD(a) oa_bf16_to_float(a)
-#define STORE(r) oa_float_to_bf16(r)
-#define act_load v_load_bf16
-#define act_store v_store_bf16
-#define act_tiles
-#define TILE_M 12
-#define TILE_V 2
-
-#include "kernels/vector.h"
-#include "kernels/vector_template.h"
+#include "kernels/vector_bf16.h"
 
 void oa_kernels_avx512_bf16(struct oa_kernels *k)
 {
-    fill_table(k);
-    k->isa = OA_ISA_AVX512;
-    k->gemm_name = "orthant avx512";
+    fill_vector_table(k);
 }

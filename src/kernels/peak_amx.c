@@ -12,11 +12,11 @@
 
 enum { TILE_NUMBERS = 512, SETS = 4 }; /* of four tiles each: 16 KiB, which the L1 cache holds */
 
-struct tiles {
+struct peak_tiles {
     _Alignas(64) uint16_t tile[4 * SETS][TILE_NUMBERS];
 };
 
-static float finish(float x)
+static float finish_tiles(float x)
 {
     _Alignas(64) float sums[256];
     tile_store(0, sums, 64L);
@@ -25,7 +25,7 @@ static float finish(float x)
 }
 
 /* The upper halves of floats are bf16. */
-static void begin(struct tiles *operands)
+static void begin_tiles(struct peak_tiles *operands)
 {
     float numbers[TILE_NUMBERS];
     fill_peak_numbers(numbers, TILE_NUMBERS);
@@ -48,21 +48,21 @@ static void begin(struct tiles *operands)
 
 float oa_peak_amx(long rounds, float x)
 {
-    struct tiles operands;
-    begin(&operands);
+    struct peak_tiles operands;
+    begin_tiles(&operands);
     for (long r = 0; r < rounds * (PEAK_CHAINS / 4); r++) {
         tile_multiply(0, 4, 6);
         tile_multiply(1, 4, 7);
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
     }
-    return finish(x);
+    return finish_tiles(x);
 }
 
 float oa_peak_amx_loads(long rounds, float x)
 {
-    struct tiles operands;
-    begin(&operands);
+    struct peak_tiles operands;
+    begin_tiles(&operands);
     for (long r = 0; r < rounds * (PEAK_CHAINS / 4); r++) {
         uint16_t(*set)[TILE_NUMBERS] = &operands.tile[4 * (r % SETS)];
         tile_load(4, set[0], 64L);
@@ -74,5 +74,5 @@ float oa_peak_amx_loads(long rounds, float x)
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
     }
-    return finish(x);
+    return finish_tiles(x);
 }

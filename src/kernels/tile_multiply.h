@@ -2,7 +2,7 @@
  *
  * The innermost loops of tile_product.h and tile_attention.h for units with tiles: sums of up to
  * two by two tiles stay in the units over all steps of k. Included after the tiles themselves
- * (tile_amx.h, gemm_tiles.c).
+ * (tile_amx.h, tests/plain_tiles.c).
  */
 #include "kernels/tile_operands.h"
 

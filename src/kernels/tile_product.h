@@ -19,9 +19,9 @@
  * of B and on nothing else.
  *
  * Included after the tiles themselves, those of the processor (tile_amx.h) or plain C
- * (gemm_tiles.c), which give the same bits: TILES, tiles_begin, tiles_end, tile_zero, tile_load,
- * tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows; TILE_INLINE. Before,
- * struct tile_finish: tile_finish.h.
+ * (tests/plain_tiles.c), which give the same bits: TILES, tiles_begin, tiles_end, tile_zero,
+ * tile_load, tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows; TILE_INLINE.
+ * Before, struct tile_finish: tile_finish.h.
  */
 #include "kernels/kernels.h"
 

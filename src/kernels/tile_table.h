@@ -18,7 +18,7 @@ struct oa_gemm_state {
 
 #include "kernels/tile_attention.h"
 
-static void gemm_close(struct oa_gemm_state *s)
+static void tile_gemm_close(struct oa_gemm_state *s)
 {
     if (!s)
         return;
@@ -28,7 +28,7 @@ static void gemm_close(struct oa_gemm_state *s)
     oa_free(s);
 }
 
-static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
+static struct oa_gemm_state *tile_gemm_open(oa_context *c, enum oa_precision p)
 {
     struct oa_gemm_state *s = oa_alloc(c, sizeof *s);
     void *memory = s ? oa_alloc_raw(c, tile_room_bytes) : NULL;
@@ -40,13 +40,13 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
         s->other_state = s->other.gemm_open(c, p);
     }
     if (s && !s->other_state) {
-        gemm_close(s);
+        tile_gemm_close(s);
         return NULL;
     }
     return s;
 }
 
-static void gemm_share(struct oa_gemm_state *const *states, int count)
+static void tile_gemm_share(struct oa_gemm_state *const *states, int count)
 {
     const struct oa_kernels *k = &states[0]->other;
     struct oa_gemm_state **other =
@@ -59,15 +59,15 @@ static void gemm_share(struct oa_gemm_state *const *states, int count)
 }
 
 /* All but a few rows, of which tiles would be mostly empty. */
-static bool suits(const struct oa_gemm *g)
+static bool suits_tiles(const struct oa_gemm *g)
 {
     return g->m >= LEAST_ROWS && g->k > 0 && !g->invariant_rows;
 }
 
-static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
-                 void *c)
+static void tile_gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a,
+                      const void *b, void *c)
 {
-    if (suits(g))
+    if (suits_tiles(g))
         multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
     else
         s->other.gemm(s->other_state, g, a, b, c);
@@ -77,10 +77,10 @@ static void use_packed_products(struct oa_kernels *k, enum oa_isa isa, const cha
 {
     if (k->precision != OA_PRECISION_BF16)
         return;
-    k->gemm_open = gemm_open;
-    k->gemm_close = gemm_close;
-    k->gemm_share = gemm_share;
-    k->gemm = gemm;
+    k->gemm_open = tile_gemm_open;
+    k->gemm_close = tile_gemm_close;
+    k->gemm_share = tile_gemm_share;
+    k->gemm = tile_gemm;
     use_parts(k);
     k->isa = isa;
     k->gemm_name = name;

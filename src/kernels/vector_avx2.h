@@ -14,6 +14,10 @@
 #define INLINE static inline __attribute__((always_inline, unused))
 
 enum { W = 8 };
+#define VECTOR_ISA OA_ISA_AVX2
+#define VECTOR_NAME "orthant avx2" /* of its matrix products */
+#define TILE_M 4                   /* rows and vectors of C in the innermost loop of a product */
+#define TILE_V 3
 typedef __m256 v_float;
 typedef __m256i v_int;  /* 8 words of 32 bits */
 typedef __m256i v_long; /* 4 words of 64 bits */

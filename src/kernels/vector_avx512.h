@@ -14,6 +14,11 @@
 #include <stdint.h>
 
 enum { W = 16 };
+#define VECTOR_ISA OA_ISA_AVX512
+#define VECTOR_NAME "orthant avx512"
+#define VECTOR_TILES /* bf16: with what attention on tiles needs (vector_attention.h) */
+#define TILE_M 12
+#define TILE_V 2
 typedef __m512 v_float;
 typedef __m512i v_int;  /* 16 words of 32 bits */
 typedef __m512i v_long; /* 8 words of 64 bits */

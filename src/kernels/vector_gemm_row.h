@@ -3,10 +3,10 @@
  * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in
  * memory, at the speed of memory. Packing it would cost more than the product, and for oneDNN every
  * length of a growing cache is a new shape. So it is with a few rows that must not know of each
- * other (oa_gemm.invariant_rows): the first of them bring a block of B to a cache, and the others find it
- * there. Many rows multiply for longer than a block takes to come: beside them the block behind it
- * is asked for, and all of them find that in the cache. How memory is read has no part in the
- * numbers.
+ * other (oa_gemm.invariant_rows): the first of them bring a block of B to a cache, and the others
+ * find it there. Many rows multiply for longer than a block takes to come: beside them the block
+ * behind it is asked for, and all of them find that in the cache. How memory is read has no part in
+ * the numbers.
  */
 
 /* Where transposed B comes from, and so the order in which its rows meet those of A. */
@@ -265,8 +265,8 @@ static struct groups groups_of(const struct oa_gemm_state *s, const struct oa_ge
 }
 
 /* All rows with n columns of C, from column j on. */
-static void gemm_block_apart(struct oa_gemm_state *s, const struct oa_gemm *g, long n, const ACT *a,
-                             const ACT *b, void *c, long j)
+static void gemm_rows_block(struct oa_gemm_state *s, const struct oa_gemm *g, long n, const ACT *a,
+                            const ACT *b, void *c, long j)
 {
     const struct groups x = groups_of(s, g, b);
     const long across = g->ta ? 1 : g->lda;
@@ -291,12 +291,12 @@ static void gemm_block_apart(struct oa_gemm_state *s, const struct oa_gemm *g, l
 
 /* Rows side by side, each with the bits that it has alone: a piece of B that was loaded multiplies
  * several of them. */
-static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b,
-                       void *c)
+static void gemm_rows(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b,
+                      void *c)
 {
     bool together = g->tb && g->m > 1 && g->k * TOGETHER <= ROW_ROOM;
     for (long j = 0; j < g->n && together; j += BLOCK_N)
-        gemm_block_apart(s, g, least_of(g->n - j, BLOCK_N), a, b + j * g->ldb, c, j);
+        gemm_rows_block(s, g, least_of(g->n - j, BLOCK_N), a, b + j * g->ldb, c, j);
     for (long i = 0; i < g->m && !together; i++)
         gemm_row(s, g, a + i * (g->ta ? 1 : g->lda), b, c, i * g->ldc);
 }

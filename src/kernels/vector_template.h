@@ -7,8 +7,6 @@
  *     ACT, LOAD, STORE       as in ref_template.h, one element
  *     act_load, act_store    as v_load and v_store, W elements converted
  *     act_tiles              defined: with what attention on tiles needs (vector_attention.h)
- *     TILE_M, TILE_V         rows and vectors of C that the innermost loop of a matrix product
- * holds in registers
  *
  * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with
  * the constant W but at the end, so that the compiler makes a version with full vectors and one
@@ -747,8 +745,10 @@ static void sgd(long n, double lr, double momentum, double weight_decay, double 
 
 /* ---- the table ---- */
 
-static void fill_table(struct oa_kernels *k)
+static void fill_vector_table(struct oa_kernels *k)
 {
+    k->isa = VECTOR_ISA;
+    k->gemm_name = VECTOR_NAME;
     k->gemm_open = gemm_open;
     k->gemm_close = gemm_close;
     k->gemm = gemm;

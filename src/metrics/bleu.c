@@ -4,22 +4,20 @@
  * exp is their third method, that of mteval-v13a.pl, floor the first, add-k the second.
  *
  * Statistics of a segment: length of the hypothesis; length of the reference that is nearest to it;
- * for each order the n-grams that are right; for each order all n-grams.
+ * for each order the matching n-grams; for each order all n-grams.
  */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>
 
-static int statistics(const struct oa_metric_options *o)
+static int bleu_statistics(const struct oa_metric_options *o)
 {
     return 2 + 2 * o->bleu_order;
 }
 
-/* ---- a segment
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- a segment ---- */
 
-/* Of two that are equally near the shorter one. */
+/* Closest reference length; the shorter one of a tie. */
 static long nearest_length(const struct oa_ids_of *ids)
 {
     long hypothesis = ids->length[0], nearest = ids->length[1];
@@ -32,8 +30,8 @@ static long nearest_length(const struct oa_ids_of *ids)
     return nearest;
 }
 
-static bool count_orders(const struct oa_metric_options *o, struct oa_grams *g, double *right,
-                         double *all)
+static bool count_bleu_orders(const struct oa_metric_options *o, struct oa_grams *g, double *right,
+                              double *all)
 {
     for (int n = 0; n < o->bleu_order; n++) {
         if (!oa_grams_longer(g))
@@ -44,8 +42,8 @@ static bool count_orders(const struct oa_metric_options *o, struct oa_grams *g, 
     return true;
 }
 
-static bool segment(const struct oa_metric_options *o, const struct oa_segment *s,
-                    struct oa_arena *a, double *out)
+static bool bleu_segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                         struct oa_arena *a, double *out)
 {
     struct oa_ids_of ids;
     struct oa_grams grams;
@@ -59,16 +57,14 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
         return false;
     out[0] = (double)ids.length[0];
     out[1] = (double)nearest_length(&ids);
-    return count_orders(o, &grams, out + 2, out + 2 + o->bleu_order);
+    return count_bleu_orders(o, &grams, out + 2, out + 2 + o->bleu_order);
 }
 
-/* ---- the score
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the score ---- */
 
-struct precisions {
+struct bleu_precisions {
     double percent[OA_MOST_ORDER];
-    int orders; /* that count */
+    int orders; /* used in the mean */
 };
 
 static double smooth_value(const struct oa_metric_options *o)
@@ -78,8 +74,9 @@ static double smooth_value(const struct oa_metric_options *o)
     return o->bleu_smooth == OA_SMOOTH_FLOOR ? 0.1 : 1.0;
 }
 
-/* Of an order of which nothing is right; *halved is how often that was so for shorter ones. */
-static double smoothed(const struct oa_metric_options *o, double all, double *halved, bool single)
+/* Smoothed precision, in per cent, of an order without matches; *halved: 2^(such orders so far). */
+static double smoothed_precision(const struct oa_metric_options *o, double all, double *halved,
+                                 bool single)
 {
     if (o->bleu_smooth == OA_SMOOTH_FLOOR)
         return oa_rounded(oa_rounded(100 * smooth_value(o), single) / all, single);
@@ -89,10 +86,10 @@ static double smoothed(const struct oa_metric_options *o, double all, double *ha
     return oa_rounded(100 / oa_rounded(*halved * all, single), single);
 }
 
-static struct precisions precisions(const struct oa_metric_options *o, const double *sum,
-                                    bool single)
+static struct bleu_precisions precisions(const struct oa_metric_options *o, const double *sum,
+                                         bool single)
 {
-    struct precisions p = { .orders = o->bleu_order };
+    struct bleu_precisions p = { .orders = o->bleu_order };
     double halved = 1;
     for (int n = 0; n < o->bleu_order; n++) {
         double more = n > 0 && o->bleu_smooth == OA_SMOOTH_ADD_K ? smooth_value(o) : 0;
@@ -102,13 +99,13 @@ static struct precisions precisions(const struct oa_metric_options *o, const dou
             break;
         if (o->bleu_effective_order)
             p.orders = n + 1;
-        p.percent[n] = right == 0 ? smoothed(o, all, &halved, single)
+        p.percent[n] = right == 0 ? smoothed_precision(o, all, &halved, single)
                                   : oa_rounded(oa_rounded(100 * right, single) / all, single);
     }
     return p;
 }
 
-static double brevity(const double *sum)
+static double brevity_penalty(const double *sum)
 {
     if (sum[0] >= sum[1])
         return 1;
@@ -123,22 +120,21 @@ static bool nothing_right(const struct oa_metric_options *o, const double *sum)
     return true;
 }
 
-static double score(const struct oa_metric_options *o, const double *sum, bool single)
+static double bleu_score(const struct oa_metric_options *o, const double *sum, bool single)
 {
     const double log_of_nothing = -9999999999;
     if (nothing_right(o, sum))
         return 0;
-    struct precisions p = precisions(o, sum, single);
+    struct bleu_precisions p = precisions(o, sum, single);
     double logs = 0;
     for (int n = 0; n < p.orders; n++)
         logs += p.percent[n] == 0 ? log_of_nothing : log(p.percent[n]);
-    return brevity(sum) * exp(logs / p.orders);
+    return brevity_penalty(sum) * exp(logs / p.orders);
 }
 
-/* ---- words about it
- * ---------------------------------------------------------------------------------------------- */
+/* ---- signature ---- */
 
-static void signature(const struct oa_metric_options *o, struct oa_text *out)
+static void bleu_signature(const struct oa_metric_options *o, struct oa_text *out)
 {
     static const char *const tokens[] = { "13a", "intl", "char", "none" };
     static const char *const smooth[] = { "exp", "floor", "add-k", "none" };
@@ -151,27 +147,27 @@ static void signature(const struct oa_metric_options *o, struct oa_text *out)
         oa_text_printf(out, "|order:%d", o->bleu_order);
 }
 
-static void verbose(const struct oa_metric_options *o, const double *sum, struct oa_text *out)
+static void bleu_details(const struct oa_metric_options *o, const double *sum, struct oa_text *out)
 {
-    struct precisions p = { .orders = 0 };
+    struct bleu_precisions p = { .orders = 0 };
     if (!nothing_right(o, sum))
         p = precisions(o, sum, false);
     for (int n = 0; n < o->bleu_order; n++)
         oa_text_printf(out, "%s%.1f", n ? "/" : "", p.percent[n]);
-    oa_text_printf(out, " (BP = %.3f ratio = %.3f hyp_len = %.0f ref_len = %.0f)", brevity(sum),
-                   sum[1] > 0 ? sum[0] / sum[1] : 0.0, sum[0], sum[1]);
+    oa_text_printf(out, " (BP = %.3f ratio = %.3f hyp_len = %.0f ref_len = %.0f)",
+                   brevity_penalty(sum), sum[1] > 0 ? sum[0] / sum[1] : 0.0, sum[0], sum[1]);
 }
 
 const struct oa_metric oa_bleu = {
     .name = "bleu",
     .package = "2.6.0",
     .heading = "BLEU",
-    .statistics = statistics,
-    .segment = segment,
-    .score = score,
+    .statistics = bleu_statistics,
+    .segment = bleu_segment,
+    .score = bleu_score,
     .resampled = OA_RESAMPLED_FLOAT_SUMS,
-    .signature = signature,
-    .verbose = verbose,
+    .signature = bleu_signature,
+    .verbose = bleu_details,
 };
 
 long oa_tokenised_lines(const struct oa_line *hypothesis, long count)

@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizers of sacreBLEU: 13a is mteval-v13a.pl of WMT, intl the international one of
- * mteval-v14.pl (Unicode's punctuation and symbols), char single characters, none white space
- * alone.
+ * The tokenizers of sacreBLEU: 13a (mteval-v13a.pl of WMT), intl (mteval-v14.pl: Unicode
+ * punctuation and symbols), char (single characters), none (white space only).
  */
 #include "metrics/metrics_parts.h"
 
 #include <utf8proc.h>
 
-static bool tokens_13a(struct oa_arena *a, struct oa_line *text)
+static bool tokenize_13a(struct oa_arena *a, struct oa_line *text)
 {
     return oa_replace(a, text, "<skipped>", "") && oa_replace(a, text, "-\n", "") &&
            oa_replace(a, text, "\n", " ") && oa_unescape(a, text) &&
            oa_split_punctuation(a, text, false);
 }
 
-/* ---- international
- * --------------------------------------------------------------------------------------------- */
+/* ---- international ---- */
 
-/* The first letter of the category: 'P' punctuation, 'S' symbol, 'N' number … */
-static char category(uint32_t code)
+/* First letter of the general category: 'P' punctuation, 'S' symbol, 'N' number … */
+static char category_letter(uint32_t code)
 {
     return utf8proc_category_string((utf8proc_int32_t)code)[0];
 }
 
-static char *copy(char *out, struct oa_line point)
+static char *append_point(char *out, struct oa_line point)
 {
     return (char *)mempcpy(out, point.s, point.length);
 }
 
-static char *blank(char *out)
+static char *append_blank(char *out)
 {
     *out++ = ' ';
     return out;
@@ -43,9 +41,9 @@ static char *punctuation_after_no_number(char *out, const char *s, const char *e
     while ((first = oa_next_point(&rest, &x)).length) {
         struct oa_line behind = rest;
         second = oa_next_point(&behind, &y);
-        out = copy(out, first);
-        if (second.length && category(x) != 'N' && category(y) == 'P') {
-            out = blank(copy(blank(out), second));
+        out = append_point(out, first);
+        if (second.length && category_letter(x) != 'N' && category_letter(y) == 'P') {
+            out = append_blank(append_point(append_blank(out), second));
             rest = behind;
         }
     }
@@ -60,42 +58,42 @@ static char *punctuation_before_no_number(char *out, const char *s, const char *
     while ((first = oa_next_point(&rest, &x)).length) {
         struct oa_line behind = rest;
         second = oa_next_point(&behind, &y);
-        if (second.length && category(x) == 'P' && category(y) != 'N') {
-            out = copy(blank(copy(blank(out), first)), second);
+        if (second.length && category_letter(x) == 'P' && category_letter(y) != 'N') {
+            out = append_point(append_blank(append_point(append_blank(out), first)), second);
             rest = behind;
         } else {
-            out = copy(out, first);
+            out = append_point(out, first);
         }
     }
     return out;
 }
 
 /* s/(\p{S})/ $1 /g */
-static char *symbols(char *out, const char *s, const char *end)
+static char *split_symbols(char *out, const char *s, const char *end)
 {
     struct oa_line rest = { s, (size_t)(end - s) }, point;
     uint32_t code;
     while ((point = oa_next_point(&rest, &code)).length)
-        out = category(code) == 'S' ? blank(copy(blank(out), point)) : copy(out, point);
+        out = category_letter(code) == 'S' ? append_blank(append_point(append_blank(out), point))
+                                           : append_point(out, point);
     return out;
 }
 
-static bool tokens_intl(struct oa_arena *a, struct oa_line *text)
+static bool tokenize_intl(struct oa_arena *a, struct oa_line *text)
 {
     return oa_rewrite(a, text, 3, punctuation_after_no_number) &&
-           oa_rewrite(a, text, 3, punctuation_before_no_number) && oa_rewrite(a, text, 3, symbols);
+           oa_rewrite(a, text, 3, punctuation_before_no_number) &&
+           oa_rewrite(a, text, 3, split_symbols);
 }
 
-/* ---- characters
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- characters ---- */
 
 static char *characters(char *out, const char *s, const char *end)
 {
     struct oa_line rest = { s, (size_t)(end - s) }, point;
     uint32_t code;
     while ((point = oa_next_point(&rest, &code)).length)
-        out = blank(copy(out, point));
+        out = append_blank(append_point(out, point));
     return out;
 }
 
@@ -107,25 +105,24 @@ bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct
     if (!text.s)
         return false;
     text = oa_python_rstrip(text);
-    bool done = o->bleu_tokens == OA_TOKENS_13A    ? tokens_13a(a, &text)
-                : o->bleu_tokens == OA_TOKENS_INTL ? tokens_intl(a, &text)
+    bool done = o->bleu_tokens == OA_TOKENS_13A    ? tokenize_13a(a, &text)
+                : o->bleu_tokens == OA_TOKENS_INTL ? tokenize_intl(a, &text)
                 : o->bleu_tokens == OA_TOKENS_CHAR ? oa_rewrite(a, &text, 2, characters)
                                                    : true;
     return done && oa_python_split(a, text, out);
 }
 
-/* ---- spaces
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- scripts without spaces ---- */
 
-/* Scripts without spaces between words: Thai, Lao, Burmese, Khmer; Chinese and Japanese with their
- * punctuation. */
+/* Scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Tai scripts, Javanese;
+ * Han, Hiragana, Katakana, Bopomofo with CJK punctuation. */
 static bool is_of_unspaced_script(uint32_t code)
 {
-    static const uint32_t ranges[][2] = { { 0x0e00, 0x0eff }, { 0x1000, 0x109f },
-                                          { 0x1780, 0x17ff }, { 0x2e80, 0x312f },
-                                          { 0x31a0, 0x9fff }, { 0xf900, 0xfaff },
-                                          { 0xff66, 0xff9f }, { 0x20000, 0x3ffff } };
+    static const uint32_t ranges[][2] = {
+        { 0x0e00, 0x0fff }, { 0x1000, 0x109f }, { 0x1780, 0x17ff }, { 0x1950, 0x19ff },
+        { 0x1a20, 0x1aaf }, { 0x2e80, 0x312f }, { 0x31a0, 0x9fff }, { 0xa980, 0xa9ff },
+        { 0xaa60, 0xaa7f }, { 0xf900, 0xfaff }, { 0xff66, 0xff9f }, { 0x20000, 0x3ffff },
+    };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (code >= ranges[i][0] && code <= ranges[i][1])
             return true;
@@ -138,9 +135,9 @@ static bool is_read_by_rouge(uint32_t code)
            (code >= 'A' && code <= 'Z');
 }
 
-/* The next stretch without white space; 0: there is none. *script: how many of its characters are
- * of such scripts. */
-static long next_stretch(struct oa_spacing *s, struct oa_line *rest, long *script)
+/* The length of the next run of characters without white space, 0 at the end. *script: those of
+ * scripts without spaces. */
+static long next_unspaced_run(struct oa_spacing *s, struct oa_line *rest, long *script)
 {
     uint32_t code;
     long count = 0;
@@ -158,20 +155,20 @@ static long next_stretch(struct oa_spacing *s, struct oa_line *rest, long *scrip
     return count;
 }
 
-/* A stretch is no word when it is the whole of its line, or longer than words are: text that was
- * segmented has words of up to five characters in these scripts. */
+/* A run is not a word where it is too long, or, in a script without spaces, the whole line: there,
+ * segmented text has words of up to 5 characters. */
 void oa_spacing_add(struct oa_spacing *s, struct oa_line line)
 {
     enum { LONG_WORD = 15, LONG_SEGMENT = 5 };
-    long count, script;
-    double before = s->all, unspaced = 0;
-    int stretches = 0;
-    while ((count = next_stretch(s, &line, &script)) > 0) {
-        bool no_word = count > (2 * script > count ? LONG_SEGMENT : LONG_WORD);
-        unspaced += no_word ? (double)count : 0;
-        stretches++;
+    long count, script, unspaced = 0, first_script = 0, all = 0;
+    int runs = 0;
+    for (; (count = next_unspaced_run(s, &line, &script)) > 0; runs++) {
+        if (count > (2 * script > count ? LONG_SEGMENT : LONG_WORD))
+            unspaced += count;
+        first_script = runs ? 0 : script;
+        all += count;
     }
-    s->unspaced += stretches == 1 ? s->all - before : unspaced;
+    s->unspaced += (double)(runs == 1 && 2 * first_script > all ? all : unspaced);
 }
 
 bool oa_is_unspaced(const struct oa_spacing *s)

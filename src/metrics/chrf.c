@@ -4,44 +4,42 @@
  * sacreBLEU 2.6.0.
  *
  * Statistics of a segment, for each order of characters and then of words: n-grams of the
- * hypothesis, of the reference, of both. Of several references the one with the best F counts.
+ * hypothesis, of the reference, and matches. The reference with the best F counts.
  */
 #include "metrics/metrics_parts.h"
 
-static int orders(const struct oa_metric_options *o)
+static int chrf_orders(const struct oa_metric_options *o)
 {
     return o->chrf_characters + o->chrf_words;
 }
 
-static int statistics(const struct oa_metric_options *o)
+static int chrf_statistics(const struct oa_metric_options *o)
 {
-    return 3 * orders(o);
+    return 3 * chrf_orders(o);
 }
 
-/* ---- the score
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the score ---- */
 
-struct means {
-    double precision, recall; /* sums over the orders that both sides have */
-    double f;                 /* sum of all orders' F, with epsilon for what is not there */
+struct chrf_means {
+    double precision, recall; /* sums over the orders that both texts have */
+    double f;                 /* sum of F over all orders, epsilon where undefined */
     int orders;
     bool single;
 };
 
-static double f_of(double precision, double recall, double factor, bool single)
+static double f_score(double precision, double recall, double factor, bool single)
 {
     double low = oa_rounded(oa_rounded(factor * precision, single) + recall, single);
     double high = oa_rounded(oa_rounded((1 + factor) * precision, single) * recall, single);
     return low > 0 ? oa_rounded(high / low, single) : 1e-16;
 }
 
-static void add_order(struct means *m, const double *three, double factor)
+static void add_chrf_order(struct chrf_means *m, const double *three, double factor)
 {
     const double epsilon = oa_rounded(1e-16, m->single);
     double precision = three[0] > 0 ? oa_rounded(three[2] / three[0], m->single) : epsilon;
     double recall = three[1] > 0 ? oa_rounded(three[2] / three[1], m->single) : epsilon;
-    m->f = oa_rounded(m->f + f_of(precision, recall, factor, m->single), m->single);
+    m->f = oa_rounded(m->f + f_score(precision, recall, factor, m->single), m->single);
     if (three[0] > 0 && three[1] > 0) {
         m->precision = oa_rounded(m->precision + precision, m->single);
         m->recall = oa_rounded(m->recall + recall, m->single);
@@ -49,27 +47,26 @@ static void add_order(struct means *m, const double *three, double factor)
     }
 }
 
-static double score(const struct oa_metric_options *o, const double *sum, bool single)
+static double chrf_score(const struct oa_metric_options *o, const double *sum, bool single)
 {
     const double factor = (double)o->chrf_beta * o->chrf_beta;
-    struct means m = { .single = single };
-    for (int i = 0; i < orders(o); i++)
-        add_order(&m, sum + 3 * i, factor);
+    struct chrf_means m = { .single = single };
+    for (int i = 0; i < chrf_orders(o); i++)
+        add_chrf_order(&m, sum + 3 * i, factor);
     if (o->chrf_eps_smoothing)
-        return oa_rounded(oa_rounded(100 * m.f, single) / orders(o), single);
+        return oa_rounded(oa_rounded(100 * m.f, single) / chrf_orders(o), single);
     if (m.precision + m.recall == 0)
         return 0;
-    double f = f_of(oa_rounded(m.precision / m.orders, single),
-                    oa_rounded(m.recall / m.orders, single), factor, single);
+    double f = f_score(oa_rounded(m.precision / m.orders, single),
+                       oa_rounded(m.recall / m.orders, single), factor, single);
     return oa_rounded(100 * f, single);
 }
 
-/* ---- units of a segment
- * ------------------------------------------------------------------------------------------ */
+/* ---- units of a segment ---- */
 
-/* Code points, without white space unless it is asked for. */
-static bool characters(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
-                       struct oa_words *out)
+/* Code points, without white space unless o->chrf_whitespace. */
+static bool chrf_characters(const struct oa_metric_options *o, struct oa_arena *a,
+                            struct oa_line text, struct oa_words *out)
 {
     uint32_t code;
     struct oa_line point;
@@ -87,7 +84,6 @@ static bool is_punctuation(char c)
     return c > ' ' && c < 0x7f && strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c);
 }
 
-/* One code point? */
 static bool is_single(struct oa_line word)
 {
     uint32_t code;
@@ -95,9 +91,9 @@ static bool is_single(struct oa_line word)
     return word.length == 0;
 }
 
-/* A punctuation mark at the end of a word is one of its own, or else one at its beginning: "(hi)"
- * is "(hi" and ")". */
-static bool words(struct oa_arena *a, struct oa_line text, struct oa_words *out)
+/* Splits a punctuation mark from the end of a word, or else from its beginning: "(hi)" is "(hi" and
+ * ")". */
+static bool chrf_words(struct oa_arena *a, struct oa_line text, struct oa_words *out)
 {
     struct oa_words plain;
     if (!oa_python_split(a, text, &plain))
@@ -124,16 +120,15 @@ static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct 
     if (o->chrf_lowercase)
         text = oa_python_lower(a, text);
     *parts = (struct oa_words){ .count = 0 };
-    return text.s && characters(o, a, text, letters) && (!o->chrf_words || words(a, text, parts));
+    return text.s && chrf_characters(o, a, text, letters) &&
+           (!o->chrf_words || chrf_words(a, text, parts));
 }
 
-/* ---- a segment
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- a segment ---- */
 
-/* Counts of the orders 1 … of one kind of unit; those of reference r at out + r · stride. */
-static bool count_units(struct oa_arena *a, const struct oa_words *text, int texts, int longest,
-                        int stride, double *out)
+/* Counts of orders 1 … longest of one kind of unit; reference r at out + r · stride. */
+static bool count_chrf_units(struct oa_arena *a, const struct oa_words *text, int texts,
+                             int longest, int stride, double *out)
 {
     struct oa_ids_of ids;
     struct oa_grams g;
@@ -144,8 +139,9 @@ static bool count_units(struct oa_arena *a, const struct oa_words *text, int tex
             return false;
         for (int r = 1; r < texts; r++) {
             double *three = out + (r - 1) * stride + 3 * n;
-            three[0] = g.count[r] ? (double)g.count[0]
-                                  : 0; /* nothing to be found: nothing counts as wrong */
+            three[0] = g.count[r]
+                           ? (double)g.count[0]
+                           : 0; /* as sacreBLEU: no penalty where the reference has no n-grams */
             three[1] = (double)g.count[r];
             three[2] = (double)oa_grams_shared(&g, r, r + 1);
         }
@@ -153,23 +149,23 @@ static bool count_units(struct oa_arena *a, const struct oa_words *text, int tex
     return true;
 }
 
-static void take_best(const struct oa_metric_options *o, const double *all, int references,
-                      double *out)
+static void take_best_reference(const struct oa_metric_options *o, const double *all,
+                                int references, double *out)
 {
     double best = -1;
     for (int r = 0; r < references; r++) {
-        const double *of = all + r * statistics(o);
-        double f = score(o, of, false);
+        const double *of = all + r * chrf_statistics(o);
+        double f = chrf_score(o, of, false);
         if (f > best)
-            memcpy(out, of, (size_t)statistics(o) * sizeof *out);
+            memcpy(out, of, (size_t)chrf_statistics(o) * sizeof *out);
         best = f > best ? f : best;
     }
 }
 
-static bool segment(const struct oa_metric_options *o, const struct oa_segment *s,
-                    struct oa_arena *a, double *out)
+static bool chrf_segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                         struct oa_arena *a, double *out)
 {
-    int texts = 1 + s->references, stride = statistics(o);
+    int texts = 1 + s->references, stride = chrf_statistics(o);
     struct oa_words *letters = oa_arena_take(a, (size_t)texts * sizeof *letters);
     struct oa_words *parts = oa_arena_take(a, (size_t)texts * sizeof *parts);
     double *all = oa_arena_take(a, (size_t)s->references * (size_t)stride * sizeof *all);
@@ -178,24 +174,23 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     for (int t = 0; t < texts; t++)
         if (!units(o, a, t ? s->reference[t - 1] : s->hypothesis, &letters[t], &parts[t]))
             return false;
-    if (!count_units(a, letters, texts, o->chrf_characters, stride, all) ||
-        !count_units(a, parts, texts, o->chrf_words, stride, all + 3 * o->chrf_characters))
+    if (!count_chrf_units(a, letters, texts, o->chrf_characters, stride, all) ||
+        !count_chrf_units(a, parts, texts, o->chrf_words, stride, all + 3 * o->chrf_characters))
         return false;
-    take_best(o, all, s->references, out);
+    take_best_reference(o, all, s->references, out);
     return true;
 }
 
-/* ---- words about it
- * ---------------------------------------------------------------------------------------------- */
+/* ---- signature ---- */
 
-static void title(const struct oa_metric_options *o, struct oa_text *out)
+static void chrf_title(const struct oa_metric_options *o, struct oa_text *out)
 {
     oa_text_printf(out, "chrF%d", o->chrf_beta);
     for (int i = 0; i < o->chrf_words; i++)
         oa_text_printf(out, "+");
 }
 
-static void signature(const struct oa_metric_options *o, struct oa_text *out)
+static void chrf_signature(const struct oa_metric_options *o, struct oa_text *out)
 {
     oa_text_printf(out, "case:%s|eff:%s|nc:%d|nw:%d|space:%s", o->chrf_lowercase ? "lc" : "mixed",
                    o->chrf_eps_smoothing ? "no" : "yes", o->chrf_characters, o->chrf_words,
@@ -205,10 +200,10 @@ static void signature(const struct oa_metric_options *o, struct oa_text *out)
 const struct oa_metric oa_chrf = {
     .name = "chrf",
     .package = "2.6.0",
-    .statistics = statistics,
-    .segment = segment,
-    .score = score,
+    .statistics = chrf_statistics,
+    .segment = chrf_segment,
+    .score = chrf_score,
     .resampled = OA_RESAMPLED_FLOAT,
-    .title = title,
-    .signature = signature,
+    .title = chrf_title,
+    .signature = chrf_signature,
 };

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels: which there are and how often each is expected, found and right; accuracy, F1 and
- * Matthews' correlation from these counts, as scikit-learn 1.9.1. Labels are compared byte by byte:
- * "1" and "1.0" are two.
+ * Classification metrics: counts per label, and accuracy, F1 and Matthews' correlation from them,
+ * as scikit-learn 1.9.1. Labels are compared byte by byte: "1" and "1.0" differ.
  */
 #include "metrics/metrics_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- counting
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- counting ---- */
 
 int oa_line_order(struct oa_line x, struct oa_line y)
 {
@@ -26,7 +23,7 @@ static int by_label(const void *a, const void *b)
 }
 
 /* One line of each side as counts of its two labels. */
-static void add_line(struct oa_class *out, struct oa_line found, struct oa_line expected)
+static void count_label_pair(struct oa_class *out, struct oa_line found, struct oa_line expected)
 {
     bool right = oa_line_order(found, expected) == 0;
     out[0] = (struct oa_class){ .label = expected, .expected = 1, .both = right };
@@ -53,12 +50,12 @@ enum oa_error oa_classes_count(oa_context *c, const struct oa_line *hypothesis,
 {
     *out = (struct oa_classes){ .lines = count };
     if (count < 1)
-        return oa_fail(c, OA_ARGUMENT, "there is no label to score");
+        return oa_fail(c, OA_ARGUMENT, "no labels to score");
     out->item = oa_alloc(c, 2 * (size_t)count * sizeof *out->item);
     if (!out->item)
         return OA_NO_MEMORY;
     for (long i = 0; i < count; i++)
-        add_line(out->item + 2 * i, hypothesis[i], reference[i]);
+        count_label_pair(out->item + 2 * i, hypothesis[i], reference[i]);
     qsort(out->item, 2 * (size_t)count, sizeof *out->item, by_label);
     out->count = merge_equal(out->item, 2 * count);
     for (int i = 0; i < out->count; i++)
@@ -72,9 +69,7 @@ void oa_classes_free(struct oa_classes *k)
     k->item = NULL;
 }
 
-/* ---- scores
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- scores ---- */
 
 double oa_accuracy(const struct oa_classes *k)
 {
@@ -95,20 +90,18 @@ double oa_mcc(const struct oa_classes *k, bool *defined)
     return *defined ? ((double)k->right * n - both) / sqrt(variances) : 0;
 }
 
-/* ---- F1
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- F1 ---- */
 
-static double ratio(double part, double whole)
+static double safe_ratio(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;
 }
 
 static struct oa_f1 f1_of_counts(double both, double found, double expected)
 {
-    return (struct oa_f1){ .precision = ratio(both, found),
-                           .recall = ratio(both, expected),
-                           .f1 = ratio(2 * both, found + expected),
+    return (struct oa_f1){ .precision = safe_ratio(both, found),
+                           .recall = safe_ratio(both, expected),
+                           .f1 = safe_ratio(2 * both, found + expected),
                            .no_precision = found == 0,
                            .no_recall = expected == 0 };
 }
@@ -137,8 +130,8 @@ static struct oa_f1 mean_of_classes(const struct oa_classes *k, bool weighted)
     return sum;
 }
 
-static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa_line positive,
-                            struct oa_f1 *out)
+static enum oa_error binary_f1(oa_context *c, const struct oa_classes *k, struct oa_line positive,
+                               struct oa_f1 *out)
 {
     const struct oa_class *found = NULL;
     for (int i = 0; i < k->count; i++)
@@ -147,16 +140,14 @@ static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa
     if (k->count > 2)
         return oa_fail(
             c, OA_ARGUMENT,
-            "there are %d labels, but the binary F1 is about two; average over the classes "
-            "instead: macro, micro or weighted",
+            "binary F1 needs two labels, but there are %d; use macro, micro or weighted F1",
             k->count);
     if (!found && k->count == 2)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "no line has the label \"%.*s\", of which the binary F1 is to be; the labels are "
-            "\"%.*s\" and \"%.*s\": say which is the positive one",
-            (int)positive.length, positive.s, (int)k->item[0].label.length, k->item[0].label.s,
-            (int)k->item[1].label.length, k->item[1].label.s);
+        return oa_fail(c, OA_ARGUMENT,
+                       "binary F1: no line has the positive label \"%.*s\"; the labels are "
+                       "\"%.*s\" and \"%.*s\"",
+                       (int)positive.length, positive.s, (int)k->item[0].label.length,
+                       k->item[0].label.s, (int)k->item[1].label.length, k->item[1].label.s);
     *out = found ? oa_f1_of_class(found) : f1_of_counts(0, 0, 0);
     return OA_OK;
 }
@@ -165,7 +156,7 @@ enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_averag
                        struct oa_line positive, struct oa_f1 *out)
 {
     if (average == OA_AVERAGE_BINARY)
-        return binary(c, k, positive, out);
+        return binary_f1(c, k, positive, out);
     if (average == OA_AVERAGE_MICRO)
         *out = f1_of_counts((double)k->right, (double)k->lines, (double)k->lines);
     else
@@ -173,13 +164,11 @@ enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_averag
     return OA_OK;
 }
 
-/* ---- resampling
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- resampling ---- */
 
-enum { FOUND, EXPECTED, COLUMNS }; /* of a row: classes by number */
+enum { FOUND, EXPECTED, COLUMNS }; /* of a row: class numbers */
 
-/* The classes that occur in the rows. */
+/* Counts of the classes that occur in the rows. False: no memory. */
 static bool count_rows(const double *const *row, long count, struct oa_arena *scratch,
                        struct oa_classes *out)
 {
@@ -221,7 +210,7 @@ static double mcc_of_rows(const struct oa_metric_options *o, const double *const
     return count_rows(row, count, scratch, &k) ? oa_mcc(&k, &defined) : (double)NAN;
 }
 
-/* Of the binary one class 1 is the positive one, and 0 the rest. */
+/* Binary F1: class 1 is the positive one, 0 all others. */
 static double f1_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
                          struct oa_arena *scratch)
 {

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 20 }; /* classes, up to which people are shown the matrix */
+enum { MOST_COLUMNS = 20 }; /* classes, up to which the text has the matrix */
 
-/* ---- counting
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- counting ---- */
 
 static enum oa_error copy_classes(oa_context *c, const struct oa_classes *from,
                                   struct oa_confusion *out)
@@ -74,9 +72,7 @@ void oa_confusion_free(struct oa_confusion *k)
     *k = (struct oa_confusion){ 0 };
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static void add_class_cells(const struct oa_class *of, double unit, int decimals,
                             struct oa_table *t)
@@ -88,8 +84,7 @@ static void add_class_cells(const struct oa_class *of, double unit, int decimals
     oa_table_cell(t, "%ld", of->expected);
 }
 
-/* Labels as a terminal may be shown them, line ends and tabs too; NULL: no memory. Each is freed,
- * and the list. */
+/* Labels with control characters made visible. Caller frees each and the array. NULL: no memory. */
 static char **visible_labels(oa_context *c, const struct oa_confusion *k)
 {
     char **label = oa_alloc(c, (size_t)k->classes * sizeof *label + 1), shown[8];
@@ -129,8 +124,8 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
         add_class_cells(&k->of[i], unit, decimals, &t);
     }
     oa_text_printf(out, "%s\n",
-                   matrix ? "Rows: expected, columns: found."
-                          : "Too many classes to show which are taken for which.");
+                   matrix ? "Confusion matrix: rows expected, columns predicted."
+                          : "Too many classes to show the confusion matrix.");
     oa_table_text(&t, 0, out);
     oa_table_free(&t);
     for (int i = 0; i < k->classes; i++)
@@ -138,9 +133,7 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
     oa_free(label);
 }
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static json_t *matrix_json(const struct oa_confusion *k)
 {

@@ -9,27 +9,26 @@
 #include "metrics/metrics.h"
 #include "print/print.h"
 
-enum { OA_MOST_CONFUSED = 1000 }; /* classes, up to which there is a matrix */
+enum { OA_MOST_CONFUSED = 1000 }; /* most classes of a matrix */
 
-/* Labels in the order of their bytes: all that are expected or found. */
+/* All labels that are expected or predicted, in byte order. */
 struct oa_confusion {
     int classes;
     char **label;
     struct oa_class *of; /* counts of each; label is the one above */
     long *count;         /* [expected][found]; NULL with more than OA_MOST_CONFUSED classes */
 };
-/* oa_confusion_free it, also after a failure. */
+/* Free with oa_confusion_free, also after an error. */
 enum oa_error oa_confusion_count(oa_context *c, const struct oa_line *hypothesis,
                                  const struct oa_line *reference, long count,
                                  struct oa_confusion *out);
 void oa_confusion_free(struct oa_confusion *k);
 
-/* unit: 1, or 100 for per cent. A ratio without a denominator is 0. The text has the matrix up to
- * 20 classes. */
+/* unit: 1, or 100 for per cent. Undefined ratios are 0. Prints the matrix up to 20 classes. */
 void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit, int decimals,
                        struct oa_text *out);
-/* Adds "labels", "confusion" (a row for each expected label; null where there is no matrix) and
- * "by_class". */
+/* Adds "labels", "confusion" (a row per expected label, or null without a matrix) and "by_class".
+ */
 void oa_confusion_json(const struct oa_confusion *k, double unit, json_t *object);
 
 #endif

@@ -15,7 +15,7 @@ static bool is_constant(const double *x, long n)
     return true;
 }
 
-static double mean_of(const double *x, long n)
+static double plain_mean(const double *x, long n)
 {
     return oa_numpy_mean(x, n, false);
 }
@@ -28,23 +28,22 @@ static double largest_distance(const double *x, long n, double from)
     return most;
 }
 
-/* Σ (x − x̄)(y − ȳ), each divided by its largest distance from the mean, so that no square
- * overflows. */
-static double product(const double *x, const double *y, long n)
+/* Σ (x − x̄)(y − ȳ), each factor divided by its largest absolute value so that no square overflows.
+ */
+static double scaled_product(const double *x, const double *y, long n)
 {
-    double mx = mean_of(x, n), my = mean_of(y, n), sum = 0;
+    double mx = plain_mean(x, n), my = plain_mean(y, n), sum = 0;
     double far_x = largest_distance(x, n, mx), far_y = largest_distance(y, n, my);
     for (long i = 0; i < n; i++)
         sum += (x[i] - mx) / far_x * ((y[i] - my) / far_y);
     return sum;
 }
 
-static enum oa_error check_count(oa_context *c, long n)
+static enum oa_error check_pair_count(oa_context *c, long n)
 {
     if (n >= 2)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT,
-                   "a correlation needs 2 pairs of numbers at least, and there is %ld", n);
+    return oa_fail(c, OA_ARGUMENT, "a correlation needs at least 2 pairs of numbers, not %ld", n);
 }
 
 /* NaN where a side is constant. */
@@ -52,39 +51,38 @@ static double pearson(const double *x, const double *y, long n)
 {
     if (n < 2 || is_constant(x, n) || is_constant(y, n))
         return (double)NAN;
-    double r = product(x, y, n) / (sqrt(product(x, x, n)) * sqrt(product(y, y, n)));
+    double r =
+        scaled_product(x, y, n) / (sqrt(scaled_product(x, x, n)) * sqrt(scaled_product(y, y, n)));
     r = fmin(fmax(r, -1), 1);
     return n == 2 ? round(r) : r;
 }
 
 enum oa_error oa_pearson(oa_context *c, const double *x, const double *y, long n, double *r)
 {
-    OA_TRY(check_count(c, n));
+    OA_TRY(check_pair_count(c, n));
     *r = pearson(x, y, n);
     return OA_OK;
 }
 
-/* ---- ranks
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- ranks ---- */
 
-struct place {
+struct ranked_value {
     double value;
     long at;
 };
 
-static int ascending(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
-    double x = ((const struct place *)a)->value, y = ((const struct place *)b)->value;
+    double x = ((const struct ranked_value *)a)->value, y = ((const struct ranked_value *)b)->value;
     return (x > y) - (x < y);
 }
 
 /* Ranks from 1; equal values share the mean of theirs. */
-static void rank(const double *x, long n, struct place *place, double *out)
+static void assign_ranks(const double *x, long n, struct ranked_value *place, double *out)
 {
     for (long i = 0; i < n; i++)
-        place[i] = (struct place){ x[i], i };
-    qsort(place, (size_t)n, sizeof *place, ascending);
+        place[i] = (struct ranked_value){ x[i], i };
+    qsort(place, (size_t)n, sizeof *place, compare_places);
     for (long i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && place[end].value == place[i].value;)
             end++;
@@ -93,17 +91,18 @@ static void rank(const double *x, long n, struct place *place, double *out)
     }
 }
 
-static double spearman(const double *x, const double *y, long n, struct place *place, double *ranks)
+static double spearman(const double *x, const double *y, long n, struct ranked_value *place,
+                       double *ranks)
 {
-    rank(x, n, place, ranks);
-    rank(y, n, place, ranks + n);
+    assign_ranks(x, n, place, ranks);
+    assign_ranks(y, n, place, ranks + n);
     return pearson(ranks, ranks + n, n);
 }
 
 enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long n, double *r)
 {
-    OA_TRY(check_count(c, n));
-    struct place *place = oa_alloc(c, (size_t)n * sizeof *place);
+    OA_TRY(check_pair_count(c, n));
+    struct ranked_value *place = oa_alloc(c, (size_t)n * sizeof *place);
     double *ranks = oa_alloc(c, 2 * (size_t)n * sizeof *ranks);
     enum oa_error e = place && ranks ? OA_OK : OA_NO_MEMORY;
     if (e == OA_OK)
@@ -113,9 +112,7 @@ enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long 
     return e;
 }
 
-/* ---- resampling
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- resampling ---- */
 
 static double *pair_columns(const double *const *row, long count, struct oa_arena *scratch)
 {
@@ -139,7 +136,7 @@ static double spearman_of_rows(const struct oa_metric_options *o, const double *
                                long count, struct oa_arena *scratch)
 {
     const double *x = pair_columns(row, count, scratch);
-    struct place *place = oa_arena_take(scratch, (size_t)count * sizeof *place);
+    struct ranked_value *place = oa_arena_take(scratch, (size_t)count * sizeof *place);
     double *ranks = oa_arena_take(scratch, 2 * (size_t)count * sizeof *ranks);
     (void)o;
     return x && place && ranks ? spearman(x, x + count, count, place, ranks) : (double)NAN;
@@ -153,7 +150,7 @@ enum oa_error oa_number_statistics(oa_context *c, const struct oa_metric *m, con
                                    const double *y, long n, struct oa_statistics *out)
 {
     *out = (struct oa_statistics){ .metric = m, .count = n, .numbers = 2 };
-    OA_TRY(check_count(c, n));
+    OA_TRY(check_pair_count(c, n));
     out->row = oa_alloc(c, 2 * (size_t)n * sizeof *out->row);
     if (!out->row)
         return OA_NO_MEMORY;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Edits of TER: insertions, deletions, substitutions, and shifts of a run of words, each of which
- * costs one. Shifts are sought greedily with Tercom's limits, as sacreBLEU's lib_ter.py: every
- * choice that it makes is made here in the same order, since the count depends on it. The distance
- * is computed in a band around the diagonal.
+ * Edits of TER: insertions, deletions, substitutions and shifts of a run of words cost 1 each. A
+ * greedy search for shifts with Tercom's limits makes every choice in the order of sacreBLEU's
+ * lib_ter.py, since the count depends on it. Distances are computed in a band around the diagonal.
  */
 #include "metrics/metrics_parts.h"
 
@@ -18,33 +17,31 @@ enum {
 };
 enum operation { NONE, KEEP, SUBSTITUTE, INSERT, DELETE };
 
-/* One row of the matrix of distances: columns first … last-1 of 0 … reference words. */
-struct row {
+/* A row of the distance matrix: columns first … last-1 of 0 … reference words. */
+struct distance_row {
     long first, last;
     int32_t *cost;
     uint8_t *operation;
 };
 
-/* A hypothesis on its way to a reference. */
-struct search {
-    int32_t *words; /* of the hypothesis, as shifted so far */
+/* State of the search for the shifts of a hypothesis. */
+struct ter_search {
+    int32_t *words; /* the hypothesis after the shifts so far */
     const int32_t *reference;
     long hypothesis_length, reference_length;
-    struct row *row; /* [hypothesis_length + 1]: distances of what `words` begins with */
-    struct row trial[2];
-    int32_t *shifted; /* words after a shift that is tried */
-    /* the alignment: for each word of the reference the last word of the hypothesis at or before
-     * it, -1 = none; sums of the words before a place that are wrong on each side */
+    struct distance_row *row; /* [hypothesis_length + 1]: distances of the prefixes of `words` */
+    struct distance_row trial[2];
+    int32_t *shifted; /* `words` after the shift being tried */
+    /* Alignment: for each reference word the last hypothesis word at or before it, -1: none; and
+     * prefix sums of errors on each side. */
     long *aligned, *wrong_reference, *wrong_hypothesis;
     long candidates;
 };
 
-/* ---- the matrix
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the matrix ---- */
 
-/* The columns of a row that are looked at. */
-static void band(const struct search *s, long i, long *first, long *last)
+/* The columns of row i that are in the band. */
+static void band_columns(const struct ter_search *s, long i, long *first, long *last)
 {
     double ratio = (double)s->reference_length / (double)s->hypothesis_length;
     long beam = BEAM < ratio / 2 ? (long)ceil(ratio / 2 + BEAM) : BEAM;
@@ -53,12 +50,12 @@ static void band(const struct search *s, long i, long *first, long *last)
     *last = i < s->hypothesis_length && diagonal + beam < end ? diagonal + beam : end;
 }
 
-static int32_t cost_at(const struct row *r, long j)
+static int32_t cost_at(const struct distance_row *r, long j)
 {
     return j >= r->first && j < r->last ? r->cost[j - r->first] : INFINITE;
 }
 
-static void offer(struct row *r, long j, int32_t cost, enum operation operation)
+static void offer_cost(struct distance_row *r, long j, int32_t cost, enum operation operation)
 {
     if (r->cost[j - r->first] > cost) {
         r->cost[j - r->first] = cost;
@@ -66,58 +63,56 @@ static void offer(struct row *r, long j, int32_t cost, enum operation operation)
     }
 }
 
-/* Row `now` of a hypothesis whose i-th word is `word`; of equal costs the first offer stays. */
-static void fill_row(const struct search *s, long i, int32_t word, const struct row *before,
-                     struct row *now)
+/* Computes row i, whose hypothesis word is `word`; ties keep the first operation. */
+static void fill_distance_row(const struct ter_search *s, long i, int32_t word,
+                              const struct distance_row *before, struct distance_row *now)
 {
-    band(s, i, &now->first, &now->last);
+    band_columns(s, i, &now->first, &now->last);
     for (long j = now->first; j < now->last; j++) {
         now->cost[j - now->first] = INFINITE;
         now->operation[j - now->first] = NONE;
         if (j > 0) {
             bool same = word == s->reference[j - 1];
-            offer(now, j, cost_at(before, j - 1) + !same, same ? KEEP : SUBSTITUTE);
+            offer_cost(now, j, cost_at(before, j - 1) + !same, same ? KEEP : SUBSTITUTE);
         }
-        offer(now, j, cost_at(before, j) + 1, DELETE);
+        offer_cost(now, j, cost_at(before, j) + 1, DELETE);
         if (j > 0)
-            offer(now, j, cost_at(now, j - 1) + 1, INSERT);
+            offer_cost(now, j, cost_at(now, j - 1) + 1, INSERT);
     }
 }
 
-/* All rows from `from` + 1 on, after words from there on changed. */
-static void fill(struct search *s, long from)
+/* Recomputes the rows after words from `from` on changed. */
+static void fill_distance_rows(struct ter_search *s, long from)
 {
     for (long i = from + 1; i <= s->hypothesis_length; i++)
-        fill_row(s, i, s->words[i - 1], &s->row[i - 1], &s->row[i]);
+        fill_distance_row(s, i, s->words[i - 1], &s->row[i - 1], &s->row[i]);
 }
 
-static long distance(const struct search *s)
+static long current_distance(const struct ter_search *s)
 {
     return cost_at(&s->row[s->hypothesis_length], s->reference_length);
 }
 
-/* The distance of `shifted`, which is like `words` up to `from`. */
-static long distance_shifted(struct search *s, long from)
+/* The distance of `shifted`, which equals `words` before `from`. */
+static long distance_shifted(struct ter_search *s, long from)
 {
-    const struct row *before = &s->row[from];
+    const struct distance_row *before = &s->row[from];
     for (long i = from + 1; i <= s->hypothesis_length; i++) {
-        fill_row(s, i, s->shifted[i - 1], before, &s->trial[i & 1]);
+        fill_distance_row(s, i, s->shifted[i - 1], before, &s->trial[i & 1]);
         before = &s->trial[i & 1];
     }
     return cost_at(before, s->reference_length);
 }
 
-/* ---- the alignment
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the alignment ---- */
 
-static enum operation operation_at(const struct row *r, long j)
+static enum operation operation_at(const struct distance_row *r, long j)
 {
     return r->operation[j - r->first];
 }
 
-/* Walks the matrix back: who stands where, and what is wrong (not yet summed). */
-static void align(struct search *s)
+/* Traces the matrix back into the alignment. */
+static void trace_alignment(struct ter_search *s)
 {
     long i = s->hypothesis_length, j = s->reference_length;
     while (i > 0 || j > 0) {
@@ -138,16 +133,14 @@ static void align(struct search *s)
         s->wrong_reference[j] += s->wrong_reference[j - 1];
 }
 
-/* ---- shifts
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- shifts ---- */
 
 struct shift {
     long gain, length, start, target;
 };
 
-/* Tercom's order: the largest gain, the longest, the earliest, the earliest target. */
-static bool is_better(const struct shift *a, const struct shift *b)
+/* Tercom's order: largest gain, then longest, then earliest start, then earliest target. */
+static bool is_better_shift(const struct shift *a, const struct shift *b)
 {
     if (b->length == 0)
         return true;
@@ -158,47 +151,46 @@ static bool is_better(const struct shift *a, const struct shift *b)
     return a->start != b->start ? a->start < b->start : a->target < b->target;
 }
 
-static int32_t *append(int32_t *out, const int32_t *words, long first, long last)
+static int32_t *append_words(int32_t *out, const int32_t *words, long first, long last)
 {
     return last > first
                ? (int32_t *)mempcpy(out, words + first, (size_t)(last - first) * sizeof *out)
                : out;
 }
 
-/* The words with the run of a shift moved to its target, into `out`; the first place that may
- * differ. */
-static long move_run(const struct search *s, const struct shift *m, int32_t *out)
+/* Writes the shifted words to `out`. Returns the first index that may differ. */
+static long move_run(const struct ter_search *s, const struct shift *m, int32_t *out)
 {
     long end = m->start + m->length, n = s->hypothesis_length;
-    long target = m->target > end
-                      ? m->target
-                      : m->target + m->length; /* within the run: after what follows it */
+    long target = m->target > end ? m->target : m->target + m->length; /* a target within the run */
     if (m->target < m->start) {
-        out = append(out, s->words, 0, m->target);
-        out = append(out, s->words, m->start, end);
-        out = append(out, s->words, m->target, m->start);
-        append(out, s->words, end, n);
+        out = append_words(out, s->words, 0, m->target);
+        out = append_words(out, s->words, m->start, end);
+        out = append_words(out, s->words, m->target, m->start);
+        append_words(out, s->words, end, n);
         return m->target;
     }
     target = target < n ? target : n;
-    out = append(out, s->words, 0, m->start);
-    out = append(out, s->words, end, target);
-    out = append(out, s->words, m->start, end);
-    append(out, s->words, target, n);
+    out = append_words(out, s->words, 0, m->start);
+    out = append_words(out, s->words, end, target);
+    out = append_words(out, s->words, m->start, end);
+    append_words(out, s->words, target, n);
     return m->start;
 }
 
-static void try_shift(struct search *s, struct shift *m, struct shift *best)
+static void try_shift(struct ter_search *s, struct shift *m, struct shift *best)
 {
     long from = move_run(s, m, s->shifted);
-    m->gain = distance(s) - distance_shifted(s, from);
+    m->gain = current_distance(s) - distance_shifted(s, from);
     s->candidates++;
-    if (is_better(m, best))
+    if (is_better_shift(m, best))
         *best = *m;
 }
 
-/* All places for the run of `length` words at `start` that stands at `there` in the reference. */
-static void try_targets(struct search *s, long start, long there, long length, struct shift *best)
+/* Tries all targets for the run of `length` words at `start`, which is at `there` in the reference.
+ */
+static void try_targets(struct ter_search *s, long start, long there, long length,
+                        struct shift *best)
 {
     long last = -1;
     for (long offset = -1; offset < length && there + offset < s->reference_length; offset++) {
@@ -210,9 +202,8 @@ static void try_targets(struct search *s, long start, long there, long length, s
     }
 }
 
-/* A shift is worth a look where something is wrong on both sides, and where it would not go to
- * where it is. */
-static bool worth_trying(const struct search *s, long start, long there, long length)
+/*  */
+static bool worth_trying(const struct ter_search *s, long start, long there, long length)
 {
     if (s->wrong_hypothesis[start + length] == s->wrong_hypothesis[start] ||
         s->wrong_reference[there + length] == s->wrong_reference[there])
@@ -220,9 +211,10 @@ static bool worth_trying(const struct search *s, long start, long there, long le
     return s->aligned[there] < start || s->aligned[there] >= start + length;
 }
 
-/* Runs of words from `start` on that are in the reference at `there`. False when enough was tried.
+/* Tries the runs from `start` on that are in the reference at `there`, if both have errors and the
+ * run is not already aligned there. False: MOST_CANDIDATES was reached.
  */
-static bool try_runs(struct search *s, long start, long there, struct shift *best)
+static bool try_runs(struct ter_search *s, long start, long there, struct shift *best)
 {
     for (long length = 1; length <= LONGEST_SHIFT; length++) {
         if (start + length > s->hypothesis_length || there + length > s->reference_length ||
@@ -237,10 +229,10 @@ static bool try_runs(struct search *s, long start, long there, struct shift *bes
     return true;
 }
 
-static struct shift best_shift(struct search *s)
+static struct shift best_shift(struct ter_search *s)
 {
     struct shift best = { .length = 0 };
-    align(s);
+    trace_alignment(s);
     for (long start = 0; start < s->hypothesis_length; start++) {
         long first = start > FARTHEST_SHIFT ? start - FARTHEST_SHIFT : 0;
         for (long there = first; there < s->reference_length && there <= start + FARTHEST_SHIFT;
@@ -251,22 +243,20 @@ static struct shift best_shift(struct search *s)
     return best;
 }
 
-/* ---- all of it
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- search ---- */
 
-static bool row_begin(struct oa_arena *a, long width, struct row *r)
+static bool allocate_row(struct oa_arena *a, long width, struct distance_row *r)
 {
     r->cost = oa_arena_take(a, (size_t)width * sizeof *r->cost);
     r->operation = oa_arena_take(a, (size_t)width);
     return r->cost && r->operation;
 }
 
-static bool rows_begin(struct oa_arena *a, struct search *s)
+static bool allocate_rows(struct oa_arena *a, struct ter_search *s)
 {
     long widest = 0, first, last;
     s->row = oa_arena_take(a, (size_t)(s->hypothesis_length + 1) * sizeof *s->row);
-    if (!s->row || !row_begin(a, s->reference_length + 1, &s->row[0]))
+    if (!s->row || !allocate_row(a, s->reference_length + 1, &s->row[0]))
         return false;
     s->row[0].first = 0;
     s->row[0].last = s->reference_length + 1;
@@ -275,15 +265,15 @@ static bool rows_begin(struct oa_arena *a, struct search *s)
         s->row[0].operation[j] = INSERT;
     }
     for (long i = 1; i <= s->hypothesis_length; i++) {
-        band(s, i, &first, &last);
+        band_columns(s, i, &first, &last);
         widest = last - first > widest ? last - first : widest;
-        if (!row_begin(a, last - first, &s->row[i]))
+        if (!allocate_row(a, last - first, &s->row[i]))
             return false;
     }
-    return row_begin(a, widest, &s->trial[0]) && row_begin(a, widest, &s->trial[1]);
+    return allocate_row(a, widest, &s->trial[0]) && allocate_row(a, widest, &s->trial[1]);
 }
 
-static bool begin(struct oa_arena *a, struct search *s, const int32_t *words)
+static bool begin_search(struct oa_arena *a, struct ter_search *s, const int32_t *words)
 {
     size_t hypothesis = (size_t)s->hypothesis_length + 1,
            reference = (size_t)s->reference_length + 1;
@@ -293,7 +283,7 @@ static bool begin(struct oa_arena *a, struct search *s, const int32_t *words)
     s->wrong_reference = oa_arena_take(a, reference * sizeof *s->wrong_reference);
     s->wrong_hypothesis = oa_arena_take(a, hypothesis * sizeof *s->wrong_hypothesis);
     if (!s->words || !s->shifted || !s->aligned || !s->wrong_reference || !s->wrong_hypothesis ||
-        !rows_begin(a, s))
+        !allocate_rows(a, s))
         return false;
     s->wrong_reference[0] = s->wrong_hypothesis[0] = 0;
     memcpy(s->words, words, (hypothesis - 1) * sizeof *words);
@@ -302,25 +292,25 @@ static bool begin(struct oa_arena *a, struct search *s, const int32_t *words)
 
 bool oa_ter_edits(struct oa_arena *a, const struct oa_ids_of *ids, int r, long *edits)
 {
-    struct search s = { .reference = ids->id[r],
-                        .hypothesis_length = ids->length[0],
-                        .reference_length = ids->length[r] };
+    struct ter_search s = { .reference = ids->id[r],
+                            .hypothesis_length = ids->length[0],
+                            .reference_length = ids->length[r] };
     long shifts = 0;
     *edits = s.hypothesis_length ? s.hypothesis_length : s.reference_length;
     if (s.hypothesis_length == 0 || s.reference_length == 0)
         return true;
-    if (!begin(a, &s, ids->id[0]))
+    if (!begin_search(a, &s, ids->id[0]))
         return false;
-    fill(&s, 0);
+    fill_distance_rows(&s, 0);
     for (;;) {
         struct shift best = best_shift(&s);
         if (s.candidates >= MOST_CANDIDATES || best.length == 0 || best.gain <= 0)
             break;
         long from = move_run(&s, &best, s.shifted);
         memcpy(s.words, s.shifted, (size_t)s.hypothesis_length * sizeof *s.words);
-        fill(&s, from);
+        fill_distance_rows(&s, from);
         shifts++;
     }
-    *edits = shifts + distance(&s);
+    *edits = shifts + current_distance(&s);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * n-grams of several texts, order by order: an n-gram is the number of its first n-1 units and its
- * last one, so that each order costs one look into a table a place, whatever the units are.
+ * n-grams of several texts, order by order: an n-gram is the pair of the id of its first n-1 units
+ * and its last unit, so each order costs one table lookup per position.
  */
 #include "metrics/metrics_parts.h"
 
@@ -17,13 +17,13 @@ bool oa_grams_begin(struct oa_arena *a, const struct oa_ids_of *text, struct oa_
         if (!out->gram[t])
             return false;
         memset(out->gram[t], 0, ((size_t)text->length[t] + 1) * sizeof **out->gram);
-        out->count[t] = text->length[t] + 1; /* of order 0: the empty one, at every place */
+        out->count[t] = text->length[t] + 1; /* order 0: the empty n-gram at every position */
     }
     out->mark = oa_arena_mark(a);
     return true;
 }
 
-static long at_most(const struct oa_grams *g)
+static long total_grams(const struct oa_grams *g)
 {
     long all = 0;
     for (int t = 0; t < g->text->texts; t++)
@@ -31,7 +31,7 @@ static long at_most(const struct oa_grams *g)
     return all;
 }
 
-static void extend(struct oa_grams *g, int t, struct oa_pairs *pairs)
+static void extend_grams(struct oa_grams *g, int t, struct oa_pairs *pairs)
 {
     const int32_t *unit = g->text->id[t];
     g->count[t] -= g->count[t] > 0;
@@ -39,7 +39,7 @@ static void extend(struct oa_grams *g, int t, struct oa_pairs *pairs)
         g->gram[t][i] = oa_pairs_id(pairs, (uint32_t)g->gram[t][i], (uint32_t)unit[i + g->order]);
 }
 
-static bool count_times(struct oa_grams *g)
+static bool count_occurrences(struct oa_grams *g)
 {
     size_t all = (size_t)g->text->texts * (size_t)g->distinct;
     g->times = oa_arena_take(g->arena, all * sizeof *g->times + 1);
@@ -56,13 +56,13 @@ bool oa_grams_longer(struct oa_grams *g)
 {
     struct oa_pairs pairs;
     oa_arena_release(g->arena, g->mark);
-    if (!oa_pairs_begin(g->arena, at_most(g), &pairs))
+    if (!oa_pairs_begin(g->arena, total_grams(g), &pairs))
         return false;
     for (int t = 0; t < g->text->texts; t++)
-        extend(g, t, &pairs);
+        extend_grams(g, t, &pairs);
     g->order++;
     g->distinct = pairs.count;
-    return count_times(g);
+    return count_occurrences(g);
 }
 
 long oa_grams_shared(const struct oa_grams *g, int first, int last)

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The generator of numpy.random.default_rng, because sacreBLEU's intervals and p-values hang on it:
- * PCG64 (O'Neill, HMC-CS-2014-0905, XSL-RR of 128 bits) seeded by SeedSequence; whole numbers below
- * a bound after Lemire (ACM TOMACS 2019) from halves of its 64 bits; bits one by one from such
- * halves.
+ * The generator of numpy.random.default_rng, on which sacreBLEU's intervals and p-values depend:
+ * PCG64 (O'Neill, HMC-CS-2014-0905, XSL-RR of 128 bits) seeded by SeedSequence; bounded integers
+ * after Lemire (ACM TOMACS 2019) and single bits from 32-bit halves.
  */
 #include "metrics/metrics_parts.h"
 
 __extension__ typedef unsigned __int128 wide;
 
-/* ---- SeedSequence
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- SeedSequence ---- */
 
 enum { POOL = 4 };
 
-/* hash_mix of the constant *k, which goes on by `step`. */
-static uint32_t mixed(uint32_t value, uint32_t *k, uint32_t step)
+/* hashmix: *k is multiplied by `step`. */
+static uint32_t seed_hash(uint32_t value, uint32_t *k, uint32_t step)
 {
     value ^= *k;
     *k *= step;
@@ -24,7 +21,7 @@ static uint32_t mixed(uint32_t value, uint32_t *k, uint32_t step)
     return value ^ value >> 16;
 }
 
-static uint32_t combined(uint32_t x, uint32_t y)
+static uint32_t seed_mix(uint32_t x, uint32_t y)
 {
     uint32_t result = 0xca01f9ddu * x - 0x4973f715u * y;
     return result ^ result >> 16;
@@ -34,38 +31,36 @@ static void fill_pool(uint64_t seed, uint32_t pool[POOL])
 {
     const uint32_t step = 0x931e8875u;
     uint32_t k = 0x43b0d7e5u;
-    pool[0] = mixed((uint32_t)seed, &k, step);
-    pool[1] = mixed((uint32_t)(seed >> 32), &k, step);
-    pool[2] = mixed(0, &k, step);
-    pool[3] = mixed(0, &k, step);
+    pool[0] = seed_hash((uint32_t)seed, &k, step);
+    pool[1] = seed_hash((uint32_t)(seed >> 32), &k, step);
+    pool[2] = seed_hash(0, &k, step);
+    pool[3] = seed_hash(0, &k, step);
     for (int from = 0; from < POOL; from++)
         for (int to = 0; to < POOL; to++)
             if (from != to)
-                pool[to] = combined(pool[to], mixed(pool[from], &k, step));
+                pool[to] = seed_mix(pool[to], seed_hash(pool[from], &k, step));
 }
 
 static void draw_words(const uint32_t pool[POOL], uint64_t out[4])
 {
     uint32_t k = 0x8b51f9ddu;
     for (int i = 0; i < 4; i++) {
-        uint32_t low = mixed(pool[2 * i % POOL], &k, 0x58f38dedu);
-        out[i] = low | (uint64_t)mixed(pool[(2 * i + 1) % POOL], &k, 0x58f38dedu) << 32;
+        uint32_t low = seed_hash(pool[2 * i % POOL], &k, 0x58f38dedu);
+        out[i] = low | (uint64_t)seed_hash(pool[(2 * i + 1) % POOL], &k, 0x58f38dedu) << 32;
     }
 }
 
-/* ---- PCG64
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- PCG64 ---- */
 
-static wide joined(const uint64_t x[2])
+static wide join_halves(const uint64_t x[2])
 {
     return (wide)x[0] << 64 | x[1];
 }
 
-static void step(struct oa_numpy_random *r)
+static void pcg_step(struct oa_numpy_random *r)
 {
     static const uint64_t multiplier[2] = { 0x2360ed051fc65da4u, 0x4385df649fccf645u };
-    wide state = joined(r->state) * joined(multiplier) + joined(r->increment);
+    wide state = join_halves(r->state) * join_halves(multiplier) + join_halves(r->increment);
     r->state[0] = (uint64_t)(state >> 64);
     r->state[1] = (uint64_t)state;
 }
@@ -76,25 +71,25 @@ void oa_numpy_seed(struct oa_numpy_random *r, uint64_t seed)
     uint64_t word[4];
     fill_pool(seed, pool);
     draw_words(pool, word);
-    wide increment = joined(word + 2) << 1 | 1;
+    wide increment = join_halves(word + 2) << 1 | 1;
     *r = (struct oa_numpy_random){ .increment = { (uint64_t)(increment >> 64),
                                                   (uint64_t)increment } };
-    step(r);
-    wide state = joined(r->state) + joined(word);
+    pcg_step(r);
+    wide state = join_halves(r->state) + join_halves(word);
     r->state[0] = (uint64_t)(state >> 64);
     r->state[1] = (uint64_t)state;
-    step(r);
+    pcg_step(r);
 }
 
 static uint64_t next_64(struct oa_numpy_random *r)
 {
-    step(r);
+    pcg_step(r);
     uint64_t x = r->state[0] ^ r->state[1];
     unsigned turn = (unsigned)(r->state[0] >> 58);
     return x >> turn | x << (-turn & 63);
 }
 
-/* The low half first. */
+/* The low half of 64 bits first, then the high one. */
 static uint32_t next_32(struct oa_numpy_random *r)
 {
     if (r->holds) {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text as Python's str sees it: white space, splitting, lower case. The packages that are to be
- * equalled are written in Python, and their scores hang on these details.
+ * Python's str methods isspace, split, rstrip and lower, on which the scores of the reference
+ * packages depend.
  */
 #include "data/data.h"
 #include "metrics/metrics_parts.h"
 
 #include <utf8proc.h>
 
-/* ---- white space
- * --------------------------------------------------------------------------------------------- */
+/* ---- white space ---- */
 
 bool oa_python_space(uint32_t code)
 {
@@ -25,7 +24,7 @@ struct oa_line oa_next_point(struct oa_line *rest, uint32_t *code)
     if (rest->length == 0)
         return point;
     int n = oa_utf8_decode(rest->s, rest->length, code);
-    point.length = n ? (size_t)n : 1; /* a stray byte stands for itself */
+    point.length = n ? (size_t)n : 1; /* an invalid byte */
     if (n == 0)
         *code = 0xfffd;
     rest->s += point.length;
@@ -55,8 +54,8 @@ struct oa_line oa_python_rstrip(struct oa_line text)
     return text;
 }
 
-/* The next word, and what lies behind it; length 0 at the end. */
-static struct oa_line next_word(struct oa_line *rest)
+/* The next word, past which *rest is advanced; length 0 at the end. */
+static struct oa_line next_python_word(struct oa_line *rest)
 {
     uint32_t code;
     struct oa_line word = { .s = NULL }, point;
@@ -76,37 +75,36 @@ bool oa_python_split(struct oa_arena *a, struct oa_line text, struct oa_words *o
 {
     struct oa_line rest = text, word;
     *out = (struct oa_words){ .count = 0 };
-    while (next_word(&rest).length)
+    while (next_python_word(&rest).length)
         out->count++;
     out->word = oa_arena_take(a, ((size_t)out->count + 1) * sizeof *out->word);
     if (!out->word)
         return false;
     out->count = 0;
-    for (rest = text; (word = next_word(&rest)).length;)
+    for (rest = text; (word = next_python_word(&rest)).length;)
         out->word[out->count++] = word;
     return true;
 }
 
-/* ---- lower case
- * ---------------------------------------------------------------------------------------------- */
+/* ---- lower case ---- */
 
-struct range {
+struct code_range {
     uint32_t first, last;
 };
 
-static bool in_ranges(uint32_t code, const struct range *r, size_t count)
+static bool in_code_ranges(uint32_t code, const struct code_range *r, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (code >= r[i].first && code <= r[i].last)
             return true;
     return false;
 }
-#define IN(code, ranges) in_ranges(code, ranges, sizeof(ranges) / sizeof *(ranges))
+#define IN(code, ranges) in_code_ranges(code, ranges, sizeof(ranges) / sizeof *(ranges))
 
-/* Unicode's Case_Ignorable: marks, formats, modifiers, and what stands inside of words. */
-static bool case_ignorable(uint32_t code)
+/* Unicode's Case_Ignorable: marks, formats, modifiers, and word-internal punctuation. */
+static bool is_case_ignorable(uint32_t code)
 {
-    static const struct range inside_words[] = {
+    static const struct code_range inside_words[] = {
         { 0x27, 0x27 },     { 0x2e, 0x2e },     { 0x3a, 0x3a },     { 0xb7, 0xb7 },
         { 0x387, 0x387 },   { 0x55f, 0x55f },   { 0x5f4, 0x5f4 },   { 0x2018, 0x2019 },
         { 0x2024, 0x2024 }, { 0x2027, 0x2027 }, { 0xfe13, 0xfe13 }, { 0xfe52, 0xfe52 },
@@ -124,10 +122,10 @@ static bool case_ignorable(uint32_t code)
     }
 }
 
-/* Unicode's Cased: letters with case, and the symbols and modifiers that count as such. */
-static bool cased(uint32_t code)
+/* Unicode's Cased: letters with case, and Other_Lowercase and Other_Uppercase. */
+static bool is_cased(uint32_t code)
 {
-    static const struct range others[] = {
+    static const struct code_range others[] = {
         { 0xaa, 0xaa },       { 0xba, 0xba },       { 0x2160, 0x217f },   { 0x24b6, 0x24e9 },
         { 0x1f130, 0x1f149 }, { 0x1f150, 0x1f169 }, { 0x1f170, 0x1f189 },
     };
@@ -141,13 +139,12 @@ static bool cased(uint32_t code)
     }
 }
 
-/* Is the next character that counts for case, after `rest` begins, one with case? */
 static bool cased_follows(struct oa_line rest)
 {
     uint32_t code;
     while (oa_next_point(&rest, &code).length)
-        if (!case_ignorable(code))
-            return cased(code);
+        if (!is_case_ignorable(code))
+            return is_cased(code);
     return false;
 }
 
@@ -158,31 +155,31 @@ static bool cased_before(struct oa_line text)
         size_t n = last_point(text);
         struct oa_line end = { text.s + text.length - n, n };
         oa_next_point(&end, &code);
-        if (!case_ignorable(code))
-            return cased(code);
+        if (!is_case_ignorable(code))
+            return is_cased(code);
         text.length -= n;
     }
     return false;
 }
 
-/* A capital sigma at the end of a word; `rest` is what comes after it. */
-static bool is_final(struct oa_line text, struct oa_line rest)
+/* Unicode's Final_Sigma; `rest` follows the capital sigma in `text`. */
+static bool is_final_sigma(struct oa_line text, struct oa_line rest)
 {
     return cased_before((struct oa_line){ text.s, text.length - rest.length - 2 }) &&
            !cased_follows(rest);
 }
 
-static char *put(char *out, uint32_t code)
+static char *put_code(char *out, uint32_t code)
 {
     return out + oa_utf8_encode(code, out);
 }
 
-/* The one letter whose lower case is two code points is the I with a dot. */
-static char *put_lower(char *out, uint32_t code)
+/* Only I with a dot above has a lower case of two code points. */
+static char *put_lower_code(char *out, uint32_t code)
 {
     if (code == 0x130)
-        return put(put(out, 'i'), 0x307);
-    return put(out, (uint32_t)utf8proc_tolower((utf8proc_int32_t)code));
+        return put_code(put_code(out, 'i'), 0x307);
+    return put_code(out, (uint32_t)utf8proc_tolower((utf8proc_int32_t)code));
 }
 
 struct oa_line oa_python_lower(struct oa_arena *a, struct oa_line text)
@@ -198,9 +195,9 @@ struct oa_line oa_python_lower(struct oa_arena *a, struct oa_line text)
         else if (point.length == 1)
             *out++ = *point.s;
         else if (code == 0x3a3)
-            out = put(out, is_final(text, rest) ? 0x3c2 : 0x3c3);
+            out = put_code(out, is_final_sigma(text, rest) ? 0x3c2 : 0x3c3);
         else
-            out = put_lower(out, code);
+            out = put_lower_code(out, code);
     }
     lower.s = start;
     lower.length = (size_t)(out - start);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Intervals and tests by resampling, digit for digit those of sacreBLEU 2.6.0 with NumPy 2: the
- * same draws in the same order, and sums and scores in float where its arrays are. Draws come one
- * after another from one stream; what is made of them is spread over the threads.
+ * same draws in the same order, and sums and scores in float where its arrays are. Draws are
+ * sequential; the resamples are scored in parallel.
  */
 #include "metrics/metrics_parts.h"
 
@@ -10,21 +10,20 @@
 #include <stdlib.h>
 
 enum {
-    DRAWN = 16,      /* resamples that are drawn before they are summed */
-    MOST_EXACT = 13, /* segments that differ, up to which all exchanges are tried */
-    PARTS = 64,      /* that these are tried in */
+    DRAWN = 16,      /* resamples per batch */
+    MOST_EXACT = 13, /* differing segments, up to which p is exact */
+    PARTS = 64,      /* parallel items of an exact test */
     KINDS = 3
 };
 
-/* Resamples of several systems; score [systems][samples]: of the bootstrap as sacreBLEU rounds
- * them, room for differences, and in double; of exchanges those of the baseline's side, and of the
- * system's side. */
+/* Resamples of several systems. score [KINDS][systems][samples] of the bootstrap: rounded as in
+ * sacreBLEU, scratch space, in double; of randomisation: the baseline's and the system's score. */
 struct resampling {
     oa_context *context;
     const struct oa_statistics *system;
     int systems;
-    long samples, first; /* the first of those that are drawn */
-    uint32_t *draw;      /* [DRAWN, segments]: which segment, or which side */
+    long samples, first; /* first: of the current batch */
+    uint32_t *draw; /* [DRAWN, segments]: segment index, or 1 to keep sides and 0 to exchange */
     double *score[KINDS];
 };
 
@@ -33,21 +32,19 @@ static double *scores_of(const struct resampling *r, int kind, int system)
     return r->score[kind] + system * r->samples;
 }
 
-/* ---- bootstrap
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- bootstrap ---- */
 
-static void add_row(const struct oa_statistics *s, uint32_t i, bool single, double *sum)
+static void add_drawn_row(const struct oa_statistics *s, uint32_t i, bool single, double *sum)
 {
     const double *row = s->row + (size_t)i * (size_t)s->numbers;
     for (int k = 0; k < s->numbers; k++)
         sum[k] = oa_rounded(sum[k] + oa_rounded(row[k], single), single);
 }
 
-/* Of a metric that is of rows: those that were drawn, or where `other` is there those with a 1 of s
- * and the others. */
-static double score_of_rows(const struct oa_statistics *s, const struct oa_statistics *other,
-                            const uint32_t *draw, struct oa_arena *scratch)
+/* Score of a metric of rows on the drawn rows of s; with `other`, on rows of s where draw is 1 and
+ * of `other` where it is 0. */
+static double score_drawn_rows(const struct oa_statistics *s, const struct oa_statistics *other,
+                               const uint32_t *draw, struct oa_arena *scratch)
 {
     size_t mark = oa_arena_mark(scratch);
     const double **row = oa_arena_take(scratch, (size_t)s->count * sizeof *row);
@@ -66,12 +63,12 @@ static void bootstrap_scores(const struct oa_statistics *s, const uint32_t *draw
     double sum[2][OA_MOST_STATISTICS] = { { 0 } };
     bool single = s->metric->resampled != OA_RESAMPLED_DOUBLE;
     if (s->metric->score_of_rows) {
-        *rounded = *exact = score_of_rows(s, NULL, draw, scratch);
+        *rounded = *exact = score_drawn_rows(s, NULL, draw, scratch);
         return;
     }
     for (long i = 0; i < s->count; i++) {
-        add_row(s, draw[i], single, sum[0]);
-        add_row(s, draw[i], false, sum[1]);
+        add_drawn_row(s, draw[i], single, sum[0]);
+        add_drawn_row(s, draw[i], false, sum[1]);
     }
     *rounded = s->metric->score(s->options, sum[0], single);
     *exact = s->metric->score(s->options, sum[1], false);
@@ -92,23 +89,22 @@ static void draw_segments(struct oa_numpy_random *random, uint32_t *draw, long s
         draw[i] = oa_numpy_below(random, (uint32_t)segments);
 }
 
-/* ---- changing sides
- * ---------------------------------------------------------------------------------------------- */
+/* ---- randomisation ---- */
 
-/* Scores of both sides when segments with a 0 are exchanged between the baseline and the system. */
+/* Scores of both systems after exchanging the segments whose draw is 0. */
 static void exchanged_scores(const struct oa_statistics *baseline,
                              const struct oa_statistics *system, const uint32_t *draw,
                              struct oa_arena *scratch, double *a, double *b)
 {
     double sum[2][2][OA_MOST_STATISTICS] = { { { 0 } } }; /* [system][draw] */
     if (system->metric->score_of_rows) {
-        *a = score_of_rows(baseline, system, draw, scratch);
-        *b = score_of_rows(system, baseline, draw, scratch);
+        *a = score_drawn_rows(baseline, system, draw, scratch);
+        *b = score_drawn_rows(system, baseline, draw, scratch);
         return;
     }
     for (long i = 0; i < system->count; i++) {
-        add_row(baseline, (uint32_t)i, false, sum[0][draw[i]]);
-        add_row(system, (uint32_t)i, false, sum[1][draw[i]]);
+        add_drawn_row(baseline, (uint32_t)i, false, sum[0][draw[i]]);
+        add_drawn_row(system, (uint32_t)i, false, sum[1][draw[i]]);
     }
     for (int k = 0; k < system->numbers; k++) {
         double mine = sum[0][1][k] + sum[1][0][k], others = sum[0][0][k] + sum[1][1][k];
@@ -135,9 +131,7 @@ static void draw_sides(struct oa_numpy_random *random, uint32_t *draw, long segm
         draw[i] = oa_numpy_bit(random);
 }
 
-/* ---- all resamples
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- all resamples ---- */
 
 typedef void draw_some(struct oa_numpy_random *random, uint32_t *draw, long segments, long count);
 
@@ -152,12 +146,12 @@ static enum oa_error resampling_begin(struct resampling *r)
 {
     const struct oa_statistics *s = r->system;
     if (r->samples < 1)
-        return oa_fail(r->context, OA_ARGUMENT, "%ld resamples are asked for; give 1 at least",
-                       r->samples);
+        return oa_fail(r->context, OA_ARGUMENT,
+                       "the number of resamples is %ld; it must be at least 1", r->samples);
     for (int k = 1; k < r->systems; k++)
         if (s[k].count != s->count || s[k].metric != s->metric)
             return oa_fail(r->context, OA_SHAPE,
-                           "systems that are compared have %ld and %ld segments", s->count,
+                           "the systems have different numbers of segments: %ld and %ld", s->count,
                            s[k].count);
     r->draw = oa_alloc(r->context, (size_t)DRAWN * (size_t)s->count * sizeof *r->draw);
     for (int kind = 0; kind < KINDS; kind++)
@@ -166,7 +160,8 @@ static enum oa_error resampling_begin(struct resampling *r)
     return r->draw && r->score[0] && r->score[1] && r->score[2] ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *draw, oa_task *task)
+static enum oa_error draw_resamples(struct resampling *r, uint64_t seed, draw_some *draw,
+                                    oa_task *task)
 {
     struct oa_numpy_random random;
     OA_TRY(resampling_begin(r));
@@ -183,11 +178,9 @@ static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *dr
     return oa_status(r->context);
 }
 
-/* ---- what they say
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- intervals ---- */
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -198,18 +191,17 @@ static bool in_floats(const struct oa_statistics *s)
     return s->metric->resampled == OA_RESAMPLED_FLOAT;
 }
 
-/* Sorts the scores; half of what lies between the 2.5th and the 97.5th per cent of them; NaN: one
- * is not defined. */
+/* Half the width of the central 95 % of the scores, which are sorted; NaN: a score is undefined. */
 static double half_interval(double *score, long n, bool single)
 {
     for (long i = 0; i < n; i++)
         if (isnan(score[i]))
             return (double)NAN;
-    qsort(score, (size_t)n, sizeof *score, ascending);
+    qsort(score, (size_t)n, sizeof *score, compare_doubles);
     return oa_rounded(0.5 * oa_rounded(score[n - 1 - n / 40] - score[n / 40], single), single);
 }
 
-/* As Python's statistics.mean: exact, then rounded once (Neumaier's sum). */
+/* As Python's statistics.mean, which rounds once: Neumaier's sum. */
 static double exact_mean(const double *x, long n, bool single)
 {
     double sum = 0, lost = 0;
@@ -221,12 +213,10 @@ static double exact_mean(const double *x, long n, bool single)
     return oa_rounded((sum + lost) / (double)n, single);
 }
 
-/* ---- p
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- p-values ---- */
 
-/* sacreBLEU's: share of differences above the one that was seen, ties left out; 1 is added so that
- * no p is 0. */
+/* sacreBLEU's p: share of differences above the observed one, without ties; plus 1 so that no p is
+ * 0. */
 static double strict_p(const double *difference, long n, double seen)
 {
     long above = 0;
@@ -235,15 +225,15 @@ static double strict_p(const double *difference, long n, double seen)
     return (double)(above + 1) / (double)(n + 1);
 }
 
-/* The difference of two systems from which on another one counts as at least as large: both may be
- * rounded. */
+/* The observed difference less rounding error: differences from here on count as at least as large.
+ */
 static double least_tie(const struct oa_statistics *a, const struct oa_statistics *b)
 {
     double x = oa_statistics_score(a), y = oa_statistics_score(b);
     return fabs(x - y) - 1e-9 * fmax(fabs(x), fabs(y)) - 1e-13;
 }
 
-/* Share of differences that are at least as large; one that is not defined counts. */
+/* Share of differences at least as large; undefined ones count. */
 static double tied_p(const double *difference, long n, double least)
 {
     long below = 0;
@@ -252,7 +242,7 @@ static double tied_p(const double *difference, long n, double least)
     return (double)(n - below + 1) / (double)(n + 1);
 }
 
-/* Segments whose statistics are not the same in both: how many; the first MOST_EXACT of them. */
+/* The number of segments with different statistics; the first MOST_EXACT of them in `unlike`. */
 static long unlike_segments(const struct oa_statistics *a, const struct oa_statistics *b,
                             long unlike[MOST_EXACT])
 {
@@ -267,14 +257,14 @@ static long unlike_segments(const struct oa_statistics *a, const struct oa_stati
     return count;
 }
 
-/* All exchanges of the unlike segments, but for those whose sides are a mirror of another's: the
- * first one stays. */
+/* All exchanges of the differing segments, up to swapping both systems: the last one is never
+ * exchanged. */
 struct all_exchanges {
     const struct oa_statistics *baseline, *system;
     long unlike[MOST_EXACT], count;
-    double same[OA_MOST_STATISTICS]; /* sum of the other segments */
+    double same[OA_MOST_STATISTICS]; /* sum over the equal segments */
     double least;
-    unsigned long exchanges, below[PARTS]; /* of those a part tried */
+    unsigned long exchanges, below[PARTS]; /* below: differences less than `least`, per part */
 };
 
 static double summed_difference(const struct all_exchanges *e, unsigned long exchange)
@@ -284,8 +274,8 @@ static double summed_difference(const struct all_exchanges *e, unsigned long exc
     for (int side = 0; side < 2; side++)
         memcpy(sum[side], e->same, sizeof e->same);
     for (long i = 0; i < e->count; i++) {
-        add_row(a, (uint32_t)e->unlike[i], false, sum[exchange >> i & 1]);
-        add_row(b, (uint32_t)e->unlike[i], false, sum[!(exchange >> i & 1)]);
+        add_drawn_row(a, (uint32_t)e->unlike[i], false, sum[exchange >> i & 1]);
+        add_drawn_row(b, (uint32_t)e->unlike[i], false, sum[!(exchange >> i & 1)]);
     }
     return fabs(a->metric->score(a->options, sum[0], false) -
                 a->metric->score(a->options, sum[1], false));
@@ -324,7 +314,7 @@ static double exact_p(oa_context *c, struct all_exchanges *e)
         if (at < e->count && e->unlike[at] == i)
             at++;
         else
-            add_row(a, (uint32_t)i, false, e->same);
+            add_drawn_row(a, (uint32_t)i, false, e->same);
     e->exchanges = 1UL << (e->count - 1);
     oa_parallel(c, PARTS, try_exchanges, e);
     for (int i = 0; i < PARTS; i++)
@@ -332,11 +322,9 @@ static double exact_p(oa_context *c, struct all_exchanges *e)
     return (double)(e->exchanges - below) / (double)e->exchanges;
 }
 
-/* ---- tests
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- tests ---- */
 
-static struct oa_resample plain(const struct oa_statistics *s)
+static struct oa_resample unsampled_score(const struct oa_statistics *s)
 {
     double none = (double)NAN;
     return (struct oa_resample){
@@ -348,8 +336,8 @@ enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long sa
                            uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = s, .systems = 1, .samples = samples };
-    *out = plain(s);
-    enum oa_error e = resample(&r, seed, draw_segments, bootstrap_one);
+    *out = unsampled_score(s);
+    enum oa_error e = draw_resamples(&r, seed, draw_segments, bootstrap_one);
     if (e == OA_OK) {
         out->half = half_interval(r.score[0], samples, in_floats(s));
         out->mean = exact_mean(r.score[0], samples, in_floats(s));
@@ -358,8 +346,8 @@ enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long sa
     return e;
 }
 
-/* sacreBLEU's p of system k: how often the size of the difference to the baseline is above its mean
- * by more than it. */
+/* sacreBLEU's p of system k: how often |difference to the baseline| exceeds its mean by more than
+ * `seen`. */
 static double strict_bootstrap_p(const struct resampling *r, int k, double seen)
 {
     bool single = in_floats(r->system);
@@ -373,8 +361,7 @@ static double strict_bootstrap_p(const struct resampling *r, int k, double seen)
     return strict_p(difference, r->samples, oa_rounded(seen, single));
 }
 
-/* By the shift of the distribution (Noreen, 1989): how far the difference strays from the one that
- * was seen, either way.
+/* Two-sided p by shifting the bootstrap distribution (Noreen, 1989).
  */
 static double shifted_bootstrap_p(const struct resampling *r, int k, double seen)
 {
@@ -389,8 +376,7 @@ static void bootstrap_test(const struct resampling *r, int k, struct oa_resample
 {
     long unlike[MOST_EXACT];
     double seen = out->score - oa_statistics_score(&r->system[0]);
-    out->p = out->strict_p =
-        isnan(seen) ? (double)NAN : 1; /* where a score is not defined no difference is */
+    out->p = out->strict_p = isnan(seen) ? (double)NAN : 1;
     if (isnan(seen) || unlike_segments(&r->system[0], &r->system[k], unlike) == 0)
         return;
     out->strict_p = strict_bootstrap_p(r, k, fabs(seen));
@@ -401,13 +387,13 @@ enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *sys
                                   long samples, uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = system, .systems = count, .samples = samples };
-    enum oa_error e = resample(&r, seed, draw_segments, bootstrap_one);
+    enum oa_error e = draw_resamples(&r, seed, draw_segments, bootstrap_one);
     for (int k = 0; e == OA_OK && k < count; k++) {
-        out[k] = plain(&system[k]);
+        out[k] = unsampled_score(&system[k]);
         if (k > 0)
             bootstrap_test(&r, k, &out[k]);
     }
-    for (int k = 0; e == OA_OK && k < count; k++) { /* sorts: at last */
+    for (int k = 0; e == OA_OK && k < count; k++) { /* last, since it sorts the scores */
         out[k].half = half_interval(scores_of(&r, 0, k), samples, in_floats(system));
         out[k].mean = oa_numpy_mean(scores_of(&r, 0, k), samples, in_floats(system));
     }
@@ -435,9 +421,9 @@ enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics 
                                       long trials, uint64_t seed, struct oa_resample *out)
 {
     struct resampling r = { .context = c, .system = system, .systems = count, .samples = trials };
-    enum oa_error e = resample(&r, seed, draw_sides, exchange_one);
+    enum oa_error e = draw_resamples(&r, seed, draw_sides, exchange_one);
     for (int k = 0; e == OA_OK && k < count; k++) {
-        out[k] = plain(&system[k]);
+        out[k] = unsampled_score(&system[k]);
         if (k > 0)
             exchange_test(&r, k, &out[k]);
     }

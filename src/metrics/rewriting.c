@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Substitutions over a text, and the ones for Western punctuation that mteval-v13a and Tercom
- * share. A regular expression of the original is one pass: it goes from left to right, and what it
- * has matched it does not look at again. All of them look for ASCII alone, and what is beside it
- * may be any byte, so they work on the bytes of UTF-8.
+ * share. Each regular expression of the original is a left-to-right pass over bytes, without
+ * overlapping matches; all match ASCII only.
  */
 #include "metrics/metrics_parts.h"
 
@@ -17,9 +16,7 @@ bool oa_rewrite(struct oa_arena *a, struct oa_line *text, int growth, oa_pass *p
     return true;
 }
 
-/* ---- replacing
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- replacing ---- */
 
 bool oa_replace(struct oa_arena *a, struct oa_line *text, const char *from, const char *to)
 {
@@ -45,8 +42,7 @@ bool oa_unescape(struct oa_arena *a, struct oa_line *text)
            oa_replace(a, text, "&lt;", "<") && oa_replace(a, text, "&gt;", ">");
 }
 
-/* ---- punctuation
- * --------------------------------------------------------------------------------------------- */
+/* ---- punctuation ---- */
 
 static bool is_digit(char c)
 {
@@ -65,7 +61,7 @@ static bool stands_alone(char c)
            (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-static char *alone(char *out, char c)
+static char *pad_byte(char *out, char c)
 {
     *out++ = ' ';
     *out++ = c;
@@ -73,13 +69,13 @@ static char *alone(char *out, char c)
     return out;
 }
 
-/* s/([{-~[-` -&(-+:-@\/])/ $1 /g, with a blank before and behind the text as all of them expect */
-static char *punctuation(char *out, const char *s, const char *end)
+/* s/([{-~[-` -&(-+:-@\/])/ $1 /g, and a blank before and after the text */
+static char *pad_punctuation(char *out, const char *s, const char *end)
 {
     *out++ = ' ';
     for (; s < end; s++) {
         if (stands_alone(*s))
-            out = alone(out, *s);
+            out = pad_byte(out, *s);
         else
             *out++ = *s;
     }
@@ -105,7 +101,7 @@ static char *stop_after_no_digit(char *out, const char *s, const char *end)
         bool match = s + 1 < end && !is_digit(s[0]) && is_stop(s[1]);
         *out++ = *s;
         if (match)
-            out = alone(out, *++s);
+            out = pad_byte(out, *++s);
     }
     return out;
 }
@@ -116,7 +112,7 @@ static char *stop_before_no_digit(char *out, const char *s, const char *end)
     for (; s < end; s++) {
         bool match = s + 1 < end && is_stop(s[0]) && !is_digit(s[1]);
         if (match) {
-            out = alone(out, *s++);
+            out = pad_byte(out, *s++);
         }
         *out++ = *s;
     }
@@ -130,7 +126,7 @@ static char *dash_after_digit(char *out, const char *s, const char *end)
         bool match = s + 1 < end && is_digit(s[0]) && s[1] == '-';
         *out++ = *s;
         if (match)
-            out = alone(out, *++s);
+            out = pad_byte(out, *++s);
     }
     return out;
 }
@@ -142,7 +138,7 @@ bool oa_split_punctuation(struct oa_arena *a, struct oa_line *text, bool possess
     if (!out)
         return false;
     padded.s = out;
-    padded.length = (size_t)(punctuation(out, text->s, text->s + text->length) - out);
+    padded.length = (size_t)(pad_punctuation(out, text->s, text->s + text->length) - out);
     *text = padded;
     return (!possessives || oa_rewrite(a, text, 2, possessives_apart)) &&
            oa_rewrite(a, text, 2, stop_after_no_digit) &&

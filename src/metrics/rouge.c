@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ROUGE (Lin, 2004), as Google's rouge-score 0.1.2: ROUGE-1 and -2 count n-grams, ROUGE-L the
- * longest common subsequence, ROUGE-Lsum the union of those of each sentence of the reference with
- * all of the hypothesis. Of several references the one with the best F counts.
+ * longest common subsequence (LCS), ROUGE-Lsum the union LCS of each reference sentence with all
+ * hypothesis sentences. The reference with the best F counts.
  *
- * Statistics of a segment: precision, recall, F, and 1, so that their sums give means.
+ * Statistics of a segment: precision, recall, F, and 1; the score is the mean F.
  */
 #include "metrics/metrics_parts.h"
 
 enum { PRECISION, RECALL, F, ONE, NUMBERS };
 
-static int statistics(const struct oa_metric_options *o)
+static int rouge_statistics(const struct oa_metric_options *o)
 {
     (void)o;
     return NUMBERS;
 }
 
-static double score(const struct oa_metric_options *o, const double *sum, bool single)
+static double rouge_score(const struct oa_metric_options *o, const double *sum, bool single)
 {
     (void)o;
     (void)single;
@@ -31,22 +31,19 @@ void oa_rouge_means(const struct oa_statistics *s, double out[3])
         out[i] = sum[i] / sum[ONE];
 }
 
-/* ---- words
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Lower-case ASCII letters and digits; all else is between words. Words of more than three are
- * stemmed if asked for. */
+/* Runs of lower-case ASCII letters and digits; words of more than 3 are stemmed if asked for. */
 static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
                         struct oa_words *out)
 {
     struct oa_line lower = oa_python_lower(a, text);
-    char *s = (char *)lower.s; /* in the arena: ours to write to */
+    char *s = (char *)lower.s; /* in the arena, writable */
     *out =
         (struct oa_words){ .word = s ? oa_arena_take(a, (lower.length / 2 + 1) * sizeof *out->word)
                                      : NULL };
@@ -64,11 +61,9 @@ static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, s
     return true;
 }
 
-/* ---- one reference
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- one reference ---- */
 
-static void set(double *out, long shared, long found, long expected)
+static void set_rouge(double *out, long shared, long found, long expected)
 {
     double p = found ? (double)shared / (double)found : 0,
            r = expected ? (double)shared / (double)expected : 0;
@@ -78,8 +73,8 @@ static void set(double *out, long shared, long found, long expected)
     out[ONE] = 1;
 }
 
-static bool by_grams(const struct oa_metric_options *o, struct oa_arena *a,
-                     const struct oa_line *pair, int order, double *out)
+static bool rouge_n(const struct oa_metric_options *o, struct oa_arena *a,
+                    const struct oa_line *pair, int order, double *out)
 {
     struct oa_words words[2];
     struct oa_ids_of ids;
@@ -90,20 +85,20 @@ static bool by_grams(const struct oa_metric_options *o, struct oa_arena *a,
     for (int n = 0; n < order; n++)
         if (!oa_grams_longer(&g))
             return false;
-    set(out, oa_grams_shared(&g, 1, 2), g.count[0], g.count[1]);
+    set_rouge(out, oa_grams_shared(&g, 1, 2), g.count[0], g.count[1]);
     return true;
 }
 
 static bool rouge_1(const struct oa_metric_options *o, struct oa_arena *a,
                     const struct oa_line *pair, double *out)
 {
-    return by_grams(o, a, pair, 1, out);
+    return rouge_n(o, a, pair, 1, out);
 }
 
 static bool rouge_2(const struct oa_metric_options *o, struct oa_arena *a,
                     const struct oa_line *pair, double *out)
 {
-    return by_grams(o, a, pair, 2, out);
+    return rouge_n(o, a, pair, 2, out);
 }
 
 static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a,
@@ -115,16 +110,15 @@ static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a,
     if (!rouge_words(o, a, pair[0], &words[0]) || !rouge_words(o, a, pair[1], &words[1]) ||
         !oa_number_words(a, words, 2, &ids) || !oa_longest_shared(a, &ids, &shared))
         return false;
-    set(out, shared, ids.length[0], ids.length[1]);
+    set_rouge(out, shared, ids.length[0], ids.length[1]);
     return true;
 }
 
-/* ---- sentence by sentence
- * ---------------------------------------------------------------------------------------- */
+/* ---- sentence by sentence ---- */
 
-/* Words of the sentences of a text; sentences are separated by line ends. */
-static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
-                      struct oa_words **out, int *count)
+/* The words of each sentence of a text; sentences are separated by line ends. */
+static bool split_sentences(const struct oa_metric_options *o, struct oa_arena *a,
+                            struct oa_line text, struct oa_words **out, int *count)
 {
     const char *end = text.s + text.length;
     *count = 1;
@@ -142,12 +136,12 @@ static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, str
     return true;
 }
 
-/* Both sides' sentences, numbered together: those of the hypothesis first. */
+/* Sentences of the hypothesis, then of the reference. */
 struct summaries {
     struct oa_ids_of ids;
     int hypotheses; /* sentences */
     long words[2];
-    int32_t *left[2]; /* [distinct]: how often a word can still be counted on each side */
+    int32_t *left[2]; /* [distinct]: occurrences of each word that are not yet counted */
 };
 
 static bool count_words(struct oa_arena *a, struct summaries *s)
@@ -174,8 +168,8 @@ static bool open_summaries(const struct oa_metric_options *o, struct oa_arena *a
 {
     struct oa_words *hypothesis, *reference;
     int references;
-    if (!sentences(o, a, pair[0], &hypothesis, &s->hypotheses) ||
-        !sentences(o, a, pair[1], &reference, &references))
+    if (!split_sentences(o, a, pair[0], &hypothesis, &s->hypotheses) ||
+        !split_sentences(o, a, pair[1], &reference, &references))
         return false;
     struct oa_words *all = oa_arena_take(a, (size_t)(s->hypotheses + references) * sizeof *all);
     if (!all)
@@ -185,8 +179,8 @@ static bool open_summaries(const struct oa_metric_options *o, struct oa_arena *a
     return oa_number_words(a, all, s->hypotheses + references, &s->ids) && count_words(a, s);
 }
 
-/* Words of sentence t of the reference that are in the union of its subsequences with the
- * hypothesis's sentences; none counts more often than it occurs on either side. */
+/* Adds the words of reference sentence t that are in the union of its LCS with the hypothesis
+ * sentences; no word counts more often than it occurs in either text. */
 static bool hits_of(struct oa_arena *a, struct summaries *s, int t, long *hits)
 {
     size_t mark = oa_arena_mark(a);
@@ -218,32 +212,31 @@ static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a,
     for (int t = s.hypotheses; t < s.ids.texts; t++)
         if (!hits_of(a, &s, t, &hits))
             return false;
-    set(out, hits, s.words[0], s.words[1]);
+    set_rouge(out, hits, s.words[0], s.words[1]);
     return true;
 }
 
-/* ---- a segment
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- a segment ---- */
 
 typedef bool one_reference(const struct oa_metric_options *o, struct oa_arena *a,
                            const struct oa_line *pair, double *out);
 
-/* What stands for line ends becomes one. */
-static bool lines(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line *text)
+static bool mark_sentences(const struct oa_metric_options *o, struct oa_arena *a,
+                           struct oa_line *text)
 {
     return !o->rouge_newline || oa_replace(a, text, o->rouge_newline, "\n");
 }
 
-static bool best_of(const struct oa_metric_options *o, const struct oa_segment *s,
-                    struct oa_arena *a, one_reference *of, double *out)
+static bool best_reference(const struct oa_metric_options *o, const struct oa_segment *s,
+                           struct oa_arena *a, one_reference *of, double *out)
 {
     double now[NUMBERS];
     out[F] = -1;
     for (int r = 0; r < s->references; r++) {
         size_t mark = oa_arena_mark(a);
         struct oa_line pair[2] = { s->hypothesis, s->reference[r] };
-        if (!lines(o, a, &pair[0]) || !lines(o, a, &pair[1]) || !of(o, a, pair, now))
+        if (!mark_sentences(o, a, &pair[0]) || !mark_sentences(o, a, &pair[1]) ||
+            !of(o, a, pair, now))
             return false;
         if (now[F] > out[F])
             memcpy(out, now, sizeof now);
@@ -252,7 +245,7 @@ static bool best_of(const struct oa_metric_options *o, const struct oa_segment *
     return true;
 }
 
-static void signature(const struct oa_metric_options *o, struct oa_text *out)
+static void rouge_signature(const struct oa_metric_options *o, struct oa_text *out)
 {
     oa_text_printf(out, "tok:rouge-score|stem:%s", o->rouge_stemmer ? "porter" : "no");
 }
@@ -260,31 +253,31 @@ static void signature(const struct oa_metric_options *o, struct oa_text *out)
 static bool rouge_1_segment(const struct oa_metric_options *o, const struct oa_segment *s,
                             struct oa_arena *a, double *out)
 {
-    return best_of(o, s, a, rouge_1, out);
+    return best_reference(o, s, a, rouge_1, out);
 }
 
 static bool rouge_2_segment(const struct oa_metric_options *o, const struct oa_segment *s,
                             struct oa_arena *a, double *out)
 {
-    return best_of(o, s, a, rouge_2, out);
+    return best_reference(o, s, a, rouge_2, out);
 }
 
 static bool rouge_l_segment(const struct oa_metric_options *o, const struct oa_segment *s,
                             struct oa_arena *a, double *out)
 {
-    return best_of(o, s, a, rouge_l, out);
+    return best_reference(o, s, a, rouge_l, out);
 }
 
 static bool rouge_lsum_segment(const struct oa_metric_options *o, const struct oa_segment *s,
                                struct oa_arena *a, double *out)
 {
-    return best_of(o, s, a, rouge_lsum, out);
+    return best_reference(o, s, a, rouge_lsum, out);
 }
 
 /* clang-format off */
 #define ROUGE(word, title, of)                                                                                         \
-    { .name = word, .heading = title, .package = "0.1.2", .statistics = statistics, .segment = of, .score = score,                         \
-      .resampled = OA_RESAMPLED_DOUBLE, .signature = signature }
+    { .name = word, .heading = title, .package = "0.1.2", .statistics = rouge_statistics, .segment = of, .score = rouge_score,                         \
+      .resampled = OA_RESAMPLED_DOUBLE, .signature = rouge_signature }
 /* clang-format on */
 const struct oa_metric oa_rouge1 = ROUGE("rouge1", "ROUGE-1", rouge_1_segment);
 const struct oa_metric oa_rouge2 = ROUGE("rouge2", "ROUGE-2", rouge_2_segment);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metrics of segments: the table of them, their options, and the statistics of all segments of
- * a corpus, a few segments an item, so that the same numbers come of any number of threads.
+ * The table of segment metrics, their options, and the statistics of all segments of a corpus,
+ * computed in parallel.
  */
 #include "metrics/metrics_parts.h"
 
-enum { SEGMENTS = 16 }; /* an item */
+enum { SEGMENTS = 16 }; /* per parallel item */
 
-/* ---- the table
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 const struct oa_metric *oa_metric_find(const char *name)
 {
@@ -44,36 +42,36 @@ void oa_metric_defaults(struct oa_metric_options *o)
     *o = (struct oa_metric_options){ .bleu_order = 4, .chrf_characters = 6, .chrf_beta = 2 };
 }
 
-static enum oa_error check(oa_context *c, const char *what, int value, int low, int high)
+static enum oa_error check_option_range(oa_context *c, const char *what, int value, int low,
+                                        int high)
 {
     if (value >= low && value <= high)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT, "the %s is %d; give a whole number from %d to %d", what, value,
-                   low, high);
+    return oa_fail(c, OA_ARGUMENT, "the %s is %d; it must be from %d to %d", what, value, low,
+                   high);
 }
 
 enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o)
 {
-    OA_TRY(check(c, "longest n-gram of BLEU", o->bleu_order, 1, OA_MOST_ORDER));
-    OA_TRY(check(c, "longest n-gram of characters of chrF", o->chrf_characters, 1, OA_MOST_ORDER));
-    OA_TRY(check(c, "longest n-gram of words of chrF", o->chrf_words, 0, OA_MOST_ORDER));
-    OA_TRY(check(c, "beta of chrF", o->chrf_beta, 1, 1000));
+    OA_TRY(check_option_range(c, "longest n-gram of BLEU", o->bleu_order, 1, OA_MOST_ORDER));
+    OA_TRY(check_option_range(c, "longest n-gram of characters of chrF", o->chrf_characters, 1,
+                              OA_MOST_ORDER));
+    OA_TRY(
+        check_option_range(c, "longest n-gram of words of chrF", o->chrf_words, 0, OA_MOST_ORDER));
+    OA_TRY(check_option_range(c, "beta of chrF", o->chrf_beta, 1, 1000));
     if (!(o->bleu_smooth_value >= 0 && o->bleu_smooth_value <= 1e6))
         return oa_fail(c, OA_ARGUMENT,
-                       "the value of BLEU's smoothing is %s; give a number above 0, at most 1e6",
+                       "the smoothing value of BLEU is %s; it must be above 0 and at most 1e6",
                        oa_real_text(o->bleu_smooth_value).s);
     if (o->rouge_newline && !*o->rouge_newline)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "what stands for a line end in texts for ROUGE is empty; give a text such as <n>");
+        return oa_fail(c, OA_ARGUMENT,
+                       "the sentence separator of ROUGE is empty; give a text such as <n>");
     return OA_OK;
 }
 
-/* ---- statistics
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- statistics ---- */
 
-struct work {
+struct segment_work {
     oa_context *context;
     const struct oa_line *hypothesis;
     const struct oa_line *const *reference;
@@ -81,7 +79,7 @@ struct work {
     const struct oa_statistics *out;
 };
 
-static bool one_segment(const struct work *w, long i, struct oa_arena *a)
+static bool one_segment(const struct segment_work *w, long i, struct oa_arena *a)
 {
     struct oa_line *reference = oa_arena_take(a, (size_t)w->references * sizeof *reference);
     if (!reference)
@@ -96,7 +94,7 @@ static bool one_segment(const struct work *w, long i, struct oa_arena *a)
 
 static void some_segments(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct work *w = argument;
+    const struct segment_work *w = argument;
     long end = (item + 1) * SEGMENTS < w->out->count ? (item + 1) * SEGMENTS : w->out->count;
     for (long i = item * SEGMENTS; i < end && !oa_stop_requested(w->context); i++) {
         size_t mark = oa_arena_mark(worker->scratch);
@@ -116,12 +114,12 @@ enum oa_error oa_statistics_take(oa_context *c, const struct oa_metric *m,
     *out = (struct oa_statistics){ .metric = m, .options = o, .count = count };
     OA_TRY(oa_metric_check(c, o));
     if (count < 1 || references < 1)
-        return oa_fail(c, OA_ARGUMENT, "%s needs a segment and a reference at least", m->name);
+        return oa_fail(c, OA_ARGUMENT, "%s needs at least one segment and one reference", m->name);
     out->numbers = m->statistics(o);
     out->row = oa_alloc(c, (size_t)count * (size_t)out->numbers * sizeof *out->row);
     if (!out->row)
         return OA_NO_MEMORY;
-    struct work w = { c, hypothesis, reference, references, out };
+    struct segment_work w = { c, hypothesis, reference, references, out };
     oa_parallel(c, (count + SEGMENTS - 1) / SEGMENTS, some_segments, &w);
     if (oa_stop_requested(c))
         return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d before all segments were scored",

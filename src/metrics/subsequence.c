@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Longest common subsequences: how long one is, and which one rouge-score reads out.
+ * Longest common subsequences: their length, and the one that rouge-score chooses.
  */
 #include "metrics/metrics_parts.h"
 
-/* A matrix row by row: row[j] of the first units and the first j of `other`. bits: where it is
- * noted which cells have a longer neighbour to the left than above, or NULL. */
+/* Updates row[j], the LCS length with the first j units of `other`, for one more unit. bits: set
+ * where the left neighbour is longer than the one above; or NULL. */
 static void next_row(int32_t *row, int32_t unit, const int32_t *other, long n, uint8_t *bits,
                      size_t cell)
 {

@@ -2,19 +2,18 @@
  *
  * Translation edit rate (Snover et al., AMTA 2006), as sacreBLEU 2.6.0, which follows Tercom.
  *
- * Statistics of a segment: edits to the reference that needs the fewest; mean length of the
- * references.
+ * Statistics of a segment: edits to the closest reference; mean length of the references.
  */
 #include "metrics/metrics_parts.h"
 
-static int statistics(const struct oa_metric_options *o)
+static int ter_statistics(const struct oa_metric_options *o)
 {
     (void)o;
     return 2;
 }
 
-/* Words with a blank between, as a text again. */
-static struct oa_line joined(struct oa_arena *a, const struct oa_words *words)
+/* The words, each followed by a blank. */
+static struct oa_line join_words(struct oa_arena *a, const struct oa_words *words)
 {
     struct oa_line text = { .length = 0 };
     size_t room = 1;
@@ -30,21 +29,21 @@ static struct oa_line joined(struct oa_arena *a, const struct oa_words *words)
     return text;
 }
 
-/* sacreBLEU normalises references twice. That matters: of "it's\tme" the first pass makes "it's
- * me", since it looks for a blank behind 's, and only the second one "it 's me". */
-static bool reference_words(const struct oa_metric_options *o, struct oa_arena *a,
-                            struct oa_line text, struct oa_words *out)
+/* sacreBLEU normalises references twice, which matters: "it's\tme" becomes "it's me" first, since
+ * 's must be followed by a blank, and "it 's me" only then. */
+static bool ter_reference_words(const struct oa_metric_options *o, struct oa_arena *a,
+                                struct oa_line text, struct oa_words *out)
 {
     if (!oa_ter_words(o, a, text, out))
         return false;
     if (!o->ter_normalized)
         return true;
-    text = joined(a, out);
+    text = join_words(a, out);
     return text.s && oa_ter_words(o, a, text, out);
 }
 
-static bool segment(const struct oa_metric_options *o, const struct oa_segment *s,
-                    struct oa_arena *a, double *out)
+static bool ter_segment(const struct oa_metric_options *o, const struct oa_segment *s,
+                        struct oa_arena *a, double *out)
 {
     struct oa_ids_of ids;
     long best = LONG_MAX, lengths = 0, edits;
@@ -52,7 +51,7 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     if (!words || !oa_ter_words(o, a, s->hypothesis, &words[0]))
         return false;
     for (int r = 0; r < s->references; r++)
-        if (!reference_words(o, a, s->reference[r], &words[1 + r]))
+        if (!ter_reference_words(o, a, s->reference[r], &words[1 + r]))
             return false;
     if (!oa_number_words(a, words, 1 + s->references, &ids))
         return false;
@@ -67,7 +66,7 @@ static bool segment(const struct oa_metric_options *o, const struct oa_segment *
     return true;
 }
 
-static double score(const struct oa_metric_options *o, const double *sum, bool single)
+static double ter_score(const struct oa_metric_options *o, const double *sum, bool single)
 {
     (void)o;
     if (sum[1] > 0)
@@ -75,11 +74,12 @@ static double score(const struct oa_metric_options *o, const double *sum, bool s
     return sum[0] > 0 ? 100 : 0;
 }
 
-static void signature(const struct oa_metric_options *o, struct oa_text *out)
+static void ter_signature(const struct oa_metric_options *o, struct oa_text *out)
 {
-    oa_text_printf(out, "case:%s|tok:tercom|norm:%s|punct:%s|asian:%s",
+    oa_text_printf(out, "case:%s|tok:tercom|norm:%s|punct:%s|asian:%s%s",
                    o->ter_case_sensitive ? "mixed" : "lc", o->ter_normalized ? "yes" : "no",
-                   o->ter_no_punctuation ? "no" : "yes", o->ter_asian ? "yes" : "no");
+                   o->ter_no_punctuation ? "no" : "yes", o->ter_asian ? "yes" : "no",
+                   o->ter_unsplit ? "|units:unsplit" : "");
 }
 
 const struct oa_metric oa_ter = {
@@ -87,9 +87,9 @@ const struct oa_metric oa_ter = {
     .package = "2.6.0",
     .heading = "TER",
     .less_is_better = true,
-    .statistics = statistics,
-    .segment = segment,
-    .score = score,
+    .statistics = ter_statistics,
+    .segment = ter_segment,
+    .score = ter_score,
     .resampled = OA_RESAMPLED_FLOAT,
-    .signature = signature,
+    .signature = ter_signature,
 };

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words for TER, as Tercom's Normalizer makes them (by way of sacreBLEU). Of its rules for Asian
- * text those about kana look for kana at the very beginning, where normalisation has put a blank:
- * they never match, and are not here; the others put blanks around single characters. The same
- * holds of its rule for 's at the very end.
+ * Words for TER, by Tercom's normaliser as in sacreBLEU. Its rules for kana match only at the very
+ * beginning, where normalisation has put a blank, and its rule for 's only at the very end: they
+ * never match and are left out. The other Asian rules put blanks around single characters.
  */
 #include "metrics/metrics_parts.h"
 
-struct block {
+struct code_block {
     uint32_t first, last;
 };
 
-static bool in_blocks(uint32_t code, const struct block *b, size_t count)
+static bool in_blocks(uint32_t code, const struct code_block *b, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (code >= b[i].first && code <= b[i].last)
@@ -22,7 +21,7 @@ static bool in_blocks(uint32_t code, const struct block *b, size_t count)
 
 static bool asian_punctuation(uint32_t code)
 {
-    static const struct block marks[] = {
+    static const struct code_block marks[] = {
         { 0x3001, 0x3002 }, { 0x3008, 0x3011 }, { 0x3014, 0x301f }, { 0xff61, 0xff65 },
         { 0x30fb, 0x30fb }, { 0xff0e, 0xff0e }, { 0xff0c, 0xff0c }, { 0xff1f, 0xff1f },
         { 0xff1a, 0xff1b }, { 0xff01, 0xff02 }, { 0xff08, 0xff09 },
@@ -30,11 +29,10 @@ static bool asian_punctuation(uint32_t code)
     return IN(code, marks);
 }
 
-/* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 is what sacreBLEU has for
- * the enclosed ones. */
+/* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 as in sacreBLEU. */
 static bool asian_alone(uint32_t code)
 {
-    static const struct block signs[] = {
+    static const struct code_block signs[] = {
         { 0x4e00, 0x9fff }, { 0x3400, 0x4dbf }, { 0x31c0, 0x31ef }, { 0x2e80, 0x2eff },
         { 0x3200, 0x3f22 }, { 0xf900, 0xfaff }, { 0xfe30, 0xfe4f },
     };
@@ -74,7 +72,7 @@ static char *without_asian_punctuation(char *out, const char *s, const char *end
     return out;
 }
 
-static bool normalise(struct oa_arena *a, struct oa_line *text)
+static bool normalise_tercom(struct oa_arena *a, struct oa_line *text)
 {
     return oa_replace(a, text, "\n-", "") && oa_replace(a, text, "\n", " ") &&
            oa_unescape(a, text) && oa_split_punctuation(a, text, true);
@@ -86,7 +84,7 @@ bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct 
     text = oa_python_rstrip(text);
     if (!o->ter_case_sensitive)
         text = oa_python_lower(a, text);
-    return text.s && (!o->ter_normalized || normalise(a, &text)) &&
+    return text.s && (!o->ter_normalized || normalise_tercom(a, &text)) &&
            (!o->ter_normalized || !o->ter_asian || oa_rewrite(a, &text, 3, asian_apart)) &&
            (!o->ter_no_punctuation || oa_rewrite(a, &text, 1, without_punctuation)) &&
            (!o->ter_no_punctuation || !o->ter_asian ||

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of lines. Nothing is dropped in silence: what is no text, no line or no number is refused
- * with its place.
+ * Files of lines: texts, labels or numbers. Invalid lines are rejected with file and line.
  */
 #include "data/examples.h"
 #include "metrics/metrics_parts.h"
 
 #include <math.h>
 
-/* Offset of the first byte that is no UTF-8, or the length. */
 static size_t valid_length(struct oa_line line)
 {
     uint32_t code;
@@ -21,7 +19,7 @@ static size_t valid_length(struct oa_line line)
     return i;
 }
 
-static long count_lines(const char *data, size_t length)
+static long count_text_lines(const char *data, size_t length)
 {
     long count = length > 0 && data[length - 1] != '\n';
     for (size_t i = 0; i < length; i++)
@@ -29,24 +27,25 @@ static long count_lines(const char *data, size_t length)
     return count;
 }
 
-static enum oa_error check_text(oa_context *c, const struct oa_lines *lines, long i)
+static enum oa_error check_line_text(oa_context *c, const struct oa_lines *lines, long i)
 {
     struct oa_line line = lines->line[i];
     size_t valid = valid_length(line);
     if (valid == line.length)
         return OA_OK;
-    return oa_fail(c, OA_FORMAT,
-                   "%s: line %ld is not UTF-8: byte %zu of it is 0x%02X; convert the file (iconv)",
-                   lines->name, i + 1, valid + 1, (unsigned)(uint8_t)line.s[valid]);
+    return oa_fail(
+        c, OA_FORMAT,
+        "%s, line %ld: not UTF-8 (byte %zu of the line is 0x%02X); convert the file (iconv)",
+        lines->name, i + 1, valid + 1, (unsigned)(uint8_t)line.s[valid]);
 }
 
-static enum oa_error cut_lines(oa_context *c, struct oa_lines *out, size_t length)
+static enum oa_error cut_text_lines(oa_context *c, struct oa_lines *out, size_t length)
 {
     const char *s = out->data, *end = s + length;
     for (long i = 0; i < out->count; i++) {
         const char *next = memchr(s, '\n', (size_t)(end - s));
         out->line[i] = (struct oa_line){ s, (size_t)((next ? next : end) - s) };
-        OA_TRY(check_text(c, out, i));
+        OA_TRY(check_line_text(c, out, i));
         out->line[i] = oa_python_rstrip(out->line[i]);
         s = next ? next + 1 : end;
     }
@@ -59,16 +58,16 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
     *out = (struct oa_lines){ .name = path };
     OA_TRY(oa_file_read(c, path, &out->data, &length));
     OA_TRY(oa_check_lines(c, path, out->data, length));
-    out->count = count_lines(out->data, length);
+    out->count = count_text_lines(out->data, length);
     if (out->count == 0)
-        return oa_fail(c, OA_FORMAT, "%s is empty: there is no line to score", path);
+        return oa_fail(c, OA_FORMAT, "%s is empty", path);
     out->line = oa_alloc(c, (size_t)out->count * sizeof *out->line);
-    return out->line ? cut_lines(c, out, length) : OA_NO_MEMORY;
+    return out->line ? cut_text_lines(c, out, length) : OA_NO_MEMORY;
 }
 
 enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark is no part of the first label */
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark */
     struct oa_number_text whole;
     long respelled = 0, first = 0;
     size_t at = 0;
@@ -79,7 +78,7 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
         if (!oa_label_spell(&label.s, &label.length, &whole) && !skipped)
             continue;
         first = respelled++ ? first : i;
-        if (label.s == whole.s) { /* else it is a part of the line */
+        if (label.s == whole.s) { /* a new spelling, not a part of the line */
             if (!lines->respelled &&
                 !(lines->respelled = oa_alloc(c, (size_t)(lines->count - i) * sizeof whole.s)))
                 return OA_NO_MEMORY;
@@ -91,10 +90,9 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
     }
     if (respelled)
         oa_log(c, 0,
-               "%s: %ld label%s spelled otherwise than the class: a whole number is that number, "
-               "and blanks and a byte "
-               "order mark around a label do not count (line %ld: %.*s)",
-               lines->name, respelled, respelled == 1 ? " is" : "s are", first + 1,
+               "%s: %ld label%s normalised: surrounding blanks and byte order mark removed, whole "
+               "numbers written as integers (line %ld: %.*s)",
+               lines->name, respelled, oa_plural(respelled), first + 1,
                (int)lines->line[first].length, lines->line[first].s);
     return OA_OK;
 }
@@ -108,13 +106,11 @@ void oa_lines_free(struct oa_lines *lines)
     lines->data = NULL;
 }
 
-/* ---- numbers
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 enum { LONGEST_NUMBER = 64 };
 
-static bool parse(struct oa_line line, double *value)
+static bool parse_number_line(struct oa_line line, double *value)
 {
     char text[LONGEST_NUMBER];
     while (line.length && (*line.s == ' ' || *line.s == '\t')) {
@@ -134,9 +130,9 @@ enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, doub
     if (!*out)
         return OA_NO_MEMORY;
     for (long i = 0; i < lines->count; i++)
-        if (!parse(lines->line[i], &(*out)[i]))
+        if (!parse_number_line(lines->line[i], &(*out)[i]))
             return oa_fail(
-                c, OA_FORMAT, "%s: line %ld is \"%.*s\", not a finite number", lines->name, i + 1,
+                c, OA_FORMAT, "%s, line %ld: \"%.*s\" is not a finite number", lines->name, i + 1,
                 lines->line[i].length > 40 ? 40 : (int)lines->line[i].length, lines->line[i].s);
     return OA_OK;
 }

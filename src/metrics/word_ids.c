@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers for words and for pairs of numbers, from 0 on in the order in which they come: two tables
- * with open addressing, twice as large as what they can hold.
+ * Ids for words and for pairs of ids, from 0 in order of occurrence: hash tables with open
+ * addressing, at most half full.
  */
 #include "metrics/metrics_parts.h"
 
@@ -14,16 +14,14 @@ static size_t slots_for(long most)
 }
 
 /* A mixer of 64 bits (SplitMix64's finaliser). */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
 }
 
-/* ---- pairs
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- pairs ---- */
 
 bool oa_pairs_begin(struct oa_arena *a, long most, struct oa_pairs *out)
 {
@@ -40,7 +38,7 @@ bool oa_pairs_begin(struct oa_arena *a, long most, struct oa_pairs *out)
 int32_t oa_pairs_id(struct oa_pairs *p, uint32_t x, uint32_t y)
 {
     uint64_t key = (uint64_t)x << 32 | y;
-    size_t slot = mix(key) & p->mask;
+    size_t slot = mix_bits(key) & p->mask;
     while (p->id[slot] >= 0 && p->key[slot] != key)
         slot = (slot + 1) & p->mask;
     if (p->id[slot] < 0) {
@@ -50,34 +48,32 @@ int32_t oa_pairs_id(struct oa_pairs *p, uint32_t x, uint32_t y)
     return p->id[slot];
 }
 
-/* ---- words
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
-struct table {
+struct word_id_table {
     struct oa_line *word;
     int32_t *id;
     size_t mask;
     int32_t count;
 };
 
-static bool same(struct oa_line x, struct oa_line y)
+static bool equal_words(struct oa_line x, struct oa_line y)
 {
     return x.length == y.length && memcmp(x.s, y.s, x.length) == 0;
 }
 
-static uint64_t hash_of(struct oa_line word)
+static uint64_t hash_word(struct oa_line word)
 {
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     for (size_t i = 0; i < word.length; i++)
         hash = (hash ^ (uint8_t)word.s[i]) * 0x100000001b3u;
-    return mix(hash);
+    return mix_bits(hash);
 }
 
-static int32_t word_id(struct table *t, struct oa_line word)
+static int32_t word_id(struct word_id_table *t, struct oa_line word)
 {
-    size_t slot = hash_of(word) & t->mask;
-    while (t->id[slot] >= 0 && !same(t->word[slot], word))
+    size_t slot = hash_word(word) & t->mask;
+    while (t->id[slot] >= 0 && !equal_words(t->word[slot], word))
         slot = (slot + 1) & t->mask;
     if (t->id[slot] < 0) {
         t->word[slot] = word;
@@ -86,10 +82,10 @@ static int32_t word_id(struct table *t, struct oa_line word)
     return t->id[slot];
 }
 
-static bool table_begin(struct oa_arena *a, long most, struct table *t)
+static bool word_table_begin(struct oa_arena *a, long most, struct word_id_table *t)
 {
     size_t slots = slots_for(most);
-    *t = (struct table){ .mask = slots - 1 };
+    *t = (struct word_id_table){ .mask = slots - 1 };
     t->word = oa_arena_take(a, slots * sizeof *t->word);
     t->id = oa_arena_take(a, slots * sizeof *t->id);
     if (!t->word || !t->id)
@@ -118,11 +114,11 @@ static bool ids_begin(struct oa_arena *a, const struct oa_words *text, int texts
 bool oa_number_words(struct oa_arena *a, const struct oa_words *text, int texts,
                      struct oa_ids_of *out)
 {
-    struct table table;
+    struct word_id_table table;
     long all = 0;
     for (int t = 0; t < texts; t++)
         all += text[t].count;
-    if (!ids_begin(a, text, texts, out) || !table_begin(a, all, &table))
+    if (!ids_begin(a, text, texts, out) || !word_table_begin(a, all, &table))
         return false;
     for (int t = 0; t < texts; t++)
         for (long i = 0; i < text[t].count; i++)

@@ -5,6 +5,7 @@
 /* Saved by the ops of this file. */
 struct elementwise_op {
     oa_tensor *x, *y;
+    enum oa_unary unary;
     enum oa_feature feature;
     int degree;
     long length, heads;
@@ -26,44 +27,36 @@ static struct elementwise_op *elementwise_new(oa_tape *t, oa_tensor *x, long col
 
 /* ---- activations: x is contiguous ---- */
 
-static void gelu_backward(oa_tape *t, void *saved)
+static void unary_backward(oa_tape *t, void *saved)
 {
     const struct elementwise_op *m = saved;
     const void *dy = oa_gradient_of(t, m->y);
     void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
     if (dx)
-        t->device->ops->gelu_gradient(t->device, m->x->rows * m->x->cols, m->x->data, dy, dx);
+        t->device->ops->unary_gradient(t->device, m->unary, m->x->rows * m->x->cols, m->x->data, dy,
+                                       dx);
     oa_gradient_end(t, m->x, dx);
+}
+
+static oa_tensor *record_unary(oa_tape *t, oa_tensor *x, enum oa_unary kind, const char *op)
+{
+    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
+    if (!m)
+        return NULL;
+    m->unary = kind;
+    t->device->ops->unary(t->device, kind, x->rows * x->cols, x->data, m->y->data);
+    oa_record_as(t, op, unary_backward, m);
+    return m->y;
 }
 
 oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x)
 {
-    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
-    if (!m)
-        return NULL;
-    t->device->ops->gelu(t->device, x->rows * x->cols, x->data, m->y->data);
-    oa_record(t, gelu_backward, m);
-    return m->y;
-}
-
-static void relu_backward(oa_tape *t, void *saved)
-{
-    const struct elementwise_op *m = saved;
-    const void *dy = oa_gradient_of(t, m->y);
-    void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
-    if (dx)
-        t->device->ops->relu_gradient(t->device, m->x->rows * m->x->cols, m->x->data, dy, dx);
-    oa_gradient_end(t, m->x, dx);
+    return record_unary(t, x, OA_UNARY_GELU, __func__);
 }
 
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x)
 {
-    struct elementwise_op *m = elementwise_new(t, x, x ? x->cols : 0);
-    if (!m)
-        return NULL;
-    t->device->ops->relu(t->device, x->rows * x->cols, x->data, m->y->data);
-    oa_record(t, relu_backward, m);
-    return m->y;
+    return record_unary(t, x, OA_UNARY_RELU, __func__);
 }
 
 /* ---- feature maps: head by head where a head's width changes ---- */

@@ -141,7 +141,8 @@ static void product_gradient(oa_tape *t, const struct feature_op *f, const void 
 {
     void *dx = oa_gradient_begin(t, to);
     if (dx)
-        t->device->ops->product(t->device, to->rows * to->cols, f->a, dy, factor->data, dx);
+        t->device->ops->binary(t->device, OA_BINARY_PRODUCT, to->rows * to->cols, f->a, dy,
+                               factor->data, dx);
     oa_gradient_end(t, to, dx);
 }
 
@@ -162,7 +163,8 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
         return NULL;
     f->other = y;
     f->a = a;
-    t->device->ops->product(t->device, x->rows * x->cols, a, x->data, y->data, f->y->data);
+    t->device->ops->binary(t->device, OA_BINARY_PRODUCT, x->rows * x->cols, a, x->data, y->data,
+                           f->y->data);
     oa_record(t, product_backward, f);
     return f->y;
 }

@@ -173,7 +173,7 @@ static void mixer_backward(oa_tape *t, void *saved)
          *dw2 = mixer_weight_gradient(t, m->m.out_weight, m->high2);
     for (long b = 0; b < m->batch; b++)
         mixer_output_backward(t, m, b, dy, du, dw2);
-    d->ops->gelu_exact_gradient(d, hidden, m->u, du, du);
+    d->ops->unary_gradient(d, OA_UNARY_GELU_EXACT, hidden, m->u, du, du);
     void *dx = oa_gradient_begin(t, m->x);
     if (dx && m->channels < m->x->cols) /* columns of other heads */
         d->ops->zero(d, (size_t)(m->x->rows * m->x->ld) * d->numbers.act_size, dx);
@@ -213,7 +213,7 @@ static void mixer_op_forward(oa_tape *t, const struct mixer_op *m)
                                         .tb = true },
                      mixer_input_at(t, m, m->x->data, b), m->w1, mixer_hidden_at(t, m, m->u, b));
     d->ops->add_bias(d, m->batch * C, D, m->m.in_bias->value, m->u, D);
-    d->ops->gelu_exact(d, m->batch * C * D, m->u, m->a);
+    d->ops->unary(d, OA_UNARY_GELU_EXACT, m->batch * C * D, m->u, m->a);
     for (long b = 0; b < m->batch; b++)
         d->ops->gemm(d,
                      &(struct oa_gemm){

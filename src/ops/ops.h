@@ -232,8 +232,8 @@ void *oa_cache_computed(oa_tape *t, size_t bytes, bool *made);
  * returned rows. */
 oa_tensor *oa_cache_rows(oa_tape *t, struct oa_attention_shape *shape,
                          const struct oa_horizon *horizon, oa_tensor *x);
-/* The same, contiguous per head: returns the rows of head 0; the shape's keys_apart is the distance
- * to the next head's, in rows. */
+/* The same, contiguous per head: returns the rows of head 0; the shape's key_head_rows is the
+ * distance to the next head's, in rows. */
 oa_tensor *oa_cache_rows_by_head(oa_tape *t, struct oa_attention_shape *shape,
                                  const struct oa_horizon *horizon, oa_tensor *x);
 /* Whether rows were evicted between always visible ones and the window, of which `rows` remain

@@ -313,11 +313,11 @@ oa_tensor *oa_cache_rows_by_head(oa_tape *t, struct oa_attention_shape *shape,
     struct oa_cache_slot *p = cache_keys(t, shape, horizon, shape->heads, x);
     if (!p)
         return NULL;
-    if (shape->keys_apart && shape->keys_apart != p->room) {
+    if (shape->key_head_rows && shape->key_head_rows != p->room) {
         oa_fail(t->context, OA_INTERNAL, "cache slots of keys and values have %ld and %ld rows",
-                shape->keys_apart, p->room);
+                shape->key_head_rows, p->room);
         return NULL;
     }
-    shape->keys_apart = p->room;
+    shape->key_head_rows = p->room;
     return slot_tensor(t, p);
 }

@@ -292,7 +292,7 @@ const void *oa_weight_operand(oa_tape *t, struct oa_parameter *w, struct oa_gemm
 {
     struct oa_store *s = t->packs;
     struct oa_device *d = t->device;
-    size_t bytes = s ? d->ops->weights_bytes(d, g) : 0;
+    size_t bytes = s && d->ops->weights_bytes ? d->ops->weights_bytes(d, g) : 0;
     if (bytes && !w->packed)
         w->packed = oa_arena_take(&s->packed, bytes);
     if (!bytes || !w->packed)

@@ -8,7 +8,7 @@
  */
 #include "ops/tape.h"
 
-#include "device/observers/meter.h"
+#include "device/wrappers/meter.h"
 
 /* Memory of a matrix that nothing reads any more, for reuse. */
 struct oa_spare {
@@ -224,7 +224,8 @@ void oa_gradient_end(oa_tape *t, oa_tensor *x, void *written)
 {
     if (!written || written == x->gradient)
         return;
-    t->device->ops->add(t->device, x->rows * x->ld, x->gradient, written, x->gradient);
+    t->device->ops->binary(t->device, OA_BINARY_ADD, x->rows * x->ld, 1, x->gradient, written,
+                           x->gradient);
     tape_add_spare(t, written, matrix_bytes(t, x));
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The frame of a page, and text that is safe in it. */
-#include "print/page_style.h"
+#include "print/svg.h"
 
 #include <string.h>
 #include <utf8proc.h>
+
+/* page.css and page.js, embedded by the build. */
+extern const char oa_page_css[], oa_page_js[];
 
 static const char *entity(char c)
 {
@@ -64,16 +67,15 @@ void oa_html_begin(struct oa_text *out, const char *title)
                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                    "<meta name=\"generator\" content=\"Orthant " ORTHANT_VERSION "\"/>\n<title>");
     oa_html_text(out, title);
-    oa_text_printf(out, "</title>\n<style>\n");
-    oa_page_style(out);
-    oa_text_printf(out, "</style>\n</head>\n<body>\n<main>\n");
+    oa_text_printf(out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n", oa_chart_css,
+                   oa_page_css);
 }
 
 void oa_html_end(struct oa_text *out)
 {
-    oa_text_printf(out, "<footer>Made by Orthant " ORTHANT_VERSION
-                        ". The file stands alone: it loads nothing and sends "
-                        "nothing.</footer>\n</main>\n<script>\n");
-    oa_page_script(out);
-    oa_text_printf(out, "</script>\n</body>\n</html>\n");
+    oa_text_printf(out,
+                   "<footer>Made by Orthant " ORTHANT_VERSION
+                   ". This file is self-contained: it loads and sends "
+                   "nothing.</footer>\n</main>\n<script>\n%s</script>\n</body>\n</html>\n",
+                   oa_page_js);
 }

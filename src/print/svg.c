@@ -15,9 +15,9 @@ void oa_svg_begin(struct oa_svg *g, const char *title, const char *description, 
     oa_text_printf(g->out, "\">\n");
     if (!standalone)
         return;
-    oa_text_printf(g->out, "<style>");
-    oa_svg_style(g->out);
-    oa_text_printf(g->out, "</style>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n");
+    oa_text_printf(
+        g->out, "<style>\n%s</style>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n",
+        oa_chart_css);
 }
 
 void oa_svg_end(struct oa_svg *g)

@@ -25,7 +25,7 @@ struct oa_svg {
 };
 void oa_svg_begin(struct oa_svg *g, const char *title, const char *description, bool standalone);
 void oa_svg_end(struct oa_svg *g);
-void oa_svg_style(struct oa_text *out); /* the CSS of all charts */
+extern const char oa_chart_css[]; /* chart.css, embedded by the build */
 void oa_svg_clip_begin(
     struct oa_svg *g); /* until clip_end only what lies in the plot area is seen */
 void oa_svg_clip_end(struct oa_svg *g);

@@ -228,18 +228,14 @@ void oa_adjusted_sentences(const struct oa_comparison *k, const struct oa_summar
     const char *word = oa_metric_long(k);
     if (s->uneven)
         oa_text_printf(out,
-                       " Attentions have different numbers of seeds: their %s is adjusted for the "
-                       "seeds that they do "
-                       "not have (the least-squares mean of attention + seed), and order and "
-                       "differences to the %s "
-                       "are those of the adjusted means. Intervals of differences are those of "
-                       "pairs, over the seeds "
-                       "that both have.",
+                       " Attentions have different numbers of seeds: their %s is adjusted for "
+                       "missing seeds (least-squares mean of the model attention + seed); order "
+                       "and differences to the %s are those of the adjusted means. Intervals of "
+                       "differences are those of pairs, over the seeds that both have.",
                        word, oa_best_word(k, s));
     else if (any_adjusted(s))
         oa_text_printf(out,
-                       " With fewer seeds, as the uniform baseline may have, the %s is adjusted "
-                       "for those that are missing (the "
-                       "least-squares mean of attention + seed).",
+                       " Where an attention has fewer seeds, its %s is adjusted for missing seeds "
+                       "(least-squares mean of the model attention + seed).",
                        word);
 }

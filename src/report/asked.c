@@ -46,7 +46,8 @@ static void find_against_baseline(const struct oa_comparison *k, const struct oa
     } else {
         take_judged(k, &e->baseline, 1, out);
         out->look = look_of(e->baseline.verdict);
-        oa_text_printf(&out->verdict, "%s", oa_against_says(k, e->baseline.verdict));
+        oa_text_printf(&out->verdict, "%s",
+                       oa_against_words(e->baseline.verdict, oa_is_practical(k)));
     }
 }
 
@@ -58,7 +59,7 @@ void oa_asked_of(const struct oa_comparison *k, const struct oa_summary *s, int 
                               .look = e->verdict,
                               .p = NAN,
                               .level = NAN,
-                              .itself = entry == oa_held_against(k, s) };
+                              .itself = entry == oa_compared_to(k, s) };
     oa_text_init(&out->verdict, c);
     if (k->baseline) {
         find_against_baseline(k, s, entry, out);

@@ -80,18 +80,16 @@ static struct oa_interval_chart differences_chart(const struct oa_comparison *k,
 static void add_caption(const struct oa_comparison *k, const struct oa_summary *s,
                         struct oa_text *out)
 {
-    oa_text_printf(out, "<figcaption><b>%s than ",
-                   k->baseline ? "Better or worse" : "How much worse");
-    oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
-    oa_text_printf(out, "?</b>Difference of ");
+    oa_text_printf(out, "<figcaption><b>Difference to ");
+    oa_html_text(out, oa_entry_name(&k->entries[oa_compared_to(k, s)]));
+    oa_text_printf(out, "</b>Difference of ");
     oa_html_text(out, oa_metric_long(k));
     if (s->uneven && !k->baseline)
-        oa_text_printf(out, ", between the means that are adjusted for missing seeds. The "
-                            "intervals of pairs are below.");
+        oa_text_printf(
+            out, ", of the means adjusted for missing seeds. The intervals of pairs are below.");
     else if (s->seeds > 1)
-        oa_text_printf(out, ", seed by seed, with the interval of its verdict: a bar that reaches "
-                            "0 is no significant "
-                            "difference.");
+        oa_text_printf(out, ", paired by seed, with the interval at the level of its verdict: "
+                            "where the bar reaches 0, there is no significant difference.");
     else
         oa_text_printf(out, ". One seed gives no interval.");
     if (k->margin > 0) {
@@ -236,18 +234,17 @@ void oa_page_trade_offs(const struct oa_comparison *k, const struct oa_summary *
 {
     static const struct trade_off both[] = {
         { "speed", "Quality against speed",
-          "Ringed: on the Pareto front, so nothing else is better in one and not shown to be worse "
-          "in the other. Bars: "
-          "95 % intervals.",
+          "Ringed: on the Pareto front: no other attention is better in one without being shown to "
+          "be worse in the other. Bars: 95 % intervals.",
           "tokens/s in training", true },
         { "size", "Quality against size",
-          "Ringed: on the Pareto front, so nothing else is better in one and not shown to be worse "
-          "in the other.",
+          "Ringed: on the Pareto front: no other attention is better in one without being shown to "
+          "be worse in the other.",
           "trainable parameters", false },
     };
     struct oa_point *points = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *points);
     if (points && collect_points(k, s, true, points) > 1) {
-        oa_page_open("trade-offs", "What quality costs", out);
+        oa_page_open("trade-offs", "Quality against cost", out);
         oa_text_printf(out, "<div class=\"pair\">\n");
         for (int i = 0; i < 2; i++)
             draw_trade_off(k, &both[i], points, collect_points(k, s, both[i].speed, points), out);

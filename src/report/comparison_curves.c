@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+extern const char oa_curve_switches_html[]; /* embedded by the build */
+
 enum { LONGEST = 150 }; /* points of a drawn curve; longer ones are averaged in blocks */
 
 struct view {
@@ -242,20 +244,6 @@ static double longest_time(const struct oa_comparison *k)
     return most;
 }
 
-static void add_switches(struct oa_text *out)
-{
-    oa_text_printf(
-        out, "<div class=\"switches\"><fieldset><legend>loss</legend>"
-             "<label><input type=\"radio\" name=\"loss\" id=\"valid\" checked=\"checked\"/> "
-             "validation</label>"
-             "<label><input type=\"radio\" name=\"loss\" id=\"train\"/> training</label></fieldset>"
-             "<fieldset><legend>against</legend>"
-             "<label><input type=\"radio\" name=\"against\" id=\"steps\" checked=\"checked\"/> "
-             "steps</label>"
-             "<label><input type=\"radio\" name=\"against\" id=\"time\"/> "
-             "time</label></fieldset></div>\n");
-}
-
 static void add_legend(const struct oa_comparison *k, const struct oa_summary *s,
                        struct oa_text *out)
 {
@@ -329,14 +317,14 @@ void oa_page_curves(const struct oa_comparison *k, const struct oa_summary *s, s
 {
     oa_page_open("curves", "Learning curves", out);
     oa_text_printf(out, "<figure class=\"curves\">\n<figcaption>");
-    oa_text_printf(out, "%s The first steep fall may be cut off above.", what_lines_are(s));
+    oa_text_printf(out, "%s The initial steep fall may be cut off.", what_lines_are(s));
     if (k->eval_tokens < oa_validation_used(k)) {
-        oa_text_printf(out, " Validations before the end are on ");
+        oa_text_printf(out, " Validation during training is on ");
         oa_validation_text(k, k->eval_tokens, out);
         oa_text_printf(out, ".");
     }
     oa_text_printf(out, "</figcaption>\n");
-    add_switches(out);
+    oa_text_printf(out, "%s", oa_curve_switches_html);
     add_legend(k, s, out);
     add_views(k, out);
     add_table(k, s, 0, out);

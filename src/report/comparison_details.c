@@ -113,7 +113,7 @@ static void add_attention(const struct oa_comparison *k, const struct oa_summary
 
 void oa_page_runs(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_page_open("runs", "Every attention, every run", out);
+    oa_page_open("runs", "All runs", out);
     for (int i = 0; i < s->count; i++)
         add_attention(k, s, s->order[i], out);
     oa_page_close(out);

@@ -143,7 +143,7 @@ static void add_facts(const struct oa_comparison *k, const struct oa_summary *s,
              "training tokens", out);
     add_fact(oa_number_si(number, oa_validation_used(k)), oa_validation_unit(k), out);
     add_fact(oa_number_seconds(number, first_finite(s, offsetof(struct oa_standing, seconds))),
-             "training time a run", out);
+             "training time per run", out);
     oa_text_printf(out, "</ul>\n");
     oa_text_free(&plain);
 }

@@ -38,7 +38,7 @@ static const struct oa_column cost_columns[] = {
     { "training\ntokens", true, false }, { "training\nFLOPs", true, false },
     { "processor\ntime", true, false },  { "wall\ntime", true, false },
     { "tokens\n/s", true, false },       { "ms/\nstep", true, false },
-    { "peak\nMiB", true, false },        { "times as fast\nas the first", true, false },
+    { "peak\nMiB", true, false },        { "speedup over\nthe first", true, false },
 };
 enum { COST_COLUMNS = sizeof cost_columns / sizeof *cost_columns };
 
@@ -62,9 +62,8 @@ static void add_p(struct oa_table *t, double p)
         oa_table_cell(t, "%.4f", p);
 }
 
-/* says: NULL against the uniform baseline (verdict_words.c). */
-static void add_against(const struct oa_comparison *k, const struct oa_comparison *says,
-                        const struct oa_against *a, struct oa_table *t)
+static void add_against(const struct oa_comparison *k, const struct oa_against *a, bool practical,
+                        struct oa_table *t)
 {
     char cell[OA_INTERVAL];
     struct oa_estimate d = oa_shown(k, oa_against_interval(a));
@@ -72,7 +71,7 @@ static void add_against(const struct oa_comparison *k, const struct oa_compariso
         oa_table_cell(t, "–");
     else
         oa_table_cell(t, "%s %s", oa_print_plus_minus(cell, d.mean, d.half, oa_decimals(k)),
-                      oa_against_says(says, a->verdict));
+                      oa_against_words(a->verdict, practical));
 }
 
 /* Are there different numbers of runs, those of the floor and failed ones too? */
@@ -122,9 +121,9 @@ static void add_row(const struct oa_comparison *k, const struct oa_summary *s, i
     if (seeds_differ(s))
         oa_table_cell(t, "%d", e->made);
     if (k->baseline)
-        add_against(k, k, &e->baseline, t);
+        add_against(k, &e->baseline, oa_is_practical(k), t);
     if (s->floor >= 0)
-        add_against(k, NULL, &e->floor, t);
+        add_against(k, &e->floor, false, t);
     if (k->tuning.grid.options)
         oa_table_cell(t, "%s", oa_tuned_values(k, i, values));
 }
@@ -219,16 +218,15 @@ static void make_costs(const struct oa_comparison *k, const struct oa_summary *s
         add_cost_row(&k->entries[s->order[i]], &s->entries[s->order[i]], t);
 }
 
-/* The line above the costs, and what is said of speeds below them. */
-static const char costs_title[] = "What each got and took, means over the seeds:";
+static const char costs_title[] = "Budget and cost, means over the seeds:";
 
 static void add_speed_note(const struct oa_comparison *k, struct oa_text *out)
 {
     if (k->rounds)
         oa_text_printf(out,
-                       "tokens/s, ms/step: measured apart, in %d rounds in which all took turns, "
-                       "on %s: medians; the "
-                       "last column has ratios within rounds with their 95 %% intervals.\n",
+                       "tokens/s and ms/step: medians of %d timing rounds, apart from training, on "
+                       "%s, in which the attentions took turns; last column: ratios within rounds "
+                       "with 95 %% intervals.\n",
                        k->rounds, k->speed_machine);
 }
 
@@ -251,7 +249,7 @@ static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summ
                              struct oa_text *out)
 {
     const char *before =
-        "Seeds that would show these differences at the corrected level (80 % range):";
+        "Seeds needed for these differences to be significant at the corrected level (80 % range):";
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o];
         if (s->entries[i].seeds_range.low == 0)
@@ -268,18 +266,17 @@ static void add_notes(const struct oa_comparison *k, const struct oa_summary *s,
                       struct oa_text *out)
 {
     if (s->uneven)
-        oa_text_printf(
-            out, "±: half of the 95 %% interval, of a plain mean over the attention's own seeds.");
+        oa_text_printf(out, "±: half-width of the 95 %% interval of the plain mean over the "
+                            "attention's own seeds.");
     else if (s->seeds > 1)
         oa_text_printf(out,
-                       "±: half of the 95 %% interval of the mean over %d seeds; of a difference, "
-                       "of the interval "
-                       "at the Holm-corrected level of its verdict.",
+                       "±: half-width of the 95 %% interval of the mean over %d seeds; for "
+                       "differences, of the interval at the Holm-corrected level of the verdict.",
                        s->seeds);
     else
         oa_text_printf(out, "One seed: no interval.");
     oa_adjusted_sentences(k, s, out);
-    oa_text_printf(out, " Every run got the same %s.", oa_budget_name(k->equal));
+    oa_text_printf(out, " Every run had the same %s.", oa_budget_name(k->equal));
     oa_validation_sentence(k, out);
     oa_text_printf(out, "\n");
     if (k->baseline)
@@ -290,15 +287,14 @@ static void add_notes(const struct oa_comparison *k, const struct oa_summary *s,
         oa_text_printf(out, ".");
     }
     if (k->any_looks)
-        oa_text_printf(out, "%sVerdicts hold at any number of interim analyses%s.",
+        oa_text_printf(out, "%sVerdicts are valid at any number of interim analyses%s.",
                        k->baseline || k->margin > 0 ? " " : "",
-                       k->margin > 0 ? "; practically better, worse: by more than that" : "");
+                       k->margin > 0 ? "; practically better or worse: beyond the margin" : "");
     if (k->baseline || k->any_looks)
         oa_text_printf(out, "\n");
     if (s->floor >= 0)
-        oa_text_printf(out, "uniform baseline: the plain average of the visible tokens, with "
-                            "values and outputs learned like "
-                            "all others; it is compared and not ranked.\n");
+        oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
+                            "and outputs learned as in the others; it is compared, not ranked.\n");
     add_seeds_needed(k, s, out);
     oa_tuning_notes(k, s, out);
     oa_report_dropout(k, s, out);

@@ -111,29 +111,30 @@ static void say_best(const struct oa_comparison *k, const struct oa_summary *s, 
     oa_text_printf(out, ".");
 }
 
-/* The unresolved entry that the fewest more seeds would resolve. */
-static int nearest_to_resolved(const struct oa_summary *s)
-{
-    int nearest = -1;
-    for (int i = 0; i < s->count; i++) {
-        bool open = s->entries[s->order[i]].verdict == OA_VERDICT_UNRESOLVED;
-        if (open && (nearest < 0 ||
-                     s->entries[s->order[i]].seeds_needed < s->entries[nearest].seeds_needed))
-            nearest = s->order[i];
-    }
-    return nearest;
-}
-
+/* "; about 5 to 115 seeds are needed to tell random from the best": for the unresolved entry that
+ * needs the fewest. */
 static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
                              struct oa_text *out)
 {
-    int nearest = nearest_to_resolved(s);
+    int nearest = -1;
+    for (int o = 0; o < s->count; o++) {
+        const struct oa_standing *e = &s->entries[s->order[o]];
+        if (e->verdict == OA_VERDICT_UNRESOLVED &&
+            (nearest < 0 || e->seeds_needed < s->entries[nearest].seeds_needed))
+            nearest = s->order[o];
+    }
     struct oa_seeds_range range = s->entries[nearest].seeds_range;
     if (range.low == 0)
         return;
-    oa_text_printf(out, "; ");
-    oa_seeds_text(range, out);
-    oa_text_printf(out, " seeds would decide %s",
+    if (range.low > OA_SEEDS_CAP)
+        oa_text_printf(out, "; more than %d", OA_SEEDS_CAP);
+    else if (range.high > OA_SEEDS_CAP)
+        oa_text_printf(out, "; %d or more", range.low);
+    else if (range.high > range.low)
+        oa_text_printf(out, "; about %d to %d", range.low, range.high);
+    else
+        oa_text_printf(out, "; about %d", range.low);
+    oa_text_printf(out, " seeds are needed to tell %s from the best",
                    count_with(s, OA_VERDICT_UNRESOLVED) > 1 ? k->entries[nearest].attention : "it");
 }
 
@@ -207,7 +208,7 @@ static void say_leader(const struct oa_comparison *k, const struct oa_summary *s
  * excludes 0 may be one. */
 static void add_undecided(const struct oa_comparison *k, int n, struct oa_text *out)
 {
-    const char *says = oa_against_says(k, OA_AGAINST_UNRESOLVED);
+    const char *says = oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
     if (strcmp(says, "undecided") == 0)
         oa_text_printf(out,
                        n == 1 ? " has an undecided difference" : " have an undecided difference");
@@ -234,8 +235,8 @@ static void say_one_seed(const struct oa_comparison *k, const struct oa_summary 
                          struct oa_text *out)
 {
     say_leader(k, s, out);
-    oa_text_printf(out, ", but one seed cannot tell quality from luck: no verdict. "
-                        "Three seeds are the least that give an interval worth reading.");
+    oa_text_printf(out, ", but one seed gives no verdict: the variance between seeds is unknown. "
+                        "Use at least 3 seeds (--seeds 3).");
 }
 
 static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
@@ -269,8 +270,8 @@ static void say_undercut(const struct oa_comparison *k, const struct oa_summary 
     if (s->entries[s->reference].verdict != OA_VERDICT_LEADS)
         return;
     oa_text_printf(out,
-                   " %s has a %s adjusted %s, but was shown to be worse than another on the seeds "
-                   "that both have.",
+                   " %s has a %s adjusted %s, but was shown to be worse than another attention on "
+                   "the seeds that both have.",
                    k->entries[first_contender(s)].attention, oa_metric_better(k),
                    oa_metric_word(k));
 }
@@ -284,8 +285,7 @@ static void say_identical(const struct oa_comparison *k, const struct oa_summary
             continue;
         oa_text_printf(out, " ");
         add_names_of(k, s, OA_VERDICT_IDENTICAL, i, out);
-        oa_text_printf(out,
-                       " %s identical with %s: the same loss with every seed, to the last bit.",
+        oa_text_printf(out, " %s identical to %s: bitwise the same loss with every seed.",
                        twins == 1 ? "is" : "are", oa_entry_name(&k->entries[i]));
     }
 }
@@ -299,9 +299,8 @@ static void say_unjudged(const struct oa_comparison *k, const struct oa_summary 
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_UNJUDGED, out);
     oa_text_printf(out,
-                   " cannot be judged: the difference%s to %s %s the same with every seed, and a "
-                   "test needs the luck "
-                   "of seeds.",
+                   " cannot be tested: the difference%s to %s %s the same with every seed, so "
+                   "there is no variance to test against.",
                    oa_plural(unjudged), k->entries[s->reference].attention,
                    unjudged == 1 ? "is" : "are");
 }
@@ -329,19 +328,19 @@ static void say_ending(const struct oa_comparison *k, const struct oa_summary *s
     for (int i = 0; i < s->count; i++)
         open += oa_question_open(k, s, i);
     if (k->until.ending == OA_ENDING_RESOLVED) {
-        oa_text_printf(out, " No %squestion is open after ",
+        oa_text_printf(out, " All %scomparisons are resolved after ",
                        count_with(s, OA_VERDICT_UNJUDGED) ? "other " : "");
         add_seeds(s, out);
         oa_text_printf(out, ".");
     }
     if (k->until.ending == OA_ENDING_SEEDS)
         oa_text_printf(
-            out, " %d question%s open after %d seeds, the most that compare.most_seeds allows.",
+            out, " %d comparison%s unresolved after %d seeds, the limit set by compare.most_seeds.",
             open, open == 1 ? " is" : "s are", k->until.most);
     if (k->until.ending == OA_ENDING_BUDGET)
-        oa_text_printf(out, " %d question%s open: another round did not fit into the budget of %s.",
-                       open, open == 1 ? " is" : "s are",
-                       oa_number_seconds(budget, k->until.budget));
+        oa_text_printf(
+            out, " %d comparison%s unresolved: another round would exceed the budget of %s.", open,
+            open == 1 ? " is" : "s are", oa_number_seconds(budget, k->until.budget));
 }
 
 static void say_failures(const struct oa_comparison *k, const struct oa_summary *s,
@@ -351,7 +350,7 @@ static void say_failures(const struct oa_comparison *k, const struct oa_summary 
         return;
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_FAILED, out);
-    oa_text_printf(out, " did not finish every run and cannot be judged.");
+    oa_text_printf(out, " did not finish every run and cannot be compared.");
 }
 
 static const struct oa_against *against(const struct oa_standing *e, bool baseline)
@@ -389,7 +388,7 @@ static void say_baseline(const struct oa_comparison *k, const struct oa_summary 
     int n = add_against(k, s, OA_AGAINST_BETTER, true, out);
     if (n)
         oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
-                       oa_against_says(k, OA_AGAINST_BETTER), name);
+                       oa_against_words(OA_AGAINST_BETTER, oa_is_practical(k)), name);
     n = add_against(k, s, OA_AGAINST_EQUIVALENT, true, out);
     if (n) {
         oa_text_printf(out, " %s equivalent to the baseline, %s: within ", n == 1 ? "is" : "are",
@@ -400,7 +399,7 @@ static void say_baseline(const struct oa_comparison *k, const struct oa_summary 
     n = add_against(k, s, OA_AGAINST_WORSE, true, out);
     if (n)
         oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
-                       oa_against_says(k, OA_AGAINST_WORSE), name);
+                       oa_against_words(OA_AGAINST_WORSE, oa_is_practical(k)), name);
     n = add_against(k, s, OA_AGAINST_UNRESOLVED, true, out);
     if (n) {
         add_undecided(k, n, out);
@@ -460,7 +459,7 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
         say_failures(k, s, &out);
         say_baseline(k, s, &out);
         say_floor(k, s, &out);
-        oa_held_sentence(k, s, &out);
+        oa_fixed_sources_sentence(k, s, &out);
         oa_tuning_sentence(k, &out);
     }
     say_ending(k, s, &out);

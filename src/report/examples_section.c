@@ -154,14 +154,13 @@ void oa_page_examples(const struct oa_comparison *k, const struct oa_summary *s,
     if (!first_with_examples(k))
         return;
     oa_page_open("examples", "Examples", out);
-    oa_text_printf(out, "<p>What each attention made of the same input "
-                        "with the first seed");
+    oa_text_printf(out, "<p>Outputs for the same input, with the first seed");
     if (count)
-        oa_text_printf(out, ", where they disagree most: the most different outputs first. They "
-                            "are chosen to differ, so "
-                            "they do not say how often attentions do. ✓: as the reference.</p>\n");
+        oa_text_printf(
+            out, ", most disagreement first. The examples are selected for disagreement and do not "
+                 "show how often attentions disagree. ✓: equal to the reference.</p>\n");
     else
-        oa_text_printf(out, ": of the examples that were kept all made the same.</p>\n");
+        oa_text_printf(out, ": all outputs are equal in the stored examples.</p>\n");
     oa_text_printf(out, "<div class=\"panel\">\n");
     for (int i = 0; i < count; i++)
         add_example(k, s, rows[i], out);

@@ -44,8 +44,9 @@ void oa_machines_sentence(const struct oa_comparison *k, struct oa_text *out)
     for (int i = 0; i < k->count * k->seeds; i++)
         machines += first_of_machine(k, i);
     if (machines > 1)
-        oa_text_printf(out,
-                       " The runs were trained on %d machines: their %s compare, their %s do not.",
-                       machines, oa_about_loss(k) ? "losses" : "scores",
-                       k->rounds ? "times" : "speeds and times");
+        oa_text_printf(
+            out,
+            " The runs were trained on %d machines: their %s are comparable, their %s are not.",
+            machines, oa_about_loss(k) ? "losses" : "scores",
+            k->rounds ? "times" : "speeds and times");
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last words of report.html: how to read it. A table of terms, each with when it is explained.
- */
+ * The section of report.html that defines its terms: a table of terms, each with its condition. */
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -27,14 +26,12 @@ static void explain_tests(const struct oa_comparison *k, const struct oa_summary
                    "<div><dt>p</dt><dd>Two-sided paired t test against the attention with the %s ",
                    oa_metric_best(k));
     oa_html_text(out, oa_metric_word(k));
-    oa_text_printf(out,
-                   ", then Holm’s "
-                   "correction over the %d comparison%s. The chance that something called worse is "
-                   "in truth better is "
-                   "below 5 %%. Of attentions that are exactly equal, one is called worse somewhat "
-                   "more often, because "
-                   "the %s is chosen from the same numbers.</dd></div>\n",
-                   n, oa_plural(n), oa_metric_best(k));
+    oa_text_printf(
+        out,
+        ", with Holm’s correction over %d comparison%s. The probability that an attention called "
+        "worse is in truth better is below 5 %%. Of exactly equal attentions one is called worse "
+        "somewhat more often, because the %s is chosen from the same data.</dd></div>\n",
+        n, oa_plural(n), oa_metric_best(k));
 }
 
 /* A term whose meaning is `before`, "lowest loss" (in other words where the comparison is about
@@ -55,9 +52,8 @@ static void explain_direction(const struct oa_comparison *k, const struct oa_sum
     oa_text_printf(out, "<div><dt>");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out,
-                   "</dt><dd>What this comparison is about: %s is better. A difference is what an "
-                   "attention got minus what "
-                   "the other got, so %s 0 is better.</dd></div>\n",
+                   "</dt><dd>The metric of this comparison: %s is better. A difference is an "
+                   "attention’s score minus that of the other, so %s 0 is better.</dd></div>\n",
                    oa_metric_better(k), oa_metric(k)->higher ? "above" : "below");
 }
 
@@ -67,50 +63,46 @@ static void explain_speed(const struct oa_comparison *k, const struct oa_summary
     (void)s;
     if (!k->rounds) {
         explain("speed",
-                "ms/step is the median over the steps of the runs, tokens/s follows from it.", out);
+                "ms/step is the median over the steps of the runs; tokens/s is derived from it.",
+                out);
         return;
     }
-    oa_text_printf(out,
-                   "<div><dt>speed</dt><dd>Measured apart from the runs, which may have shared the "
-                   "machine: in each of "
-                   "%d rounds a few training steps of every attention are timed in turn, alone on "
-                   "all threads. ms/step "
-                   "is the median over the rounds, tokens/s follows from it. ×: how many times as "
-                   "fast as the first "
-                   "attention, from ratios within rounds, which what slows a whole round does not "
-                   "touch, with the exact "
-                   "95 %% interval of signed ranks. Measured on: ",
-                   k->rounds);
+    oa_text_printf(
+        out,
+        "<div><dt>speed</dt><dd>Measured apart from the training runs, which may share the "
+        "machine: in each of %d rounds a few training steps of every attention are timed in turn, "
+        "with all threads. ms/step is the median over the rounds; tokens/s is derived from it. ×: "
+        "speedup over the first attention, from ratios within rounds, which cancel what slows a "
+        "whole round, with the exact 95 %% interval of signed ranks. Measured on: ",
+        k->rounds);
     oa_html_text(out, k->speed_machine);
-    oa_text_printf(out, ". Times of single runs are their own.</dd></div>\n");
+    oa_text_printf(out,
+                   ". Times in the table of runs are those of the runs themselves.</dd></div>\n");
 }
 
 static void explain_budget(const struct oa_comparison *k, const struct oa_summary *s,
                            struct oa_text *out)
 {
     (void)s;
-    oa_text_printf(
-        out,
-        "<div><dt>One budget</dt><dd>Every run had the same %s. The rest is measured, not "
-        "matched.</dd></div>\n",
-        oa_budget_name(k->equal));
+    oa_text_printf(out,
+                   "<div><dt>budget held equal</dt><dd>Every run had the same %s. All else is "
+                   "measured, not matched.</dd></div>\n",
+                   oa_budget_name(k->equal));
 }
 
 static void explain_tuned(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out)
 {
     (void)s;
-    explain_best(k, "tuned",
-                 "Before the comparison each attention, baseline and uniform baseline too, tried "
-                 "the same values on "
-                 "the training text "
-                 "without its end, with seeds of their own, and kept what had the ",
-                 " mean ",
-                 " on that end. The text "
-                 "and the seeds of the comparison were not touched. At an edge of what was tried a "
-                 "better value may lie "
-                 "beyond.",
-                 out);
+    explain_best(
+        k, "tuned",
+        "Before the comparison the same values were tried for each attention, the baselines "
+        "included, on the training text without its last part, with other seeds; chosen was the "
+        "value with the ",
+        " mean ",
+        " on that last part. Validation data and seeds of the comparison were not used. Where the "
+        "chosen value is the smallest or largest tried, a better one may be outside the range.",
+        out);
 }
 
 static void explain_verdicts(const struct oa_comparison *k, const struct oa_summary *s,
@@ -119,10 +111,9 @@ static void explain_verdicts(const struct oa_comparison *k, const struct oa_summ
     (void)s;
     explain_best(k, "best, worse, no significant difference",
                  "“Worse”: the corrected p is below 0.05, and the interval of the difference "
-                 "excludes 0. “Best”: everything "
-                 "else that finished is worse. “No significant difference”: these runs do not "
-                 "decide; it does not mean "
-                 "equal. When anything is undecided the first is only called “",
+                 "excludes 0. “Best”: every other attention that finished is worse. “No "
+                 "significant difference”: the data do not show one; this does not mean equal. "
+                 "While any comparison is unresolved, the first attention is only called “",
                  " ", "”.", out);
 }
 
@@ -130,15 +121,12 @@ static void explain_fronts(const struct oa_comparison *k, const struct oa_summar
                            struct oa_text *out)
 {
     (void)s;
-    oa_text_printf(
-        out,
-        "<div><dt>Pareto front</dt><dd>An attention is off it when another one is better in one of "
-        "the two and not "
-        "shown to be worse in the other: better by the interval of the paired differences of ");
+    oa_text_printf(out, "<div><dt>Pareto front</dt><dd>An attention is not on the front if another "
+                        "one is better in one of the two and not shown to be worse in the other: "
+                        "better by the interval of the paired differences of ");
     oa_html_text(out, oa_metric_word(k));
-    oa_text_printf(out,
-                   ", or of the ratios of speed; parameters "
-                   "are counted. Without intervals the numbers themselves decide.</dd></div>\n");
+    oa_text_printf(out, ", or of the speed ratios; parameters are counted. Without intervals the "
+                        "point estimates are compared.</dd></div>\n");
 }
 
 /* ---- when ---- */
@@ -196,101 +184,83 @@ struct term {
 
 static const struct term terms[] = {
     { .write = explain_budget },
-    { .term = "Same batches, same start",
-      .meaning = "Runs with the same seed read the same batches in the same order, and every "
-                 "tensor that two models share "
-                 "starts from the same values. Only the attention differs (and, where the budget "
-                 "asks for it, the number of "
-                 "steps or the width of the feed-forward layers), so attentions are compared seed "
-                 "by seed: the luck that "
-                 "both runs share cancels out." },
-    { .term = "95 % interval",
+    { .term = "same batches, same initial values",
       .meaning =
-          "Mean over the seeds ± Student’s t × standard error. It covers the luck of initial "
-          "values and batch order, "
-          "and nothing else: another text, size or budget may give another order. The ± of a loss "
-          "holds the luck that "
-          "all attentions share; the interval of a difference does not, so judge by differences." },
+          "Runs with the same seed read the same batches in the same order, and every tensor that "
+          "two models share has the same initial values. Only the attention differs (and, where "
+          "the budget requires it, the number of steps or the width of the feed-forward layers), "
+          "so attentions are compared by seed: the variance that both runs share cancels." },
+    { .term = "95 % interval",
+      .meaning = "Mean over the seeds ± Student’s t × standard error. It covers the variance from "
+                 "initial values and batch order only: another text, size or budget may give "
+                 "another order. The ± of a loss includes the variance that all attentions share; "
+                 "the interval of a difference does not, so compare by differences." },
     { .write = explain_tests, .when = tested },
     { .term = "interval of a difference",
-      .meaning = "Each is at the level at which Holm’s procedure judged that comparison: of what "
-                 "it finds different, "
-                 "0.05 divided by the number of comparisons that were left at that step; of the "
-                 "others, by the number "
-                 "that it left undecided. So an interval excludes 0 exactly where the verdict says "
-                 "better or worse, and "
-                 "all verdicts together are wrong with 5 % at most. Of what is equivalent it is "
-                 "the interval of the "
-                 "two one-sided tests, which is within the margin.",
+      .meaning = "Each interval is at the level at which Holm’s procedure tested that comparison: "
+                 "for a rejected hypothesis, 0.05 divided by the number of comparisons left at "
+                 "that step; for the others, by the number left when it stopped. So an interval "
+                 "excludes 0 exactly if the verdict is better or worse, and the probability of any "
+                 "wrong verdict is at most 5 %. For equivalent attentions it is the interval of "
+                 "the two one-sided tests, which is within the margin.",
       .when = tested },
     { .term = "baseline",
-      .meaning = "The attention that is in use today: every other one is tested against it, seed "
-                 "by seed, with Holm’s "
-                 "correction over these tests. “Equivalent”: two one-sided t tests say that the "
-                 "difference is within "
-                 "the margin that was given beforehand.",
+      .meaning =
+          "The attention currently in use: every other one is tested against it, paired by seed, "
+          "with Holm’s correction over these tests. “Equivalent”: by two one-sided t tests (TOST) "
+          "the difference is within the margin, which was fixed before the runs.",
       .when = with_baseline },
     { .write = explain_tuned, .when = was_tuned },
     { .term = "any number of interim analyses",
-      .meaning = "The intervals of differences to the baseline, and those of all pairs, are "
-                 "anytime-valid: each of the two "
-                 "families, at all numbers of seeds together, covers the true differences with a "
-                 "probability of 95 %, so "
-                 "seeds may be added after looking. They are wider than those of a number of seeds "
-                 "that was decided "
-                 "beforehand. Practically better and worse: by more than the margin; undecided: "
-                 "neither that nor within it.",
+      .meaning =
+          "The intervals of differences to the baseline, and those of all pairs, are "
+          "anytime-valid: each of the two families covers all true differences, at all numbers of "
+          "seeds, with a probability of 95 %, so seeds may be added after an analysis. They are "
+          "wider than intervals for a number of seeds fixed in advance. Practically better or "
+          "worse: beyond the margin; undecided: neither beyond nor within it.",
       .when = at_any_look },
     { .term = "adjusted for missing seeds",
-      .meaning = "Some seeds are luckier than others, and not every attention has all of them. "
-                 "With the model attention "
-                 "+ seed, fitted by least squares to all finished runs of the contenders, each has "
-                 "the mean that it "
-                 "would have with every seed (the least-squares mean; Searle, Speed and Milliken "
-                 "1980). Order, leader "
-                 "and differences to it come from these means. Verdicts come from the intervals of "
-                 "pairs, over the "
-                 "seeds that both have; what they call worse than another does not lead.",
+      .meaning = "Scores vary by seed, and not every attention has all seeds. The model attention "
+                 "+ seed, fitted by least squares to all finished runs, estimates the mean that "
+                 "each attention would have over all seeds (least-squares means; Searle, Speed and "
+                 "Milliken 1980). Order, leader and differences to it are those of these means. "
+                 "Verdicts are from the intervals of pairs, over the seeds that both have; an "
+                 "attention that is worse than another by them does not lead.",
       .when = with_missing_seeds },
     { .term = "uniform baseline",
-      .meaning = "The same model whose attention is the plain average of the visible tokens, with "
-                 "values and outputs "
-                 "learned like all others: what the rest of the model does alone. It is compared "
-                 "and not ranked: every "
-                 "attention is tested against it by a paired t test, with Holm’s correction over "
-                 "these tests. What shows no "
-                 "significant difference to it has not been shown to attend to anything of use.",
+      .meaning =
+          "The same model with a plain average of the visible tokens as attention; values and "
+          "outputs are learned as in the others. It shows what the rest of the model achieves "
+          "alone. It is compared, not ranked: every attention is tested against it by a paired t "
+          "test, with Holm’s correction over these tests. An attention without a significant "
+          "difference to it has not been shown to attend to anything useful.",
       .when = with_floor },
     { .write = explain_verdicts },
     { .write = explain_direction, .when = about_a_score },
-    { .term = "seeds to decide",
-      .meaning = "How many seeds give the test a power of 80 % at its corrected level: the range "
-                 "that holds the number with "
-                 "80 % confidence, by what the seeds so far say of the difference and its spread. "
-                 "“12 or more”: they do not "
-                 "exclude a difference too small for 1000 seeds." },
-    { .term = "identical, cannot be judged",
+    { .term = "seeds needed",
+      .meaning = "Number of seeds at which the test has a power of 80 % at its corrected level: an "
+                 "80 % confidence range, estimated from the differences so far. “12 or more”: the "
+                 "data do not exclude a difference too small for 1000 seeds." },
+    { .term = "identical, not testable",
       .meaning = "“Identical”: every run has exactly the loss of another attention’s, so both "
-                 "compute the same, and there is "
-                 "nothing to test. “Cannot be judged”: the difference is the same with every seed, "
-                 "so no luck shows and no p "
-                 "can be given." },
+                 "compute the same and there is nothing to test. “Not testable”: the difference is "
+                 "the same with every seed, so its variance is 0 and there is no t test." },
     { .term = "failed",
-      .meaning = "A run that diverged or stopped takes its attention out of the tests: the seeds "
-                 "that survive are "
-                 "not a fair sample." },
+      .meaning = "An attention with a run that diverged or stopped is excluded from the tests: its "
+                 "remaining seeds are not a fair sample." },
     { .term = "perplexity, bits",
-      .meaning = "Perplexity is e to the loss and depends on the tokeniser; bits a character and a "
+      .meaning = "Perplexity is exp(loss) and depends on the tokenizer; bits per character and per "
                  "byte do not." },
     { .write = explain_speed },
     { .write = explain_fronts },
     { .term = "memory, FLOPs",
-      .meaning = "Memory is the peak of parameters and arenas; FLOPs count forward and backward." },
+      .meaning = "Memory is the peak of parameters and arenas; FLOPs include the forward and the "
+                 "backward pass." },
 };
 
 void oa_page_method(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_page_open("method", "How to read this", out);
+    oa_page_open("method", "Method and terms", out);
     oa_text_printf(out, "<dl class=\"method\">\n");
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         const struct term *t = &terms[i];

@@ -124,8 +124,8 @@ void oa_page_settings(const struct oa_comparison *k, struct oa_text *out)
     json_t *defaults = default_options(out->context);
     oa_page_open("settings", "Settings and machine", out);
     add_json("Machine", "machine", k->machine_json, NULL, out);
-    add_json("Options that all runs share (pale: as by default)", "options", k->options_json,
-             defaults, out);
+    add_json("Options shared by all runs (pale: defaults)", "options", k->options_json, defaults,
+             out);
     oa_page_close(out);
     json_decref(defaults);
 }

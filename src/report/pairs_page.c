@@ -33,7 +33,8 @@ static void add_cell(const struct oa_comparison *k, const struct oa_against *a, 
     char mean[OA_NUMBER], ends[OA_INTERVAL];
     struct oa_estimate d = oa_shown(k, oa_against_interval(a));
     oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict),
-                   oa_against_says(k, a->verdict), oa_number_signed(mean, d.mean, oa_decimals(k)));
+                   oa_against_words(a->verdict, oa_is_practical(k)),
+                   oa_number_signed(mean, d.mean, oa_decimals(k)));
     if (isfinite(d.half))
         oa_text_printf(out, "<small>%s</small>",
                        oa_print_ends(ends, d.mean, d.half, oa_decimals(k)));
@@ -60,7 +61,7 @@ static void add_row(const struct oa_comparison *k, const struct oa_summary *s, i
 static int add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     int n = 0;
-    oa_text_printf(out, "<thead><tr><th scope=\"col\">the row against …</th>");
+    oa_text_printf(out, "<thead><tr><th scope=\"col\">row minus column</th>");
     for (int o = 0; o < s->count; o++)
         if (shown(s, s->order[o])) {
             oa_text_printf(out, "<th scope=\"col\" title=\"");
@@ -73,20 +74,20 @@ static int add_head(const struct oa_comparison *k, const struct oa_summary *s, s
 
 static void add_text(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_page_open("pairs", "Every two of them", out);
+    oa_page_open("pairs", "Pairwise comparisons", out);
     oa_text_printf(out, "<p>The row’s ");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out, " minus the column’s, seed by seed: %s 0 the row is better. ",
                    oa_metric(k)->higher ? "above" : "below");
     if (k->any_looks)
         oa_text_printf(out,
-                       "Intervals are anytime-valid: all %d together, at all numbers of seeds, "
-                       "hold with 95 %%.",
+                       "Intervals are anytime-valid: they cover all %d differences, at all numbers "
+                       "of seeds, with a probability of 95 %% together.",
                        oa_pairs_of(s));
     else
-        oa_text_printf(out, "Small: the interval at the level of the verdict, and the p of a "
-                            "paired t test, both Holm-corrected over "
-                            "all pairs: for more comparisons than in the table of results.");
+        oa_text_printf(out, "Small print: the interval at the level of the verdict and the p-value "
+                            "of a paired t test, both Holm-corrected over all pairs, which are "
+                            "more comparisons than in the table of results.");
     if (k->margin > 0) {
         oa_text_printf(out, " Equivalent: within ");
         oa_add_margin(k, out);
@@ -102,7 +103,7 @@ void oa_page_pairs(const struct oa_comparison *k, const struct oa_summary *s, st
         return;
     add_text(k, s, out);
     oa_text_printf(out, "<div class=\"panel\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                        "aria-label=\"Every two of them\"><table class=\"pairs\">\n");
+                        "aria-label=\"Pairwise comparisons\"><table class=\"pairs\">\n");
     add_head(k, s, out);
     oa_text_printf(out, "<tbody>\n");
     for (int o = 0; o < s->count; o++)

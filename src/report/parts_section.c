@@ -134,7 +134,7 @@ static void print_all(const struct oa_comparison *k, const struct oa_summary *s,
 
 /* ---- where they stand ---- */
 
-static const char heading[] = "Where the scores come from";
+static const char heading[] = "Scores by part of the data";
 
 static void print_html(const struct oa_table *t, const char *title, struct oa_text *out)
 {
@@ -154,9 +154,9 @@ void oa_page_parts(const struct oa_comparison *k, const struct oa_summary *s, st
     if (!first_with_parts(k))
         return;
     oa_page_open("parts", heading, out);
-    oa_text_printf(out, "<p>±: half of the 95 %% interval of the mean. Parts are not tested: among "
-                        "many some differ by "
-                        "luck.</p>\n<div class=\"panel\">\n");
+    oa_text_printf(out,
+                   "<p>±: half-width of the 95 %% interval of the mean. Parts are described, not "
+                   "tested: among many, some differ by chance.</p>\n<div class=\"panel\">\n");
     print_all(k, s, print_html, out);
     oa_text_printf(out, "</div>\n");
     oa_page_close(out);

@@ -252,7 +252,7 @@ static enum oa_saving find_saving(const struct oa_comparison *k, const struct oa
 struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struct oa_summary *s)
 {
     struct oa_recommendation r = { .entry = -1, .cheaper = -1, .speed = NAN };
-    int fixed = oa_held_against(k, s);
+    int fixed = oa_compared_to(k, s);
     if (s->reference >= 0 && !s->entries[fixed].failed) {
         count_seeds(k, s, fixed, &r);
         r.entry = choice(k, s, fixed);

@@ -62,7 +62,7 @@ static void add_seeds_wanted(const struct oa_comparison *k, const struct oa_reco
 static void say_repair(const struct oa_comparison *k, const struct oa_recommendation *r,
                        struct oa_text *out)
 {
-    oa_text_printf(out, "Nothing can be recommended: ");
+    oa_text_printf(out, "No recommendation: ");
     if (r->outcome == OA_OUTCOME_BASELINE_FAILED)
         oa_text_printf(out, "the baseline, %s, did not finish all its runs.",
                        named(k, k->baseline - 1));
@@ -75,11 +75,10 @@ static void say_nothing(const struct oa_comparison *k, const struct oa_recommend
                         struct oa_text *out)
 {
     if (r->outcome == OA_OUTCOME_UNJUDGED)
-        oa_text_printf(out, "Nothing can be recommended: the differences are the same with every "
-                            "seed, and a test needs "
-                            "the luck of seeds.");
+        oa_text_printf(out, "No recommendation: the differences are the same with every seed, so "
+                            "there is no variance to test against.");
     else
-        oa_text_printf(out, "Nothing can be recommended: there is nothing to compare %s with.",
+        oa_text_printf(out, "No recommendation: there is nothing to compare %s with.",
                        named(k, r->entry));
 }
 
@@ -90,16 +89,18 @@ static void say_seeds(const struct oa_comparison *k, const struct oa_recommendat
     add_seeds_wanted(k, r, out);
     oa_text_printf(out, ".");
     if (k->baseline)
-        oa_text_printf(out, " Until then keep %s: nothing was shown better.", named(k, r->entry));
+        oa_text_printf(out, " Until then keep %s: no attention was shown to be better.",
+                       named(k, r->entry));
 }
 
 static void say_keep(const struct oa_comparison *k, const struct oa_recommendation *r,
                      struct oa_text *out)
 {
-    oa_text_printf(out, "Keep %s: nothing was shown better", named(k, r->entry));
+    oa_text_printf(out, "Keep %s: no attention was shown to be better", named(k, r->entry));
     if (r->outcome == OA_OUTCOME_FAR)
         oa_text_printf(
-            out, ", and differences as small as those that are open would take more than %d seeds",
+            out,
+            ", and the unresolved differences are so small that they would need more than %d seeds",
             OA_SEEDS_CAP);
     oa_text_printf(out, ".");
 }
@@ -109,8 +110,8 @@ static void say_change(const struct oa_comparison *k, const struct oa_summary *s
 {
     char number[OA_NUMBER];
     const struct oa_estimate *d = &s->entries[r->entry].baseline.difference;
-    oa_text_printf(out, "Change to %s: it was shown better than %s, by %s", named(k, r->entry),
-                   named(k, k->baseline - 1), oa_number(number, -d->mean, 2));
+    oa_text_printf(out, "Change to %s: it was shown to be better than %s, by %s",
+                   named(k, r->entry), named(k, k->baseline - 1), oa_number(number, -d->mean, 2));
     oa_add_unit(oa_difference_unit(k), out);
     if (r->cheaper < 0 && isfinite(r->speed) && r->saving != OA_SAVING_TIMED) {
         oa_text_printf(out, ", and is ");
@@ -124,17 +125,17 @@ static void say_take(const struct oa_comparison *k, const struct oa_summary *s,
 {
     oa_text_printf(out, "Take %s: ", named(k, r->entry));
     if (s->entries[r->entry].verdict == OA_VERDICT_BEST)
-        oa_text_printf(out, "everything else was shown worse.");
+        oa_text_printf(out, "every other attention was shown to be worse.");
     else if (r->outcome == OA_OUTCOME_FAR_LOWEST)
         oa_text_printf(out,
-                       "it has the %s %s, and to show that what is open differs from it would take "
-                       "more than %d seeds.",
+                       "it has the %s %s, and the unresolved differences are so small that they "
+                       "would need more than %d seeds.",
                        oa_metric_best(k), oa_metric_word(k), OA_SEEDS_CAP);
     else
-        oa_text_printf(out, "nothing was shown better.");
+        oa_text_printf(out, "no attention was shown to be better.");
 }
 
-/* "equivalent to softmax within 0.5 % points", "identical with softmax" */
+/* "equivalent to softmax within 0.5 % points", "identical to softmax" */
 static void add_likeness(const struct oa_comparison *k, const struct oa_summary *s,
                          const struct oa_recommendation *r, bool of_whom, struct oa_text *out)
 {
@@ -142,7 +143,7 @@ static void add_likeness(const struct oa_comparison *k, const struct oa_summary 
                 s->pairs[r->cheaper * s->count + r->entry].difference.sd == 0;
     oa_text_printf(out, same ? "identical" : "equivalent");
     if (of_whom)
-        oa_text_printf(out, " %s %s", same ? "with" : "to", named(k, r->entry));
+        oa_text_printf(out, " to %s", named(k, r->entry));
     if (same)
         return;
     oa_text_printf(out, " within ");
@@ -165,7 +166,7 @@ static void say_saving(const struct oa_comparison *k, const struct oa_summary *s
                        const struct oa_recommendation *r, struct oa_text *out)
 {
     if (r->saving == OA_SAVING_SOME) {
-        oa_text_printf(out, " Cheapest that is ");
+        oa_text_printf(out, " Fastest that is ");
         add_likeness(k, s, r, false, out);
         oa_text_printf(out, ": %s (", named(k, r->cheaper));
         add_times(r->speed, out);
@@ -174,7 +175,7 @@ static void say_saving(const struct oa_comparison *k, const struct oa_summary *s
         oa_text_printf(out, " Every run had the same training time, so speed is part of the %s.",
                        oa_metric_word(k));
     } else if (r->saving == OA_SAVING_NONE) {
-        oa_text_printf(out, " Nothing that is equivalent was shown to be faster.");
+        oa_text_printf(out, " No equivalent attention was shown to be faster.");
     }
 }
 
@@ -184,7 +185,7 @@ static void say_open(const struct oa_comparison *k, const struct oa_recommendati
 {
     if (r->action == OA_ACTION_SEEDS || r->open == 0)
         return;
-    oa_text_printf(out, " What is open would take ");
+    oa_text_printf(out, " To resolve the other comparisons: ");
     add_seeds_wanted(k, r, out);
     oa_text_printf(out, ".");
 }

@@ -48,7 +48,8 @@ enum { OA_VERDICT = 64 };
  * measure), "worse", "not resolved", … And the words that people read: "no significant difference",
  * … (verdict_words.c) */
 const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT]);
-const char *oa_verdict_says(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT]);
+const char *oa_verdict_words(const struct oa_comparison *k, enum oa_verdict v,
+                             char out[OA_VERDICT]);
 const char *
 oa_budget_name(enum oa_equal equal); /* what the runs had the same of: "training tokens", … */
 
@@ -78,11 +79,12 @@ enum oa_against_verdict {
     OA_AGAINST_UNJUDGED, /* the same difference with every seed, as no luck makes it */
     OA_AGAINST_ONE_SEED
 };
-const char *oa_against_name(
+const char *oa_against_code(
     enum oa_against_verdict v); /* of results.json: "better", "as good", "not resolved", … */
-/* "equivalent", "no significant difference", …; k NULL: against the uniform baseline, where no
- * margin counts. */
-const char *oa_against_says(const struct oa_comparison *k, enum oa_against_verdict v);
+/* "equivalent", "no significant difference", …; practical: better and worse mean beyond the margin,
+ * which never holds against the uniform baseline. */
+const char *oa_against_words(enum oa_against_verdict v, bool practical);
+bool oa_is_practical(const struct oa_comparison *k); /* sequential, and with a margin */
 struct oa_against {
     enum oa_against_verdict verdict;
     struct oa_estimate difference; /* its cost minus the other's, paired: below 0 is better */
@@ -206,8 +208,8 @@ oa_ending_name(enum oa_ending ending); /* "resolved", "seeds used up", "budget u
 
 /* At any number of looks: what an attention is held against (the baseline, or the reference; -1:
  * nothing is), and the number of comparisons that share the level. */
-int oa_held_against(const struct oa_comparison *k, const struct oa_summary *s);
-int oa_comparisons(const struct oa_comparison *k, const struct oa_summary *s);
+int oa_compared_to(const struct oa_comparison *k, const struct oa_summary *s);
+int oa_comparison_family(const struct oa_comparison *k, const struct oa_summary *s);
 /* The intervals of differences of costs after 2, 3, … seeds; how many. out and scratch have room
  * for one each a seed. None where not any number of looks is allowed, and for what is not compared.
  */
@@ -233,8 +235,8 @@ oa_validation_unit(const struct oa_comparison *k); /* "validation tokens", "vali
 void oa_validation_text(const struct oa_comparison *k, double used, struct oa_text *out);
 /* " The same with every seed: …" of a source of chance that was held (held_chance.c), and which
  * runs of another comparison the runs start from; nothing where neither is. */
-void oa_held_sentence(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out);
+void oa_fixed_sources_sentence(const struct oa_comparison *k, const struct oa_summary *s,
+                               struct oa_text *out);
 /* " The runs were trained on 2 machines: …" (machines.c); nothing where one trained them all. */
 void oa_machines_sentence(const struct oa_comparison *k, struct oa_text *out);
 void oa_validation_sentence(const struct oa_comparison *k,

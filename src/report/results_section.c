@@ -142,7 +142,7 @@ static void uniform_cell(const struct oa_comparison *k, const struct oa_summary 
         oa_text_printf(out, "–");
     else
         oa_text_printf(out, "%s<small>%s</small>", oa_number_signed(number, d.mean, oa_decimals(k)),
-                       oa_against_says(NULL, a->verdict));
+                       oa_against_words(a->verdict, false));
     add_ends(k, &d, out);
     oa_text_printf(out, "</td>");
 }
@@ -157,7 +157,7 @@ static void seeds_cell(const struct oa_comparison *k, const struct oa_summary *s
     if (e->seeds_range.low) {
         oa_text_printf(out, "<small>");
         oa_seeds_text(e->seeds_range, out);
-        oa_text_printf(out, " to decide</small>");
+        oa_text_printf(out, " needed</small>");
     }
     oa_text_printf(out, "</td>");
 }
@@ -342,7 +342,7 @@ static void add_results_row(const struct oa_comparison *k, const struct oa_summa
                             const struct page_column *columns, size_t count, struct oa_text *out)
 {
     oa_text_printf(out, "<tr data-series=\"%d\"%s><th scope=\"row\"><span class=\"named\">", entry,
-                   entry == oa_held_against(k, s) ? " class=\"reference\"" : "");
+                   entry == oa_compared_to(k, s) ? " class=\"reference\"" : "");
     oa_page_name(k, entry, out);
     oa_text_printf(out, "</span></th>");
     for (size_t i = 0; i < count; i++)
@@ -395,15 +395,17 @@ static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, 
                    oa_metric_best(k));
     if (s->uneven)
         oa_text_printf(
-            out, " Small: the plain mean over an attention’s own seeds with its 95 %% interval.");
+            out,
+            " Small print: the plain mean over an attention’s own seeds with its 95 %% interval.");
     else if (s->seeds > 1)
-        oa_text_printf(out, " Small: ± half of the 95 %% interval over %d seeds.", s->seeds);
+        oa_text_printf(out, " Small print: ± half-width of the 95 %% interval over %d seeds.",
+                       s->seeds);
     if (k->any_looks)
-        oa_text_printf(out, " Intervals of differences hold at any number of interim analyses.");
+        oa_text_printf(out,
+                       " Intervals of differences are valid at any number of interim analyses.");
     else if (s->seeds > 1)
-        oa_text_printf(out, " Differences: interval and p are Holm-corrected alike, so that one "
-                            "excludes 0 exactly where "
-                            "the other is below 0.05.");
+        oa_text_printf(out, " Intervals and p-values of differences are Holm-corrected: an "
+                            "interval excludes 0 exactly where p &lt; 0.05.");
     oa_adjusted_sentences(k, s, out);
     oa_validation_sentence(k, out);
 }
@@ -414,8 +416,8 @@ void oa_page_results(const struct oa_comparison *k, const struct oa_summary *s, 
     add_lead(k, s, out);
     oa_text_printf(out, "</p>\n<div class=\"panel results\">");
     add_results_table(k, s, "Results", answers, sizeof answers / sizeof *answers, out);
-    oa_text_printf(out, "<details id=\"more\"><summary>More of each attention</summary>\n");
-    add_results_table(k, s, "More of each attention", rest, sizeof rest / sizeof *rest, out);
+    oa_text_printf(out, "<details id=\"more\"><summary>More columns</summary>\n");
+    add_results_table(k, s, "More columns", rest, sizeof rest / sizeof *rest, out);
     oa_text_printf(out, "</details></div>\n");
     add_dropout(k, s, out);
     oa_text_printf(out, "</section>\n");

@@ -4,7 +4,7 @@
  * docs/results.md describes it. Statistics are written for other programs; all else is enough to
  * compute them again.
  */
-#include "compare/parents.h"
+#include "compare/initial_runs.h"
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
@@ -60,7 +60,7 @@ static json_t *curve_json(oa_context *c, const struct oa_comparison *k, const st
 }
 
 /* The run of another comparison that a run starts from; null: none of its own (train.init). */
-static json_t *parent_json(oa_context *c, const struct oa_parent *p)
+static json_t *parent_json(oa_context *c, const struct oa_initial_run *p)
 {
     if (!p)
         return json_null();
@@ -76,7 +76,7 @@ static json_t *run_json(oa_context *c, const struct oa_comparison *k, const stru
 {
     json_t *run = json_object();
     set(c, run, "seed", json_integer((json_int_t)r->seed));
-    set(c, run, "started_from", parent_json(c, oa_parent_of(e, (long)r->seed)));
+    set(c, run, "started_from", parent_json(c, oa_initial_run_of(e, (long)r->seed)));
     set(c, run, "failed", json_boolean(r->failed));
     set(c, run, "failure", r->failed ? oa_json_string(r->failure) : json_null());
     set(c, run, "machine", *r->machine ? oa_json_string(r->machine) : json_null());
@@ -129,17 +129,15 @@ static json_t *interval_json(oa_context *c, const struct oa_comparison *k,
     return object;
 }
 
-/* says: NULL against the uniform baseline (verdict_words.c). */
-static void fill_against(oa_context *c, const struct oa_comparison *k,
-                         const struct oa_comparison *says, const struct oa_against *a,
-                         json_t *object)
+static void fill_against(oa_context *c, const struct oa_comparison *k, const struct oa_against *a,
+                         bool practical, json_t *object)
 {
-    set(c, object, "verdict", oa_json_string(oa_against_name(a->verdict)));
+    set(c, object, "verdict", oa_json_string(oa_against_code(a->verdict)));
     set(c, object, "difference", difference_json(c, k, &a->difference));
     set(c, object, "p", number(a->p));
     set(c, object, "p_holm", number(a->holm));
     set(c, object, "p_equivalence", number(a->equivalence));
-    set(c, object, "verdict_text", oa_json_string(oa_against_says(says, a->verdict)));
+    set(c, object, "verdict_text", oa_json_string(oa_against_words(a->verdict, practical)));
     set(c, object, "interval", interval_json(c, k, &a->difference, a->half, a->level));
 }
 
@@ -158,12 +156,12 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
 /* What is known of it against the floor or the baseline; null where there is none, and for that one
  * itself. */
 static json_t *against_json(oa_context *c, const struct oa_comparison *k,
-                            const struct oa_comparison *says, const struct oa_against *a)
+                            const struct oa_against *a, bool practical)
 {
     if (a->verdict == OA_AGAINST_NONE)
         return json_null();
     json_t *object = json_object();
-    fill_against(c, k, says, a, object);
+    fill_against(c, k, a, practical, object);
     return object;
 }
 
@@ -177,7 +175,7 @@ static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const st
             if (a->verdict == OA_AGAINST_NONE)
                 continue;
             json_t *object = json_pack("{s:i, s:i}", "a", i, "b", j);
-            fill_against(c, k, k, a, object);
+            fill_against(c, k, a, oa_is_practical(k), object);
             append(c, pairs, object);
         }
     return pairs;
@@ -269,8 +267,8 @@ static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
     MEAN(flops_per_step);
     MEAN(peak_memory);
 #undef MEAN
-    set(c, object, "floor", against_json(c, k, NULL, &s->floor));
-    set(c, object, "baseline", against_json(c, k, k, &s->baseline));
+    set(c, object, "floor", against_json(c, k, &s->floor, false));
+    set(c, object, "baseline", against_json(c, k, &s->baseline, oa_is_practical(k)));
     set(c, object, "step", range_json(c, &s->step));
     set(c, object, "speed", range_json(c, &s->speed));
     set(c, object, "front_speed", json_boolean(s->front_speed));

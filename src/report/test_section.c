@@ -57,12 +57,11 @@ static void write_test(const struct oa_comparison *k, const struct oa_summary *s
     oa_table_init(&t, out->context, columns, count);
     for (int i = 0; scratch && i < s->count; i++)
         add_test_row(k, s->order[i], scratch, &t);
-    snprintf(
-        sentence, sizeof sentence,
-        "On the test data, %.0f %s, which nothing was chosen by: each model was measured on them "
-        "once, at its end. "
-        "Verdicts are about the validation. Means over the seeds, ±: half of the 95 %% interval.",
-        k->test_targets, k->examples ? "targets" : "tokens");
+    snprintf(sentence, sizeof sentence,
+             "On the test data, %.0f %s, used for no choice: each model was evaluated on them "
+             "once, after training. Verdicts are about the validation data. Means over the seeds, "
+             "±: half-width of the 95 %% interval.",
+             k->test_targets, k->examples ? "targets" : "tokens");
     print(&t, sentence, out);
     oa_table_free(&t);
     oa_free(scratch);
@@ -102,8 +101,7 @@ void oa_page_test(const struct oa_comparison *k, const struct oa_summary *s, str
 {
     if (k->test_targets <= 0)
         return;
-    oa_text_printf(out,
-                   "<section id=\"test\">\n<h2>On the test data</h2>\n<div class=\"panel\">\n");
+    oa_text_printf(out, "<section id=\"test\">\n<h2>Test data</h2>\n<div class=\"panel\">\n");
     write_test(k, s, oa_table_html, out);
     oa_text_printf(out, "</div>\n</section>\n");
 }

@@ -6,12 +6,12 @@
 
 #include <math.h>
 
-int oa_comparisons(const struct oa_comparison *k, const struct oa_summary *s)
+int oa_comparison_family(const struct oa_comparison *k, const struct oa_summary *s)
 {
     return k->baseline ? s->count - (s->floor >= 0) - 1 : oa_pairs_of(s);
 }
 
-int oa_held_against(const struct oa_comparison *k, const struct oa_summary *s)
+int oa_compared_to(const struct oa_comparison *k, const struct oa_summary *s)
 {
     return k->baseline ? k->baseline - 1 : s->reference;
 }
@@ -19,7 +19,7 @@ int oa_held_against(const struct oa_comparison *k, const struct oa_summary *s)
 int oa_trajectory(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                   double *scratch, struct oa_estimate *out)
 {
-    int fixed = oa_held_against(k, s), n = 0;
+    int fixed = oa_compared_to(k, s), n = 0;
     if (!k->any_looks || fixed < 0 || entry == fixed || entry == s->floor ||
         s->entries[entry].failed || s->entries[fixed].failed)
         return 0;
@@ -27,7 +27,7 @@ int oa_trajectory(const struct oa_comparison *k, const struct oa_summary *s, int
         struct oa_estimate e = oa_paired(k, entry, fixed, seeds, scratch);
         if (e.n < seeds)
             break; /* one of them has no more */
-        e.half = oa_anytime_half(&e, 0.05 / oa_comparisons(k, s));
+        e.half = oa_anytime_half(&e, 0.05 / oa_comparison_family(k, s));
         out[n++] = e;
     }
     return n;

@@ -83,7 +83,7 @@ static void add_chart(const struct oa_comparison *k, const struct oa_summary *s,
         oa_text_printf(out, "%s … %s", oa_number_signed(low, r->low[n - 1], oa_decimals(k)),
                        oa_number_signed(high, r->high[n - 1], oa_decimals(k)));
     else
-        oa_text_printf(out, "no value is excluded");
+        oa_text_printf(out, "no finite interval yet");
     oa_text_printf(out, "</figcaption>\n");
     draw(k, i, r, n, out);
     oa_text_printf(out, "</figure>\n");
@@ -91,15 +91,15 @@ static void add_chart(const struct oa_comparison *k, const struct oa_summary *s,
 
 static void add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_page_open("trajectories", "As seeds were added", out);
+    oa_page_open("trajectories", "Intervals as seeds were added", out);
     oa_text_printf(out, "<p>The ");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out, " of each attention minus that of ");
-    oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
+    oa_html_text(out, oa_entry_name(&k->entries[oa_compared_to(k, s)]));
     oa_text_printf(out,
-                   ", after each seed, with the anytime-valid interval of its mean: all of them, "
-                   "at all numbers of seeds, "
-                   "hold together with 95 %%. Lines across: 0%s.</p>\n<div class=\"pair\">\n",
+                   ", after each seed, with the anytime-valid interval of the mean difference: all "
+                   "intervals, at all numbers of seeds, cover with a probability of 95 %% "
+                   "together. Horizontal lines: 0%s.</p>\n<div class=\"pair\">\n",
                    k->margin > 0 ? " and the margin on both sides" : "");
 }
 
@@ -107,8 +107,8 @@ void oa_page_trajectories(const struct oa_comparison *k, const struct oa_summary
                           struct oa_text *out)
 {
     struct room r;
-    if (!k->any_looks || s->seeds < 2 || oa_held_against(k, s) < 0 ||
-        s->entries[oa_held_against(k, s)].failed)
+    if (!k->any_looks || s->seeds < 2 || oa_compared_to(k, s) < 0 ||
+        s->entries[oa_compared_to(k, s)].failed)
         return;
     if (open_room(out->context, s->seeds, &r)) {
         add_head(k, s, out);

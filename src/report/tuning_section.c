@@ -117,9 +117,9 @@ static void draw(const struct oa_comparison *k, int option, const struct curve *
 {
     const char *key = k->tuning.grid.option[option].key;
     char title[OA_LABEL], what[OA_LABEL], label[OA_LABEL];
-    snprintf(title, sizeof title, "%s of tuning runs against what was tuned",
+    snprintf(title, sizeof title, "%s of the tuning runs by the value of the tuned option",
              oa_about_loss(k) ? "Loss" : oa_metric(k)->title);
-    snprintf(what, sizeof what, "%s on the held-out part", oa_metric_word(k));
+    snprintf(what, sizeof what, "%s on held-out training text", oa_metric_word(k));
     struct oa_line_chart chart = { .title = title,
                                    .description = key,
                                    .x_label = key,
@@ -131,10 +131,10 @@ static void draw(const struct oa_comparison *k, int option, const struct curve *
     oa_text_printf(out, "<figure id=\"sensitivity-%d\">\n<figcaption><b>Sensitivity to %s</b>",
                    option + 1, key);
     oa_text_printf(out,
-                   "A dot: what the attention has in the comparison.%s Runs that diverged are not "
+                   "Dots: the values used in the comparison.%s Runs that diverged are not "
                    "drawn.%s</figcaption>\n",
                    k->tuning.grid.options > 1 ? " The other options are as chosen." : "",
-                   is_cut(curves, k->count, chart.y_top) ? " Losses far above are cut off." : "");
+                   is_cut(curves, k->count, chart.y_top) ? " Much larger losses are cut off." : "");
     oa_text_printf(out, "<div class=\"wide\">");
     oa_svg_lines(&chart, out);
     oa_text_printf(out, "</div>\n<div class=\"narrow\">");
@@ -214,12 +214,12 @@ static void add_choices(const struct oa_comparison *k, const struct oa_summary *
     struct oa_column columns[CHOSEN_COLUMNS];
     char what[OA_LABEL], heading[OA_LABEL];
     memcpy(columns, chosen_columns, sizeof columns);
-    snprintf(what, sizeof what, "%s, held-out part", oa_metric_word(k));
+    snprintf(what, sizeof what, "%s, held-out text", oa_metric_word(k));
     columns[HELD_OUT].title = oa_heading(oa_metric(k), what, heading);
     oa_table_init(&t, out->context, columns, CHOSEN_COLUMNS);
     for (int i = 0; i < s->count; i++)
         add_chosen(k, s->order[i], &t);
-    oa_table_html(&t, "What each attention has, and what finding it took", out);
+    oa_table_html(&t, "Chosen values and the cost of tuning", out);
     oa_table_free(&t);
 }
 
@@ -245,8 +245,9 @@ static void add_every_mean(const struct oa_comparison *k, const struct oa_summar
     char caption[2 * OA_LABEL];
     oa_text_printf(out, "<details><summary>The ");
     oa_html_text(out, oa_metric_word(k));
-    oa_text_printf(out, " with everything that was tried</summary>\n");
-    snprintf(caption, sizeof caption, "%s on the held-out part%s%s, mean over the seeds of tuning",
+    oa_text_printf(out, " of every value tried</summary>\n");
+    snprintf(caption, sizeof caption,
+             "%s on held-out training text%s%s, mean over the tuning seeds",
              oa_about_loss(k) ? "Loss" : m->title, *m->unit ? " in " : "", m->unit);
     oa_table_html(&t, caption, out);
     oa_text_printf(out, "</details>\n");

@@ -60,12 +60,11 @@ void oa_tuning_sentence(const struct oa_comparison *k, struct oa_text *out)
     char flops[OA_NUMBER], runs[OA_NUMBER];
     if (!g->options)
         return;
-    oa_text_printf(out, " Each attention had its own ");
+    oa_text_printf(out, " Tuned for each attention: ");
     add_options(g, out);
     oa_text_printf(out,
-                   ", the best of %d tried on a part of the training text that was held out: %d "
-                   "runs with %s FLOPs, "
-                   "beside the %s of the comparison.",
+                   ", the best of %d settings on a held-out part of the training text (%d runs "
+                   "with %s FLOPs, in addition to the %s of the comparison).",
                    g->cells, cost.runs, oa_number_si(flops, cost.flops),
                    oa_number_si(runs, flops_of_runs(k)));
 }
@@ -82,9 +81,8 @@ static void say_method(const struct oa_comparison *k, struct oa_text *out)
             oa_text_printf(out, "%s %s", v ? "," : "", o->value[v]);
     }
     oa_text_printf(out,
-                   "; by the mean %s of %d seed%s, none of the comparison's, on the last %.3g %% "
-                   "of the training text (%s "
-                   "tokens) after training on the rest.",
+                   "; chosen by the mean %s over %d seed%s, other than those of the comparison, on "
+                   "the last %.3g %% of the training text (%s tokens), after training on the rest.",
                    oa_metric_word(k), t->seeds, oa_plural(t->seeds), 100 * t->fraction,
                    oa_number_si(valid, t->valid_tokens));
 }
@@ -93,8 +91,8 @@ static void say_cost(const struct oa_comparison *k, struct oa_text *out)
 {
     struct oa_trial_cost cost = cost_of_all(k);
     char steps[OA_NUMBER], flops[OA_NUMBER], processor[OA_NUMBER];
-    oa_text_printf(out, " It took %d runs: %s steps, %s FLOPs, %s of processor time.", cost.runs,
-                   oa_number_si(steps, cost.steps), oa_number_si(flops, cost.flops),
+    oa_text_printf(out, " Cost of tuning: %d runs, %s steps, %s FLOPs, %s of processor time.",
+                   cost.runs, oa_number_si(steps, cost.steps), oa_number_si(flops, cost.flops),
                    oa_number_seconds(processor, cost.processor_seconds));
 }
 

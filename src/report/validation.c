@@ -48,7 +48,7 @@ void oa_validation_sentence(const struct oa_comparison *k, struct oa_text *out)
     double used = oa_validation_used(k);
     if (isnan(used))
         return;
-    oa_text_printf(out, " Losses are on ");
+    oa_text_printf(out, " Losses are measured on ");
     oa_validation_text(k, used, out);
     oa_text_printf(out, ".");
 }

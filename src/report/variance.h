@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where the spread of scores comes from: statistics over the runs in which one source of chance
- * varied alone (compare/vary.h). Private to report/, but for its tests.
+ * varied alone (compare/vary.c). Private to report/, but for its tests.
  */
 #ifndef ORTHANT_REPORT_VARIANCE_H
 #define ORTHANT_REPORT_VARIANCE_H

@@ -12,11 +12,11 @@
 
 static const struct oa_column columns[] = {
     { "attention", false, true },
-    { "what varies", false, false },
+    { "source", false, false },
     { "standard\ndeviation", true, false },
     { "95 %\ninterval", true, false },
     { "share of\nthe sum", true, false },
-    { "sum /\ntogether", true, false },
+    { "sum /\nall sources", true, false },
     { "\nvalues", true, false },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -56,7 +56,7 @@ static void add_rows(const struct oa_comparison *k, const char *name, const stru
     for (int s = 0; s < OA_CHANCES; s++)
         if (is_known(&k->vary, s))
             add_row(t, name, oa_chance_title(s), &x->source[s], (double)NAN, oa_decimals(k));
-    add_row(t, name, "together", &x->together, x->ratio, oa_decimals(k));
+    add_row(t, name, "all sources", &x->together, x->ratio, oa_decimals(k));
 }
 
 static const char *name_of(const struct oa_comparison *k, int number)
@@ -81,25 +81,23 @@ static void make_table(const struct oa_comparison *k, oa_context *c, struct oa_t
 
 static void add_notes(const struct oa_comparison *k, struct oa_text *out)
 {
-    oa_text_printf(
-        out,
-        "Standard deviations of the %s (95 %% intervals by chi-square), and shares of the sum of "
-        "their variances: %d values of one source alone, the others as in the first seed's run, "
-        "and all "
-        "together over the comparison's seeds, where the split of the text does not vary. ",
-        oa_metric_long(k), k->vary.values);
+    oa_text_printf(out,
+                   "Standard deviations of the %s (95 %% intervals by chi-square) and shares of "
+                   "the sum of the variances. One source: %d runs that vary it alone, all else as "
+                   "in the run of the first seed. All sources: the seeds of the comparison, over "
+                   "which the split of the text does not vary. ",
+                   oa_metric_long(k), k->vary.values);
     if (k->vary.idle[OA_CHANCE_DROPOUT])
-        oa_text_printf(out, "Dropout is 0 and has no spread: no run was needed. ");
-    oa_text_printf(out, "Pooled: means of variances; attentions share seeds, so its interval is as "
-                        "wide as that of one. Sum / "
-                        "together: the variances of initial values, batch order and dropout alone "
-                        "against that together. What "
-                        "is not near 1 beyond luck are interactions, which runs of one source "
-                        "alone cannot show, nor what a "
-                        "source does around another first run.\n");
+        oa_text_printf(out, "Dropout is 0 and adds no variance. ");
+    oa_text_printf(out,
+                   "Pooled: mean variances; attentions share seeds, so the interval is as wide as "
+                   "that of one attention. Sum / all sources: the sum of the variances of initial "
+                   "values, batch order and dropout over the variance of all together; a ratio "
+                   "that differs from 1 by more than chance shows interactions. The variances of "
+                   "single sources are those around the first seed's run.\n");
 }
 
-static const char heading[] = "Where the spread comes from";
+static const char heading[] = "Sources of variance";
 
 void oa_variances_table(const struct oa_comparison *k, int limit, struct oa_text *out)
 {
@@ -170,7 +168,7 @@ static void draw_group(struct bars *b, const struct oa_comparison *k, const char
     for (int s = 0; s < OA_CHANCES; s++)
         if (is_known(&k->vary, s))
             draw_bar(b, oa_chance_title(s), &x->source[s], s);
-    draw_bar(b, "together", &x->together, OA_CHANCES);
+    draw_bar(b, "all sources", &x->together, OA_CHANCES);
 }
 
 static int count_bars(const struct oa_comparison *k, const struct oa_variances *x)

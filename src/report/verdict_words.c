@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of verdicts. results.json has words that stay as they are; people read those of the
- * field. Where any number of looks is allowed and a margin is given, better and worse are by more
- * than the margin, and what is neither that nor within it is undecided: its interval may exclude 0.
+ * Verdicts as codes in results.json, which never change, and as words for people. In a sequential
+ * comparison with a margin, better and worse mean beyond the margin, and a difference that is
+ * neither beyond nor within it is undecided: its interval may exclude 0.
  */
 #include "report/metric_words.h"
 
-static bool by_the_margin(const struct oa_comparison *k)
+bool oa_is_practical(const struct oa_comparison *k)
 {
-    return k && k->any_looks && k->margin > 0;
-}
-
-static const char *lowest_words(const struct oa_comparison *k, char out[OA_VERDICT])
-{
-    snprintf(out, OA_VERDICT, "%s %s", oa_metric_best(k), oa_metric_word(k));
-    return out;
+    return k->any_looks && k->margin > 0;
 }
 
 const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT])
@@ -29,28 +23,33 @@ const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, ch
                                          [OA_VERDICT_FLOOR] = "floor",
                                          [OA_VERDICT_EQUIVALENT] = "as good",
                                          [OA_VERDICT_LEADS] = "leads" };
-    return v == OA_VERDICT_LOWEST ? lowest_words(k, out) : codes[v];
+    if (v != OA_VERDICT_LOWEST)
+        return codes[v];
+    snprintf(out, OA_VERDICT, "%s %s", oa_metric_best(k), oa_metric_word(k));
+    return out;
 }
 
-const char *oa_verdict_says(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT])
+const char *oa_verdict_words(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT])
 {
     switch (v) {
     case OA_VERDICT_WORSE:
-        return by_the_margin(k) ? "practically worse" : "worse";
+        return oa_is_practical(k) ? "practically worse" : "worse";
     case OA_VERDICT_UNRESOLVED:
-        return oa_against_says(k, OA_AGAINST_UNRESOLVED);
+        return oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
     case OA_VERDICT_ONE_SEED:
         return "one seed";
     case OA_VERDICT_FLOOR:
         return "uniform baseline";
     case OA_VERDICT_EQUIVALENT:
         return "equivalent";
+    case OA_VERDICT_UNJUDGED:
+        return "not testable";
     default:
         return oa_verdict_code(k, v, out);
     }
 }
 
-const char *oa_against_name(enum oa_against_verdict v)
+const char *oa_against_code(enum oa_against_verdict v)
 {
     static const char *const names[] = { [OA_AGAINST_NONE] = "",
                                          [OA_AGAINST_BETTER] = "better",
@@ -63,30 +62,32 @@ const char *oa_against_name(enum oa_against_verdict v)
     return names[v];
 }
 
-const char *oa_against_says(const struct oa_comparison *k, enum oa_against_verdict v)
+const char *oa_against_words(enum oa_against_verdict v, bool practical)
 {
     switch (v) {
     case OA_AGAINST_BETTER:
-        return by_the_margin(k) ? "practically better" : "better";
+        return practical ? "practically better" : "better";
     case OA_AGAINST_WORSE:
-        return by_the_margin(k) ? "practically worse" : "worse";
+        return practical ? "practically worse" : "worse";
     case OA_AGAINST_EQUIVALENT:
         return "equivalent";
     case OA_AGAINST_UNRESOLVED:
-        return by_the_margin(k) ? "undecided" : "no significant difference";
+        return practical ? "undecided" : "no significant difference";
+    case OA_AGAINST_UNJUDGED:
+        return "not testable";
     default:
-        return oa_against_name(v);
+        return oa_against_code(v);
     }
 }
 
-/* At any look what is worse may be so than another one than the reference, to which its difference
- * is. */
+/* In a sequential comparison an attention may be worse than another one than the reference, to
+ * which its difference is. */
 void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                     struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     char says[OA_VERDICT];
-    oa_text_printf(out, "%s", oa_verdict_says(k, e->verdict, says));
+    oa_text_printf(out, "%s", oa_verdict_words(k, e->verdict, says));
     if (e->verdict == OA_VERDICT_FAILED)
         oa_text_printf(out, " %d of %d", e->failed, e->made);
     if (e->verdict == OA_VERDICT_WORSE && e->worse_than >= 0 &&

@@ -55,8 +55,7 @@ const struct oa_synthetic_task oa_task_reverse = {
             "its beginning.",
     .length = "symbols",
     .source = "Grefenstette, Hermann, Suleyman, Blunsom: Learning to Transduce with Unbounded "
-              "Memory, 2015, "
-              "arXiv:1506.02516",
+              "Memory, 2015, arXiv:1506.02516",
     .input = "c a b b",
     .output = "b b a c",
     .form = OA_PAIRED,
@@ -69,7 +68,7 @@ const struct oa_synthetic_task oa_task_reverse = {
 
 /* ---- sort ---- */
 
-static int ascending(const void *a, const void *b)
+static int compare_bytes(const void *a, const void *b)
 {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
@@ -80,7 +79,7 @@ static bool draw_sort(const long *size, struct oa_dice *dice, struct oa_example 
     long n = oa_row_draw(size, size[OA_ALPHABET], dice, e);
     for (long i = 0; i < n; i++)
         oa_number_add(&e->input, e->room[i]);
-    qsort(e->room, (size_t)n, sizeof *e->room, ascending);
+    qsort(e->room, (size_t)n, sizeof *e->room, compare_bytes);
     for (long i = 0; i < n; i++)
         oa_number_add(&e->output, e->room[i]);
     return true;
@@ -90,8 +89,7 @@ const struct oa_synthetic_task oa_task_sort = {
     .name = "sort",
     .title = "put numbers in order",
     .rule = "Each number is uniform from 0 to alphabet - 1; the target has those of the source in "
-            "ascending order, as "
-            "often as they are there.",
+            "ascending order, as often as they are there.",
     .length = "numbers",
     .source = "Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016, "
               "arXiv:1511.06391",

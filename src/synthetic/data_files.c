@@ -33,7 +33,7 @@ bool oa_data_name_known(const char *name)
     return false;
 }
 
-static enum oa_error begin(oa_context *c, const char *folder, struct oa_data_file *f)
+static enum oa_error begin_data_file(oa_context *c, const char *folder, struct oa_data_file *f)
 {
     f->digest = oa_digest_begin(c);
     oa_text_printf(&f->path, "%s/%s", folder, f->name);
@@ -57,7 +57,7 @@ enum oa_error oa_data_files_begin(oa_context *c, const char *folder, enum oa_syn
     }
     for (int i = 0; i < OA_FILES_OF_PART; i++)
         if (out->file[i].line)
-            OA_TRY(begin(c, folder, &out->file[i]));
+            OA_TRY(begin_data_file(c, folder, &out->file[i]));
     return OA_OK;
 }
 
@@ -80,7 +80,7 @@ enum oa_error oa_data_files_flush(struct oa_data_files *f)
     return OA_OK;
 }
 
-static void add_line(struct oa_data_file *f, const struct oa_example *e)
+static void add_data_line(struct oa_data_file *f, const struct oa_example *e)
 {
     for (const char *s = f->line; *s; s++) {
         if (*s == 'i')
@@ -96,7 +96,7 @@ enum oa_error oa_data_files_add(struct oa_data_files *f, const struct oa_example
 {
     for (int i = 0; i < OA_FILES_OF_PART; i++) {
         if (f->file[i].line)
-            add_line(&f->file[i], e);
+            add_data_line(&f->file[i], e);
         if (f->file[i].pending.length >= PIECE)
             OA_TRY(flush(&f->file[i]));
     }

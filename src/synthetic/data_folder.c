@@ -17,7 +17,7 @@ static bool is_ours(const char *name, const json_t *names)
            (json_object_size(names) && strcmp(name, OA_DATA_RECORD) == 0);
 }
 
-static enum oa_error check_names(oa_context *c, const char *folder, const json_t *names)
+static enum oa_error check_folder_names(oa_context *c, const char *folder, const json_t *names)
 {
     enum oa_error e = OA_OK;
     DIR *d = opendir(folder);
@@ -37,7 +37,8 @@ static enum oa_error check_names(oa_context *c, const char *folder, const json_t
 
 /* The files that a data.json lists. Its checksum is no signature, and what it lists may be removed.
  */
-static enum oa_error files_of(oa_context *c, const char *path, const json_t *record, json_t **names)
+static enum oa_error recorded_files(oa_context *c, const char *path, const json_t *record,
+                                    json_t **names)
 {
     const char *name;
     json_t *value, *files = json_object_get(record, "files");
@@ -50,16 +51,16 @@ static enum oa_error files_of(oa_context *c, const char *path, const json_t *rec
     return OA_OK;
 }
 
-static enum oa_error read_record(oa_context *c, const char *path, json_t **names)
+static enum oa_error read_folder_record(oa_context *c, const char *path, json_t **names)
 {
     json_t *record;
     OA_TRY(oa_checksummed_read(c, path, "choose another folder", &record));
-    enum oa_error e = files_of(c, path, record, names);
+    enum oa_error e = recorded_files(c, path, record, names);
     json_decref(record);
     return e;
 }
 
-static enum oa_error listed(oa_context *c, const char *folder, json_t **names)
+static enum oa_error read_folder_files(oa_context *c, const char *folder, json_t **names)
 {
     struct oa_text path;
     *names = NULL;
@@ -67,7 +68,7 @@ static enum oa_error listed(oa_context *c, const char *folder, json_t **names)
     oa_text_printf(&path, "%s/%s", folder, OA_DATA_RECORD);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && oa_file_exists(path.s))
-        e = read_record(c, path.s, names);
+        e = read_folder_record(c, path.s, names);
     else if (e == OA_OK)
         *names = json_object();
     oa_text_free(&path);
@@ -76,8 +77,8 @@ static enum oa_error listed(oa_context *c, const char *folder, json_t **names)
 
 enum oa_error oa_data_folder_names(oa_context *c, const char *folder, json_t **names)
 {
-    OA_TRY(listed(c, folder, names));
-    enum oa_error e = check_names(c, folder, *names);
+    OA_TRY(read_folder_files(c, folder, names));
+    enum oa_error e = check_folder_names(c, folder, *names);
     if (e != OA_OK) {
         json_decref(*names);
         *names = NULL;

@@ -14,7 +14,7 @@
 
 enum { BETWEEN = 256 }; /* examples from one report of progress to the next */
 
-struct making {
+struct data_set_making {
     oa_context *context;
     const struct oa_synthetic_plan *plan;
     const char *folder;
@@ -30,9 +30,9 @@ struct making {
 
 /* ---- drawing ---- */
 
-static enum oa_error take(void *argument, const struct oa_example *e)
+static enum oa_error take_example(void *argument, const struct oa_example *e)
 {
-    struct making *m = argument;
+    struct data_set_making *m = argument;
     const long *examples = m->plan->examples;
     m->shortest = m->done == 0 || e->words < m->shortest ? e->words : m->shortest;
     m->longest = e->words > m->longest ? e->words : m->longest;
@@ -44,17 +44,17 @@ static enum oa_error take(void *argument, const struct oa_example *e)
     return oa_data_files_add(&m->files[m->part], e);
 }
 
-static enum oa_error draw_part(struct making *m)
+static enum oa_error draw_part(struct data_set_making *m)
 {
     if (m->plan->examples[m->part] == 0)
         return OA_OK;
     OA_TRY(oa_data_files_begin(m->context, m->folder, m->plan->task->form, m->part,
                                &m->files[m->part]));
-    OA_TRY(oa_drawing_part(m->drawing, m->part, take, m));
+    OA_TRY(oa_drawing_part(m->drawing, m->part, take_example, m));
     return oa_data_files_flush(&m->files[m->part]);
 }
 
-static enum oa_error draw_all(struct making *m)
+static enum oa_error draw_parts(struct data_set_making *m)
 {
     m->labels = m->plan->task->labels ? m->plan->task->labels(m->plan->size) : 0;
     for (int i = 0; i < OA_DATA_SETS; i++)
@@ -72,7 +72,7 @@ static enum oa_error draw_all(struct making *m)
 
 /* The share of the test examples that have the most frequent label of training; null when that says
  * nothing. */
-static json_t *guessing(const struct making *m)
+static json_t *guessing_json(const struct data_set_making *m)
 {
     const long *train = m->count[OA_TRAIN_SET], *test = m->count[OA_TEST_SET],
                *examples = m->plan->examples;
@@ -84,7 +84,7 @@ static json_t *guessing(const struct making *m)
     return json_real((double)test[best] / (double)examples[OA_TEST_SET]);
 }
 
-static json_t *sizes(const struct oa_synthetic_plan *p)
+static json_t *sizes_json(const struct oa_synthetic_plan *p)
 {
     json_t *o = json_object();
     for (int i = 0; i < OA_SIZES; i++)
@@ -93,7 +93,7 @@ static json_t *sizes(const struct oa_synthetic_plan *p)
     return o;
 }
 
-static json_t *describe(const struct making *m)
+static json_t *record_json(const struct data_set_making *m)
 {
     const struct oa_synthetic_plan *p = m->plan;
     long not_taken, repeated;
@@ -103,15 +103,15 @@ static json_t *describe(const struct making *m)
         json_object_set_new(examples, oa_set_names[i], json_integer(p->examples[i]));
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o}", "task",
                      p->task->name, "version", ORTHANT_VERSION, "seed", (json_int_t)p->seed,
-                     "options", sizes(p), "examples", examples, "thrown_away", "not_taken",
+                     "options", sizes_json(p), "examples", examples, "thrown_away", "not_taken",
                      (json_int_t)not_taken, "repeated", (json_int_t)repeated, "words", "shortest",
                      (json_int_t)m->shortest, "longest", (json_int_t)m->longest, "guessing",
-                     guessing(m));
+                     guessing_json(m));
 }
 
 /* ---- the folder ---- */
 
-static enum oa_error write_record(const struct making *m, json_t *record, bool complete,
+static enum oa_error write_record(const struct data_set_making *m, json_t *record, bool complete,
                                   json_t *files)
 {
     struct oa_text path;
@@ -128,7 +128,7 @@ static enum oa_error write_record(const struct making *m, json_t *record, bool c
 }
 
 /* The names of the old files and of the new ones, without digests. */
-static json_t *all_names(const struct making *m, json_t *old)
+static json_t *all_names(const struct data_set_making *m, json_t *old)
 {
     json_t *names = json_object();
     const char *name;
@@ -141,7 +141,7 @@ static json_t *all_names(const struct making *m, json_t *old)
     return names;
 }
 
-static void remove_old(const struct making *m, json_t *old, const json_t *files)
+static void remove_old_files(const struct data_set_making *m, json_t *old, const json_t *files)
 {
     const char *name;
     json_t *value;
@@ -157,19 +157,19 @@ static void remove_old(const struct making *m, json_t *old, const json_t *files)
     oa_text_free(&path);
 }
 
-static enum oa_error end_files(struct making *m, enum oa_error so_far, json_t *files)
+static enum oa_error end_files(struct data_set_making *m, enum oa_error so_far, json_t *files)
 {
     for (int i = 0; i < OA_DATA_SETS; i++)
         so_far = oa_data_files_end(&m->files[i], so_far, files);
     return so_far;
 }
 
-static enum oa_error put_in_place(struct making *m, json_t *old, json_t *record)
+static enum oa_error install_files(struct data_set_making *m, json_t *old, json_t *record)
 {
     json_t *files = json_object(), *names = all_names(m, old);
     enum oa_error e = end_files(m, write_record(m, record, false, names), files);
     if (e == OA_OK) {
-        remove_old(m, old, files);
+        remove_old_files(m, old, files);
         e = write_record(m, record, true, files);
     }
     json_decref(names);
@@ -177,11 +177,11 @@ static enum oa_error put_in_place(struct making *m, json_t *old, json_t *record)
     return e;
 }
 
-static enum oa_error make(struct making *m, json_t *old, json_t **record)
+static enum oa_error make_data_set(struct data_set_making *m, json_t *old, json_t **record)
 {
-    OA_TRY(draw_all(m));
-    *record = describe(m);
-    enum oa_error e = *record ? put_in_place(m, old, *record)
+    OA_TRY(draw_parts(m));
+    *record = record_json(m);
+    enum oa_error e = *record ? install_files(m, old, *record)
                               : oa_fail(m->context, OA_NO_MEMORY, "out of memory");
     if (e == OA_OK)
         return OA_OK;
@@ -190,7 +190,7 @@ static enum oa_error make(struct making *m, json_t *old, json_t **record)
     return e;
 }
 
-static void free_making(struct making *m)
+static void free_making(struct data_set_making *m)
 {
     end_files(m, OA_INTERNAL, NULL); /* those that are open after a failure */
     oa_drawing_close(m->drawing);
@@ -202,7 +202,7 @@ enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *
                                  const char *folder, oa_synthetic_progress *progress,
                                  void *argument, json_t **record)
 {
-    struct making m = {
+    struct data_set_making m = {
         .context = c, .plan = plan, .folder = folder, .progress = progress, .argument = argument
     };
     struct oa_lock *lock;
@@ -211,7 +211,7 @@ enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *
     OA_TRY(oa_folder_lock(c, folder, &lock));
     enum oa_error e = oa_data_folder_names(c, folder, &old);
     if (e == OA_OK) {
-        e = make(&m, old, record);
+        e = make_data_set(&m, old, record);
         free_making(&m);
         json_decref(old);
     }

@@ -81,7 +81,7 @@ static bool try_once(const struct oa_drawing *d, struct slot *s)
 
 /* Until the rule takes a draw, a stop is asked for, memory is gone or it makes no sense any more.
  */
-static void search(void *argument, long item, const struct oa_worker *worker)
+static void search_examples(void *argument, long item, const struct oa_worker *worker)
 {
     struct oa_drawing *d = argument;
     struct slot *s = &d->slot[item];
@@ -101,20 +101,19 @@ static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthet
         return oa_fail(d->context, OA_INTERRUPTED, "stopped by signal %d", signal);
     return oa_fail(d->context, OA_ARGUMENT,
                    "%s: %ld draws gave no example %ld of the part \"%s\" that is not there "
-                   "already; ask for fewer, or "
-                   "give other lengths",
+                   "already; ask for fewer, or give other lengths",
                    d->plan->task->name, (long)MOST_ATTEMPTS, (long)s->number + 1,
                    oa_set_names[part]);
 }
 
 /* Draws again while the input was there before. */
-static enum oa_error settle(struct oa_drawing *d, enum oa_synthetic_part part, long item)
+static enum oa_error settle_drawing(struct oa_drawing *d, enum oa_synthetic_part part, long item)
 {
     struct slot *s = &d->slot[item];
     long repeated = 0;
     while (s->found && !oa_seen_add(&d->seen, s->example.input.s, s->example.input.length)) {
         repeated++;
-        search(d, item, NULL);
+        search_examples(d, item, NULL);
     }
     if (!s->found || oa_status(d->context) != OA_OK)
         return explain_why_not(d, part, s);
@@ -132,9 +131,9 @@ static enum oa_error draw_block(struct oa_drawing *d, enum oa_synthetic_part par
         d->slot[i].number = (uint64_t)(first + i);
         d->slot[i].attempt = 0;
     }
-    oa_parallel(d->context, count, search, d);
+    oa_parallel(d->context, count, search_examples, d);
     for (long i = 0; i < count; i++) {
-        OA_TRY(settle(d, part, i));
+        OA_TRY(settle_drawing(d, part, i));
         OA_TRY(take(argument, &d->slot[i].example));
     }
     return OA_OK;

@@ -110,7 +110,7 @@ static int draw_tree(struct tree *t, long level)
     return digit;
 }
 
-static bool draw(const long *size, struct oa_dice *dice, struct oa_example *e)
+static bool draw_listops(const long *size, struct oa_dice *dice, struct oa_example *e)
 {
     struct tree t = { .size = size, .dice = dice, .text = &e->input, .words = 1 };
     e->label = draw_tree(&t, 1);
@@ -131,15 +131,12 @@ const struct oa_synthetic_task oa_task_listops = {
     .name = "listops",
     .title = "the value of nested operations on lists of digits (Long Range Arena)",
     .rule = "A tree is a digit, or with the chance 1/4 an operator over 2 to --arguments trees, "
-            "down to --depth levels: "
-            "MIN, MAX, MED (median, rounded down), SM (sum modulo 10). Only trees as long as asked "
-            "for are kept; the "
-            "label is the value. With the numbers that hold when none is given it is the rule of "
-            "the Long Range Arena.",
+            "down to --depth levels: MIN, MAX, MED (median, rounded down), SM (sum modulo 10). "
+            "Only trees as long as asked for are kept; the label is the value. With the numbers "
+            "that hold when none is given it is the rule of the Long Range Arena.",
     .length = "words",
     .source = "Nangia, Bowman: ListOps, NAACL-HLT 2018, arXiv:1804.06028; lengths and operators: "
-              "Tay et al.: Long Range "
-              "Arena, ICLR 2021, arXiv:2011.04006",
+              "Tay et al.: Long Range Arena, ICLR 2021, arXiv:2011.04006",
     .input = "[MAX 2 [SM 3 9 ] 1 ]",
     .output = "2",
     .form = OA_LABELLED,
@@ -150,5 +147,5 @@ const struct oa_synthetic_task oa_task_listops = {
     .labels = labels,
     .inputs = oa_listops_trees,
     .share = oa_listops_share,
-    .draw = draw,
+    .draw = draw_listops,
 };

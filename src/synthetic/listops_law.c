@@ -9,7 +9,7 @@
 
 static const double enough = 1e200; /* beyond it products are no numbers any more */
 
-struct law {
+struct length_law {
     double leaf, node, last;
     long arguments, most;
     double *f, *power,
@@ -17,7 +17,7 @@ struct law {
 };
 
 /* next = power * f. Both begin where they are not 0. */
-static void convolve(struct law *w)
+static void convolve(struct length_law *w)
 {
     memset(w->next, 0, (size_t)(w->most + 1) * sizeof *w->next);
     for (long i = 1; i <= w->most; i++)
@@ -28,7 +28,7 @@ static void convolve(struct law *w)
 }
 
 /* f of a depth from that of the depth below. */
-static void climb(struct law *w, double *sum)
+static void climb(struct length_law *w, double *sum)
 {
     memset(sum, 0, (size_t)(w->most + 1) * sizeof *sum);
     memcpy(w->power, w->f, (size_t)(w->most + 1) * sizeof *sum);
@@ -42,7 +42,7 @@ static void climb(struct law *w, double *sum)
     memcpy(w->f, sum, (size_t)(w->most + 1) * sizeof *sum);
 }
 
-static double sum_up(struct law *w, const long *size)
+static double sum_outcomes(struct length_law *w, const long *size)
 {
     size_t row = (size_t)size[OA_MOST] + 1;
     double *all = calloc(4 * row, sizeof *all), total = all ? 0 : NAN;
@@ -64,12 +64,13 @@ static double sum_up(struct law *w, const long *size)
 
 double oa_listops_share(const long *size)
 {
-    struct law w = { .leaf = 1 - OA_LISTOPS_NODE, .last = 1 };
+    struct length_law w = { .leaf = 1 - OA_LISTOPS_NODE, .last = 1 };
     w.node = OA_LISTOPS_NODE / (double)(size[OA_ARGUMENTS] - 1);
-    return sum_up(&w, size);
+    return sum_outcomes(&w, size);
 }
 
 double oa_listops_trees(const long *size)
 {
-    return sum_up(&(struct law){ .leaf = 10, .node = OA_LISTOPS_OPERATORS, .last = 10 }, size);
+    return sum_outcomes(
+        &(struct length_law){ .leaf = 10, .node = OA_LISTOPS_OPERATORS, .last = 10 }, size);
 }

@@ -86,8 +86,7 @@ const struct oa_synthetic_task oa_task_majority = {
             "more ones, else 0.",
     .length = "bits",
     .source = "Merrill, Sabharwal, Smith: Saturated Transformers are Constant-Depth Threshold "
-              "Circuits, TACL 2022, "
-              "arXiv:2106.16213",
+              "Circuits, TACL 2022, arXiv:2106.16213",
     .input = "0 1 1 0 1",
     .output = "1",
     .form = OA_LABELLED,

@@ -9,8 +9,8 @@
 static const char *refuse_recall(const long *size)
 {
     return size[OA_MOST] > size[OA_ALPHABET]
-               ? "the keys of an example are different, so --max-length, its pairs, "
-                 "cannot be above --alphabet, the keys that there are"
+               ? "the keys of an example are different, so --max-length, its pairs, cannot be "
+                 "above --alphabet, the keys that there are"
                : NULL;
 }
 
@@ -67,9 +67,8 @@ const struct oa_synthetic_task oa_task_recall = {
     .name = "recall",
     .title = "the value that belongs to a key (associative recall)",
     .rule = "Pairs of a key (letters) and a value (a number), then a question mark and one of the "
-            "keys. The keys of an "
-            "example are different, values are uniform, the key is one of them by chance; the "
-            "answer is its value.",
+            "keys. The keys of an example are different, values are uniform, the key is one of "
+            "them by chance; the answer is its value.",
     .length = "pairs",
     .source =
         "Ba, Hinton, Mnih, Leibo, Ionescu: Using Fast Weights to Attend to the Recent Past, 2016, "
@@ -134,13 +133,11 @@ const struct oa_synthetic_task oa_task_induction = {
     .name = "induction",
     .title = "what followed the last symbol when it was there before (induction heads)",
     .rule = "The last symbol was there before; the answer is what followed its last occurrence. "
-            "How far back that is is "
-            "uniform from 2 to length - 1; the symbols between are others, and all the rest is "
-            "uniform.",
+            "How far back that is is uniform from 2 to length - 1; the symbols between are others, "
+            "and all the rest is uniform.",
     .length = "symbols",
     .source = "Olsson et al.: In-context Learning and Induction Heads, 2022, arXiv:2209.11895; as "
-              "a task: Fu et al.: "
-              "Hungry Hungry Hippos, ICLR 2023, arXiv:2212.14052",
+              "a task: Fu et al.: Hungry Hungry Hippos, ICLR 2023, arXiv:2212.14052",
     .input = "d a c b a e a f a",
     .output = "f",
     .form = OA_ANSWERED,

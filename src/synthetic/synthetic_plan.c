@@ -30,7 +30,8 @@ const struct oa_synthetic_task *oa_synthetic_task_at(int i)
     return i >= 0 && i < TASKS ? tasks[i] : NULL;
 }
 
-static enum oa_error find(oa_context *c, const char *name, const struct oa_synthetic_task **out)
+static enum oa_error find_synthetic(oa_context *c, const char *name,
+                                    const struct oa_synthetic_task **out)
 {
     const char *names[TASKS];
     for (int i = 0; i < TASKS; i++) {
@@ -60,7 +61,7 @@ static enum oa_error set_size(oa_context *c, struct oa_synthetic_plan *p, enum o
 }
 
 /* One bound that is given alone pulls the other after it. */
-static enum oa_error set_sizes(oa_context *c, struct oa_synthetic_plan *p, const long *given)
+static enum oa_error set_part_sizes(oa_context *c, struct oa_synthetic_plan *p, const long *given)
 {
     for (int i = 0; i < OA_SIZES; i++)
         OA_TRY(set_size(c, p, (enum oa_synthetic_size)i, given[i]));
@@ -102,8 +103,7 @@ static enum oa_error check_possible(oa_context *c, const struct oa_synthetic_pla
     if (inputs < (double)all)
         return oa_fail(c, OA_ARGUMENT,
                        "%s: %ld examples are asked for, all different, but there are only %.0f "
-                       "inputs of %ld to %ld %s; "
-                       "ask for fewer, or for longer ones%s",
+                       "inputs of %ld to %ld %s; ask for fewer, or for longer ones%s",
                        t->name, all, inputs, p->size[OA_LEAST], p->size[OA_MOST], t->length,
                        t->size[OA_ALPHABET].fallback ? ", or a larger alphabet" : "");
     if (share < rarest)
@@ -119,8 +119,8 @@ enum oa_error oa_synthetic_plan(oa_context *c, const char *task, const long size
                                 struct oa_synthetic_plan *out)
 {
     *out = (struct oa_synthetic_plan){ .seed = seed };
-    OA_TRY(find(c, task, &out->task));
-    OA_TRY(set_sizes(c, out, size));
+    OA_TRY(find_synthetic(c, task, &out->task));
+    OA_TRY(set_part_sizes(c, out, size));
     OA_TRY(set_examples(c, out, examples));
     return check_possible(c, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Classification of a text, of a pair of texts (Devlin et al. 2019: [CLS] a [SEP] b [SEP]), or of a
- * picture, whose pixels are tokens (Tay et al. 2021, Long Range Arena). */
+ * Classification of a text, a pair of texts (Devlin et al. 2019: [CLS] a [SEP] b [SEP]) or a
+ * picture whose pixels are tokens (Tay et al. 2021, Long Range Arena). */
 #include "metrics/confusion.h"
 #include "tasks/example_task.h"
 
@@ -10,12 +10,12 @@ static const struct oa_example_layout layout = { .source_begin = "[CLS]",
                                                  .source_end = "[SEP]",
                                                  .words = true };
 
-static struct oa_line name_of(const struct oa_labels *classes, long i)
+static struct oa_line class_label(const struct oa_labels *classes, long i)
 {
     return (struct oa_line){ classes->name[i], strlen(classes->name[i]) };
 }
 
-/* What is right, also where no training example has that label. */
+/* The reference label, which may be one that no training example has. */
 static struct oa_line label_of(const struct oa_judging *j, uint32_t example)
 {
     struct oa_line out;
@@ -25,54 +25,54 @@ static struct oa_line label_of(const struct oa_judging *j, uint32_t example)
 
 /* ---- parts and examples ---- */
 
-/* What was found and what is right, a label each, in the order of the outputs. */
-struct subject {
+/* Predicted and reference labels, in the order of the outputs. */
+struct class_outputs {
     const struct oa_judging *j;
     const struct oa_outputs *o;
     struct oa_line *found, *right;
 };
 
-static bool same(struct oa_line a, struct oa_line b)
+static bool same_label(struct oa_line a, struct oa_line b)
 {
     return a.length == b.length && memcmp(a.s, b.s, a.length) == 0;
 }
 
-static enum oa_error score_part(void *argument, const uint32_t *entry, long count, double *score)
+static enum oa_error score_class_part(void *argument, const uint32_t *entry, long count,
+                                      double *score)
 {
-    const struct subject *s = argument;
+    const struct class_outputs *s = argument;
     long right = 0;
     for (long i = 0; i < count; i++)
-        right += same(s->found[entry[i]], s->right[entry[i]]);
+        right += same_label(s->found[entry[i]], s->right[entry[i]]);
     *score = 100 * (double)right / (double)count;
     return OA_OK;
 }
 
-static void answer(void *argument, long entry, struct oa_text *out)
+static void print_label(void *argument, long entry, struct oa_text *out)
 {
-    const struct subject *s = argument;
+    const struct class_outputs *s = argument;
     oa_text_add(out, s->found[entry].s, s->found[entry].length);
 }
 
-/* Of those that are of a class, how many are found (its recall); and how found and expected go
- * together (its F1). */
+/* Recall or F1 of a class, in per cent. */
 static double of_class(const struct oa_class *k, bool f1)
 {
     return 100 * (f1 ? 2 * (double)k->both / (double)(k->expected + k->found)
                      : (double)k->both / (double)k->expected);
 }
 
-/* In the order of the classes; those that no example is of have no part. */
-static void add_classes(const struct subject *s, const struct oa_classes *k, bool f1)
+/* A part for each class that has examples. */
+static void add_classes(const struct class_outputs *s, const struct oa_classes *k, bool f1)
 {
     const struct oa_labels *classes = &s->j->workload->texts.classes;
     for (long i = 0; i < classes->count; i++)
         for (int c = 0; c < k->count; c++)
-            if (k->item[c].expected && same(k->item[c].label, name_of(classes, i)))
+            if (k->item[c].expected && same_label(k->item[c].label, class_label(classes, i)))
                 oa_details_add(s->j->details, "class", classes->name[i], f1 ? "f1" : "accuracy",
                                of_class(&k->item[c], f1), k->item[c].expected);
 }
 
-static enum oa_error add_confusion(const struct subject *s)
+static enum oa_error add_confusion(const struct class_outputs *s)
 {
     struct oa_details *d = s->j->details;
     d->confusion = oa_alloc(s->j->context, sizeof *d->confusion);
@@ -81,7 +81,7 @@ static enum oa_error add_confusion(const struct subject *s)
     return oa_confusion_count(s->j->context, s->found, s->right, s->o->rows, d->confusion);
 }
 
-static enum oa_error add_details(struct subject *s, const struct oa_classes *k)
+static enum oa_error add_class_details(struct class_outputs *s, const struct oa_classes *k)
 {
     const struct oa_judging *j = s->j;
     struct oa_judged judged = { oa_workload_examples(j->workload, j->side), s->o->row, s->o->rows };
@@ -91,13 +91,13 @@ static enum oa_error add_details(struct subject *s, const struct oa_classes *k)
     OA_TRY(oa_details_reserve(j->context, j->details, 2 * k->count));
     for (int f1 = 0; k->count <= OA_CLASSES && f1 < 2; f1++)
         add_classes(s, k, f1);
-    OA_TRY(oa_details_by_length(j->context, &judged, "accuracy", score_part, s, j->details));
-    return oa_details_examples(j->context, &judged, answer, s, j->details);
+    OA_TRY(oa_details_by_length(j->context, &judged, "accuracy", score_class_part, s, j->details));
+    return oa_details_examples(j->context, &judged, print_label, s, j->details);
 }
 
 /* ---- scores ---- */
 
-static enum oa_error score(struct subject *s, double scores[OA_MEASURES])
+static enum oa_error score_classes(struct class_outputs *s, double scores[OA_MEASURES])
 {
     oa_context *c = s->j->context;
     const struct oa_labels *classes = &s->j->workload->texts.classes;
@@ -105,7 +105,7 @@ static enum oa_error score(struct subject *s, double scores[OA_MEASURES])
     struct oa_f1 f1 = { 0 };
     bool defined;
     for (long i = 0; i < s->o->rows; i++) {
-        s->found[i] = name_of(classes, oa_likeliest(s->o->out + i * s->o->width, s->o->width));
+        s->found[i] = class_label(classes, oa_likeliest(s->o->out + i * s->o->width, s->o->width));
         s->right[i] = label_of(s->j, s->o->row[i]);
     }
     enum oa_error e = oa_classes_count(c, s->found, s->right, s->o->rows, &k);
@@ -115,21 +115,21 @@ static enum oa_error score(struct subject *s, double scores[OA_MEASURES])
         scores[1] = 100 * oa_accuracy(&k);
         scores[2] = 100 * f1.f1;
         scores[3] = 100 * oa_mcc(&k, &defined);
-        e = add_details(s, &k);
+        e = add_class_details(s, &k);
     }
     oa_classes_free(&k);
     return e;
 }
 
-static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error judge_classes(const struct oa_judging *j, double scores[OA_MEASURES])
 {
     struct oa_outputs o;
     enum oa_error e = oa_example_outputs(j, j->workload->form.classes, &o);
-    struct subject s = { .j = j, .o = &o };
+    struct class_outputs s = { .j = j, .o = &o };
     s.found = oa_alloc(j->context, ((size_t)o.rows + 1) * sizeof *s.found);
     s.right = oa_alloc(j->context, ((size_t)o.rows + 1) * sizeof *s.right);
     if (e == OA_OK)
-        e = s.found && s.right ? score(&s, scores) : OA_NO_MEMORY;
+        e = s.found && s.right ? score_classes(&s, scores) : OA_NO_MEMORY;
     oa_free(s.found);
     oa_free(s.right);
     oa_outputs_free(&o);
@@ -157,5 +157,5 @@ const struct oa_task oa_task_classify = {
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_CLASS,
-    .judge = judge,
+    .judge = judge_classes,
 };

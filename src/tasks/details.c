@@ -21,7 +21,7 @@ void oa_details_free(struct oa_details *d)
     *d = (struct oa_details){ 0 };
 }
 
-/* Bytes of a text, at most `most`, that end where a character does. */
+/* The longest prefix of at most `most` bytes that does not split a character. */
 static size_t whole_characters(const char *s, size_t n, size_t most)
 {
     size_t kept = n < most ? n : most;
@@ -57,25 +57,24 @@ void oa_details_add(struct oa_details *d, const char *by, const char *name, cons
 
 /* ---- by length ---- */
 
-static uint32_t row_of(const struct oa_judged *j, long entry)
+static uint32_t entry_row(const struct oa_judged *j, long entry)
 {
     return j->row ? j->row[entry] : (uint32_t)entry;
 }
 
-static long length_of(const struct oa_judged *j, long entry)
+static long entry_length(const struct oa_judged *j, long entry)
 {
-    const size_t *start = j->examples->source.start + row_of(j, entry);
+    const size_t *start = j->examples->source.start + entry_row(j, entry);
     return (long)(start[1] - start[0]);
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_lengths(const void *a, const void *b)
 {
     long x = *(const long *)a, y = *(const long *)b;
     return (x > y) - (x < y);
 }
 
-/* The longest of each part, rising: quartiles, without those that are alike. sorted: all lengths.
- */
+/* Upper ends of the parts: the distinct quartiles of the sorted lengths. */
 static int choose_ends(const long *sorted, long count, long end[OA_LENGTHS])
 {
     int parts = 0;
@@ -104,7 +103,7 @@ static enum oa_error add_lengths(struct by_length *b, long low, long high)
     double value;
     long count = 0;
     for (long i = 0; i < b->j->count; i++)
-        if (length_of(b->j, i) >= low && length_of(b->j, i) <= high)
+        if (entry_length(b->j, i) >= low && entry_length(b->j, i) <= high)
             b->entry[count++] = (uint32_t)i;
     OA_TRY(b->score(b->argument, b->entry, count, &value));
     snprintf(name, sizeof name, low == high ? "%ld tokens" : "%ld to %ld tokens", low, high);
@@ -116,8 +115,8 @@ static enum oa_error add_all_lengths(struct by_length *b)
 {
     long end[OA_LENGTHS];
     for (long i = 0; i < b->j->count; i++)
-        b->sorted[i] = length_of(b->j, i);
-    qsort(b->sorted, (size_t)b->j->count, sizeof *b->sorted, ascending);
+        b->sorted[i] = entry_length(b->j, i);
+    qsort(b->sorted, (size_t)b->j->count, sizeof *b->sorted, compare_lengths);
     int parts = choose_ends(b->sorted, b->j->count, end);
     for (int k = 0; parts > 1 && k < parts; k++)
         OA_TRY(add_lengths(b, k ? end[k - 1] + 1 : b->sorted[0], end[k]));
@@ -143,27 +142,27 @@ enum oa_error oa_details_by_length(oa_context *c, const struct oa_judged *j, con
 
 /* ---- examples ---- */
 
-static int by_row(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
     return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-/* Pairs of row and entry, in the order of the rows. */
+/* Pairs of row and entry, sorted by row. */
 static uint32_t (*sorted_rows(oa_context *c, const struct oa_judged *j))[2]
 {
     uint32_t(*pair)[2] = oa_alloc(c, ((size_t)j->count + 1) * sizeof *pair);
     for (long i = 0; pair && i < j->count; i++) {
-        pair[i][0] = row_of(j, i);
+        pair[i][0] = entry_row(j, i);
         pair[i][1] = (uint32_t)i;
     }
     if (pair)
-        qsort(pair, (size_t)j->count, sizeof *pair, by_row);
+        qsort(pair, (size_t)j->count, sizeof *pair, compare_rows);
     return pair;
 }
 
-/* A pair of texts is two lines. */
-static void add_source(const struct oa_rows *rows, size_t row, struct oa_text *out)
+/* Pairs are printed as two lines. */
+static void print_source(const struct oa_rows *rows, size_t row, struct oa_text *out)
 {
     int first = oa_rows_first_text(rows), texts = first ? oa_rows_cells(rows, row) - first : 1;
     for (int i = 0; i < texts; i++) {
@@ -183,16 +182,15 @@ static void add_reference(const struct oa_rows *rows, size_t row, struct oa_text
     oa_text_add(out, s, n);
 }
 
-/* Takes what was made of the text, and empties it. */
-static char *take(oa_context *c, struct oa_text *text)
+static char *move_text(oa_context *c, struct oa_text *text)
 {
     char *copy = oa_copy_text(c, text->s ? text->s : "");
     oa_text_cut(text, 0);
     return copy;
 }
 
-static enum oa_error add_example(oa_context *c, const struct oa_judged *j, const uint32_t *pair,
-                                 oa_answer_text *answer, void *argument, struct oa_details *d)
+static enum oa_error add_specimen(oa_context *c, const struct oa_judged *j, const uint32_t *pair,
+                                  oa_answer_text *answer, void *argument, struct oa_details *d)
 {
     const struct oa_rows *rows = j->examples->rows;
     struct oa_specimen *x = &d->examples[d->example_count++];
@@ -201,19 +199,18 @@ static enum oa_error add_example(oa_context *c, const struct oa_judged *j, const
     oa_text_add(&text, "", 0);
     x->row = (long)pair[0];
     if (!rows->pictures) {
-        add_source(rows, pair[0], &text);
-        x->source = take(c, &text);
+        print_source(rows, pair[0], &text);
+        x->source = move_text(c, &text);
     }
     add_reference(rows, pair[0], &text);
-    x->reference = take(c, &text);
+    x->reference = move_text(c, &text);
     answer(argument, (long)pair[1], &text);
-    x->output = take(c, &text);
+    x->output = move_text(c, &text);
     oa_text_free(&text);
     return oa_status(c);
 }
 
-/* Each row is taken with the chance that leaves every choice of so many equally likely (Knuth's
- * algorithm S). */
+/* Draws a uniform sample of rows in order (Knuth's algorithm S). */
 enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_answer_text *answer,
                                   void *argument, struct oa_details *d)
 {
@@ -225,7 +222,7 @@ enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_a
     for (long i = 0; e == OA_OK && i < j->count; i++)
         if ((long)oa_random_below(stream, (uint64_t)i, (uint64_t)(j->count - i)) <
             wanted - d->example_count)
-            e = add_example(c, j, pair[i], answer, argument, d);
+            e = add_specimen(c, j, pair[i], answer, argument, d);
     oa_free(pair);
     return e;
 }

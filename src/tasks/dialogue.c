@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dialogues: the next turn from those before it. Of a source that is too long the end is read. */
+ * Dialogues: the next turn from those before it. A long source is cut at its beginning. */
 #include "tasks/example_task.h"
 
 static const struct oa_example_layout layout = { .source_end = "</s>",
@@ -8,7 +8,7 @@ static const struct oa_example_layout layout = { .source_end = "</s>",
                                                  .words = true,
                                                  .keep_end = true };
 
-static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error judge_dialogue(const struct oa_judging *j, double scores[OA_MEASURES])
 {
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
@@ -52,6 +52,6 @@ const struct oa_task oa_task_dialogue = {
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_TEXT,
     .dialogues = true,
-    .judge = judge,
+    .judge = judge_dialogue,
     .slow = true,
 };

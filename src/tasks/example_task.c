@@ -15,8 +15,8 @@ const struct oa_preset oa_answer_preset[] = {
 
 /* ---- reading ---- */
 
-static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows,
-                            struct oa_examples *out)
+static enum oa_error encode_side_rows(struct oa_workload *w, const struct oa_rows *rows,
+                                      struct oa_examples *out)
 {
     return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
@@ -40,8 +40,8 @@ static void choose_bleu_tokens(oa_context *c, const struct oa_options *o,
     w->bleu_tokenize = oa_is_unspaced(targets) ? OA_BLEU_TOKENIZE_CHAR : OA_BLEU_TOKENIZE_13A;
     if (w->bleu_tokenize == OA_BLEU_TOKENIZE_CHAR)
         oa_log(c, 0,
-               "most of the targets have no spaces between words: BLEU is of characters "
-               "(data.bleu_tokenize char)");
+               "most targets are of scripts without spaces between words: BLEU counts characters "
+               "(data.bleu_tokenize = char)");
 }
 
 static bool has_rouge(const struct oa_task *task)
@@ -52,8 +52,8 @@ static bool has_rouge(const struct oa_task *task)
     return false;
 }
 
-/* Of training and validation rows together, so that it does not depend on how they were divided; of
- * a run that an older program made the rows that it is measured on decide. */
+/* Counts training and validation rows together, so that the choice does not depend on their split.
+ * An evaluation without training rows counts the rows that it has. */
 static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa_workload *w)
 {
     struct oa_spacing targets = { 0 };
@@ -66,12 +66,12 @@ static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa
     choose_bleu_tokens(c, o, &targets, w);
     if (has_rouge(w->task) && oa_is_unread_by_rouge(&targets))
         oa_log(c, 0,
-               "ROUGE reads letters from a to z and digits only, and most of the targets is "
-               "others: choose by another "
-               "measure (--metric bleu)");
+               "most of the targets is not a-z or digits, which is all that ROUGE reads: compare "
+               "another measure (--metric bleu)");
 }
 
-static struct oa_example_request request_of(const struct oa_options *o, const struct oa_task *task)
+static struct oa_example_request data_request(const struct oa_options *o,
+                                              const struct oa_task *task)
 {
     return (struct oa_example_request){ .train = o->data_train,
                                         .valid = o->data_valid,
@@ -101,16 +101,16 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
                                    struct oa_workload *out)
 {
     enum oa_answer answer = out->task->answer;
-    struct oa_example_request r = request_of(o, out->task);
+    struct oa_example_request r = data_request(o, out->task);
     bool writes = answer == OA_ANSWER_TEXT;
     out->layout = oa_example_layout_of(o, out->task);
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
     look_at_targets(c, o, out);
     if (!out->tokenizer)
         OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
-    OA_TRY(encode(out, &out->texts.train, &out->train));
-    OA_TRY(encode(out, &out->texts.valid, &out->valid));
-    OA_TRY(encode(out, &out->texts.test, &out->test));
+    OA_TRY(encode_side_rows(out, &out->texts.train, &out->train));
+    OA_TRY(encode_side_rows(out, &out->texts.valid, &out->valid));
+    OA_TRY(encode_side_rows(out, &out->texts.test, &out->test));
     out->form =
         (struct oa_model_form){ .encoder = true,
                                 .decoder = writes,
@@ -125,9 +125,9 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o,
     return oa_status(c);
 }
 
-/* What the model reads is known from its form, and from the names of its training files. */
-static enum oa_error check_kind(oa_context *c, const struct oa_options *o,
-                                const struct oa_workload *w, const struct oa_rows *rows)
+/* The model's form and the names of its training files say what it reads. */
+static enum oa_error check_model_kind(oa_context *c, const struct oa_options *o,
+                                      const struct oa_workload *w, const struct oa_rows *rows)
 {
     const char *wanted = oa_holds_pictures(o->data_train) ? "pictures"
                          : w->form.segments               ? "pairs of texts"
@@ -135,7 +135,7 @@ static enum oa_error check_kind(oa_context *c, const struct oa_options *o,
     if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT ||
         strcmp(wanted, oa_rows_kind(rows)) == 0)
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "%s has %s, and the model was trained on %s", rows->file[0],
+    return oa_fail(c, OA_FORMAT, "%s has %s, but the model was trained on %s", rows->file[0],
                    oa_rows_kind(rows), wanted);
 }
 
@@ -143,7 +143,7 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
                                             const struct oa_measured_data *data,
                                             struct oa_workload *out, enum oa_side *side)
 {
-    struct oa_example_request r = request_of(o, out->task);
+    struct oa_example_request r = data_request(o, out->task);
     struct oa_labels known = { (char **)(uintptr_t)out->form.labels,
                                out->form.labels ? out->form.classes : 0, false };
     if (data->files) {
@@ -156,13 +156,13 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
     OA_TRY(oa_example_texts_open_measured(c, &r, &known, &out->texts));
     out->layout = oa_example_layout_of(o, out->task);
     const struct oa_rows *rows = *side == OA_TEST ? &out->texts.test : &out->texts.valid;
-    OA_TRY(check_kind(c, o, out, rows));
+    OA_TRY(check_model_kind(c, o, out, rows));
     look_at_targets(c, o, out);
-    out->train.rows = &out->texts.train; /* there are examples, if not of this side */
-    return encode(out, rows, *side == OA_TEST ? &out->test : &out->valid);
+    out->train.rows = &out->texts.train; /* marks a task on examples */
+    return encode_side_rows(out, rows, *side == OA_TEST ? &out->test : &out->valid);
 }
 
-/* By one seed, so that all trials have the same. */
+/* A fixed seed: the same split in all trials. */
 enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction,
                                        struct oa_workload *out)
 {
@@ -175,9 +175,9 @@ enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fract
                                  .layout = w->layout,
                                  .bleu_tokenize = w->bleu_tokenize };
     OA_TRY(oa_example_texts_hold_out(&w->texts, fraction, SEED, &out->texts));
-    OA_TRY(encode(out, &out->texts.train, &out->train));
-    OA_TRY(encode(out, &out->texts.valid, &out->valid));
-    out->train.rows = &out->texts.train; /* of an empty side, too */
+    OA_TRY(encode_side_rows(out, &out->texts.train, &out->train));
+    OA_TRY(encode_side_rows(out, &out->texts.valid, &out->valid));
+    out->train.rows = &out->texts.train; /* also of an empty side */
     return OA_OK;
 }
 
@@ -205,7 +205,7 @@ static double mean_length(const struct oa_id_lists *x, size_t count)
     return x->start && count ? (double)x->start[count] / (double)count : 0;
 }
 
-static struct oa_batch batch_of(bool writes, double rows, double source, double target)
+static struct oa_batch planned_batch(bool writes, double rows, double source, double target)
 {
     struct oa_batch b = { .rows = (int)fmax(1, round(rows)) };
     b.length = (int)ceil(writes ? target : source);
@@ -220,8 +220,7 @@ static double most_rows(const struct oa_options *o, double source, double target
                                  : (double)o->train_batch;
 }
 
-/* By the batches of an epoch, which are as those of the others but for rows whose lengths are
- * nearly the same. */
+/* Means over the first epoch, which represents all: epochs only shuffle rows of similar length. */
 enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
                                     const struct oa_workload *w, struct oa_step_shape *out)
 {
@@ -234,8 +233,9 @@ enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
     double longest = (double)e->source.longest,
            longest_target = writes ? (double)e->target.longest - 1 : 0;
     OA_TRY(oa_example_batches_mean(c, e, &how, &mean));
-    out->typical = batch_of(writes, mean.rows, source, target);
-    out->largest = batch_of(writes, most_rows(o, longest, longest_target), longest, longest_target);
+    out->typical = planned_batch(writes, mean.rows, source, target);
+    out->largest =
+        planned_batch(writes, most_rows(o, longest, longest_target), longest, longest_target);
     out->tokens = mean.tokens * (double)o->train_accumulate;
     return OA_OK;
 }

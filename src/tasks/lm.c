@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Language modelling: each token of a text from those before it. */
+ * Causal language modelling: each token from those before it. */
 #include "tasks/text_task.h"
 
-static enum oa_error form(oa_context *c, const struct oa_options *o, struct oa_model_form *out)
+static enum oa_error lm_form(oa_context *c, const struct oa_options *o, struct oa_model_form *out)
 {
     struct oa_tokenizer *tok;
     OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &tok));
@@ -11,7 +11,7 @@ static enum oa_error form(oa_context *c, const struct oa_options *o, struct oa_m
     return OA_OK;
 }
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+static enum oa_error lm_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     static const char *const special[] = { NULL };
     OA_TRY(oa_text_task_open(c, o, special, 0, out));
@@ -19,8 +19,9 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
     return OA_OK;
 }
 
-static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                             enum oa_side side, uint64_t seed, struct oa_batches **out)
+static enum oa_error lm_batches(oa_context *c, const struct oa_options *o,
+                                const struct oa_workload *w, enum oa_side side, uint64_t seed,
+                                struct oa_batches **out)
 {
     return oa_batches_open(c, oa_text_task_side(w, side), (int)o->train_batch,
                            (int)o->model_context, seed, out);
@@ -34,8 +35,8 @@ struct oa_step_shape oa_language_model_shape(const struct oa_options *o)
     };
 }
 
-static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                           struct oa_step_shape *out)
+static enum oa_error lm_shape(oa_context *c, const struct oa_options *o,
+                              const struct oa_workload *w, struct oa_step_shape *out)
 {
     (void)w;
     *out = oa_language_model_shape(o);
@@ -51,10 +52,10 @@ const struct oa_task oa_task_lm = {
     .citation = "Radford et al. 2018",
     .stacks = OA_LANGUAGE_MODEL,
     .measures = measures,
-    .open = open,
+    .open = lm_open,
     .open_measured = oa_text_task_open_measured,
-    .batches = batches,
+    .batches = lm_batches,
     .hold_out = oa_text_task_hold_out,
-    .form = form,
-    .shape = shape,
+    .form = lm_form,
+    .shape = lm_shape,
 };

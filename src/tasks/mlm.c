@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masked language modelling: hidden tokens of a text from those on both sides of them. Rows are
- * "[CLS] text [SEP]": the embeddings of both are trained. There are no pairs, so no segments and no
- * next-sentence prediction, which Liu et al. 2019 (arXiv 1907.11692) found to be of no use. */
+ * Masked language modelling: hidden tokens from their context on both sides. Rows are "[CLS] text
+ * [SEP]", so that both embeddings are trained. No pairs and no next-sentence prediction, which Liu
+ * et al. 2019 (arXiv 1907.11692) found useless. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+static enum oa_error mlm_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     static const char *const special[] = { "[CLS]", "[SEP]", "[MASK]", NULL };
     OA_TRY(oa_text_task_open(c, o, special, 0, out));
@@ -15,8 +15,9 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
     return OA_OK;
 }
 
-static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                             enum oa_side side, uint64_t seed, struct oa_batches **out)
+static enum oa_error mlm_batches(oa_context *c, const struct oa_options *o,
+                                 const struct oa_workload *w, enum oa_side side, uint64_t seed,
+                                 struct oa_batches **out)
 {
     struct oa_masking how = { .rows = (int)o->train_batch,
                               .length = o->model_context,
@@ -26,8 +27,8 @@ static enum oa_error batches(oa_context *c, const struct oa_options *o, const st
     return oa_masked_batches_open(c, oa_text_task_side(w, side), &how, out);
 }
 
-static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                           struct oa_step_shape *out)
+static enum oa_error mlm_shape(oa_context *c, const struct oa_options *o,
+                               const struct oa_workload *w, struct oa_step_shape *out)
 {
     (void)w;
     *out = oa_language_model_shape(o);
@@ -57,10 +58,10 @@ const struct oa_task oa_task_mlm = {
     .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
     .preset = preset,
-    .open = open,
+    .open = mlm_open,
     .open_measured = oa_text_task_open_measured,
-    .batches = batches,
+    .batches = mlm_batches,
     .hold_out = oa_text_task_hold_out,
-    .shape = shape,
+    .shape = mlm_shape,
     .judge = oa_text_task_accuracy,
 };

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options that suit a task where nobody chose others. */
+ * Task-specific defaults of options. */
 #include "tasks/tasks.h"
 
 #include <string.h>
 
-static bool given(const struct oa_given *g, const char *key)
+static bool is_option_given(const struct oa_given *g, const char *key)
 {
     return key && g->option[oa_option_number(key)];
 }
 
-/* Those of the table that hold: NULL where the caller chose the option, or the one that stands for
- * it. */
+/* A row of the preset that applies, or NULL where the caller set the option or its alternative. */
 static const struct oa_preset *holding(const struct oa_preset *p, const struct oa_given *g)
 {
-    return given(g, p->key) || given(g, p->unless) ? NULL : p;
+    return is_option_given(g, p->key) || is_option_given(g, p->unless) ? NULL : p;
 }
 
-static void set(oa_context *c, struct oa_options *o, const struct oa_option_row *r,
-                const char *value)
+static void set_option_row(oa_context *c, struct oa_options *o, const struct oa_option_row *r,
+                           const char *value)
 {
     char key[128];
     snprintf(key, sizeof key, "%s.%s", r->section, r->name);
@@ -29,7 +28,7 @@ static enum oa_error set_fallbacks(oa_context *c, struct oa_options *o, const st
     const struct oa_option_row *r;
     for (int i = 0; (r = oa_option_at(i)); i++)
         if (!g->option[i])
-            set(c, o, r, r->fallback);
+            set_option_row(c, o, r, r->fallback);
     return oa_status(c);
 }
 
@@ -41,7 +40,7 @@ enum oa_error oa_task_preset(oa_context *c, const struct oa_given *g, struct oa_
         if (holding(p, g))
             OA_TRY(oa_options_set(c, o, p->key, p->value));
     bool by_steps = o->train_seconds <= 0 && !*o->train_pace;
-    if (by_steps && !given(g, "train.warmup") && o->train_steps < 10 * o->train_warmup)
+    if (by_steps && !is_option_given(g, "train.warmup") && o->train_steps < 10 * o->train_warmup)
         o->train_warmup = o->train_steps / 10;
     return OA_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A number for a text or a pair of texts, such as how similar they are (Cer et al. 2017, STS-B). */
+ * Regression: a number for a text or a pair, such as their similarity (Cer et al. 2017, STS-B). */
 #include "tasks/example_task.h"
 
 #include <math.h>
@@ -8,8 +8,7 @@ static const struct oa_example_layout layout = { .source_begin = "[CLS]",
                                                  .source_end = "[SEP]",
                                                  .words = true };
 
-/* Where a side is constant, or a single example, no correlation is defined: 0, as where the model
- * says the same of all.
+/* Undefined correlations (a constant side, a single example) count as 0.
  */
 static double percent(double r)
 {
@@ -18,14 +17,15 @@ static double percent(double r)
 
 /* ---- parts and examples ---- */
 
-struct subject {
+struct value_outputs {
     const struct oa_judging *j;
     const struct oa_outputs *o;
 };
 
-static enum oa_error score_part(void *argument, const uint32_t *entry, long count, double *score)
+static enum oa_error score_value_part(void *argument, const uint32_t *entry, long count,
+                                      double *score)
 {
-    const struct subject *s = argument;
+    const struct value_outputs *s = argument;
     oa_context *c = s->j->context;
     double *x = oa_alloc(c, 2 * (size_t)count * sizeof *x), r = (double)NAN;
     for (long i = 0; x && i < count; i++) {
@@ -40,25 +40,25 @@ static enum oa_error score_part(void *argument, const uint32_t *entry, long coun
     return e;
 }
 
-static void answer(void *argument, long entry, struct oa_text *out)
+static void print_predicted_value(void *argument, long entry, struct oa_text *out)
 {
-    const struct subject *s = argument;
+    const struct value_outputs *s = argument;
     oa_text_printf(out, "%.2f", s->o->out[entry]);
 }
 
-static enum oa_error add_details(const struct oa_judging *j, const struct oa_outputs *o)
+static enum oa_error add_value_details(const struct oa_judging *j, const struct oa_outputs *o)
 {
-    struct subject s = { j, o };
+    struct value_outputs s = { j, o };
     struct oa_judged judged = { oa_workload_examples(j->workload, j->side), o->row, o->rows };
     if (!j->details)
         return OA_OK;
-    OA_TRY(oa_details_by_length(j->context, &judged, "pearson", score_part, &s, j->details));
-    return oa_details_examples(j->context, &judged, answer, &s, j->details);
+    OA_TRY(oa_details_by_length(j->context, &judged, "pearson", score_value_part, &s, j->details));
+    return oa_details_examples(j->context, &judged, print_predicted_value, &s, j->details);
 }
 
 /* ---- scores ---- */
 
-static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error judge_regression(const struct oa_judging *j, double scores[OA_MEASURES])
 {
     struct oa_outputs o;
     double pearson = (double)NAN, spearman = (double)NAN;
@@ -68,7 +68,7 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
     if (e == OA_OK && o.rows > 1)
         e = oa_spearman(j->context, o.out, o.value, o.rows, &spearman);
     if (e == OA_OK)
-        e = add_details(j, &o);
+        e = add_value_details(j, &o);
     scores[1] = percent(pearson);
     scores[2] = percent(spearman);
     oa_outputs_free(&o);
@@ -77,7 +77,7 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
 
 /* ---- reading ---- */
 
-/* Whatever a model says, its correlation with one number is not defined. */
+/* No model has a defined correlation with constant references. */
 static void tell_constant(oa_context *c, const struct oa_examples *x)
 {
     for (size_t i = 1; i < x->count; i++)
@@ -85,13 +85,13 @@ static void tell_constant(oa_context *c, const struct oa_examples *x)
             return;
     if (x->count > 1)
         oa_log(c, 0,
-               "%s: all %zu examples have the number %s, with which no correlation is defined: it "
-               "counts as 0; the "
-               "measure that is is the loss (compare.metric)",
+               "%s: all %zu examples have the value %s, so correlations are undefined and count as "
+               "0; compare the loss instead (compare.metric)",
                x->rows->file[0], x->count, oa_real_text(x->value[0]).s);
 }
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+static enum oa_error regress_open(oa_context *c, const struct oa_options *o,
+                                  struct oa_workload *out)
 {
     OA_TRY(oa_example_task_open(c, o, out));
     tell_constant(c, &out->valid);
@@ -113,11 +113,11 @@ const struct oa_task oa_task_regress = {
     .preset = oa_answer_preset,
     .metric = "pearson",
     .layout = &layout,
-    .open = open,
+    .open = regress_open,
     .open_measured = oa_example_task_open_measured,
     .batches = oa_example_task_batches,
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_NUMBER,
-    .judge = judge,
+    .judge = judge_regression,
 };

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Span corruption: an encoder reads a text with spans left out, a decoder writes these. "<s>" and
- * "</s>" are where translation and summarizing have them. */
+ * Span corruption: an encoder reads a text without some spans, a decoder predicts them. "<s>" and
+ * "</s>" are placed as in translation. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 
-static long tokens_of(const struct oa_options *o)
+static long span_row_tokens(const struct oa_options *o)
 {
     return oa_span_tokens(o->data_mask_share, o->data_span_length, oa_model_source_context(o),
                           o->model_context);
 }
 
-/* As many sentinels as the longest row has, and one for the end. */
+/* One per span of a full row, and one for the end. */
 static long sentinels_of(const struct oa_options *o)
 {
-    long tokens = tokens_of(o);
+    long tokens = span_row_tokens(o);
     return tokens ? oa_span_count(o->data_mask_share, o->data_span_length, tokens).spans + 1 : 0;
 }
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+static enum oa_error span_task_open(oa_context *c, const struct oa_options *o,
+                                    struct oa_workload *out)
 {
     static const char *const special[] = { "<s>", "</s>", NULL };
     OA_TRY(oa_text_task_open(c, o, special, sentinels_of(o), out));
@@ -28,11 +29,12 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
     return OA_OK;
 }
 
-static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                             enum oa_side side, uint64_t seed, struct oa_batches **out)
+static enum oa_error span_task_batches(oa_context *c, const struct oa_options *o,
+                                       const struct oa_workload *w, enum oa_side side,
+                                       uint64_t seed, struct oa_batches **out)
 {
     struct oa_spanning how = { .rows = (int)o->train_batch,
-                               .tokens = tokens_of(o),
+                               .tokens = span_row_tokens(o),
                                .share = o->data_mask_share,
                                .mean = o->data_span_length,
                                .seed = seed,
@@ -40,11 +42,11 @@ static enum oa_error batches(oa_context *c, const struct oa_options *o, const st
     return oa_span_batches_open(c, oa_text_task_side(w, side), &how, out);
 }
 
-static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                           struct oa_step_shape *out)
+static enum oa_error span_task_shape(oa_context *c, const struct oa_options *o,
+                                     const struct oa_workload *w, struct oa_step_shape *out)
 {
     struct oa_span_counts n =
-        oa_span_count(o->data_mask_share, o->data_span_length, oa_max(2, tokens_of(o)));
+        oa_span_count(o->data_mask_share, o->data_span_length, oa_max(2, span_row_tokens(o)));
     struct oa_batch b = { .rows = (int)o->train_batch,
                           .length = (int)n.target,
                           .source_length = (int)n.source };
@@ -73,10 +75,10 @@ const struct oa_task oa_task_span = {
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
     .preset = preset,
-    .open = open,
+    .open = span_task_open,
     .open_measured = oa_text_task_open_measured,
-    .batches = batches,
+    .batches = span_task_batches,
     .hold_out = oa_text_task_hold_out,
-    .shape = shape,
+    .shape = span_task_shape,
     .judge = oa_text_task_accuracy,
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Summaries of texts: a long source, a short target, and n-grams in common (Lin 2004). */
+ * Summarisation, evaluated by ROUGE (Lin 2004). */
 #include "tasks/example_task.h"
 
 static const struct oa_example_layout layout = {
     .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
 };
 
-static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error judge_summaries(const struct oa_judging *j, double scores[OA_MEASURES])
 {
     static const struct oa_metric *const metrics[] = { &oa_rouge1, &oa_rouge2, &oa_rouge_l,
                                                        &oa_bleu };
@@ -49,6 +49,6 @@ const struct oa_task oa_task_summarize = {
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_TEXT,
-    .judge = judge,
+    .judge = judge_summaries,
     .slow = true,
 };

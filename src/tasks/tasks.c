@@ -41,7 +41,7 @@ bool oa_task_writes(const struct oa_task *task)
     return task->layout && task->answer == OA_ANSWER_TEXT;
 }
 
-/* Running text is cut anywhere, and its words have no numbers. */
+/* Rows of running text have no word indices. */
 static enum oa_error check_words(const struct oa_task *task, const struct oa_model *m)
 {
     const struct oa_group *g = oa_stack_needs_words(&m->encoder);
@@ -52,8 +52,7 @@ static enum oa_error check_words(const struct oa_task *task, const struct oa_mod
     oa_atom_print(g->atom, &name);
     enum oa_error e = oa_fail(
         m->context, OA_ARGUMENT,
-        "%s needs the word numbers of the tokens, and the task %s reads running text without "
-        "them; use unit=token",
+        "%s needs word indices, which the running text of task %s does not have; use unit=token",
         name.s ? name.s : g->mechanism->name, task->name);
     oa_text_free(&name);
     return e;
@@ -69,7 +68,7 @@ enum oa_error oa_task_check_model(const struct oa_model *m)
     return e == OA_OK ? OA_OK : oa_fail_as_argument(m->context);
 }
 
-static enum oa_error unknown(oa_context *c, const char *name)
+static enum oa_error refuse_task(oa_context *c, const char *name)
 {
     const char *names[TASKS];
     struct oa_text known;
@@ -79,9 +78,9 @@ static enum oa_error unknown(oa_context *c, const char *name)
         oa_text_printf(&known, "%s%s", i ? ", " : "", tasks[i]->name);
     }
     const char *near = oa_nearest(name, names, TASKS);
-    enum oa_error e = oa_fail(
-        c, OA_ARGUMENT, "data.task: there is no task \"%s\"%s%s%s; there are: %s", name,
-        near ? "; did you mean " : "", near ? near : "", near ? "?" : "", known.s ? known.s : "");
+    enum oa_error e = oa_fail(c, OA_ARGUMENT, "data.task: unknown task \"%s\"%s%s%s; available: %s",
+                              name, near ? "; did you mean " : "", near ? near : "",
+                              near ? "?" : "", known.s ? known.s : "");
     oa_text_free(&known);
     return e;
 }
@@ -92,10 +91,9 @@ void oa_workload_settle(const struct oa_workload *w, struct oa_options *o)
         o->data_bleu_tokenize = w->bleu_tokenize;
 }
 
-/* ---- a run that starts from another one ---- */
+/* ---- warm start from another run ---- */
 
-/* The tokenizer is that of the run it starts from unless one is named; the default of the option
- * names none. */
+/* Uses the tokenizer of the initial run unless data.tokenizer differs from its default. */
 static enum oa_error name_tokenizer(oa_context *c, const struct oa_pretrained *start,
                                     struct oa_options *o)
 {
@@ -105,7 +103,7 @@ static enum oa_error name_tokenizer(oa_context *c, const struct oa_pretrained *s
         return OA_OK;
     if (strlen(start->tokenizer) >= sizeof o->data_tokenizer)
         return oa_fail(c, OA_ARGUMENT,
-                       "train.init = %.60s…: the path of its tokenizer is longer than %d bytes",
+                       "train.init = %.60s…: the path of its tokenizer exceeds %d bytes",
                        o->train_init, OA_OPTION_TEXT - 1);
     memcpy(o->data_tokenizer, start->tokenizer, strlen(start->tokenizer) + 1);
     return OA_OK;
@@ -122,11 +120,11 @@ enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
     if (names_data(o) || !task)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
-                   "data.train names no file to train on: give one, e.g. --data.train %s (task %s)",
+                   "data.train is empty: name a file to train on, e.g. --data.train %s (task %s)",
                    task->layout ? "examples.tsv" : "text.txt", task->name);
 }
 
-/* The options that the data are read with. */
+/* The options with the sample text and the tokenizer of train.init filled in. */
 static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
                                      struct oa_options *out)
 {
@@ -134,7 +132,7 @@ static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
     *out = *o;
     const struct oa_task *task = oa_task_find(o->data_task);
     if (!names_data(o) && task &&
-        !task->layout) /* of what is planned or timed, not trained: oa_check_training_data */
+        !task->layout) /* plans and timings; training requires data (oa_check_training_data) */
         snprintf(out->data_train, sizeof out->data_train, "%s", OA_SAMPLE_TEXT);
     if (!o->train_init[0])
         return OA_OK;
@@ -142,7 +140,6 @@ static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
     return name_tokenizer(c, &start, out);
 }
 
-/* A tokenizer that was named must be that of the run; which model it is says its digest. */
 enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struct oa_workload *w)
 {
     struct oa_pretrained start;
@@ -156,14 +153,14 @@ enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struc
     if (!agree)
         return oa_fail(
             c, OA_ARGUMENT,
-            "train.init = %s: its tokenizer is not that of data.tokenizer = %s, so its embeddings "
-            "would "
-            "stand for other tokens here; leave data.tokenizer out to have that of the run",
+            "train.init = %s: its tokenizer differs from data.tokenizer = %s, so its embeddings "
+            "would belong to other tokens; leave out data.tokenizer to use that of the run",
             o->train_init, o->data_tokenizer);
     return oa_digest_of_file(c, start.model, &w->start);
 }
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+static enum oa_error open_task_data(oa_context *c, const struct oa_options *o,
+                                    struct oa_workload *out)
 {
     struct oa_options reading;
     OA_TRY(reading_options(c, o, &reading));
@@ -175,8 +172,8 @@ enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct
 {
     *out = (struct oa_workload){ .task = oa_task_find(o->data_task) };
     if (!out->task)
-        return unknown(c, o->data_task);
-    enum oa_error e = open(c, o, out);
+        return refuse_task(c, o->data_task);
+    enum oa_error e = open_task_data(c, o, out);
     if (e != OA_OK)
         oa_workload_close(out);
     return e;
@@ -205,10 +202,10 @@ enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *
         .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true, .form = *form
     };
     if (!out->task)
-        return unknown(c, o->data_task);
+        return refuse_task(c, o->data_task);
     enum oa_error e = out->task->open_measured(c, o, data, out, side);
     if (e == OA_OK && oa_workload_side(out, *side).targets == 0)
-        e = oa_fail(c, OA_ARGUMENT, "the run has no validation data of its own; give --data FILE");
+        e = oa_fail(c, OA_ARGUMENT, "the run has no validation data; give --data FILE");
     if (e != OA_OK)
         oa_workload_close(out);
     return e;
@@ -238,8 +235,7 @@ static struct oa_extent of_text(const struct oa_tokens *t)
                                t->digest };
 }
 
-/* A decoder's targets are all tokens but the first of a target; of other examples there is one
- * each. */
+/* Targets: of a decoder all tokens but the first of each target; otherwise one per example. */
 static struct oa_extent of_examples(const struct oa_examples *e)
 {
     struct oa_extent out = { .targets = (double)e->count };

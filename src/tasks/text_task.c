@@ -3,7 +3,7 @@
 
 #include "data/masking.h"
 
-/* Lines that a text says again, a refrain or a licence, are no leak. */
+/* Repeated lines such as refrains and licences are not leakage. */
 static const double usual_overlap = 0.01;
 
 /* measured: the validation or the test side. */
@@ -14,10 +14,8 @@ static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train,
     OA_TRY(oa_corpus_overlap(c, &(struct oa_corpus){ .train = *train, .valid = *measured }, &o));
     if ((double)o.found > usual_overlap * (double)o.pieces)
         oa_log(c, 0,
-               "warning: of the %llu pieces of %d tokens of the %s %llu stand in the %s word for "
-               "word: what is "
-               "measured on "
-               "them is memory as well",
+               "warning: of the %llu pieces of %d tokens of the %s %llu occur verbatim in the %s: "
+               "scores may reflect memorisation",
                (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name,
                (unsigned long long)o.found, train->name);
     return OA_OK;
@@ -66,7 +64,7 @@ enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction
 {
     *out = *w;
     out->lent = out->lent_ids = true;
-    out->corpus = (struct oa_corpus){ 0 }; /* nothing is tested by trials */
+    out->corpus = (struct oa_corpus){ 0 }; /* trials have no test data */
     oa_corpus_hold_out(w->tokenizer, &w->corpus.train, fraction, &out->corpus);
     return OA_OK;
 }

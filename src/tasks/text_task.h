@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tasks on running text have in common. Private to tasks/.
+ * Functions shared by the tasks on running text. Private to tasks/.
  */
 #ifndef ORTHANT_TASKS_TEXT_TASK_H
 #define ORTHANT_TASKS_TEXT_TASK_H
 
 #include "tasks/tasks.h"
 
-/* The tokenizer with these special tokens (ended by NULL) and so many sentinels, then the text.
- * What the text itself spells like one of them is that token, as in every program that reads
+/* Makes the tokenizer, adds special tokens (ended by NULL) and sentinels, and reads the text. A
+ * special token that is spelled out in the text is encoded as that token, as by other readers of
  * tokenizer.json. */
 enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o,
                                 const char *const *special, long sentinels,
@@ -19,7 +19,7 @@ enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options 
 enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction,
                                     struct oa_workload *out);
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side);
-/* scores[1]: of 100 targets, how many the model thinks the likeliest token of all. */
+/* scores[1]: percentage of targets that are the most probable token. */
 enum oa_error oa_text_task_accuracy(const struct oa_judging *j, double scores[OA_MEASURES]);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Translation: a sentence of one language from that of another, by an encoder and a decoder. */
+ * Translation by an encoder-decoder. */
 #include "tasks/example_task.h"
 
 static const struct oa_example_layout layout = {
     .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
 };
 
-static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error judge_translations(const struct oa_judging *j, double scores[OA_MEASURES])
 {
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
@@ -44,6 +44,6 @@ const struct oa_task oa_task_translate = {
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_TEXT,
-    .judge = judge,
+    .judge = judge_translations,
     .slow = true,
 };

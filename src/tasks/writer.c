@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sources side by side, read by an encoder; beam search over what its decoder expects. */
+ * Batched beam search with an encoder-decoder. */
 #include "tasks/writer.h"
 
 #include "decode/characters.h"
 
 #include <string.h>
 
-static enum oa_error special(struct oa_model *m, const struct oa_tokenizer *tokenizer,
-                             const char *name, int32_t *id)
+static enum oa_error find_writer_token(struct oa_model *m, const struct oa_tokenizer *tokenizer,
+                                       const char *name, int32_t *id)
 {
     *id = oa_tokenizer_find(tokenizer, name);
-    return *id >= 0 ? OA_OK
-                    : oa_fail(m->context, OA_FORMAT,
-                              "the tokenizer has no token \"%s\": it is not this model's", name);
+    return *id >= 0
+               ? OA_OK
+               : oa_fail(m->context, OA_FORMAT,
+                         "the tokenizer lacks the token \"%s\": it does not belong to this model",
+                         name);
 }
 
 enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
@@ -26,8 +28,8 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
                                   .length_penalty = decode->decode_length_penalty,
                                   .patient = decode->decode_patient,
                                   .vocabulary = m->vocabulary };
-    OA_TRY(special(m, tokenizer, "<s>", &out->beam.begin));
-    OA_TRY(special(m, tokenizer, "</s>", &out->beam.end));
+    OA_TRY(find_writer_token(m, tokenizer, "<s>", &out->beam.begin));
+    OA_TRY(find_writer_token(m, tokenizer, "</s>", &out->beam.end));
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);
     out->words = oa_alloc(m->context, places * sizeof *out->words);
     out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);
@@ -51,7 +53,7 @@ void oa_writer_close(struct oa_writer *w)
     oa_free(w->lengths);
 }
 
-/* ---- the model as beam search asks it ---- */
+/* ---- model callback of beam search ---- */
 
 static void follow_states(struct oa_writer *w, int rows, const int *parent, const int32_t *ids)
 {
@@ -63,14 +65,14 @@ static void follow_states(struct oa_writer *w, int rows, const int *parent, cons
                                     : oa_writable_after(w->writable, before[parent[r]], ids[r]);
 }
 
-/* What a model may not write has no log-odds; sums are of all tokens, so that log p is the model's
- * own. */
-static enum oa_error next(void *argument, int rows, const int *source, const int *parent,
-                          const int32_t *ids, float *logits, double *sums)
+/* An oa_beam_model. Logits of tokens that may not follow are -∞; `sums` are over all tokens, so
+ * that log p is the model's. */
+static enum oa_error next_logits(void *argument, int rows, const int *source, const int *parent,
+                                 const int32_t *ids, float *logits, double *sums)
 {
     struct oa_writer *w = argument;
     oa_context *c = w->model->context;
-    (void)source; /* a new row is that of the source of the same number */
+    (void)source; /* the first call has row i for source i */
     if (oa_stop_requested(c))
         return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(c));
     if (parent[0] < 0)
@@ -85,20 +87,20 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
     return OA_OK;
 }
 
-static void fill_row(int32_t *to, const int32_t *from, size_t count, size_t length)
+static void pad_row(int32_t *to, const int32_t *from, size_t count, size_t length)
 {
     memcpy(to, from, count * sizeof *to);
     memset(to + count, 0, (length - count) * sizeof *to);
 }
 
-static void fill(struct oa_writer *w, const struct oa_source_ids *source, int count)
+static void fill_sources(struct oa_writer *w, const struct oa_source_ids *source, int count)
 {
     size_t length = 0;
     for (int r = 0; r < count; r++)
         length = source[r].count > length ? source[r].count : length;
     for (int r = 0; r < count; r++) {
-        fill_row(w->ids + (size_t)r * length, source[r].ids, source[r].count, length);
-        fill_row(w->words + (size_t)r * length, source[r].words, source[r].count, length);
+        pad_row(w->ids + (size_t)r * length, source[r].ids, source[r].count, length);
+        pad_row(w->words + (size_t)r * length, source[r].words, source[r].count, length);
         w->lengths[r] = (int32_t)source[r].count;
     }
     w->sources = (struct oa_sequences){ .rows = count,
@@ -113,10 +115,10 @@ enum oa_error oa_writer_write(struct oa_writer *w, const struct oa_source_ids *s
 {
     int longest[OA_SIDE_BY_SIDE];
     memset(out, 0, (size_t)(count * w->beam.best) * sizeof *out);
-    fill(w, source, count);
+    fill_sources(w, source, count);
     for (int i = 0; i < count; i++)
         longest[i] = (int)w->model->options.model_context - 1;
-    return oa_beam_search(w->model->context, &w->beam, count, longest, next, w, out);
+    return oa_beam_search(w->model->context, &w->beam, count, longest, next_logits, w, out);
 }
 
 /* ---- texts ---- */

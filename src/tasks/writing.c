@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an encoder with a decoder writes: sources of like length side by side, each with its beam.
+ * Generates and scores the outputs of an encoder-decoder for a side, in batches of similar length.
  */
 #include "tasks/example_task.h"
 #include "tasks/writer.h"
 
 #include <string.h>
 
-/* ---- a side ---- */
+/* ---- generation ---- */
 
 struct writing {
     const struct oa_judging *j;
     const struct oa_examples *examples;
     struct oa_writer writer;
-    size_t *order; /* rows whose source is not blank, by its length */
-    long rows;     /* of these */
+    size_t *order; /* [rows] rows with a source that is not blank, by its length */
+    long rows;
     struct oa_written *out;
 };
 
-static size_t length_of(const struct oa_examples *e, size_t row)
+static size_t source_length(const struct oa_examples *e, size_t row)
 {
     return e->source.start[row + 1] - e->source.start[row];
 }
@@ -29,8 +29,7 @@ static bool has_blank_source(const struct oa_examples *e, size_t row)
     return oa_is_blank(source, length);
 }
 
-/* By counting: rows of one length stay in their order. A blank source has an empty answer, as in
- * `orthant translate`.
+/* A stable counting sort. A blank source gets an empty output, as in `orthant translate`.
  */
 static enum oa_error sort_by_length(struct writing *w)
 {
@@ -43,14 +42,14 @@ static enum oa_error sort_by_length(struct writing *w)
         return OA_NO_MEMORY;
     }
     for (size_t i = 0; i < e->count; i++)
-        start[length_of(e, i) + 1] += !has_blank_source(e, i);
+        start[source_length(e, i) + 1] += !has_blank_source(e, i);
     for (size_t n = 1; n < lengths; n++)
         start[n] += start[n - 1];
     w->rows = (long)start[lengths - 1];
     for (size_t i = 0; i < e->count; i++) {
         bool blank = has_blank_source(e, i);
         if (!blank)
-            w->order[start[length_of(e, i)]++] = i;
+            w->order[start[source_length(e, i)]++] = i;
         else if (!(w->out->text[i] = oa_copy_text(w->j->context, "")))
             break;
     }
@@ -78,7 +77,7 @@ static enum oa_error write_some(struct writing *w, size_t first, int count)
         size_t row = w->order[first + (size_t)i];
         size_t start = e->source.start[row];
         source[i] = (struct oa_source_ids){ e->source.ids + start, e->source.words + start,
-                                            length_of(e, row) };
+                                            source_length(e, row) };
     }
     enum oa_error error = oa_writer_write(&w->writer, source, count, best);
     for (int i = 0; i < count && error == OA_OK; i++)
@@ -87,7 +86,7 @@ static enum oa_error write_some(struct writing *w, size_t first, int count)
     return error;
 }
 
-static enum oa_error write_all(struct writing *w)
+static enum oa_error write_batches(struct writing *w)
 {
     long count = w->rows;
     for (long i = 0; i < count; i += OA_SIDE_BY_SIDE) {
@@ -116,7 +115,7 @@ enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out)
     *out = (struct oa_written){ 0 };
     enum oa_error e = open_writing(&w);
     if (e == OA_OK)
-        e = write_all(&w);
+        e = write_batches(&w);
     oa_writer_close(&w.writer);
     oa_free(w.order);
     return e;
@@ -132,7 +131,7 @@ void oa_written_free(struct oa_written *w)
 
 /* ---- scores ---- */
 
-/* A metric of some of the rows. */
+/* A metric on some of the rows. */
 struct scoring {
     const struct oa_judging *j;
     const struct oa_written *w;
@@ -140,24 +139,24 @@ struct scoring {
     struct oa_metric_options options;
     double factor;
     const struct oa_rows *rows;
-    const uint32_t *row; /* NULL: row i is the i-th */
+    const uint32_t *row; /* NULL: all rows */
     long count;
 };
 
-static size_t row_at(const struct scoring *s, long i)
+static size_t scored_row(const struct scoring *s, long i)
 {
     return s->row ? s->row[i] : (size_t)i;
 }
 
-/* The references of a row are its cells behind the source; of a row that has fewer than others the
- * first is repeated, which changes no score. */
+/* The references of a row are its cells after the source. Missing ones repeat the first, which
+ * changes no score. */
 static void references_of(const struct scoring *s, int references, struct oa_line *out)
 {
     for (int r = 0; r < references; r++)
         for (long i = 0; i < s->count; i++) {
-            int cell = r + 1 < oa_rows_cells(s->rows, row_at(s, i)) ? r + 1 : 1;
+            int cell = r + 1 < oa_rows_cells(s->rows, scored_row(s, i)) ? r + 1 : 1;
             struct oa_line *line = &out[r * s->count + i];
-            line->s = oa_rows_cell(s->rows, row_at(s, i), cell, &line->length);
+            line->s = oa_rows_cell(s->rows, scored_row(s, i), cell, &line->length);
         }
 }
 
@@ -169,14 +168,15 @@ static int most_references(const struct oa_rows *rows)
     return most;
 }
 
-static enum oa_error take(const struct scoring *s, struct oa_line *lines,
-                          const struct oa_line **reference, int references, double *score)
+static enum oa_error score_lines(const struct scoring *s, struct oa_line *lines,
+                                 const struct oa_line **reference, int references, double *score)
 {
     struct oa_statistics statistics = { 0 };
     for (int r = 0; r < references; r++)
         reference[r] = lines + (r + 1) * s->count;
     for (long i = 0; i < s->count; i++)
-        lines[i] = (struct oa_line){ s->w->text[row_at(s, i)], strlen(s->w->text[row_at(s, i)]) };
+        lines[i] =
+            (struct oa_line){ s->w->text[scored_row(s, i)], strlen(s->w->text[scored_row(s, i)]) };
     OA_TRY(oa_statistics_take(s->j->context, s->metric, &s->options, lines, reference, references,
                               s->count, &statistics));
     *score = s->factor * oa_statistics_score(&statistics);
@@ -184,7 +184,7 @@ static enum oa_error take(const struct scoring *s, struct oa_line *lines,
     return OA_OK;
 }
 
-static enum oa_error score_rows(const struct scoring *s, double *score)
+static enum oa_error score_written_rows(const struct scoring *s, double *score)
 {
     int references = most_references(s->rows);
     struct oa_line *lines =
@@ -194,7 +194,7 @@ static enum oa_error score_rows(const struct scoring *s, double *score)
     enum oa_error e = OA_NO_MEMORY;
     if (lines && reference) {
         references_of(s, references, lines + s->count);
-        e = take(s, lines, reference, references, score);
+        e = score_lines(s, lines, reference, references, score);
     }
     oa_free(lines);
     oa_free(reference);
@@ -239,20 +239,21 @@ enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_writt
 {
     struct scoring s = scoring_of(j, w, metric, factor);
     s.options.bleu_order = bleu_order;
-    return score_rows(&s, score);
+    return score_written_rows(&s, score);
 }
 
 /* ---- parts and examples ---- */
 
-static enum oa_error score_part(void *argument, const uint32_t *entry, long count, double *score)
+static enum oa_error score_written_part(void *argument, const uint32_t *entry, long count,
+                                        double *score)
 {
     struct scoring *s = argument;
     s->row = entry;
     s->count = count;
-    return score_rows(s, score);
+    return score_written_rows(s, score);
 }
 
-static void answer(void *argument, long entry, struct oa_text *out)
+static void print_written(void *argument, long entry, struct oa_text *out)
 {
     const struct scoring *s = argument;
     oa_text_printf(out, "%s", s->w->text[entry]);
@@ -265,6 +266,6 @@ enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_wri
     struct oa_judged judged = { oa_workload_examples(j->workload, j->side), NULL, w->count };
     if (!j->details)
         return OA_OK;
-    OA_TRY(oa_details_by_length(j->context, &judged, measure, score_part, &s, j->details));
-    return oa_details_examples(j->context, &judged, answer, &s, j->details);
+    OA_TRY(oa_details_by_length(j->context, &judged, measure, score_written_part, &s, j->details));
+    return oa_details_examples(j->context, &judged, print_written, &s, j->details);
 }

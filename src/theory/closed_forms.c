@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The laws; derivations: moments of the Beta distribution, and E U_ia U_ja U_ka U_la over the
- * Stiefel manifold. */
+ *
+ * Derived from the moments of the Beta distribution and from E U_ia U_ja U_ka U_la over the Stiefel
+ * manifold. */
 #include "theory/closed_forms.h"
 #include "statistics/statistics.h"
 
@@ -81,8 +82,7 @@ double oa_law_jl_points(double k, double epsilon)
 
 double oa_law_distortion(double d, double k, double epsilon)
 {
-    double over =
-        1 - (1 + epsilon) * k /
-                d; /* 1 − I_x(a, b) = I_{1−x}(b, a), which keeps the digits of a small tail */
+    /* 1 − I_x(a, b) = I_{1−x}(b, a) keeps the digits of a small tail */
+    double over = 1 - (1 + epsilon) * k / d;
     return oa_law_norm_cdf(d, k, 1 - epsilon) + oa_beta_cdf(over, (d - k) / 2, k / 2);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Condition numbers. The proposal: orthogonal projections have condition number 1, Gaussian ones a
- * large one. The first is true of the k singular values (a tall U has no inverse, so it is the
- * condition of the pseudo-inverse). The second is true of square Gaussian matrices; a tall one has
- * singular values within 1 ± √(k/d).
+ * Condition numbers. The proposal claims that orthogonal projections have condition number 1 and
+ * Gaussian ones a large one. The first holds for the k singular values (of the pseudo-inverse,
+ * since U is tall). The second holds for square Gaussian matrices; a tall one has singular values
+ * within 1 ± √(k/d).
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -16,7 +16,7 @@
 enum { DRAWS = 32 };
 
 /* κ, and the mean fourth power of the singular values: |GᵀG|²/k. */
-static void measure(const struct oa_draw *w, double *out)
+static void measure_condition_number(const struct oa_draw *w, double *out)
 {
     double *room = oa_arena_take(w->room, (size_t)(w->k * w->k + 3 * w->k) * sizeof *room), sum = 0;
     out[0] = out[1] = 0;
@@ -30,8 +30,8 @@ static void measure(const struct oa_draw *w, double *out)
     out[1] = sum / (double)w->k;
 }
 
-static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long d, long k, long count,
-                         double *values)
+static enum oa_error draw_condition_numbers(struct oa_theory *t, enum oa_projection kind, long d,
+                                            long k, long count, double *values)
 {
     char name[64];
     snprintf(name, sizeof name, "theory/condition/%s/%ld", oa_projection_name(kind), k);
@@ -42,40 +42,36 @@ static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long d, l
                               .count = count,
                               .heads = 1,
                               .statistics = 2,
-                              .measure = measure };
+                              .measure = measure_condition_number };
     return oa_draws_run(t->context, &draws, values);
 }
 
-/* ---- findings
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
-static void add_orthonormal(struct oa_theory *t)
+static void add_orthonormal_condition(struct oa_theory *t)
 {
     double v[2 * DRAWS], worst = 0;
-    if (run(t, OA_PROJECTION_HAAR, t->d, t->k, DRAWS, v) != OA_OK)
+    if (draw_condition_numbers(t, OA_PROJECTION_HAAR, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[i] - 1);
-    oa_theory_add(
-        t,
-        &(struct oa_finding){
-            .part = OA_PART_CONDITION,
-            .name = "condition",
-            .proposition = "κ(U) = 1",
-            .meaning =
-                "Largest over smallest singular value, the worst of the draws. True, and what the "
-                "proposal builds on; U is tall, so it is the condition of the pseudo-inverse.",
-            .claimed = "1",
-            .claim = 1,
-            .law = 1,
-            .measured = 1 + worst });
+    oa_theory_add(t,
+                  &(struct oa_finding){ .part = OA_PART_CONDITION,
+                                        .name = "condition",
+                                        .proposition = "κ(U) = 1",
+                                        .meaning = "Largest over smallest singular value, maximum "
+                                                   "over draws. U is tall, so this is the "
+                                                   "condition number of the pseudo-inverse.",
+                                        .claimed = "1",
+                                        .claim = 1,
+                                        .law = 1,
+                                        .measured = 1 + worst });
 }
 
-static void add_gaussian(struct oa_theory *t)
+static void add_gaussian_condition(struct oa_theory *t)
 {
     double v[2 * DRAWS], d = (double)t->d, k = (double)t->k;
-    if (run(t, OA_PROJECTION_GAUSSIAN, t->d, t->k, DRAWS, v) != OA_OK)
+    if (draw_condition_numbers(t, OA_PROJECTION_GAUSSIAN, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     struct oa_measured m = oa_measured_of(v, DRAWS), fourth = oa_measured_of(v + DRAWS, DRAWS);
     struct oa_finding f = {
@@ -83,8 +79,8 @@ static void add_gaussian(struct oa_theory *t)
         .name = "gaussian-condition",
         .proposition = "Gaussian projections are ill-conditioned",
         .meaning =
-            "The condition number of a Gaussian projection to one head. \"Large\" would be tens "
-            "or more; the law is the limit of large d.",
+            "Condition number of a Gaussian projection to one head. The claim holds above 10. The "
+            "closed form is the limit of large d.",
         .claimed = "large",
         .claim = NAN,
         .formula = "(1 + √(k/d))/(1 − √(k/d))",
@@ -103,9 +99,8 @@ static void add_gaussian(struct oa_theory *t)
                .part = OA_PART_CONDITION,
                .name = "gaussian-singular-values",
                .proposition = "Gaussian: all singular values are 1",
-               .meaning =
-                   "The mean fourth power of the singular values of the Gaussian control: 1 for "
-                   "orthonormal columns. This is the spread that orthonormal columns save.",
+               .meaning = "Mean fourth power of the singular values of the Gaussian control; 1 for "
+                          "orthonormal columns.",
                .claimed = "1",
                .claim = 1,
                .formula = "1 + (k + 1)/d",
@@ -114,11 +109,11 @@ static void add_gaussian(struct oa_theory *t)
                .error = fourth.error });
 }
 
-static void add_square(struct oa_theory *t)
+static void add_square_condition(struct oa_theory *t)
 {
     double v[2 * DRAWS];
     long d = t->d < 128 ? t->d : 128;
-    if (run(t, OA_PROJECTION_GAUSSIAN, d, d, DRAWS, v) != OA_OK)
+    if (draw_condition_numbers(t, OA_PROJECTION_GAUSSIAN, d, d, DRAWS, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         v[i] = log(v[i]);
@@ -136,21 +131,19 @@ static void add_square(struct oa_theory *t)
                             .holds = true,
                             .verdict = "holds" };
     snprintf(f.meaning, sizeof f.meaning,
-             "Geometric mean of κ at %ld × %ld. Here the claim is right, but no head is square.", d,
+             "Geometric mean of κ at %ld × %ld. The claim holds here, but no head is square.", d,
              d);
     oa_theory_add(t, &f);
 }
 
-/* ---- the plot
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the plot ---- */
 
 enum { SHARES = 9, STEPS = 60 };
 static const double top_share = 0.8;
 
-static void draw_law(struct oa_theory *t, struct oa_plot *p)
+static void add_condition_curve(struct oa_theory *t, struct oa_plot *p)
 {
-    struct oa_curve *c = oa_plot_curve(t, p, "law", 7, STEPS);
+    struct oa_curve *c = oa_plot_curve(t, p, "closed form", 7, STEPS);
     for (int i = 0; c && i < STEPS; i++) {
         c->x[i] = 0.01 + (top_share - 0.01) * i / (STEPS - 1);
         c->y[i] = oa_law_gaussian_condition(1, c->x[i]);
@@ -158,12 +151,13 @@ static void draw_law(struct oa_theory *t, struct oa_plot *p)
 }
 
 /* Condition numbers depend on k/d alone, so a moderate d is enough. */
-static void add_points(struct oa_theory *t, struct oa_plot *p, enum oa_projection kind, int color)
+static void add_condition_points(struct oa_theory *t, struct oa_plot *p, enum oa_projection kind,
+                                 int color)
 {
     enum { COUNT = 8 };
     struct oa_curve *c = oa_plot_curve(t, p, oa_projection_name(kind), color, SHARES);
     long d = t->d < 256 ? t->d : 256,
-         count = kind == OA_PROJECTION_HAAR ? 1 : COUNT; /* there is no chance in haar */
+         count = kind == OA_PROJECTION_HAAR ? 1 : COUNT; /* always 1 for haar */
     if (!c)
         return;
     c->dots = c->loose = true;
@@ -171,32 +165,34 @@ static void add_points(struct oa_theory *t, struct oa_plot *p, enum oa_projectio
         double v[2 * COUNT];
         long k = (long)((double)d * top_share * (i + 1) / SHARES + 0.5);
         c->x[i] = (double)k / (double)d;
-        c->y[i] = run(t, kind, d, k, count, v) == OA_OK ? oa_measured_of(v, count).mean : NAN;
+        c->y[i] = draw_condition_numbers(t, kind, d, k, count, v) == OA_OK
+                      ? oa_measured_of(v, count).mean
+                      : NAN;
     }
 }
 
-static void plot(struct oa_theory *t)
+static void plot_condition(struct oa_theory *t)
 {
     struct oa_plot *p = oa_theory_plot(
         t, &(struct oa_plot){
                .part = OA_PART_CONDITION,
                .name = "condition",
                .title = "Condition number of a Gaussian and of an orthonormal projection",
-               .caption =
-                   "Largest over smallest singular value. A head takes a small share of the width, "
-                   "where Gaussian matrices are well-conditioned too; they are not near k = d.",
+               .caption = "Largest over smallest singular value. A head has a small share of the "
+                          "width, where "
+                          "Gaussian matrices are well-conditioned too; near k = d they are not.",
                .x_label = "share of the width, k/d",
                .y_label = "condition number",
                .y_log = true });
-    draw_law(t, p);
-    add_points(t, p, OA_PROJECTION_GAUSSIAN, 1);
-    add_points(t, p, OA_PROJECTION_HAAR, 0);
+    add_condition_curve(t, p);
+    add_condition_points(t, p, OA_PROJECTION_GAUSSIAN, 1);
+    add_condition_points(t, p, OA_PROJECTION_HAAR, 0);
 }
 
 void oa_measure_condition(struct oa_theory *t)
 {
-    add_orthonormal(t);
-    add_gaussian(t);
-    add_square(t);
-    plot(t);
+    add_orthonormal_condition(t);
+    add_gaussian_condition(t);
+    add_square_condition(t);
+    plot_condition(t);
 }

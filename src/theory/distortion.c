@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Johnson–Lindenstrauss at the widths of heads. The lemma: distances among n points are kept to 1 ±
- * ε by a projection to k ≥ 4 ln n/(ε²/2 − ε³/3) dimensions, with a probability of at least 1/n
- * (Dasgupta, Gupta 2003). The proposal leans on it; at the width of a head it promises next to
- * nothing. What happens is better than the promise (the Beta law knows), and not good.
+ * Johnson–Lindenstrauss at the widths of heads. The lemma: a projection to
+ * k ≥ 4 ln n/(ε²/2 − ε³/3) dimensions preserves distances among n points to 1 ± ε with a
+ * probability of at least 1/n (Dasgupta, Gupta 2003). At the width of a head it guarantees this for
+ * a few points only. The exact probability, from the Beta distribution, is better than the bound.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -16,15 +16,15 @@
 enum { DRAWS = 200, PAIRS = 32, POINTS = 100 };
 static const double epsilon = 0.5;
 
-struct cloud {
+struct distortion_sample {
     struct oa_vectors pairs; /* count vectors x */
     double epsilon;
 };
 
-/* Share of the vectors whose squared length is off by more than ε. */
-static void measure_share(const struct oa_draw *w, double *out)
+/* Share of the vectors whose squared length changes by more than ε. */
+static void measure_distorted_share(const struct oa_draw *w, double *out)
 {
-    const struct cloud *s = w->argument;
+    const struct distortion_sample *s = w->argument;
     double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
     out[0] = 0;
     for (int i = 0; y && i < s->pairs.count; i++) {
@@ -34,12 +34,12 @@ static void measure_share(const struct oa_draw *w, double *out)
     }
 }
 
-/* Standard errors of rare events: at least that of a binomial with the true probability. */
-static struct oa_measured share_at(struct oa_theory *t, long k, long count)
+/* Standard error: at least that of a binomial with the exact probability, for rare events. */
+static struct oa_measured distorted_share(struct oa_theory *t, long k, long count)
 {
     double v[DRAWS], p = oa_law_distortion((double)t->d, (double)k, epsilon);
     char name[64];
-    struct cloud s = { .epsilon = epsilon };
+    struct distortion_sample s = { .epsilon = epsilon };
     struct oa_measured m = { 0 };
     snprintf(name, sizeof name, "theory/distortion/%ld", k);
     struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
@@ -49,7 +49,7 @@ static struct oa_measured share_at(struct oa_theory *t, long k, long count)
                               .count = count,
                               .heads = 1,
                               .statistics = 1,
-                              .measure = measure_share,
+                              .measure = measure_distorted_share,
                               .argument = &s };
     if (oa_vectors_make(t->context, t->d, PAIRS, 0, &s.pairs) == OA_OK &&
         oa_draws_run(t->context, &draws, v) == OA_OK)
@@ -60,9 +60,9 @@ static struct oa_measured share_at(struct oa_theory *t, long k, long count)
 }
 
 /* The largest |ratio − 1| over all distances of the points. */
-static void measure_worst(const struct oa_draw *w, double *out)
+static void measure_worst_distance(const struct oa_draw *w, double *out)
 {
-    const struct cloud *s = w->argument;
+    const struct distortion_sample *s = w->argument;
     long n = s->pairs.count;
     double *y = oa_arena_take(w->room, (size_t)(n * w->k) * sizeof *y);
     out[0] = 0;
@@ -79,24 +79,22 @@ static void measure_worst(const struct oa_draw *w, double *out)
     }
 }
 
-/* ---- findings
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
-static void add_share(struct oa_theory *t)
+static void add_distorted_share(struct oa_theory *t)
 {
     double d = (double)t->d, k = (double)t->k, bound = oa_law_jl_bound(k, epsilon);
-    struct oa_measured m = share_at(t, t->k, DRAWS);
+    struct oa_measured m = distorted_share(t, t->k, DRAWS);
     char number[OA_NUMBER];
     struct oa_finding f = {
         .part = OA_PART_DISTORTION,
         .name = "distortion",
         .meaning =
-            "How often (d/k)|xU|²/|x|² is off by more than a half. The bound of the lemma holds, "
-            "with much to spare where heads are wide; the law is the Beta tail.",
-        .proposition = "P(off by > 0.5) ≤ 2exp(−k(ε²/4 − ε³/6))",
+            "Probability that (d/k)|xU|²/|x|² differs from 1 by more than 0.5. The bound of the "
+            "lemma holds; the closed form is the tail of the Beta distribution.",
+        .proposition = "P(error > 0.5) ≤ 2exp(−k(ε²/4 − ε³/6))",
         .claim = NAN,
-        .formula = "Beta law",
+        .formula = "Beta distribution",
         .law = oa_law_distortion(d, k, epsilon),
         .measured = m.mean,
         .error = m.error,
@@ -107,11 +105,11 @@ static void add_share(struct oa_theory *t)
     oa_theory_add(t, &f);
 }
 
-static void add_worst(struct oa_theory *t)
+static void add_worst_distance(struct oa_theory *t)
 {
     enum { COUNT = 24 };
     double v[COUNT];
-    struct cloud s = { .epsilon = epsilon };
+    struct distortion_sample s = { .epsilon = epsilon };
     struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/points",
                               .d = t->d,
@@ -119,34 +117,32 @@ static void add_worst(struct oa_theory *t)
                               .count = COUNT,
                               .heads = 1,
                               .statistics = 1,
-                              .measure = measure_worst,
+                              .measure = measure_worst_distance,
                               .argument = &s };
     if (oa_vectors_make(t->context, t->d, POINTS, 0, &s.pairs) == OA_OK &&
         oa_draws_run(t->context, &draws, v) == OA_OK) {
         struct oa_measured m = oa_measured_of(v, COUNT);
-        struct oa_finding f = {
-            .part = OA_PART_DISTORTION,
-            .name = "hundred-points",
-            .proposition = "100 tokens keep their distances to 50 %",
-            .claimed = "≤ 0.5",
-            .claim = NAN,
-            .meaning =
-                "The largest error among the 4950 squared distances of 100 random tokens, mean "
-                "over draws.",
-            .law = NAN,
-            .measured = m.mean,
-            .error = m.error,
-            .holds = m.mean <= epsilon
-        };
+        struct oa_finding f = { .part = OA_PART_DISTORTION,
+                                .name = "hundred-points",
+                                .proposition = "distances of 100 tokens are preserved to 50 %",
+                                .claimed = "≤ 0.5",
+                                .claim = NAN,
+                                .meaning = "Largest relative error of the 4950 squared distances "
+                                           "of 100 random tokens, mean over "
+                                           "draws.",
+                                .law = NAN,
+                                .measured = m.mean,
+                                .error = m.error,
+                                .holds = m.mean <= epsilon };
         char number[OA_NUMBER];
-        snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails: %s off",
+        snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails: error %s",
                  oa_number(number, m.mean, 2));
         oa_theory_add(t, &f);
     }
     oa_vectors_free(&s.pairs);
 }
 
-static void add_promises(struct oa_theory *t)
+static void add_guaranteed_points(struct oa_theory *t)
 {
     double k = (double)t->k, points = floor(oa_law_jl_points(k, epsilon)),
            width = ceil(oa_law_jl_width(POINTS, epsilon)),
@@ -155,16 +151,16 @@ static void add_promises(struct oa_theory *t)
                             .name = "promised",
                             .claimed = "100",
                             .claim = NAN,
-                            .proposition = "the lemma promises it for 100 tokens",
+                            .proposition = "the lemma guarantees this for 100 tokens",
                             .formula = "exp(k(ε²/2 − ε³/3)/4)",
                             .law = oa_law_jl_points(k, epsilon),
                             .measured = NAN,
                             .holds = points >= POINTS };
-    snprintf(f.meaning, sizeof f.meaning,
-             "Points whose distances the lemma keeps to 50 %% at width %ld, with a probability of "
-             "1/n or more. 100 points "
-             "need a head of %.0f for that, and of %.0f for 10 %%.",
-             t->k, width, fine);
+    snprintf(
+        f.meaning, sizeof f.meaning,
+        "Number of points n whose distances the lemma preserves to 50 %% at width %ld with a "
+        "probability of at least 1/n. 100 points need a head of width %.0f, or %.0f for 10 %%.",
+        t->k, width, fine);
     if (f.holds)
         snprintf(f.verdict, sizeof f.verdict, "holds");
     else
@@ -172,15 +168,13 @@ static void add_promises(struct oa_theory *t)
     oa_theory_add(t, &f);
 }
 
-/* ---- the plot
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the plot ---- */
 
 enum { STEPS = 80 };
-static const double least = 1e-5; /* probabilities below are not drawn */
+static const double least = 1e-5; /* smaller probabilities are not plotted */
 
-/* The last width at which the true probability is drawn. */
-static long last_width(const struct oa_theory *t)
+/* The last width at which the exact probability is plotted. */
+static long last_plotted_width(const struct oa_theory *t)
 {
     long k = 4;
     while (k + 1 <= t->d / 2 && oa_law_distortion((double)t->d, (double)(k + 1), epsilon) >= least)
@@ -188,50 +182,50 @@ static long last_width(const struct oa_theory *t)
     return k;
 }
 
-static void draw_line(struct oa_theory *t, struct oa_plot *p, const char *name, int color, bool law)
+static void add_probability_curve(struct oa_theory *t, struct oa_plot *p, const char *name,
+                                  int color, bool law)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, STEPS);
-    double d = (double)t->d, top = (double)last_width(t);
+    double d = (double)t->d, top = (double)last_plotted_width(t);
     for (int i = 0; c && i < STEPS; i++) {
         double k = c->x[i] = 4 + (top - 4) * i / (STEPS - 1);
         c->y[i] = law ? oa_law_distortion(d, k, epsilon) : oa_law_jl_bound(k, epsilon);
     }
 }
 
-static void plot(struct oa_theory *t)
+static void plot_distortion(struct oa_theory *t)
 {
     long k[16];
     int n = 0;
     struct oa_plot *p = oa_theory_plot(
-        t,
-        &(struct oa_plot){
-            .part = OA_PART_DISTORTION,
-            .name = "distortion",
-            .title = "How often a length is off by more than a half",
-            .caption =
-                "P(|(d/k)|xU|²/|x|² − 1| > 0.5) over the width of a head: the bound of the lemma, "
-                "which says nothing above 1; the Beta law; and what was measured.",
-            .x_label = "width of a head, k",
-            .y_label = "probability",
-            .y_log = true });
-    for (long w = 4; w <= last_width(t) && n < 16; w *= 2)
+        t, &(struct oa_plot){
+               .part = OA_PART_DISTORTION,
+               .name = "distortion",
+               .title = "Probability that a squared length changes by more than 50 %",
+               .caption = "P(|(d/k)|xU|²/|x|² − 1| > 0.5) by the width of a head: the bound of the "
+                          "lemma, which "
+                          "is trivial above 1, the Beta distribution, and measurements.",
+               .x_label = "width of a head, k",
+               .y_label = "probability",
+               .y_log = true });
+    for (long w = 4; w <= last_plotted_width(t) && n < 16; w *= 2)
         k[n++] = w;
-    draw_line(t, p, "JL bound", 1, false);
-    draw_line(t, p, "Beta law", 7, true);
+    add_probability_curve(t, p, "JL bound", 1, false);
+    add_probability_curve(t, p, "Beta distribution", 7, true);
     struct oa_curve *c = oa_plot_curve(t, p, "haar", 0, n);
     if (!c)
         return;
     c->dots = c->loose = true;
     for (int i = 0; i < n; i++) {
         c->x[i] = (double)k[i];
-        c->y[i] = share_at(t, k[i], oa_draws_affordable(t->d, k[i], DRAWS)).mean;
+        c->y[i] = distorted_share(t, k[i], oa_draws_affordable(t->d, k[i], DRAWS)).mean;
     }
 }
 
 void oa_measure_distortion(struct oa_theory *t)
 {
-    add_share(t);
-    add_worst(t);
-    add_promises(t);
-    plot(t);
+    add_distorted_share(t);
+    add_worst_distance(t);
+    add_guaranteed_points(t);
+    plot_distortion(t);
 }

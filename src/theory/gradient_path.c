@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients on their way back through the queries. The proposal: |∂L/∂Q Uᵀ| = |∂L/∂Q|, so gradients
- * neither vanish nor explode. The equality is right, since the rows of Uᵀ are orthonormal. But it
- * is one link of a chain: before it the gradient has passed the softmax,
+ * Gradients of the queries. The proposal claims |∂L/∂Q Uᵀ| = |∂L/∂Q|, so that gradients neither
+ * vanish nor explode. The equality holds, since the rows of Uᵀ are orthonormal. But before U the
+ * gradient passes the softmax,
  *
  *     P = softmax(S),  dP = dO Vᵀ,  dS = P ∘ (dP − rowsum(P ∘ dP)),  dQ = τ dS K,
  *
- * and how much that link lets through depends on the size of the logits: little where they are
- * nearly equal; and where one of them wins, nothing for most tokens and much for the few that are
- * undecided.
+ * which scales it by the size of the logits: it is small for nearly equal logits; if one logit
+ * dominates, it vanishes for most tokens and grows for a few.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -21,16 +20,15 @@
 
 enum { DRAWS = 32, ROWS = 32 };
 
-/* ---- the projection alone
- * -------------------------------------------------------------------------------------- */
+/* ---- through the projection ---- */
 
-enum { WORST, MEAN, SQUARE, NUMBERS };
+enum { WORST, MEAN, SQUARE, STATISTICS };
 
-static void measure_link(const struct oa_draw *w, double *out)
+static void measure_projected_gradient(const struct oa_draw *w, double *out)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/gradient"), (uint64_t)w->index);
     double *g = oa_arena_take(w->room, (size_t)(w->d + w->k) * sizeof *g), *back = g + w->k;
-    memset(out, 0, NUMBERS * sizeof *out);
+    memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; g && i < ROWS; i++) {
         memset(back, 0, (size_t)w->d * sizeof *back);
         for (long l = 0; l < w->k; l++) {
@@ -45,7 +43,8 @@ static void measure_link(const struct oa_draw *w, double *out)
     }
 }
 
-static enum oa_error run_link(struct oa_theory *t, enum oa_projection kind, double *v)
+static enum oa_error draw_projected_gradients(struct oa_theory *t, enum oa_projection kind,
+                                              double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = "theory/gradient",
@@ -53,42 +52,39 @@ static enum oa_error run_link(struct oa_theory *t, enum oa_projection kind, doub
                               .k = t->k,
                               .count = DRAWS,
                               .heads = 1,
-                              .statistics = NUMBERS,
-                              .measure = measure_link };
+                              .statistics = STATISTICS,
+                              .measure = measure_projected_gradient };
     return oa_draws_run(t->context, &draws, v);
 }
 
-static void add_link(struct oa_theory *t)
+static void add_projected_gradient(struct oa_theory *t)
 {
-    double v[NUMBERS * DRAWS], worst = 0;
-    if (run_link(t, OA_PROJECTION_HAAR, v) != OA_OK)
+    double v[STATISTICS * DRAWS], worst = 0;
+    if (draw_projected_gradients(t, OA_PROJECTION_HAAR, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[WORST * DRAWS + i]);
-    oa_theory_add(
-        t,
-        &(struct oa_finding){
-            .part = OA_PART_GRADIENTS,
-            .name = "gradient-kept",
-            .proposition = "|g Uᵀ| = |g|",
-            .meaning =
-                "Proposition 2 of the proposal: the gradient with respect to the queries keeps its "
-                "length on the way back to the input. True, exactly.",
-            .claimed = "0 off",
-            .claim = 0,
-            .law = 0,
-            .measured = worst });
-    if (run_link(t, OA_PROJECTION_GAUSSIAN, v) != OA_OK)
+    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_GRADIENTS,
+                                           .name = "gradient-kept",
+                                           .proposition = "|g Uᵀ| = |g|",
+                                           .meaning = "Proposition 2 of the proposal: U preserves "
+                                                      "the length of the gradient of the queries. "
+                                                      "Holds exactly.",
+                                           .claimed = "error 0",
+                                           .claim = 0,
+                                           .law = 0,
+                                           .measured = worst });
+    if (draw_projected_gradients(t, OA_PROJECTION_GAUSSIAN, v) != OA_OK)
         return;
     struct oa_measured spread = oa_measured_root(oa_measured_of(v + SQUARE * DRAWS, DRAWS));
     struct oa_finding f = {
         .part = OA_PART_GRADIENTS,
         .name = "gaussian-gradient",
-        .proposition = "Gaussian projections do not keep gradients",
+        .proposition = "Gaussian projections do not preserve gradients",
         .meaning =
-            "Standard deviation of |g Gᵀ|²/|g|², whose mean is 1: the control keeps gradients "
-            "nearly as well.",
-        .claimed = "not",
+            "Standard deviation of |g Gᵀ|²/|g|², whose mean is 1: the Gaussian control preserves "
+            "gradients nearly as well.",
+        .claimed = "no",
         .claim = NAN,
         .formula = "√(2/d)",
         .law = sqrt(2 / (double)t->d),
@@ -96,28 +92,27 @@ static void add_link(struct oa_theory *t)
         .error = spread.error,
         .holds = false
     };
-    snprintf(f.verdict, sizeof f.verdict, "fails: kept within %.1f %%", 100 * spread.mean);
+    snprintf(f.verdict, sizeof f.verdict, "fails: preserved within %.1f %%", 100 * spread.mean);
     oa_theory_add(t, &f);
 }
 
-/* ---- the whole path
- * -------------------------------------------------------------------------------------------- */
+/* ---- through the softmax ---- */
 
 enum { TOKENS = 64, SPREADS = 11, PATH_DRAWS = 16 };
-static const double least_spread = 1.0 / 16; /* of the logits; each next one is twice as large */
+static const double least_spread = 1.0 / 16; /* of the logits; doubled SPREADS − 1 times */
 
-struct path { /* arrays of one draw, [TOKENS, k] but logits and weights [TOKENS, TOKENS] */
+struct gradient_path { /* arrays of one draw, [TOKENS, k] but logits and weights [TOKENS, TOKENS] */
     double *x, *q, *key, *value, *back, *logits, *weights, *dq;
 };
 
-static bool take(const struct oa_draw *w, struct path *p)
+static bool allocate_path(const struct oa_draw *w, struct gradient_path *p)
 {
     size_t each = (size_t)(TOKENS * w->k), square = (size_t)TOKENS * TOKENS;
     double *all =
         oa_arena_take(w->room, (TOKENS * (size_t)w->d + 5 * each + 2 * square) * sizeof *all);
     if (!all)
         return false;
-    *p = (struct path){ .x = all, .q = all + TOKENS * w->d };
+    *p = (struct gradient_path){ .x = all, .q = all + TOKENS * w->d };
     p->key = p->q + each;
     p->value = p->key + each;
     p->back = p->value + each;
@@ -128,7 +123,7 @@ static bool take(const struct oa_draw *w, struct path *p)
 }
 
 /* x, values and the gradient of the outputs are Gaussian; logits have a deviation of about 1. */
-static void prepare(const struct oa_draw *w, struct path *p)
+static void fill_path(const struct oa_draw *w, struct gradient_path *p)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/path"), (uint64_t)w->index);
     for (long i = 0; i < TOKENS * w->d; i++)
@@ -147,7 +142,7 @@ static void prepare(const struct oa_draw *w, struct path *p)
                 oa_dot(w->k, p->q + i * w->k, p->key + j * w->k) / sqrt((double)w->k);
 }
 
-static void softmax(const double *logits, double scale, double *weights)
+static void scaled_softmax(const double *logits, double scale, double *weights)
 {
     double top = -INFINITY, sum = 0;
     for (int j = 0; j < TOKENS; j++)
@@ -158,11 +153,11 @@ static void softmax(const double *logits, double scale, double *weights)
         weights[j] /= sum;
 }
 
-/* |dQ|² of row i, logits scale times as large as they were prepared. */
-static double row_gradient(const struct oa_draw *w, struct path *p, long i, double scale)
+/* |dQ|² of row i, with logits times `scale`. */
+static double query_gradient(const struct oa_draw *w, struct gradient_path *p, long i, double scale)
 {
     double *weights = p->weights, *ds = p->weights + TOKENS, *dq = p->dq, mean = 0;
-    softmax(p->logits + i * TOKENS, scale, weights);
+    scaled_softmax(p->logits + i * TOKENS, scale, weights);
     for (long j = 0; j < TOKENS; j++) {
         ds[j] = oa_dot(w->k, p->back + i * w->k, p->value + j * w->k);
         mean += weights[j] * ds[j];
@@ -175,56 +170,59 @@ static double row_gradient(const struct oa_draw *w, struct path *p, long i, doub
     return oa_dot(w->k, dq, dq);
 }
 
-static int by_size(const void *a, const void *b)
+static int compare_gradients(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* |∂L/∂Q|/|∂L/∂O| for each spread, over all tokens; then of the median token. */
-static void measure_path(const struct oa_draw *w, double *out)
+/* |∂L/∂Q|/|∂L/∂O| for each spread over all tokens, then for the median token. */
+static void measure_gradient_path(const struct oa_draw *w, double *out)
 {
-    struct path p;
+    struct gradient_path p;
     memset(out, 0, 2 * SPREADS * sizeof *out);
-    if (!take(w, &p))
+    if (!allocate_path(w, &p))
         return;
-    prepare(w, &p);
+    fill_path(w, &p);
     for (int s = 0; s < SPREADS; s++) {
         double sum = 0, each[TOKENS];
         for (long i = 0; i < TOKENS; i++) {
-            double square = row_gradient(w, &p, i, least_spread * pow(2, s));
+            double square = query_gradient(w, &p, i, least_spread * pow(2, s));
             each[i] = sqrt(square / oa_dot(w->k, p.back + i * w->k, p.back + i * w->k));
             sum += square;
         }
-        qsort(each, TOKENS, sizeof *each, by_size);
+        qsort(each, TOKENS, sizeof *each, compare_gradients);
         out[s] = sqrt(sum / oa_dot(TOKENS * w->k, p.back, p.back));
         out[SPREADS + s] = (each[TOKENS / 2 - 1] + each[TOKENS / 2]) / 2;
     }
 }
 
-static void add_path(struct oa_theory *t, const double *v)
+static void add_gradient_path(struct oa_theory *t, const double *v)
 {
     double ratios[PATH_DRAWS];
     for (int i = 0; i < PATH_DRAWS; i++) /* deviation 1 (s = 1) against 1/16 */
         ratios[i] = v[0 * PATH_DRAWS + i] / v[4 * PATH_DRAWS + i];
     struct oa_measured m = oa_measured_of(ratios, PATH_DRAWS);
-    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_GRADIENTS,
-                                           .name = "gradient-path",
-                                           .proposition = "gradients neither vanish nor explode",
-                                           .meaning = "Length of the gradient of the queries with "
-                                                      "logits of deviation 1/16, against logits "
-                                                      "of deviation 1; U is orthonormal in both. "
-                                                      "Proposition 2 is one link of a chain; the "
-                                                      "softmax before it decides.",
-                                           .claimed = "1",
-                                           .claim = 1,
-                                           .law = NAN,
-                                           .measured = m.mean,
-                                           .error = m.error });
+    oa_theory_add(
+        t,
+        &(struct oa_finding){
+            .part = OA_PART_GRADIENTS,
+            .name = "gradient-path",
+            .proposition = "gradients neither vanish nor explode",
+            .meaning =
+                "Length of the gradient of the queries with logits of deviation 1/16, relative to "
+                "deviation 1, with orthonormal U. Proposition 2 covers the projection only; the "
+                "softmax before it "
+                "changes the length.",
+            .claimed = "1",
+            .claim = 1,
+            .law = NAN,
+            .measured = m.mean,
+            .error = m.error });
 }
 
-static void draw_path(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                      const double *v)
+static void add_path_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                           const double *v)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, SPREADS);
     if (!c)
@@ -236,25 +234,25 @@ static void draw_path(struct oa_theory *t, struct oa_plot *p, const char *name, 
     }
 }
 
-static void plot(struct oa_theory *t, const double *v)
+static void plot_gradient_path(struct oa_theory *t, const double *v)
 {
     struct oa_plot *p = oa_theory_plot(
-        t, &(struct oa_plot){ .part = OA_PART_GRADIENTS,
-                              .name = "gradient-path",
-                              .title = "How much gradient reaches the queries",
-                              .caption = "|∂L/∂Q|/|∂L/∂O| of a head with orthonormal projections "
-                                         "over 64 Gaussian tokens, against the "
-                                         "deviation of its logits. Orthonormal columns keep "
-                                         "lengths at every point of both curves. With "
-                                         "large logits the gradient of most tokens vanishes and "
-                                         "that of a few grows. The option scale=jl "
-                                         "moves a head by d/k to the right.",
-                              .x_label = "standard deviation of the logits",
-                              .y_label = "gradient at the queries",
-                              .x_log = true,
-                              .y_log = true });
-    draw_path(t, p, "all tokens", 0, v);
-    draw_path(t, p, "median token", 1, v + SPREADS * PATH_DRAWS);
+        t, &(struct oa_plot){
+               .part = OA_PART_GRADIENTS,
+               .name = "gradient-path",
+               .title = "Gradient of the queries",
+               .caption =
+                   "|∂L/∂Q|/|∂L/∂O| of a head with orthonormal projections over 64 Gaussian "
+                   "tokens, by the "
+                   "standard deviation of its logits. With large logits the gradient of most "
+                   "tokens vanishes and that of a "
+                   "few grows. The option scale=jl moves a head by a factor of d/k to the right.",
+               .x_label = "standard deviation of the logits",
+               .y_label = "gradient at the queries",
+               .x_log = true,
+               .y_log = true });
+    add_path_curve(t, p, "all tokens", 0, v);
+    add_path_curve(t, p, "median token", 1, v + SPREADS * PATH_DRAWS);
 }
 
 void oa_measure_gradients(struct oa_theory *t)
@@ -267,10 +265,10 @@ void oa_measure_gradients(struct oa_theory *t)
                               .count = PATH_DRAWS,
                               .heads = 2,
                               .statistics = 2 * SPREADS,
-                              .measure = measure_path };
-    add_link(t);
+                              .measure = measure_gradient_path };
+    add_projected_gradient(t);
     if (oa_draws_run(t->context, &draws, v) == OA_OK) {
-        add_path(t, v);
-        plot(t, v);
+        add_gradient_path(t, v);
+        plot_gradient_path(t, v);
     }
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Do orthogonal columns keep heads apart? Columns are orthogonal within a head. Two heads drawn
- * apart share
+ * Overlap of heads. Columns are orthogonal within a head. Two independent heads share
  *
  *     tr(P_h P_g)/k = |U_hᵀ U_g|²/k,   P = U Uᵀ,   k/d on average
  *
- * of their subspaces: as much as any two random subspaces. Only the slices of one matrix are
- * orthogonal to each other.
+ * of their subspaces, like any two random subspaces. Only slices of one matrix are orthogonal to
+ * each other.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -15,23 +14,14 @@
 #include <string.h>
 
 enum { DRAWS = 40, VECTORS = 32 };
-enum { OVERLAP, PARSEVAL, NUMBERS };
+enum { OVERLAP, PARSEVAL, STATISTICS };
 
-static double overlap(const struct oa_draw *w, int h, int g)
-{
-    double sum = 0;
-    for (long a = 0; a < w->k; a++)
-        for (long b = 0; b < w->k; b++)
-            sum += pow(oa_dot(w->d, w->u + (h * w->k + a) * w->d, w->u + (g * w->k + b) * w->d), 2);
-    return sum / (double)w->k;
-}
-
-/* Overlap of the first two heads; mean square of Σ_h |xU_h|²/|x|² − 1 over all. */
-static void measure(const struct oa_draw *w, double *out)
+/* Overlap of the first two heads; mean square of Σ_h |xU_h|²/|x|² − 1 over the heads. */
+static void measure_heads(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
     double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
-    memset(out, 0, NUMBERS * sizeof *out);
+    memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; y && i < p->count; i++) {
         double sum = 0;
         for (int h = 0; h < w->heads; h++) {
@@ -40,11 +30,14 @@ static void measure(const struct oa_draw *w, double *out)
         }
         out[PARSEVAL] += (sum - 1) * (sum - 1) / p->count;
     }
-    out[OVERLAP] = overlap(w, 0, 1);
+    for (long a = 0; a < w->k; a++)
+        for (long b = 0; b < w->k; b++)
+            out[OVERLAP] += pow(oa_dot(w->d, w->u + a * w->d, w->u + (w->k + b) * w->d), 2);
+    out[OVERLAP] /= (double)w->k;
 }
 
-static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long k, int heads,
-                         long count, const struct oa_vectors *p, double *v)
+static enum oa_error draw_heads(struct oa_theory *t, enum oa_projection kind, long k, int heads,
+                                long count, const struct oa_vectors *p, double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = "theory/heads",
@@ -52,20 +45,18 @@ static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long k, i
                               .k = k,
                               .count = count,
                               .heads = heads,
-                              .statistics = NUMBERS,
-                              .measure = measure,
+                              .statistics = STATISTICS,
+                              .measure = measure_heads,
                               .argument = p };
     return oa_draws_run(t->context, &draws, v);
 }
 
-/* ---- findings
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
-static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
+static void add_independent_heads(struct oa_theory *t, const struct oa_vectors *p)
 {
-    double v[NUMBERS * DRAWS], d = (double)t->d, k = (double)t->k, heads = (double)t->heads;
-    if (run(t, OA_PROJECTION_HAAR, t->k, (int)t->heads, DRAWS, p, v) != OA_OK)
+    double v[STATISTICS * DRAWS], d = (double)t->d, k = (double)t->k, heads = (double)t->heads;
+    if (draw_heads(t, OA_PROJECTION_HAAR, t->k, (int)t->heads, DRAWS, p, v) != OA_OK)
         return;
     struct oa_measured shared = oa_measured_of(v, DRAWS),
                        sum = oa_measured_root(oa_measured_of(v + PARSEVAL * DRAWS, DRAWS));
@@ -74,10 +65,10 @@ static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
         &(struct oa_finding){
             .part = OA_PART_HEADS,
             .name = "heads-apart",
-            .proposition = "tr(P_h P_g) = 0, heads drawn apart",
-            .meaning =
-                "The proposal: orthogonal columns decorrelate heads. They are orthogonal within a "
-                "head. Share of one head's subspace that another one sees too.",
+            .proposition = "tr(P_h P_g) = 0, independent heads",
+            .meaning = "The proposal claims that orthogonal columns decorrelate heads, but they "
+                       "are orthogonal "
+                       "within a head only. Share of one head's subspace that lies in another's.",
             .claimed = "0",
             .claim = 0,
             .formula = "k/d",
@@ -87,12 +78,11 @@ static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
     oa_theory_add(t, &(struct oa_finding){
                          .part = OA_PART_HEADS,
                          .name = "heads-together",
-                         .proposition = "Σ_h |xU_h|² = |x|², heads drawn apart",
-                         .meaning =
-                             "Together the heads have d columns. Drawn apart they count some "
-                             "directions twice and "
-                             "miss others: standard deviation of the ratio, which is 1 on average.",
-                         .claimed = "0 off",
+                         .proposition = "Σ_h |xU_h|² = |x|², independent heads",
+                         .meaning = "Standard deviation of the ratio, whose mean is 1. Together "
+                                    "the heads have d columns, but "
+                                    "independent heads cover some directions twice and others not.",
+                         .claimed = "error 0",
                          .claim = 0,
                          .formula = "√(H · 2k(d − k)/(d²(d + 2)))",
                          .law = sqrt(heads * oa_law_norm_variance(d, k)),
@@ -100,11 +90,11 @@ static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
                          .error = sum.error });
 }
 
-static void add_slices(struct oa_theory *t, const struct oa_vectors *p)
+static void add_sliced_heads(struct oa_theory *t, const struct oa_vectors *p)
 {
     enum { SLICES = 2 };
-    double v[NUMBERS * SLICES], shared = 0, sum = 0;
-    if (run(t, OA_PROJECTION_SLICE, t->k, (int)t->heads, SLICES, p, v) != OA_OK)
+    double v[STATISTICS * SLICES], shared = 0, sum = 0;
+    if (draw_heads(t, OA_PROJECTION_SLICE, t->k, (int)t->heads, SLICES, p, v) != OA_OK)
         return;
     for (int i = 0; i < SLICES; i++) {
         shared = fmax(shared, v[i]);
@@ -114,27 +104,26 @@ static void add_slices(struct oa_theory *t, const struct oa_vectors *p)
                          .part = OA_PART_HEADS,
                          .name = "slices-apart",
                          .proposition = "tr(P_h P_g) = 0, slices of one matrix",
-                         .meaning = "The option qk=slice: here heads are orthogonal to each other.",
+                         .meaning = "With the option qk=slice heads are orthogonal to each other.",
                          .claimed = "0",
                          .claim = 0,
                          .law = 0,
                          .measured = shared });
-    oa_theory_add(t,
-                  &(struct oa_finding){ .part = OA_PART_HEADS,
-                                        .name = "slices-together",
-                                        .proposition = "Σ_h |xU_h|² = |x|², slices of one matrix",
-                                        .meaning = "And together they lose nothing of a token.",
-                                        .claimed = "0 off",
-                                        .claim = 0,
-                                        .law = 0,
-                                        .measured = sum });
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_HEADS,
+                         .name = "slices-together",
+                         .proposition = "Σ_h |xU_h|² = |x|², slices of one matrix",
+                         .meaning = "With the option qk=slice the heads together preserve lengths.",
+                         .claimed = "error 0",
+                         .claim = 0,
+                         .law = 0,
+                         .measured = sum });
 }
 
-/* ---- logits of two heads
- * --------------------------------------------------------------------------------------- */
+/* ---- logits of two heads ---- */
 
 /* Mean over pairs of S¹_ij S²_ij for two heads of unit logits; matrices U¹, T¹, U², T². */
-static void measure_logits(const struct oa_draw *w, double *out)
+static void measure_head_logits(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
     double *row = oa_arena_take(w->room, 4 * (size_t)w->k * sizeof *row);
@@ -148,7 +137,7 @@ static void measure_logits(const struct oa_draw *w, double *out)
     }
 }
 
-static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
+static void add_head_logits(struct oa_theory *t, const struct oa_vectors *p)
 {
     enum { COUNT = 48 };
     double v[COUNT];
@@ -159,7 +148,7 @@ static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
                               .count = COUNT,
                               .heads = 4,
                               .statistics = 1,
-                              .measure = measure_logits,
+                              .measure = measure_head_logits,
                               .argument = p };
     if (oa_draws_run(t->context, &draws, v) != OA_OK)
         return;
@@ -168,9 +157,9 @@ static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
                   &(struct oa_finding){ .part = OA_PART_HEADS,
                                         .name = "head-logits",
                                         .proposition = "logits of two heads are uncorrelated",
-                                        .meaning = "True of frozen heads drawn apart, but for "
-                                                   "another reason: the signs of their random "
-                                                   "forms are independent. Correlation over draws.",
+                                        .meaning = "Correlation over draws. Holds for independent "
+                                                   "frozen heads, since the signs of their random "
+                                                   "forms are independent.",
                                         .claimed = "0",
                                         .claim = 0,
                                         .law = 0,
@@ -178,11 +167,9 @@ static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
                                         .error = m.error });
 }
 
-/* ---- the plot
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the plot ---- */
 
-static void draw_law(struct oa_theory *t, struct oa_plot *p)
+static void add_expected_overlap(struct oa_theory *t, struct oa_plot *p)
 {
     struct oa_curve *c = oa_plot_curve(t, p, "k/d", 7, 2);
     if (!c)
@@ -193,12 +180,11 @@ static void draw_law(struct oa_theory *t, struct oa_plot *p)
     c->y[0] = 0;
 }
 
-static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_vectors *pairs,
-                       enum oa_projection kind, int color)
+static void add_overlap_points(struct oa_theory *t, struct oa_plot *p,
+                               const struct oa_vectors *pairs, enum oa_projection kind, int color)
 {
     enum { MOST = 5, COUNT = 3 };
-    long k[MOST],
-        count = kind == OA_PROJECTION_SLICE ? 1 : COUNT; /* there is no chance in slices */
+    long k[MOST], count = kind == OA_PROJECTION_SLICE ? 1 : COUNT; /* always 0 for slices */
     int n = 0;
     for (long heads = 32; heads >= 2; heads /= 2)
         if (t->d % heads == 0 && t->d / heads >= 4)
@@ -208,40 +194,40 @@ static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_v
         return;
     c->dots = c->loose = true;
     for (int i = 0; i < n; i++) {
-        double v[NUMBERS * COUNT];
+        double v[STATISTICS * COUNT];
         c->x[i] = (double)k[i];
-        c->y[i] =
-            run(t, kind, k[i], 2, count, pairs, v) == OA_OK ? oa_measured_of(v, count).mean : NAN;
+        c->y[i] = draw_heads(t, kind, k[i], 2, count, pairs, v) == OA_OK
+                      ? oa_measured_of(v, count).mean
+                      : NAN;
     }
 }
 
-static void plot(struct oa_theory *t, const struct oa_vectors *pairs)
+static void plot_overlap(struct oa_theory *t, const struct oa_vectors *pairs)
 {
     struct oa_plot *p = oa_theory_plot(
-        t,
-        &(struct oa_plot){
-            .part = OA_PART_HEADS,
-            .name = "overlap",
-            .title = "What two heads see in common",
-            .caption =
-                "tr(P_h P_g)/k, the share of a head's subspace that lies in another's, for models "
-                "with 2, 4, 8 … heads. Heads drawn apart (haar) overlap as random subspaces do, "
-                "slices of one matrix not at all.",
-            .x_label = "width of a head, k",
-            .y_label = "shared" });
-    draw_law(t, p);
-    add_points(t, p, pairs, OA_PROJECTION_HAAR, 0);
-    add_points(t, p, pairs, OA_PROJECTION_SLICE, 2);
+        t, &(struct oa_plot){ .part = OA_PART_HEADS,
+                              .name = "overlap",
+                              .title = "Overlap of two heads",
+                              .caption = "tr(P_h P_g)/k, the share of a head's subspace that lies "
+                                         "in another's, for models with 2, 4, "
+                                         "8 … heads. Independent heads (haar) overlap like random "
+                                         "subspaces, slices of one matrix do not "
+                                         "overlap.",
+                              .x_label = "width of a head, k",
+                              .y_label = "overlap" });
+    add_expected_overlap(t, p);
+    add_overlap_points(t, p, pairs, OA_PROJECTION_HAAR, 0);
+    add_overlap_points(t, p, pairs, OA_PROJECTION_SLICE, 2);
 }
 
 void oa_measure_heads(struct oa_theory *t)
 {
     struct oa_vectors pairs;
     if (oa_vectors_make(t->context, t->d, VECTORS, 0.5, &pairs) == OA_OK) {
-        add_independent(t, &pairs);
-        add_slices(t, &pairs);
-        add_logits(t, &pairs);
-        plot(t, &pairs);
+        add_independent_heads(t, &pairs);
+        add_sliced_heads(t, &pairs);
+        add_head_logits(t, &pairs);
+        plot_overlap(t, &pairs);
     }
     oa_vectors_free(&pairs);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lengths and inner products over the width of a head: the spread of lengths against the Beta law,
- * and the error of inner products for every generator. The three charts are made of the same draws.
- */
+ *
+ * Charts over the width of a head: the spread of lengths against the Beta distribution, and the
+ * error of inner products for every generator. All three use the same draws. */
 #include "attention/attention.h"
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -14,16 +14,16 @@ enum { PAIRS = 32, MOST_DRAWS = 64, STEPS = 60, MOST_WIDTHS = 16, LEVELS = 3 };
 static const double cosine = 0.5;
 static const double levels[LEVELS] = { 0.05, 0.5, 0.95 };
 
-/* ---- one generator at one width
- * -------------------------------------------------------------------------------- */
+/* ---- one generator at one width ---- */
 
-struct vectors {
+struct plot_vectors {
     struct oa_vectors dense, sparse;
 };
 
 /* Mean square error of the scaled inner products, in units of |x||y|; lengths into `ratios` unless
  * NULL. */
-static double product_error(const struct oa_draw *w, const struct oa_vectors *p, double *ratios)
+static double scaled_product_error(const struct oa_draw *w, const struct oa_vectors *p,
+                                   double *ratios)
 {
     double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
     for (int i = 0; x && i < PAIRS; i++) {
@@ -37,28 +37,28 @@ static double product_error(const struct oa_draw *w, const struct oa_vectors *p,
 }
 
 /* PAIRS lengths, then the errors for dense and for sparse vectors. */
-static void measure(const struct oa_draw *w, double *out)
+static void measure_plot_values(const struct oa_draw *w, double *out)
 {
-    const struct vectors *v = w->argument;
+    const struct plot_vectors *v = w->argument;
     memset(out, 0, PAIRS * sizeof *out);
-    out[PAIRS] = product_error(w, &v->dense, out);
-    out[PAIRS + 1] = product_error(w, &v->sparse, NULL);
+    out[PAIRS] = scaled_product_error(w, &v->dense, out);
+    out[PAIRS + 1] = scaled_product_error(w, &v->sparse, NULL);
 }
 
-struct point {
+struct width_point {
     double length[LEVELS], dense, sparse;
 };
 
-static int by_size(const void *a, const void *b)
+static int compare_lengths(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static struct point point_at(struct oa_theory *t, const struct vectors *v, enum oa_projection kind,
-                             long k)
+static struct width_point measure_width(struct oa_theory *t, const struct plot_vectors *v,
+                                        enum oa_projection kind, long k)
 {
-    static const struct point none = { { NAN, NAN, NAN }, NAN, NAN };
+    static const struct width_point none = { { NAN, NAN, NAN }, NAN, NAN };
     double values[(PAIRS + 2) * MOST_DRAWS];
     char name[64];
     snprintf(name, sizeof name, "theory/widths/%s/%ld", oa_projection_name(kind), k);
@@ -70,31 +70,29 @@ static struct point point_at(struct oa_theory *t, const struct vectors *v, enum 
                               .count = count,
                               .heads = 1,
                               .statistics = PAIRS + 2,
-                              .measure = measure,
+                              .measure = measure_plot_values,
                               .argument = v };
     if ((kind == OA_PROJECTION_BLOCK && t->d % k) ||
         oa_draws_run(t->context, &draws, values) != OA_OK)
         return none;
-    struct point p = { .dense = oa_measured_root(oa_measured_of(values + n, count)).mean,
-                       .sparse = oa_measured_root(oa_measured_of(values + n + count, count)).mean };
-    qsort(values, (size_t)n, sizeof *values, by_size);
+    struct width_point p = { .dense = oa_measured_root(oa_measured_of(values + n, count)).mean,
+                             .sparse =
+                                 oa_measured_root(oa_measured_of(values + n + count, count)).mean };
+    qsort(values, (size_t)n, sizeof *values, compare_lengths);
     for (int i = 0; i < LEVELS; i++)
         p.length[i] = values[(long)(levels[i] * (double)(n - 1) + 0.5)];
     return p;
 }
 
-/* ---- the charts
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- charts ---- */
 
 static const struct oa_plot spread = {
     .part = OA_PART_LENGTHS,
     .name = "length-spread",
-    .title = "What one draw leaves of a length",
-    .caption = "(d/k)|xU|²/|x|²: nine of ten draws lie between the outer points, half below the "
-               "middle one. Lines: the Beta "
-               "law of uniform orthonormal columns. The proposal says 1 at every width; that is so "
-               "at k = d only.",
+    .title = "Length after one draw",
+    .caption =
+        "(d/k)|xU|²/|x|²: 5 %, 50 % and 95 % quantiles over draws (points) and of the Beta "
+        "distribution (lines). The proposal claims 1 at every width; that holds at k = d only.",
     .x_label = "width of a head, k",
     .y_label = "(d/k)|xU|²/|x|²",
     .x_log = true
@@ -102,12 +100,12 @@ static const struct oa_plot spread = {
 static const struct oa_plot dense = {
     .part = OA_PART_LENGTHS,
     .name = "product-error",
-    .title = "How far off inner products are in one draw, for every generator",
+    .title = "Error of inner products in one draw, by generator",
     .caption = "Root mean square of (d/k)⟨xU, yU⟩ − ⟨x, y⟩ in units of |x||y|, for dense random "
-               "vectors at 60°. Points are "
-               "measured, the line is the law of uniform columns. All orthonormal generators lie "
-               "on it: what matters is the "
-               "width of the head. The Gaussian control stays behind where heads are wide.",
+               "vectors at "
+               "60°: measured (points), and for uniform columns (line). All orthonormal generators "
+               "agree with it; the "
+               "width of the head decides. The Gaussian control is worse for wide heads.",
     .x_label = "width of a head, k",
     .y_label = "error",
     .x_log = true,
@@ -116,10 +114,11 @@ static const struct oa_plot dense = {
 static const struct oa_plot sparse = {
     .part = OA_PART_LENGTHS,
     .name = "sparse-error",
-    .title = "The same for vectors with one and two coordinates",
-    .caption = "Here generators differ. Selecting coordinates (permutation) keeps such a vector or "
-               "loses it; one Hadamard "
-               "matrix (srht) spreads it evenly; uniform columns do not care how a vector lies.",
+    .title = "Error for vectors with one and two nonzero coordinates",
+    .caption =
+        "Here generators differ. Selecting coordinates (permutation) keeps or loses such a vector; "
+        "a "
+        "Hadamard matrix (srht) spreads it evenly; for uniform columns all vectors are alike.",
     .x_label = "width of a head, k",
     .y_label = "error",
     .x_log = true,
@@ -138,8 +137,8 @@ static double error_law(double d, double k, int level)
 }
 
 /* From 4 to d/2, evenly on a logarithmic axis. */
-static void draw_law(struct oa_theory *t, struct oa_plot *p, const char *name,
-                     double (*law)(double, double, int), int level)
+static void add_law_curve(struct oa_theory *t, struct oa_plot *p, const char *name,
+                          double (*law)(double, double, int), int level)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, 7, STEPS);
     for (int i = 0; c && i < STEPS; i++) {
@@ -148,19 +147,17 @@ static void draw_law(struct oa_theory *t, struct oa_plot *p, const char *name,
     }
 }
 
-/* ---- curves
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- curves ---- */
 
-struct widths {
+struct width_series {
     long k[MOST_WIDTHS];
-    struct point at[MOST_WIDTHS];
+    struct width_point at[MOST_WIDTHS];
     int count;
 };
 
-/* The numbers at `offset` of struct point. */
-static void add_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                      const struct widths *w, size_t offset)
+/* The values at `offset` of struct width_point. */
+static void add_width_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                            const struct width_series *w, size_t offset)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, w->count);
     if (!c)
@@ -173,47 +170,41 @@ static void add_curve(struct oa_theory *t, struct oa_plot *p, const char *name, 
     }
 }
 
-/* slice is haar in one head, gram-schmidt the same matrix. */
-static bool is_shown(enum oa_projection kind)
+static void add_generator_curves(struct oa_theory *t, struct oa_plot *const plot[3],
+                                 const struct plot_vectors *v)
 {
-    return kind != OA_PROJECTION_SLICE && kind != OA_PROJECTION_GRAM_SCHMIDT;
-}
-
-static void add_generators(struct oa_theory *t, struct oa_plot *const plot[3],
-                           const struct vectors *v)
-{
-    struct widths w = { .count = 0 };
+    struct width_series w = { .count = 0 };
     for (long k = 4; k <= t->d / 2 && w.count < MOST_WIDTHS; k *= 2)
         w.k[w.count++] = k;
     for (int i = OA_PROJECTION_DRAWN, color = 0;
          i < OA_PROJECTIONS && oa_status(t->context) == OA_OK; i++) {
         enum oa_projection kind = (enum oa_projection)i;
-        if (!is_shown(kind))
-            continue;
+        if (kind == OA_PROJECTION_SLICE || kind == OA_PROJECTION_GRAM_SCHMIDT)
+            continue; /* equal to haar for one head */
         const char *name = oa_projection_name(kind);
         for (int j = 0; j < w.count; j++)
-            w.at[j] = point_at(t, v, kind, w.k[j]);
+            w.at[j] = measure_width(t, v, kind, w.k[j]);
         for (int l = 0; color < 2 && l < LEVELS; l++) /* haar and gaussian */
-            add_curve(t, plot[0], l == LEVELS - 1 ? name : "", color, &w,
-                      offsetof(struct point, length[l]));
-        add_curve(t, plot[1], name, color, &w, offsetof(struct point, dense));
-        add_curve(t, plot[2], name, color, &w, offsetof(struct point, sparse));
+            add_width_curve(t, plot[0], l == LEVELS - 1 ? name : "", color, &w,
+                            offsetof(struct width_point, length[l]));
+        add_width_curve(t, plot[1], name, color, &w, offsetof(struct width_point, dense));
+        add_width_curve(t, plot[2], name, color, &w, offsetof(struct width_point, sparse));
         color++;
     }
 }
 
 void oa_plot_lengths(struct oa_theory *t)
 {
-    struct vectors v;
+    struct plot_vectors v;
     struct oa_plot *const plot[3] = { oa_theory_plot(t, &spread), oa_theory_plot(t, &dense),
                                       oa_theory_plot(t, &sparse) };
     for (int l = 0; l < LEVELS; l++)
-        draw_law(t, plot[0], l == LEVELS - 1 ? "Beta law" : "", length_law, l);
-    draw_law(t, plot[1], "law", error_law, 0);
-    draw_law(t, plot[2], "law", error_law, 0);
+        add_law_curve(t, plot[0], l == LEVELS - 1 ? "Beta distribution" : "", length_law, l);
+    add_law_curve(t, plot[1], "closed form", error_law, 0);
+    add_law_curve(t, plot[2], "closed form", error_law, 0);
     oa_vectors_make(t->context, t->d, PAIRS, cosine, &v.dense);
     if (oa_vectors_make_sparse(t->context, t->d, PAIRS, cosine, &v.sparse) == OA_OK)
-        add_generators(t, plot, &v);
+        add_generator_curves(t, plot, &v);
     oa_vectors_free(&v.dense);
     oa_vectors_free(&v.sparse);
 }

@@ -3,12 +3,12 @@
  * Attention logits of frozen projections, S_ij = τ s² (x_i U)(x_j T)ᵀ, over draws, for tokens of
  * squared length d:
  *
- *     untied (T drawn apart)   mean 0, variance τ² s⁴ k |x|²|y|²/d² = s⁴
+ *     untied (T independent)   mean 0, variance τ² s⁴ k |x|²|y|²/d² = s⁴
  *     tied (T = U)             mean τ s² (k/d)⟨x, y⟩, so √k s² for a token with itself
  *
- * and what of a trained bilinear form W_Q W_Kᵀ = B such a frozen one can be: the best multiple of U
- * Tᵀ captures ⟨U Tᵀ, B⟩²/(k|B|²) of |B|², 1/d² on average; with a trained diagonal U Λ Tᵀ, Σ_l
- * (u_lᵀ B t_l)²/|B|², k/d².
+ * And the share of a trained bilinear form W_Q W_Kᵀ = B that a frozen one can express: the best
+ * multiple of U Tᵀ captures ⟨U Tᵀ, B⟩²/(k|B|²) of |B|², 1/d² on average; with a trained diagonal,
+ * U Λ Tᵀ, Σ_l (u_lᵀ B t_l)²/|B|², k/d² on average.
  */
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -20,15 +20,12 @@
 
 enum { DRAWS = 128, PAIRS = 32 };
 
-/* ---- moments
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- moments ---- */
 
-enum { UNTIED, UNTIED_SQUARE, TIED, TIED_SQUARE, NUMBERS };
-
+enum { UNTIED, UNTIED_SQUARE, TIED, TIED_SQUARE, STATISTICS };
 enum { COSINES = 9 };
 
-struct cosines {
+struct cosine_pairs {
     struct oa_vectors pairs[COSINES];
     int count;
 };
@@ -37,7 +34,7 @@ struct cosines {
 static void measure_cosine(const struct oa_draw *w, const struct oa_vectors *p, double *out)
 {
     double *q = oa_arena_take(w->room, 3 * (size_t)w->k * sizeof *q), root = sqrt((double)w->k);
-    memset(out, 0, NUMBERS * sizeof *out);
+    memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; q && i < PAIRS; i++) {
         oa_project_row(w, 0, p->x + i * w->d, q);
         oa_project_row(w, 0, p->y + i * w->d, q + w->k);
@@ -51,26 +48,26 @@ static void measure_cosine(const struct oa_draw *w, const struct oa_vectors *p, 
     }
 }
 
-static void measure(const struct oa_draw *w, double *out)
+static void measure_all_cosines(const struct oa_draw *w, double *out)
 {
-    const struct cosines *s = w->argument;
+    const struct cosine_pairs *s = w->argument;
     for (int b = 0; b < s->count; b++)
-        measure_cosine(w, &s->pairs[b], out + b * NUMBERS);
+        measure_cosine(w, &s->pairs[b], out + b * STATISTICS);
 }
 
-/* v [cosines][NUMBERS][count], all from the same draws. */
-static enum oa_error run(struct oa_theory *t, int cosines, const double *cosine, int count,
-                         double *v)
+/* v [cosines][STATISTICS][count], all from the same draws. */
+static enum oa_error draw_logits(struct oa_theory *t, int cosines, const double *cosine, int count,
+                                 double *v)
 {
-    struct cosines s = { .count = cosines };
+    struct cosine_pairs s = { .count = cosines };
     struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/logits",
                               .d = t->d,
                               .k = t->k,
                               .count = count,
                               .heads = 2,
-                              .statistics = cosines * NUMBERS,
-                              .measure = measure,
+                              .statistics = cosines * STATISTICS,
+                              .measure = measure_all_cosines,
                               .argument = &s };
     for (int b = 0; b < cosines; b++)
         oa_vectors_make(t->context, t->d, PAIRS, cosine[b], &s.pairs[b]);
@@ -82,7 +79,7 @@ static enum oa_error run(struct oa_theory *t, int cosines, const double *cosine,
     return e;
 }
 
-static void add_untied(struct oa_theory *t, const double *v)
+static void add_untied_logits(struct oa_theory *t, const double *v)
 {
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + UNTIED * DRAWS, DRAWS),
@@ -92,9 +89,9 @@ static void add_untied(struct oa_theory *t, const double *v)
         .name = "untied-mean",
         .proposition = "E S_ii = τ|x_i|², untied",
         .meaning =
-            "By Proposition 1 a logit would measure similarity, and most with itself. With U and "
-            "T drawn apart it is a random bilinear form: dependent on content, zero on average "
-            "even for a token with itself.",
+            "By Proposition 1 a logit would measure similarity. With independent U and T it is a "
+            "random "
+            "bilinear form: it depends on content, but its mean is 0 even for a token with itself.",
         .claim = self,
         .law = 0,
         .measured = mean.mean,
@@ -102,26 +99,26 @@ static void add_untied(struct oa_theory *t, const double *v)
     };
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_LOGITS,
-                         .name = "untied-spread",
-                         .proposition = "sd S_ij = 1, untied",
-                         .meaning =
-                             "With layer-normed tokens and without scaling, frozen logits spread "
-                             "as those of a trained model do at its start.",
-                         .claimed = "1",
-                         .claim = 1,
-                         .formula = "τ √k |x||y|/d",
-                         .law = 1,
-                         .measured = spread.mean,
-                         .error = spread.error });
+    oa_theory_add(t,
+                  &(struct oa_finding){ .part = OA_PART_LOGITS,
+                                        .name = "untied-spread",
+                                        .proposition = "sd S_ij = 1, untied",
+                                        .meaning = "With layer-normed tokens and without scaling, "
+                                                   "frozen logits have the spread of a newly "
+                                                   "initialised model.",
+                                        .claimed = "1",
+                                        .claim = 1,
+                                        .formula = "τ √k |x||y|/d",
+                                        .law = 1,
+                                        .measured = spread.mean,
+                                        .error = spread.error });
     oa_theory_add(t,
                   &(struct oa_finding){ .part = OA_PART_LOGITS,
                                         .name = "scaled-spread",
                                         .proposition = "scale=jl leaves sd S_ij = 1",
-                                        .meaning = "The scaling s² = d/k that repairs lengths "
+                                        .meaning = "The scaling s² = d/k, which corrects lengths, "
                                                    "multiplies logits by d/k: the softmax starts "
-                                                   "near a one-hot choice. Then τ should be √k/d.",
+                                                   "nearly one-hot. τ should then be √k/d.",
                                         .claimed = "1",
                                         .claim = 1,
                                         .formula = "d/k",
@@ -130,32 +127,29 @@ static void add_untied(struct oa_theory *t, const double *v)
                                         .error = d / k * spread.error });
 }
 
-static void add_tied(struct oa_theory *t, const double *v)
+static void add_tied_logits(struct oa_theory *t, const double *v)
 {
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + TIED * DRAWS, DRAWS);
-    struct oa_finding f = {
-        .part = OA_PART_LOGITS,
-        .name = "tied-mean",
-        .proposition = "E S_ii = τ|x_i|², tied",
-        .meaning =
-            "With one matrix for queries and keys logits do measure similarity, k/d as strongly "
-            "as claimed; still so strongly that a token attends mostly to itself.",
-        .claim = self,
-        .formula = "√k",
-        .law = sqrt(k),
-        .measured = mean.mean,
-        .error = mean.error
-    };
+    struct oa_finding f = { .part = OA_PART_LOGITS,
+                            .name = "tied-mean",
+                            .proposition = "E S_ii = τ|x_i|², tied",
+                            .meaning = "With one matrix for queries and keys, logits measure "
+                                       "similarity, k/d times as strongly as "
+                                       "claimed; a token still attends mostly to itself.",
+                            .claim = self,
+                            .formula = "√k",
+                            .law = sqrt(k),
+                            .measured = mean.mean,
+                            .error = mean.error };
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
 }
 
-/* ---- what a frozen form can be
- * --------------------------------------------------------------------------------- */
+/* ---- shares of a trained form ---- */
 
-/* B = A Cᵀ with Gaussian A, C [d, k]: what two trained projections make. */
-static void measure_share(const struct oa_draw *w, double *out)
+/* B = A Cᵀ with Gaussian A, C [d, k], like a product of two trained projections. */
+static void measure_captured_shares(const struct oa_draw *w, double *out)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/form"), (uint64_t)w->index);
     long n = w->d * w->k, k = w->k;
@@ -184,7 +178,8 @@ static void measure_share(const struct oa_draw *w, double *out)
     out[1] = diagonal / norm;
 }
 
-static void add_share(struct oa_theory *t, struct oa_measured m, const struct oa_finding *what)
+static void add_captured_share(struct oa_theory *t, struct oa_measured m,
+                               const struct oa_finding *what)
 {
     struct oa_finding f = *what;
     char number[OA_NUMBER];
@@ -192,12 +187,12 @@ static void add_share(struct oa_theory *t, struct oa_measured m, const struct oa
     f.claim = NAN;
     f.measured = m.mean;
     f.error = m.error;
-    snprintf(f.claimed, sizeof f.claimed, "all of it");
-    snprintf(f.verdict, sizeof f.verdict, "fails: %s %% of it", oa_number(number, 100 * m.mean, 2));
+    snprintf(f.claimed, sizeof f.claimed, "all");
+    snprintf(f.verdict, sizeof f.verdict, "fails: %s %%", oa_number(number, 100 * m.mean, 2));
     oa_theory_add(t, &f);
 }
 
-static void add_shares(struct oa_theory *t)
+static void add_captured_shares(struct oa_theory *t)
 {
     enum { COUNT = 64 };
     double v[2 * COUNT], d = (double)t->d, k = (double)t->k;
@@ -208,35 +203,32 @@ static void add_shares(struct oa_theory *t)
                               .count = COUNT,
                               .heads = 2,
                               .statistics = 2,
-                              .measure = measure_share };
+                              .measure = measure_captured_shares };
     if (oa_draws_run(t->context, &draws, v) != OA_OK)
         return;
-    add_share(t, oa_measured_of(v, COUNT),
-              &(struct oa_finding){ .name = "captured",
-                                    .proposition = "U Tᵀ expresses what W_Q W_Kᵀ can",
-                                    .meaning =
-                                        "The proposal: random projections approximate any linear "
-                                        "map. Share of a bilinear form W_Q W_Kᵀ "
-                                        "of the same rank that the best multiple of U Tᵀ captures "
-                                        "(the option temperature). What "
-                                        "attends to what must come from the tokens themselves.",
-                                    .formula = "1/d²",
-                                    .law = 1 / (d * d) });
-    add_share(t, oa_measured_of(v + COUNT, COUNT),
-              &(struct oa_finding){
-                  .name = "captured-diagonal",
-                  .proposition = "U Λ Tᵀ with a trained Λ expresses it",
-                  .meaning = "The same for U Λ Tᵀ with the best Λ (the option diagonal).",
-                  .formula = "k/d²",
-                  .law = k / (d * d) });
+    add_captured_share(
+        t, oa_measured_of(v, COUNT),
+        &(struct oa_finding){ .name = "captured",
+                              .proposition = "U Tᵀ expresses what W_Q W_Kᵀ can",
+                              .meaning = "The proposal claims that random projections approximate "
+                                         "any linear map. Share of a bilinear "
+                                         "form W_Q W_Kᵀ of the same rank that the best multiple of "
+                                         "U Tᵀ captures (the option temperature).",
+                              .formula = "1/d²",
+                              .law = 1 / (d * d) });
+    add_captured_share(t, oa_measured_of(v + COUNT, COUNT),
+                       &(struct oa_finding){
+                           .name = "captured-diagonal",
+                           .proposition = "U Λ Tᵀ with a trained Λ expresses what W_Q W_Kᵀ can",
+                           .meaning = "The same for U Λ Tᵀ with the best Λ (the option diagonal).",
+                           .formula = "k/d²",
+                           .law = k / (d * d) });
 }
 
-/* ---- the plot
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the plot ---- */
 
-static void draw_band(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                      const double *cosine, const double *mean, const double *sd)
+static void add_deviation_band(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
+                               const double *cosine, const double *mean, const double *sd)
 {
     for (int side = -1; side <= 1; side++) {
         struct oa_curve *c = oa_plot_curve(t, p, side ? "" : name, color, COSINES);
@@ -251,24 +243,25 @@ static void draw_band(struct oa_theory *t, struct oa_plot *p, const char *name, 
     }
 }
 
-static void plot(struct oa_theory *t)
+static void plot_logits(struct oa_theory *t)
 {
     enum { COUNT = 48 };
-    double v[COSINES][NUMBERS][COUNT], cosine[COSINES], mean[2][COSINES], sd[2][COSINES];
+    double v[COSINES][STATISTICS][COUNT], cosine[COSINES], mean[2][COSINES], sd[2][COSINES];
     for (int i = 0; i < COSINES; i++)
         cosine[i] = -1 + 2.0 * i / (COSINES - 1);
     struct oa_plot *p = oa_theory_plot(
-        t, &(struct oa_plot){ .part = OA_PART_LOGITS,
-                              .name = "logits",
-                              .title = "A logit against the similarity of its tokens",
-                              .caption = "Mean over draws, and one standard deviation to each side "
-                                         "(thin). Tied projections measure "
-                                         "similarity; drawn apart, they do not: the logit of two "
-                                         "equal tokens is as likely negative as "
-                                         "positive.",
-                              .x_label = "cosine between two tokens",
-                              .y_label = "logit" });
-    if (run(t, COSINES, cosine, COUNT, v[0][0]) != OA_OK)
+        t,
+        &(struct oa_plot){
+            .part = OA_PART_LOGITS,
+            .name = "logits",
+            .title = "Logit by similarity of its tokens",
+            .caption =
+                "Mean over draws ± one standard deviation (thin). Tied projections measure "
+                "similarity. With "
+                "independent ones the logit of two equal tokens is as likely negative as positive.",
+            .x_label = "cosine between two tokens",
+            .y_label = "logit" });
+    if (draw_logits(t, COSINES, cosine, COUNT, v[0][0]) != OA_OK)
         return;
     for (int i = 0; i < COSINES; i++)
         for (int tied = 0; tied < 2; tied++) {
@@ -277,19 +270,19 @@ static void plot(struct oa_theory *t)
             sd[tied][i] = sqrt(
                 fmax(0, oa_measured_of(v[i][n + 1], COUNT).mean - mean[tied][i] * mean[tied][i]));
         }
-    draw_band(t, p, "tied", 1, cosine, mean[1], sd[1]);
-    draw_band(t, p, "untied", 0, cosine, mean[0], sd[0]);
+    add_deviation_band(t, p, "tied", 1, cosine, mean[1], sd[1]);
+    add_deviation_band(t, p, "untied", 0, cosine, mean[0], sd[0]);
 }
 
 void oa_measure_logits(struct oa_theory *t)
 {
     static const double self = 1;
-    double *v = oa_alloc(t->context, NUMBERS * DRAWS * sizeof *v);
-    if (v && run(t, 1, &self, DRAWS, v) == OA_OK) {
-        add_untied(t, v);
-        add_tied(t, v);
-        add_shares(t);
-        plot(t);
+    double *v = oa_alloc(t->context, STATISTICS * DRAWS * sizeof *v);
+    if (v && draw_logits(t, 1, &self, DRAWS, v) == OA_OK) {
+        add_untied_logits(t, v);
+        add_tied_logits(t, v);
+        add_captured_shares(t);
+        plot_logits(t);
     }
     oa_free(v);
 }

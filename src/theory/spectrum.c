@@ -2,8 +2,8 @@
  *
  * Singular values by way of GᵀG: Householder reflections make it tridiagonal, bisection with Sturm
  * counts finds its extreme eigenvalues (Golub, Van Loan, Matrix computations, 8.3 and 8.4). Their
- * roots have an absolute error of about 1e-8 of the largest, which is ample for condition numbers
- * below 10⁶. Cost: k²d + 4k³/3 multiply-adds.
+ * roots have an absolute error of about 1e-8 of the largest, which is sufficient for condition
+ * numbers below 10⁶. Cost: k²d + 4k³/3 multiply-adds.
  */
 #include "theory/spectrum.h"
 #include "theory/draws.h"
@@ -12,7 +12,7 @@
 
 /* p = β A v over the trailing block, w = p − (β pᵀv/2) v, A ← A − v wᵀ − w vᵀ. v = a[col, first …].
  */
-static void reflect(long k, long first, double *a, double *v, double *w)
+static void reflect_trailing_block(long k, long first, double *a, double *v, double *w)
 {
     long n = k - first;
     double beta = 2 / oa_dot(n, v, v);
@@ -28,7 +28,7 @@ static void reflect(long k, long first, double *a, double *v, double *w)
     }
 }
 
-/* a [k, k] symmetric; diagonal and the squares of the off-diagonal come out. */
+/* a [k, k] symmetric, overwritten; the diagonal and the squares of the off-diagonal. */
 static void make_tridiagonal(long k, double *a, double *diagonal, double *square, double *w)
 {
     for (long c = 0; c < k; c++) {
@@ -40,12 +40,12 @@ static void make_tridiagonal(long k, double *a, double *diagonal, double *square
         square[c] = oa_dot(n, v, v);
         v[0] += copysign(sqrt(square[c]), v[0]);
         if (n > 1 && square[c] > 0)
-            reflect(k, c + 1, a, v, w);
+            reflect_trailing_block(k, c + 1, a, v, w);
     }
 }
 
-/* How many eigenvalues are less than x. */
-static long count_below(long k, const double *diagonal, const double *square, double x)
+/* The number of eigenvalues below x. */
+static long count_eigenvalues_below(long k, const double *diagonal, const double *square, double x)
 {
     long count = 0;
     double q = 1;
@@ -58,14 +58,14 @@ static long count_below(long k, const double *diagonal, const double *square, do
     return count;
 }
 
-/* The eigenvalue with `below` others under it. */
-static double eigenvalue(long k, const double *diagonal, const double *square, long below,
-                         double top)
+/* The eigenvalue with `below` smaller ones. */
+static double find_eigenvalue(long k, const double *diagonal, const double *square, long below,
+                              double top)
 {
     double low = 0, high = top;
     for (int i = 0; i < 80; i++) {
         double middle = (low + high) / 2;
-        if (count_below(k, diagonal, square, middle) > below)
+        if (count_eigenvalues_below(k, diagonal, square, middle) > below)
             high = middle;
         else
             low = middle;
@@ -82,6 +82,6 @@ struct oa_extremes oa_singular_extremes(long d, long k, const double *columns, d
         top += a[i * k + i];
     }
     make_tridiagonal(k, a, diagonal, square, w);
-    return (struct oa_extremes){ sqrt(eigenvalue(k, diagonal, square, k - 1, top)),
-                                 sqrt(eigenvalue(k, diagonal, square, 0, top)) };
+    return (struct oa_extremes){ sqrt(find_eigenvalue(k, diagonal, square, k - 1, top)),
+                                 sqrt(find_eigenvalue(k, diagonal, square, 0, top)) };
 }

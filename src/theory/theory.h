@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * theory: what has been claimed of attention with frozen random orthogonal projections, proposition
- * by proposition: the claim, the closed form, what the generators of this library give, and whether
+ * theory: claims about attention with frozen random orthogonal projections, one proposition at a
+ * time: the claim, the closed form, what is measured on the generators of this library, and whether
  * the claim holds.
  *
- *     theory_measure.c ── one file for each family of propositions ── struct oa_theory ── table,
- * JSON, page kept_lengths.c, conditioning.c, gradient_path.c, head_overlap.c, logit_moments.c,
- * distortion.c draws.c: many draws of a projection, a few numbers of each       closed_forms.c: the
- * laws
+ *     theory.c → lengths.c, length_plots.c, conditioning.c, gradient_path.c, head_overlap.c,
+ *     logit_moments.c, distortion.c → struct oa_theory → theory_table.c, theory_json.c,
+ * theory_page.c
+ *
+ * draws.c measures draws of a projection; closed_forms.c has the expected values.
  *
  * Letters: d width of the model, H heads, k = d/H width of a head, U [d, k] a projection of
- * queries, T one of keys, τ = 1/√k. Measuring is a function of the shape alone: streams have fixed
- * seeds, and sums a fixed order.
+ * queries, T one of keys, τ = 1/√k. Results depend on the shape alone: streams have fixed seeds,
+ * and sums a fixed order.
  */
 #ifndef ORTHANT_THEORY_H
 #define ORTHANT_THEORY_H
@@ -29,24 +30,24 @@ enum oa_theory_part {
 };
 const char *oa_part_title(enum oa_theory_part p);
 
-/* One proposition. Texts are constant, or owned by nobody: they are copied by oa_theory_add. */
+/* One proposition. */
 struct oa_finding {
     enum oa_theory_part part;
     char name[32];        /* for JSON */
     char proposition[96]; /* as a formula or a few words */
-    char meaning[400];    /* for people: what was claimed, what was measured, what it means */
+    char meaning[400];    /* what was claimed, what was measured, what it means */
     char claimed[32];     /* the number that was claimed, or a word */
     char formula[80];     /* of the closed form; "" = there is none */
-    double claim;         /* NaN: the claim is a word, and `holds` and `verdict` are given */
-    double law;           /* the closed form's value; NaN = none */
-    bool asymptotic;      /* the law is one of large d */
-    double measured;      /* NaN: nothing to measure, the law speaks */
-    double error;         /* standard error; 0 = there is no chance in it */
+    double claim;         /* NaN: the claim is a word, and the caller sets `holds` and `verdict` */
+    double law;           /* value of the closed form; NaN = none */
+    bool asymptotic;      /* the closed form is a limit for large d */
+    double measured;      /* NaN: not measured */
+    double error;         /* standard error; 0 = not random */
     bool holds;           /* the claim */
     char verdict[64];     /* "holds", "fails by −0.875" … */
 };
 
-/* A chart: the laws as lines, what was measured as points. */
+/* A chart: closed forms as lines, measurements as points. */
 enum { OA_PLOT_CURVES = 12, OA_PLOTS = 12 };
 struct oa_curve {
     char name[24]; /* "" = no label */
@@ -71,18 +72,18 @@ struct oa_theory {
     int plots;
 };
 
-/* Refused: a width that does not divide into the heads, fewer than 2 heads, heads narrower than 4.
- * Seconds, with progress. Free with oa_theory_free, also after a failure. */
+/* Needs at least 2 heads of equal width, at least 4. Takes seconds and logs progress. Free with
+ * oa_theory_free, also after a failure. */
 enum oa_error oa_theory_measure(oa_context *c, long width, long heads, struct oa_theory *out);
 void oa_theory_free(struct oa_theory *t);
-int oa_theory_failing(const struct oa_theory *t); /* how many propositions do not hold */
+int oa_theory_failing(const struct oa_theory *t); /* number of propositions that fail */
 
 /* "0.125" and "0.12502 ± 0.00004", into OA_FINDING_TEXT bytes; "–" where there is none
  * (theory_table.c). */
 enum { OA_FINDING_TEXT = 192 };
 char *oa_finding_law(const struct oa_finding *f, char *out);
 char *oa_finding_measured(const struct oa_finding *f, char *out);
-/* "13 of 34 propositions hold": the headline. */
+/* "Of 33 propositions on frozen orthogonal projections 15 hold and 18 fail" */
 void oa_theory_headline(const struct oa_theory *t, char *out, size_t size);
 
 /* theory_table.c, theory_json.c, theory_page.c. limit: columns; 0 = none. */
@@ -90,8 +91,7 @@ void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out);
 void oa_theory_json(const struct oa_theory *t, struct oa_text *out);
 void oa_theory_html(const struct oa_theory *t, struct oa_text *out);
 
-/* ---- for the families
- * ------------------------------------------------------------------------------------------ */
+/* ---- families of propositions ---- */
 
 void oa_measure_lengths(struct oa_theory *t);
 void oa_plot_lengths(struct oa_theory *t);
@@ -101,13 +101,13 @@ void oa_measure_heads(struct oa_theory *t);
 void oa_measure_logits(struct oa_theory *t);
 void oa_measure_distortion(struct oa_theory *t);
 
-/* Adds a finding. With a claim that is a number the verdict is made here: it holds when the
- * measured value lies within five standard errors of it (1e-9 where there is no chance) and the
- * closed form does not say otherwise. */
+/* Adds a copy of a finding. A claim that is a number gets its verdict here: it holds if the
+ * measured value is within five standard errors of it (1e-9 if not random) and the closed form
+ * equals it. */
 void oa_theory_add(struct oa_theory *t, const struct oa_finding *f);
-struct oa_plot *oa_theory_plot(struct oa_theory *t,
-                               const struct oa_plot *p); /* copies; its curves follow */
-/* A curve with room for `count` points; NULL after a failure. */
+/* Adds a copy without curves. */
+struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p);
+/* Adds a curve of `count` points; NULL after a failure. */
 struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
                                int count);
 

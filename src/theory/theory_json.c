@@ -7,43 +7,43 @@
 #include <jansson.h>
 #include <math.h>
 
-static json_t *number(double x)
+static json_t *number_or_null(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *finding(const struct oa_finding *f)
+static json_t *proposition_object(const struct oa_finding *f)
 {
     json_t *o =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "part", oa_part_title(f->part), "name", f->name,
                   "proposition", f->proposition, "meaning", f->meaning, "claimed", f->claimed);
-    json_object_set_new(o, "claim", number(f->claim));
+    json_object_set_new(o, "claim", number_or_null(f->claim));
     json_object_set_new(o, "formula", json_string(f->formula));
-    json_object_set_new(o, "law", number(f->law));
+    json_object_set_new(o, "law", number_or_null(f->law));
     json_object_set_new(o, "asymptotic", json_boolean(f->asymptotic));
-    json_object_set_new(o, "measured", number(f->measured));
-    json_object_set_new(o, "standard_error", number(f->error));
+    json_object_set_new(o, "measured", number_or_null(f->measured));
+    json_object_set_new(o, "standard_error", number_or_null(f->error));
     json_object_set_new(o, "holds", json_boolean(f->holds));
     json_object_set_new(o, "verdict", json_string(f->verdict));
     return o;
 }
 
-static json_t *numbers(const double *x, int n)
+static json_t *number_array(const double *x, int n)
 {
     json_t *array = json_array();
     for (int i = 0; i < n; i++)
-        json_array_append_new(array, number(x[i]));
+        json_array_append_new(array, number_or_null(x[i]));
     return array;
 }
 
-static json_t *plot(const struct oa_plot *p)
+static json_t *plot_object(const struct oa_plot *p)
 {
     json_t *curves = json_array();
     for (int i = 0; i < p->curves; i++) {
         const struct oa_curve *c = &p->curve[i];
         json_array_append_new(curves, json_pack("{s:s, s:b, s:o, s:o}", "name", c->name, "measured",
-                                                (int)c->dots, "x", numbers(c->x, c->count), "y",
-                                                numbers(c->y, c->count)));
+                                                (int)c->dots, "x", number_array(c->x, c->count),
+                                                "y", number_array(c->y, c->count)));
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "part", oa_part_title(p->part), "name",
                      p->name, "title", p->title, "x", p->x_label, "y", p->y_label, "curves",
@@ -54,9 +54,9 @@ void oa_theory_json(const struct oa_theory *t, struct oa_text *out)
 {
     json_t *findings = json_array(), *plots = json_array();
     for (int i = 0; i < t->findings; i++)
-        json_array_append_new(findings, finding(&t->finding[i]));
+        json_array_append_new(findings, proposition_object(&t->finding[i]));
     for (int i = 0; i < t->plots; i++)
-        json_array_append_new(plots, plot(&t->plot[i]));
+        json_array_append_new(plots, plot_object(&t->plot[i]));
     json_t *root =
         json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", "orthant.theory/1", "width",
                   (json_int_t)t->d, "heads", (json_int_t)t->heads, "head_width", (json_int_t)t->k,

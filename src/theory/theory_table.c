@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The propositions as a table for the terminal, and their numbers as text. */
+ *
+ * The propositions as a table, and their numbers as text. */
 #include "print/print.h"
 #include "theory/theory.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- numbers
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
-/* Significant digits, with a true minus, and 3.81·10⁻⁶ for what is small. */
-static char *show(char *out, double x, int digits)
+/* Significant digits with a Unicode minus; small numbers as 3.81·10⁻⁶. */
+static char *print_scientific(char *out, double x, int digits)
 {
     static const char *const superscripts[] = { "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹" };
     char number[OA_NUMBER];
@@ -34,22 +33,22 @@ char *oa_finding_law(const struct oa_finding *f, char *out)
     bool whole = f->law == floor(f->law) && fabs(f->law) < 1000;
     char number[OA_FINDING_TEXT];
     snprintf(out, OA_FINDING_TEXT, "%s%.100s", f->asymptotic ? "≈ " : "",
-             show(number, f->law, whole ? 1 : 4));
+             print_scientific(number, f->law, whole ? 1 : 4));
     return out;
 }
 
-/* As many digits as the error leaves: one more than its first. Rounding errors get one digit. */
+/* Digits up to the second one of the error; one digit without an error. */
 char *oa_finding_measured(const struct oa_finding *f, char *out)
 {
     char value[OA_NUMBER], error[OA_FINDING_TEXT];
     if (!isfinite(f->measured))
         return strcpy(out, "–");
     if (f->error <= 0)
-        return show(out, f->measured, 1);
+        return print_scientific(out, f->measured, 1);
     int decimals = (int)fmax(0, 1 - floor(log10(f->error)));
     if (decimals > 6) {
         double scale = pow(10, floor(log10(fabs(f->measured))));
-        show(error, scale, 1);
+        print_scientific(error, scale, 1);
         snprintf(out, OA_FINDING_TEXT, "(%.2f ± %.2f)%.60s", f->measured / scale, f->error / scale,
                  error + 1);
         return out;
@@ -68,9 +67,7 @@ void oa_theory_headline(const struct oa_theory *t, char *out, size_t size)
              t->findings, t->findings - failing, failing);
 }
 
-/* ---- the table
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 static const struct oa_column columns[] = { { .title = "proposition" },
                                             { .title = "claimed", .right = true },
@@ -79,27 +76,6 @@ static const struct oa_column columns[] = { { .title = "proposition" },
                                             { .title = "measured", .right = true },
                                             { .title = "verdict" } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-
-static void add_row(struct oa_table *table, const struct oa_finding *f)
-{
-    char law[OA_FINDING_TEXT], measured[OA_FINDING_TEXT];
-    oa_table_cell(table, "  %s", f->proposition);
-    oa_table_cell(table, "%s", f->claimed);
-    oa_table_cell(table, "%s", f->formula);
-    oa_table_cell(table, "%s", oa_finding_law(f, law));
-    oa_table_cell(table, "%s", oa_finding_measured(f, measured));
-    oa_table_cell(table, "%s", f->verdict);
-}
-
-static void add_part(struct oa_table *table, const struct oa_theory *t, enum oa_theory_part part)
-{
-    oa_table_cell(table, "%s", oa_part_title(part));
-    for (int i = 1; i < COLUMNS; i++)
-        oa_table_cell(table, " ");
-    for (int i = 0; i < t->findings; i++)
-        if (t->finding[i].part == part)
-            add_row(table, &t->finding[i]);
-}
 
 void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out)
 {
@@ -111,11 +87,27 @@ void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out)
                    "keys; τ = 1/√k\n\n",
                    headline, t->d, t->heads, t->k);
     oa_table_init(&table, t->context, columns, COLUMNS);
-    for (int p = 0; p < OA_PARTS; p++)
-        add_part(&table, t, (enum oa_theory_part)p);
+    for (int p = 0; p < OA_PARTS; p++) {
+        oa_table_cell(&table, "%s", oa_part_title((enum oa_theory_part)p));
+        for (int i = 1; i < COLUMNS; i++)
+            oa_table_cell(&table, " ");
+        for (int i = 0; i < t->findings; i++) {
+            const struct oa_finding *f = &t->finding[i];
+            char law[OA_FINDING_TEXT], measured[OA_FINDING_TEXT];
+            if ((int)f->part != p)
+                continue;
+            oa_table_cell(&table, "  %s", f->proposition);
+            oa_table_cell(&table, "%s", f->claimed);
+            oa_table_cell(&table, "%s", f->formula);
+            oa_table_cell(&table, "%s", oa_finding_law(f, law));
+            oa_table_cell(&table, "%s", oa_finding_measured(f, measured));
+            oa_table_cell(&table, "%s", f->verdict);
+        }
+    }
     oa_table_text(&table, limit, out);
     oa_table_free(&table);
-    oa_text_printf(out, "\nMeasured: means over draws of this library's generators, ± one standard "
-                        "error. A claim holds "
-                        "within five of\nthose, unless the closed form says otherwise.\n");
+    oa_text_printf(out,
+                   "\nMeasured: mean over draws of this library's generators ± one standard "
+                   "error. A claim holds if the\nmeasured value is within five standard errors "
+                   "and the closed form agrees.\n");
 }

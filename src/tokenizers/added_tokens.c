@@ -34,9 +34,7 @@ void oa_added_free(struct oa_added_set *set)
     oa_added_init(set, set->context);
 }
 
-/* ---- the trie
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the trie ---- */
 
 static int32_t child_of(const struct oa_added_set *set, int32_t node, uint8_t byte)
 {
@@ -122,8 +120,7 @@ static enum oa_error link_nodes(struct oa_added_set *set)
     return OA_OK;
 }
 
-/* ---- characters beside a match
- * ------------------------------------------------------------------------------- */
+/* ---- characters beside a match ---- */
 
 /* The character that ends at `at`: its code point and where it begins; `at` itself when the bytes
  * are not UTF-8. */
@@ -135,7 +132,7 @@ static size_t character_before(const char *text, size_t at, uint32_t *code)
     return at;
 }
 
-static bool alone(const char *text, size_t length, size_t start, size_t stop)
+static bool is_single_word(const char *text, size_t length, size_t start, size_t stop)
 {
     uint32_t code;
     if (character_before(text, start, &code) < start && oa_is_word(code))
@@ -161,9 +158,7 @@ static size_t spaces_after(const char *text, size_t length, size_t at)
     return at;
 }
 
-/* ---- search
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- search ---- */
 
 /* The leftmost longest content at or after `from`: where it starts, or `length`. */
 static size_t find_content(const struct oa_added_set *set, const char *text, size_t length,
@@ -201,7 +196,8 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
         const struct oa_added_token *t;
         size_t at = find_content(set, text, length, *from, &t);
         *from = t ? at + t->length : length;
-        if (!t || (plain && t->special) || (t->single_word && !alone(text, length, at, *from)))
+        if (!t || (plain && t->special) ||
+            (t->single_word && !is_single_word(text, length, at, *from)))
             continue;
         *start = t->lstrip ? spaces_before(text, at) : at;
         *start = *start > settled ? *start : settled;

@@ -58,31 +58,29 @@ enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, in
     return OA_OK;
 }
 
-/* ---- heap
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- heap ---- */
 
-static bool before(const struct oa_candidate *x, const struct oa_candidate *y)
+static bool merge_before(const struct oa_candidate *x, const struct oa_candidate *y)
 {
     return x->rank != y->rank ? x->rank < y->rank : x->place < y->place;
 }
 
-static void heap_push(struct oa_bpe *b, struct oa_candidate x)
+static void push_merge(struct oa_bpe *b, struct oa_candidate x)
 {
     size_t at = b->heap_count++;
-    for (; at > 0 && before(&x, &b->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && merge_before(&x, &b->heap[(at - 1) / 2]); at = (at - 1) / 2)
         b->heap[at] = b->heap[(at - 1) / 2];
     b->heap[at] = x;
 }
 
-static struct oa_candidate heap_pop(struct oa_bpe *b)
+static struct oa_candidate pop_merge(struct oa_bpe *b)
 {
     struct oa_candidate top = b->heap[0], last = b->heap[--b->heap_count];
     size_t at = 0, child;
     while ((child = 2 * at + 1) < b->heap_count) {
-        if (child + 1 < b->heap_count && before(&b->heap[child + 1], &b->heap[child]))
+        if (child + 1 < b->heap_count && merge_before(&b->heap[child + 1], &b->heap[child]))
             child++;
-        if (!before(&b->heap[child], &last))
+        if (!merge_before(&b->heap[child], &last))
             break;
         b->heap[at] = b->heap[child];
         at = child;
@@ -91,9 +89,7 @@ static struct oa_candidate heap_pop(struct oa_bpe *b)
     return top;
 }
 
-/* ---- merging
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- merging ---- */
 
 static void queue_pair(struct oa_bpe *b, int32_t left, int32_t right)
 {
@@ -102,7 +98,7 @@ static void queue_pair(struct oa_bpe *b, int32_t left, int32_t right)
     const struct oa_pair *pair =
         oa_pairs_find(&b->merges, oa_pair_key(b->symbol[left].id, b->symbol[right].id));
     if (pair)
-        heap_push(b, (struct oa_candidate){ pair->rank, left, pair->id });
+        push_merge(b, (struct oa_candidate){ pair->rank, left, pair->id });
 }
 
 static void merge_at(struct oa_bpe *b, const struct oa_candidate *top)
@@ -125,7 +121,7 @@ static void merge_at(struct oa_bpe *b, const struct oa_candidate *top)
 
 /* A merge takes one candidate and one symbol away and adds at most two candidates: fewer than 3n in
  * all. */
-static bool make_room(struct oa_bpe *b, size_t n)
+static bool reserve_symbols(struct oa_bpe *b, size_t n)
 {
     return oa_reserve(b->context, &b->symbol, &b->symbol_capacity, n, sizeof *b->symbol) &&
            oa_reserve(b->context, &b->heap, &b->heap_capacity, 3 * n, sizeof *b->heap);
@@ -160,7 +156,7 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
     if (n > INT32_MAX / 4)
         return oa_fail(b->context, OA_UNSUPPORTED,
                        "a word of %zu bytes without a split is too long for BPE", n);
-    if (!make_room(b, n))
+    if (!reserve_symbols(b, n))
         return OA_NO_MEMORY;
     int32_t count = first_symbols(b, word, n, bad);
     if (count < 0)
@@ -169,7 +165,7 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
     for (int32_t i = 0; i + 1 < count; i++)
         queue_pair(b, i, i + 1);
     while (b->heap_count) {
-        struct oa_candidate top = heap_pop(b);
+        struct oa_candidate top = pop_merge(b);
         merge_at(b, &top);
     }
     for (int32_t i = 0; i >= 0; i = b->symbol[i].next)
@@ -177,9 +173,7 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
     return OA_OK;
 }
 
-/* ---- words
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 /* ignore_merges: a word that is a token of the model (not an added one) is that token. -1 when it
  * is not. */
@@ -213,8 +207,8 @@ static enum oa_error add_cached(struct oa_ids *ids, const struct oa_cached *slot
     return OA_OK;
 }
 
-static void remember(struct oa_cached *slot, const char *word, size_t n, const int32_t *id,
-                     size_t count)
+static void cache_word(struct oa_cached *slot, const char *word, size_t n, const int32_t *id,
+                       size_t count)
 {
     if (count > CACHED_IDS)
         return;
@@ -234,6 +228,6 @@ enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v
     int32_t whole = b->ignore_merges ? whole_word(b, v, word, n) : -1;
     OA_TRY(whole >= 0 ? oa_ids_add(ids, whole) : merge_word(b, word, n, ids, bad));
     if (slot)
-        remember(slot, word, n, ids->id + before_word, ids->count - before_word);
+        cache_word(slot, word, n, ids->id + before_word, ids->count - before_word);
     return OA_OK;
 }

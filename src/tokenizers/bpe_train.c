@@ -18,9 +18,7 @@
 
 #define PROGRESS_MERGES 4096
 
-/* ---- trainer
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- trainer ---- */
 
 struct pair_record {
     uint64_t key;
@@ -98,7 +96,7 @@ static enum oa_error add_alphabet(struct trainer *t, int32_t id_of_byte[256])
     return OA_OK;
 }
 
-static enum oa_error spell_words(struct trainer *t)
+static enum oa_error spell_tally(struct trainer *t)
 {
     const struct oa_words *words = &t->tally->words;
     int32_t id_of_byte[256];
@@ -119,34 +117,32 @@ static enum oa_error spell_words(struct trainer *t)
     return OA_OK;
 }
 
-/* ---- heap
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- heap ---- */
 
-static bool before(const struct queued *x, const struct queued *y)
+static bool pair_before(const struct queued *x, const struct queued *y)
 {
     return x->count != y->count ? x->count > y->count : x->key < y->key;
 }
 
-static bool heap_push(struct trainer *t, struct queued x)
+static bool push_pair(struct trainer *t, struct queued x)
 {
     if (!oa_reserve(t->context, &t->heap, &t->heap_capacity, t->heap_count + 1, sizeof *t->heap))
         return false;
     size_t at = t->heap_count++;
-    for (; at > 0 && before(&x, &t->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && pair_before(&x, &t->heap[(at - 1) / 2]); at = (at - 1) / 2)
         t->heap[at] = t->heap[(at - 1) / 2];
     t->heap[at] = x;
     return true;
 }
 
-static struct queued heap_pop(struct trainer *t)
+static struct queued pop_pair(struct trainer *t)
 {
     struct queued top = t->heap[0], last = t->heap[--t->heap_count];
     size_t at = 0, child;
     while ((child = 2 * at + 1) < t->heap_count) {
-        if (child + 1 < t->heap_count && before(&t->heap[child + 1], &t->heap[child]))
+        if (child + 1 < t->heap_count && pair_before(&t->heap[child + 1], &t->heap[child]))
             child++;
-        if (!before(&t->heap[child], &last))
+        if (!pair_before(&t->heap[child], &last))
             break;
         t->heap[at] = t->heap[child];
         at = child;
@@ -155,8 +151,7 @@ static struct queued heap_pop(struct trainer *t)
     return top;
 }
 
-/* ---- rounds: what one merge (or the first count) changes
- * ----------------------------------------------------- */
+/* ---- rounds: what one merge (or the first count) changes ---- */
 
 static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t *number)
 {
@@ -197,7 +192,8 @@ static enum oa_error note_word(struct trainer *t, struct pair_record *r, int32_t
 }
 
 /* The pair appears once more (sign 1) or less (-1) in a word. */
-static enum oa_error note(struct trainer *t, int32_t left, int32_t right, int sign, int32_t word)
+static enum oa_error note_pair(struct trainer *t, int32_t left, int32_t right, int sign,
+                               int32_t word)
 {
     int32_t number;
     struct pair_record *r = find_record(t, oa_pair_key(left, right), &number);
@@ -220,7 +216,7 @@ static enum oa_error end_round(struct trainer *t)
         pair->start = t->list_count;
         t->list_count += (size_t)pair->n;
         r->round = -1;
-        if (r->count > 0 && !heap_push(t, entry))
+        if (r->count > 0 && !push_pair(t, entry))
             return OA_NO_MEMORY;
     }
     for (size_t i = 0; i < t->noted_count; i++)
@@ -234,14 +230,12 @@ static enum oa_error count_pairs(struct trainer *t)
     for (int32_t w = 0; w < t->tally->words.count; w++) {
         const int32_t *s = t->symbol + t->start[w];
         for (int32_t i = 0; i + 1 < t->length[w]; i++)
-            OA_TRY(note(t, s[i], s[i + 1], 1, w));
+            OA_TRY(note_pair(t, s[i], s[i + 1], 1, w));
     }
     return end_round(t);
 }
 
-/* ---- merges
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- merges ---- */
 
 static enum oa_error merge_in_word(struct trainer *t, int32_t word, struct oa_merge pair,
                                    int32_t result)
@@ -253,13 +247,13 @@ static enum oa_error merge_in_word(struct trainer *t, int32_t word, struct oa_me
             continue;
         }
         if (to > 0) {
-            OA_TRY(note(t, s[to - 1], pair.left, -1, word));
-            OA_TRY(note(t, s[to - 1], result, 1, word));
+            OA_TRY(note_pair(t, s[to - 1], pair.left, -1, word));
+            OA_TRY(note_pair(t, s[to - 1], result, 1, word));
         }
         i += 2;
         if (i < n) {
-            OA_TRY(note(t, pair.right, s[i], -1, word));
-            OA_TRY(note(t, result, s[i], 1, word));
+            OA_TRY(note_pair(t, pair.right, s[i], -1, word));
+            OA_TRY(note_pair(t, result, s[i], 1, word));
         }
         s[to++] = result;
     }
@@ -298,7 +292,7 @@ static enum oa_error merge_pair(struct trainer *t, const struct queued *top)
     return end_round(t);
 }
 
-static enum oa_error watch(const struct trainer *t, long size)
+static enum oa_error check_training_stop(const struct trainer *t, long size)
 {
     int signal = oa_stop_requested(t->context);
     if (signal)
@@ -313,16 +307,16 @@ static enum oa_error watch(const struct trainer *t, long size)
 static enum oa_error merge_pairs(struct trainer *t, long size)
 {
     while (t->tokens.count < size && t->heap_count) {
-        struct queued top = heap_pop(t);
+        struct queued top = pop_pair(t);
         int64_t now = t->record[top.record].count;
         if (top.count != now) {
             top.count = now;
-            heap_push(t, top); /* has room: it was just there */
+            push_pair(t, top); /* has room: it was just there */
             continue;
         }
         if (top.count < 1)
             break;
-        OA_TRY(watch(t, size));
+        OA_TRY(check_training_stop(t, size));
         OA_TRY(merge_pair(t, &top));
     }
     if (t->tokens.count < size)
@@ -331,8 +325,7 @@ static enum oa_error merge_pairs(struct trainer *t, long size)
     return OA_OK;
 }
 
-/* ---- the tokenizer
- * ------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer ---- */
 
 static enum oa_error fill_tokenizer(const struct trainer *t, struct oa_tokenizer *tok)
 {
@@ -356,9 +349,9 @@ static enum oa_error fill_tokenizer(const struct trainer *t, struct oa_tokenizer
     return error == OA_OK ? oa_tokenizer_finish(tok, "bpe") : error;
 }
 
-static enum oa_error train(struct trainer *t, long size, struct oa_tokenizer **out)
+static enum oa_error train_bpe(struct trainer *t, long size, struct oa_tokenizer **out)
 {
-    OA_TRY(spell_words(t));
+    OA_TRY(spell_tally(t));
     OA_TRY(count_pairs(t));
     OA_TRY(merge_pairs(t, size));
     enum oa_error error = oa_tokenizer_new(t->context, OA_TOKENIZER_BPE, out);
@@ -393,7 +386,7 @@ enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, 
     oa_pairs_init(&trainer.pairs, c);
     enum oa_error error = oa_tally_text(&tally, text);
     if (error == OA_OK)
-        error = train(&trainer, size ? size : size_for(c, tally.bytes), out);
+        error = train_bpe(&trainer, size ? size : size_for(c, tally.bytes), out);
     trainer_free(&trainer);
     oa_tally_free(&tally);
     return error;

@@ -7,14 +7,15 @@
 
 #define CODES 0x110000
 
-struct collect {
+struct character_collection {
     oa_context *context;
     const char *name; /* of the text */
     uint64_t read;    /* bytes before this piece */
     uint8_t *seen;    /* by code point */
 };
 
-static enum oa_error refuse(const struct collect *job, const char *text, size_t n, size_t at)
+static enum oa_error refuse_vocabulary_character(const struct character_collection *job,
+                                                 const char *text, size_t n, size_t at)
 {
     struct oa_text character;
     oa_text_init(&character, job->context);
@@ -30,10 +31,10 @@ static enum oa_error refuse(const struct collect *job, const char *text, size_t 
 
 /* A character that the end of a piece cuts is left for the next one. U+0000 is refused: JSON
  * libraries cannot hold it as a key. */
-static enum oa_error collect(void *argument, const char *text, size_t n, bool last,
-                             size_t *consumed)
+static enum oa_error collect_characters(void *argument, const char *text, size_t n, bool last,
+                                        size_t *consumed)
 {
-    struct collect *job = argument;
+    struct character_collection *job = argument;
     size_t at = 0;
     while (at < n) {
         uint32_t code = 0;
@@ -41,7 +42,7 @@ static enum oa_error collect(void *argument, const char *text, size_t n, bool la
         if (length == 0 && !last && n - at < 4)
             break;
         if (length == 0 || code == 0)
-            return refuse(job, text, n, at);
+            return refuse_vocabulary_character(job, text, n, at);
         job->seen[code] = 1;
         at += (size_t)length;
     }
@@ -50,11 +51,11 @@ static enum oa_error collect(void *argument, const char *text, size_t n, bool la
     return OA_OK;
 }
 
-static enum oa_error collect_text(struct collect *job, struct oa_reader *text)
+static enum oa_error collect_text(struct character_collection *job, struct oa_reader *text)
 {
     job->name = text ? oa_reader_name(text) : NULL;
     job->read = 0;
-    return text ? oa_reader_feed(text, collect, job) : OA_OK;
+    return text ? oa_reader_feed(text, collect_characters, job) : OA_OK;
 }
 
 static enum oa_error add_characters(struct oa_tokenizer *tok, const uint8_t *seen)
@@ -93,7 +94,7 @@ static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *n
 enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train,
                                       struct oa_reader *valid, struct oa_tokenizer **out)
 {
-    struct collect job = { .context = c, .seen = oa_alloc(c, CODES) };
+    struct character_collection job = { .context = c, .seen = oa_alloc(c, CODES) };
     *out = NULL;
     if (!job.seen)
         return OA_NO_MEMORY;

@@ -20,8 +20,7 @@ struct encoding {
 };
 typedef enum oa_error encode_link(struct encoding *e, const char *text, size_t n);
 
-/* ---- numbers of words
- * ------------------------------------------------------------------------------------------ */
+/* ---- numbers of words ---- */
 
 /* Gives the ids that have none yet the number `word`. */
 static enum oa_error number_ids(struct encoding *e, int32_t word)
@@ -63,12 +62,11 @@ static enum oa_error refuse_character(const struct encoding *e, const char *text
     oa_text_init(&character, e->tok->context);
     print_place(e, text, &place);
     oa_print_character(&character, text, n);
-    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
-                                  "%s: %s is not among the %d characters of the vocabulary; use "
-                                  "byte or bpe:N, which take any text, or "
-                                  "a char vocabulary made from text that has it",
-                                  place.s ? place.s : "", character.s ? character.s : "",
-                                  (int)e->tok->vocabulary.model_size);
+    enum oa_error error = oa_fail(
+        e->tok->context, OA_FORMAT,
+        "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which take "
+        "any text, or a char vocabulary made from text that has it",
+        place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->vocabulary.model_size);
     oa_text_free(&place);
     oa_text_free(&character);
     return error;
@@ -106,11 +104,11 @@ static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
     struct oa_text place;
     oa_text_init(&place, e->tok->context);
     print_place(e, byte, &place);
-    enum oa_error error = oa_fail(
-        e->tok->context, OA_FORMAT,
-        "%s: byte 0x%02X has no token in the vocabulary, and the tokenizer has no unk_token; "
-        "use one that was trained with all 256 bytes (bpe:N makes one)",
-        place.s ? place.s : "", (unsigned)(uint8_t)*byte);
+    enum oa_error error =
+        oa_fail(e->tok->context, OA_FORMAT,
+                "%s: byte 0x%02X has no token in the vocabulary, and the tokenizer has no "
+                "unk_token; use one that was trained with all 256 bytes (bpe:N makes one)",
+                place.s ? place.s : "", (unsigned)(uint8_t)*byte);
     oa_text_free(&place);
     return error;
 }
@@ -128,11 +126,10 @@ static enum oa_error refuse_word(const struct encoding *e, const char *word, siz
     struct oa_text place;
     oa_text_init(&place, e->tok->context);
     print_place(e, word, &place);
-    enum oa_error error = oa_fail(
-        e->tok->context, OA_FORMAT,
-        "%s: the word \"%.*s\" is not in the vocabulary, and the tokenizer has no unk_token; "
-        "use one that has (word:N makes one)",
-        place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
+    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
+                                  "%s: the word \"%.*s\" is not in the vocabulary, and the "
+                                  "tokenizer has no unk_token; use one that has (word:N makes one)",
+                                  place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
     oa_text_free(&place);
     return error;
 }

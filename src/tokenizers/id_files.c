@@ -41,31 +41,27 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
     }
     oa_free(list);
     *are = of_ids == all;
-    return of_ids == 0 || *are
-               ? OA_OK
-               : oa_fail(
-                     c, OA_ARGUMENT,
-                     "%s: %d of %d files hold token ids (*.bin) and the others text; give files of "
-                     "one sort",
-                     files, of_ids, all);
+    return of_ids == 0 || *are ? OA_OK
+                               : oa_fail(c, OA_ARGUMENT,
+                                         "%s: %d of %d files hold token ids (*.bin) and the others "
+                                         "text; give files of one sort",
+                                         files, of_ids, all);
 }
 
-/* ---- a file
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- a file ---- */
 
-static uint32_t number_at(const uint8_t *b, size_t width)
+static uint32_t little_endian_at(const uint8_t *b, size_t width)
 {
     uint32_t low = (uint32_t)b[0] | (uint32_t)b[1] << 8;
     return width == 2 ? low : low | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static enum oa_error check_header(struct id_file *f, const uint8_t *header)
+static enum oa_error check_id_header(struct id_file *f, const uint8_t *header)
 {
-    uint32_t magic = number_at(header, 4), version = number_at(header + 4, 4),
+    uint32_t magic = little_endian_at(header, 4), version = little_endian_at(header + 4, 4),
              wanted = magic == MAGIC_16 ? 1 : 7;
     f->width = magic == MAGIC_16 ? 2 : 4;
-    f->count = number_at(header + 8, 4);
+    f->count = little_endian_at(header + 8, 4);
     if (version != wanted)
         return oa_fail(f->context, OA_FORMAT,
                        "%s: version %u of the llm.c header %u; read is version %u", f->path,
@@ -80,11 +76,11 @@ static enum oa_error check_header(struct id_file *f, const uint8_t *header)
 }
 
 /* Finds the form; the file then stands before its first id. */
-static enum oa_error read_header(struct id_file *f)
+static enum oa_error read_id_header(struct id_file *f)
 {
     uint8_t header[4 * HEADER];
     bool whole = fread(header, 1, sizeof header, f->file) == sizeof header;
-    uint32_t magic = whole ? number_at(header, 4) : 0;
+    uint32_t magic = whole ? little_endian_at(header, 4) : 0;
     if (ferror(f->file))
         return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path, strerror(errno));
     if (magic == MAGIC_TASKS)
@@ -93,7 +89,7 @@ static enum oa_error read_header(struct id_file *f)
             "%s: this is an evaluation file of llm.c (magic %d), which is no stream of tokens",
             f->path, MAGIC_TASKS);
     if (magic == MAGIC_16 || magic == MAGIC_32)
-        return check_header(f, header);
+        return check_id_header(f, header);
     f->width = 2;
     f->count = f->size / 2;
     rewind(f->file);
@@ -105,7 +101,7 @@ static enum oa_error read_header(struct id_file *f)
     return OA_OK;
 }
 
-static enum oa_error open_file(struct id_file *f)
+static enum oa_error open_id_file(struct id_file *f)
 {
     int fd;
     if (oa_name_ends(f->path, ".gz"))
@@ -121,10 +117,10 @@ static enum oa_error open_file(struct id_file *f)
         return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path, strerror(errno));
     f->size = (uint64_t)ftello(f->file);
     rewind(f->file);
-    return read_header(f);
+    return read_id_header(f);
 }
 
-static enum oa_error read_ids(struct id_file *f, oa_id_sink *sink, void *argument)
+static enum oa_error feed_ids(struct id_file *f, oa_id_sink *sink, void *argument)
 {
     uint8_t piece[4 * PIECE];
     for (uint64_t at = 0; at < f->count;) {
@@ -136,7 +132,7 @@ static enum oa_error read_ids(struct id_file *f, oa_id_sink *sink, void *argumen
             return oa_fail(f->context, OA_INTERRUPTED, "stopped by signal %d while reading %s",
                            oa_stop_requested(f->context), f->path);
         for (size_t i = 0; i < wanted; i++, at++)
-            OA_TRY(sink(argument, f->path, at, number_at(piece + i * f->width, f->width)));
+            OA_TRY(sink(argument, f->path, at, little_endian_at(piece + i * f->width, f->width)));
     }
     return OA_OK;
 }
@@ -148,9 +144,9 @@ enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sin
     for (char *rest = list; rest && e == OA_OK;) {
         rest = oa_cut_name(rest, &name);
         struct id_file f = { .context = c, .path = name };
-        e = open_file(&f);
+        e = open_id_file(&f);
         if (e == OA_OK)
-            e = read_ids(&f, sink, argument);
+            e = feed_ids(&f, sink, argument);
         if (f.file)
             fclose(f.file);
     }

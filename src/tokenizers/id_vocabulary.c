@@ -7,14 +7,14 @@
 
 #include <stdlib.h>
 
-struct largest {
+struct largest_id {
     oa_context *context;
     int64_t id;
 };
 
-static enum oa_error look(void *argument, const char *path, uint64_t place, uint32_t id)
+static enum oa_error note_largest_id(void *argument, const char *path, uint64_t place, uint32_t id)
 {
-    struct largest *l = argument;
+    struct largest_id *l = argument;
     if (id >= OA_MOST_IDS)
         return oa_fail(l->context, OA_FORMAT, "%s: token %llu is %u; ids are 0 … %d", path,
                        (unsigned long long)place, id, OA_MOST_IDS - 1);
@@ -26,18 +26,17 @@ static enum oa_error look(void *argument, const char *path, uint64_t place, uint
 static enum oa_error size_of_files(oa_context *c, const char *train_files, const char *valid_files,
                                    long *size)
 {
-    struct largest l = { c, -1 };
+    struct largest_id l = { c, -1 };
     bool are, there = valid_files && valid_files[strspn(valid_files, " ")];
     OA_TRY(oa_id_files_are(c, train_files, &are));
     if (!are)
         return oa_fail(c, OA_ARGUMENT,
                        "%s: the tokenizer \"ids\" takes the number of ids from files of ids "
-                       "(*.bin); for ids written "
-                       "as text give their number, ids:N",
+                       "(*.bin); for ids written as text give their number, ids:N",
                        train_files ? train_files : "no file");
-    OA_TRY(oa_id_files_read(c, train_files, look, &l));
+    OA_TRY(oa_id_files_read(c, train_files, note_largest_id, &l));
     if (there)
-        OA_TRY(oa_id_files_read(c, valid_files, look, &l));
+        OA_TRY(oa_id_files_read(c, valid_files, note_largest_id, &l));
     *size = (long)l.id + 1;
     return *size ? OA_OK : oa_fail(c, OA_ARGUMENT, "there are no ids in %s", train_files);
 }
@@ -78,7 +77,7 @@ enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char 
     return e;
 }
 
-static bool is_space(char c)
+static bool is_id_separator(char c)
 {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
@@ -87,16 +86,15 @@ enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name
                                 size_t n, struct oa_ids *ids)
 {
     for (size_t i = 0, word; i < n;) {
-        for (; i < n && is_space(text[i]); i++)
+        for (; i < n && is_id_separator(text[i]); i++)
             ;
-        for (word = i; i < n && !is_space(text[i]); i++)
+        for (word = i; i < n && !is_id_separator(text[i]); i++)
             ;
         int32_t id = i > word ? oa_vocabulary_find(&tok->vocabulary, text + word, i - word) : 0;
         if (id < 0 || id >= tok->vocabulary.model_size)
             return oa_fail(tok->context, OA_FORMAT,
                            "%s: \"%.*s\" is not one of the ids 0 … %d; this tokenizer has no text, "
-                           "only ids with blanks "
-                           "between",
+                           "only ids with blanks between",
                            name, (int)(i - word < 40 ? i - word : 40), text + word,
                            (int)tok->vocabulary.model_size - 1);
         if (i > word)

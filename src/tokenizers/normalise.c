@@ -110,8 +110,8 @@ static size_t segment_length(const char *text, size_t n)
     return end;
 }
 
-static enum oa_error add_form(struct oa_text *out, struct codes *s, enum oa_normal form,
-                              const char *text, size_t n)
+static enum oa_error add_normal_form(struct oa_text *out, struct codes *s, enum oa_normal form,
+                                     const char *text, size_t n)
 {
     oa_context *c = out->context;
     for (size_t at = 0, length; at < n; at += length) {
@@ -171,7 +171,7 @@ static enum oa_error apply_step(enum oa_normal step, const struct oa_text *in, s
         if (step == OA_NORMAL_LOWERCASE)
             add_lower(out, in->s + at, valid);
         else if (valid)
-            OA_TRY(add_form(out, s, step, in->s + at, valid));
+            OA_TRY(add_normal_form(out, s, step, in->s + at, valid));
         at += valid;
         size_t invalid = oa_utf8_invalid_length(in->s + at, in->length - at);
         oa_text_add(out, in->s + at, invalid);

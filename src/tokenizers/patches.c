@@ -23,8 +23,7 @@ enum oa_error oa_tokenizer_make_patches(oa_context *c, const char *spec, struct 
     if (*end || !is_side(side))
         return oa_fail(c, OA_ARGUMENT,
                        "tokenizer \"%s\": patch:P has squares of P x P pixels, P one of 2, 4, 8, "
-                       "16, 32, which divide "
-                       "the %d of a picture",
+                       "16, 32, which divide the %d of a picture",
                        spec, OA_PICTURE_SIDE);
     int n = snprintf(piece, sizeof piece, "[%ldx%ld]", side, side);
     enum oa_error e = oa_tokenizer_new(c, OA_TOKENIZER_CHAR, &tok);

@@ -12,9 +12,7 @@ enum {
     MOST_BYTES = 32768, /* of a pattern */
 };
 
-/* ---- atoms
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- atoms ---- */
 
 /* What was read, for the quantifier behind it. */
 struct element {
@@ -46,11 +44,10 @@ static bool check_fold(struct oa_regex *t, const char *at, uint32_t code)
     uint32_t folded = oa_regex_fold(code, &length), before = t->literal;
     t->literal = folded;
     if (length > 1 || oa_regex_newer_case(code))
-        return oa_regex_refuse(
-            t, at,
-            "without case, U+%04X also matches other characters in the reference than here; "
-            "write it outside of (?i…)",
-            (unsigned)code);
+        return oa_regex_refuse(t, at,
+                               "without case, U+%04X also matches other characters in the "
+                               "reference than here; write it outside of (?i…)",
+                               (unsigned)code);
     if (before && pair_is_folded(before, folded))
         return oa_regex_refuse(
             t, at,
@@ -188,9 +185,7 @@ static bool read_escape(struct oa_regex *t, struct element *e)
     return true;
 }
 
-/* ---- groups
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- groups ---- */
 
 static bool close_group(struct oa_regex *t, const char *open)
 {
@@ -268,10 +263,9 @@ static bool read_regex_options(struct oa_regex *t, struct element *e, const char
                 t, open,
                 "the reference has no option s; a dot that takes line ends in is (?m:.) there");
         else
-            return oa_regex_refuse(
-                t, open,
-                "this kind of group is not read (options are i, m and x; no conditions, no "
-                "calls, no absent operator)");
+            return oa_regex_refuse(t, open,
+                                   "this kind of group is not read (options are i, m and x; no "
+                                   "conditions, no calls, no absent operator)");
     }
     if (!*t->p)
         return oa_regex_refuse(t, open, "the group has no end; \")\" is missing");
@@ -329,9 +323,7 @@ static bool read_group(struct oa_regex *t, struct element *e)
     return read_plain_group(t, e, open, "?:");
 }
 
-/* ---- elements and alternatives
- * -------------------------------------------------------------------------------------
- */
+/* ---- elements and alternatives ---- */
 
 /* Comments, and in (?x) white space and the rest of a line behind "#". */
 static bool skip_comments(struct oa_regex *t)

@@ -42,9 +42,7 @@ struct oa_regex {
 
 /* A union: members of a PCRE2 class, and alternatives of one character each. */
 
-/* ---- characters
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- characters ---- */
 
 bool oa_regex_refuse(const struct oa_regex *t, const char *at, const char *format, ...)
     OA_PRINTF(3, 4);
@@ -64,9 +62,7 @@ bool oa_regex_has_case(uint32_t code);
 bool oa_regex_newer_case(
     uint32_t code); /* its other case came after Unicode 14, the version of PCRE2 10.42 */
 
-/* ---- sets
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- sets ---- */
 
 enum oa_case { OA_NO_CASE, OA_BOTH_CASES, OA_CASE_MATTERS };
 struct oa_property {

@@ -103,26 +103,22 @@ const struct oa_property *oa_regex_read_property(struct oa_regex *t, bool *negat
     if (!p)
         oa_regex_refuse(t, at,
                         "\\p{%.*s} is no property that is read; read are general categories, "
-                        "scripts, the names of "
-                        "POSIX brackets and some of emoji",
+                        "scripts, the names of POSIX brackets and some of emoji",
                         n < 40 ? (int)n : 40, t->p);
     t->p += n + (p != NULL);
     return p;
 }
 
-/* ---- [sets]
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- [sets] ---- */
 
 static bool check_property_case(const struct oa_regex *t, const char *at,
                                 const struct oa_property *p, bool whole)
 {
     if (!t->ignore_case || p->letters == OA_NO_CASE || (whole && p->letters == OA_BOTH_CASES))
         return true;
-    return oa_regex_refuse(
-        t, at,
-        "in a set without case the reference takes other characters than here; write it outside "
-        "of (?i…)");
+    return oa_regex_refuse(t, at,
+                           "in a set without case the reference takes other characters than here; "
+                           "write it outside of (?i…)");
 }
 
 static bool check_range_case(const struct oa_regex *t, const char *at, uint32_t first,

@@ -7,9 +7,7 @@
 
 #include "base/base.h"
 
-/* ---- files
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 /* Reads a list of files in pieces, in bounded memory. */
 struct oa_reader;
@@ -33,8 +31,7 @@ typedef enum oa_error oa_feed(void *argument, const char *text, size_t length, b
                               size_t *consumed);
 enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument);
 
-/* ---- lists of files
- * ------------------------------------------------------------------------------------------ */
+/* ---- lists of files ---- */
 
 /* Where a text is to be read: the name itself, but for the sample text (the default of data.train),
  * which is looked for where it was installed when it is not below the working folder. */
@@ -55,9 +52,7 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
 typedef enum oa_error oa_id_sink(void *argument, const char *path, uint64_t place, uint32_t id);
 enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sink, void *argument);
 
-/* ---- UTF-8
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- UTF-8 ---- */
 
 /* Characters of a text: bytes that do not continue a UTF-8 sequence (so invalid text has a count as
  * well). */

@@ -47,9 +47,7 @@ void oa_reader_close(struct oa_reader *r)
     oa_free(r);
 }
 
-/* ---- the list
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the list ---- */
 
 char *oa_cut_name(char *list, char **name)
 {
@@ -107,9 +105,7 @@ const char *oa_reader_name(const struct oa_reader *r)
     return r->name ? r->name : "the text";
 }
 
-/* ---- reading
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static enum oa_error open_next(struct oa_reader *r)
 {
@@ -148,7 +144,7 @@ static enum oa_error read_failed(struct oa_reader *r)
 
 /* At the end of a file gzread gives less than asked and, where the gzip data stops early, says so
  * in gzerror alone. */
-static enum oa_error read_piece(struct oa_reader *r, size_t *length)
+static enum oa_error read_file_piece(struct oa_reader *r, size_t *length)
 {
     int code = Z_OK, n = gzread(r->file, r->buffer, (unsigned)READER_PIECE);
     if (n >= 0)
@@ -188,14 +184,12 @@ enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *le
     while (*length == 0 && (r->file || r->next)) {
         if (!r->file)
             OA_TRY(open_next(r));
-        OA_TRY(read_piece(r, length));
+        OA_TRY(read_file_piece(r, length));
     }
     return OA_OK;
 }
 
-/* ---- feeding
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- feeding ---- */
 
 static enum oa_error feed_once(struct oa_text *held, bool last, oa_feed *feed, void *argument)
 {
@@ -232,10 +226,9 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
     return error;
 }
 
-/* ---- everything at once
- * -------------------------------------------------------------------------------------- */
+/* ---- everything at once ---- */
 
-static enum oa_error read_all(struct oa_reader *r, struct oa_text *out)
+static enum oa_error read_reader(struct oa_reader *r, struct oa_text *out)
 {
     const char *piece;
     size_t length;
@@ -256,7 +249,7 @@ enum oa_error oa_files_read(oa_context *c, const char *files, char **data, size_
     *length = 0;
     OA_TRY(oa_reader_open(c, files, &r));
     oa_text_init(&text, c);
-    enum oa_error error = read_all(r, &text);
+    enum oa_error error = read_reader(r, &text);
     oa_reader_close(r);
     if (error == OA_OK && !text.s)
         error = (text.s = oa_alloc(c, 1)) ? OA_OK : OA_NO_MEMORY;

@@ -4,9 +4,7 @@
  */
 #include "tokenizers/tokenizer_parts.h"
 
-/* ---- ids
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- ids ---- */
 
 void oa_ids_init(struct oa_ids *ids, oa_context *c)
 {
@@ -28,8 +26,7 @@ enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id)
     return OA_OK;
 }
 
-/* ---- vocabulary
- * ---------------------------------------------------------------------------------------------- */
+/* ---- vocabulary ---- */
 
 void oa_vocabulary_init(struct oa_vocabulary *v, oa_context *c)
 {
@@ -48,7 +45,7 @@ void oa_vocabulary_free(struct oa_vocabulary *v)
     oa_vocabulary_init(v, v->context);
 }
 
-static int32_t number_of(const struct oa_vocabulary *v, int32_t id)
+static int32_t piece_number(const struct oa_vocabulary *v, int32_t id)
 {
     return id >= 0 && id < v->size ? v->number_of[id] : -1;
 }
@@ -61,24 +58,24 @@ int32_t oa_vocabulary_find(const struct oa_vocabulary *v, const char *piece, siz
 
 const char *oa_vocabulary_piece(const struct oa_vocabulary *v, int32_t id)
 {
-    int32_t number = number_of(v, id);
+    int32_t number = piece_number(v, id);
     return number < 0 ? NULL : oa_words_at(&v->pieces, number, NULL);
 }
 
 const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_t *length)
 {
-    int32_t number = number_of(v, id);
+    int32_t number = piece_number(v, id);
     *length = number < 0 ? 0 : v->start[number + 1] - v->start[number];
     return number < 0 ? NULL : v->pool.s + v->start[number];
 }
 
-static enum oa_error check_new(const struct oa_vocabulary *v, const char *where, const char *piece,
-                               size_t n, int32_t id)
+static enum oa_error check_new_piece(const struct oa_vocabulary *v, const char *where,
+                                     const char *piece, size_t n, int32_t id)
 {
     if (id < 0 || id >= OA_MOST_IDS)
         return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" has id %d; ids are 0 … %d", where, piece,
                        (int)id, OA_MOST_IDS - 1);
-    if (number_of(v, id) >= 0)
+    if (piece_number(v, id) >= 0)
         return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" and \"%s\" have the same id %d", where,
                        oa_vocabulary_piece(v, id), piece, (int)id);
     if (oa_words_find(&v->pieces, piece, n) >= 0)
@@ -86,7 +83,7 @@ static enum oa_error check_new(const struct oa_vocabulary *v, const char *where,
     return OA_OK;
 }
 
-static bool make_room(struct oa_vocabulary *v, int32_t id)
+static bool reserve_piece(struct oa_vocabulary *v, int32_t id)
 {
     size_t number = (size_t)v->pieces.count;
     return oa_reserve(v->context, &v->id_of, &v->id_of_capacity, number + 1, sizeof *v->id_of) &&
@@ -98,8 +95,8 @@ static bool make_room(struct oa_vocabulary *v, int32_t id)
 enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece,
                                 size_t n, int32_t id, const char *bytes, size_t byte_count)
 {
-    OA_TRY(check_new(v, where, piece, n, id));
-    if (!make_room(v, id))
+    OA_TRY(check_new_piece(v, where, piece, n, id));
+    if (!reserve_piece(v, id))
         return OA_NO_MEMORY;
     int32_t number = oa_words_add(&v->pieces, piece, n);
     oa_text_add(&v->pool, bytes, byte_count);

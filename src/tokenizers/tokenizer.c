@@ -7,9 +7,7 @@
 
 #include <stdlib.h>
 
-/* ---- making
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- making ---- */
 
 #define FRAME(pre_tokenizer, decoder, model)                                                       \
     "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],"               \
@@ -137,8 +135,7 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
     return OA_OK;
 }
 
-/* ---- added tokens
- * -------------------------------------------------------------------------------------------- */
+/* ---- added tokens ---- */
 
 /* A token that is not in the model gets the id behind the model, or behind the largest added one.
  * It stands for what is found in the text, as in the reference: its content, normalised where it is
@@ -256,8 +253,7 @@ int32_t oa_tokenizer_unknown(const struct oa_tokenizer *tok)
     return tok->unknown >= 0 ? tok->unknown : tok->bpe.unknown;
 }
 
-/* ---- looking up
- * ---------------------------------------------------------------------------------------------- */
+/* ---- looking up ---- */
 
 enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok)
 {
@@ -294,9 +290,7 @@ const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_
     return oa_vocabulary_bytes(&tok->vocabulary, id, length);
 }
 
-/* ---- decoding
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
                                   struct oa_text *out)

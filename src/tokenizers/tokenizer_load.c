@@ -36,12 +36,10 @@ static enum oa_error unsupported(const struct loader *l, const char *place, cons
                    found, remedy);
 }
 
-/* ---- fields
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 /* A member, NULL when absent or null. */
-static json_t *member(const json_t *object, const char *key)
+static json_t *json_member(const json_t *object, const char *key)
 {
     json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
@@ -50,7 +48,7 @@ static json_t *member(const json_t *object, const char *key)
 static enum oa_error read_bool(const struct loader *l, const json_t *object, const char *key,
                                bool *value)
 {
-    const json_t *found = member(object, key);
+    const json_t *found = json_member(object, key);
     if (found && !json_is_boolean(found))
         return malformed(l, key, "true or false");
     if (found)
@@ -60,11 +58,11 @@ static enum oa_error read_bool(const struct loader *l, const json_t *object, con
 
 static const char *text_member(const json_t *object, const char *key)
 {
-    return json_string_value(member(object, key));
+    return json_string_value(json_member(object, key));
 }
 
-static enum oa_error read_type(const struct loader *l, const json_t *object, const char *place,
-                               const char **type)
+static enum oa_error read_part_type(const struct loader *l, const json_t *object, const char *place,
+                                    const char **type)
 {
     *type = text_member(object, "type");
     return *type ? OA_OK : malformed(l, place, "an object with a \"type\"");
@@ -77,12 +75,10 @@ static bool read_id(const json_t *value, int32_t *id)
     return *id >= 0;
 }
 
-/* ---- model
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- model ---- */
 
 /* Of ids every token is spelt as its number; the bytes end with the blank that keeps two apart. */
-static enum oa_error add_number(struct loader *l, const char *piece, size_t n, int32_t id)
+static enum oa_error add_id_piece(struct loader *l, const char *piece, size_t n, int32_t id)
 {
     char number[16];
     int length = snprintf(number, sizeof number, "%d ", (int)id);
@@ -92,13 +88,13 @@ static enum oa_error add_number(struct loader *l, const char *piece, size_t n, i
     return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number, (size_t)length);
 }
 
-static enum oa_error add_piece(struct loader *l, const char *piece, int32_t id,
-                               struct oa_text *bytes)
+static enum oa_error add_vocabulary_piece(struct loader *l, const char *piece, int32_t id,
+                                          struct oa_text *bytes)
 {
     size_t n = strlen(piece);
     bytes->length = 0;
     if (l->tok->kind == OA_TOKENIZER_IDS)
-        return add_number(l, piece, n, id);
+        return add_id_piece(l, piece, n, id);
     if (l->tok->kind == OA_TOKENIZER_CHAR || !oa_byte_unspell(bytes, piece, n)) {
         bytes->length = 0;
         oa_text_add(bytes, piece, n);
@@ -123,7 +119,7 @@ static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
             error = oa_fail(l->context, OA_FORMAT, "%s: model.vocab[\"%s\"] must be an id 0 … %d",
                             l->name, piece, OA_MOST_IDS - 1);
         if (error == OA_OK)
-            error = add_piece(l, piece, id, &bytes);
+            error = add_vocabulary_piece(l, piece, id, &bytes);
         if (error != OA_OK)
             break;
     }
@@ -188,7 +184,7 @@ static enum oa_error read_merges(struct loader *l, json_t *merges)
 static enum oa_error read_unknown(struct loader *l, const json_t *model, int32_t *id)
 {
     const char *unknown = text_member(model, "unk_token");
-    if (member(model, "unk_token") && !unknown)
+    if (json_member(model, "unk_token") && !unknown)
         return malformed(l, "model.unk_token", "a text or null");
     if (unknown)
         *id = oa_tokenizer_find(l->tok, unknown);
@@ -200,10 +196,11 @@ static enum oa_error read_bpe(struct loader *l, json_t *model)
     static const char *const affixes[] = { "continuing_subword_prefix", "end_of_word_suffix" };
     bool byte_fallback = false;
     for (int i = 0; i < 2; i++)
-        if (member(model, affixes[i]) && json_string_length(member(model, affixes[i])) > 0)
-            return unsupported(l, affixes[i], json_string_value(member(model, affixes[i])),
+        if (json_member(model, affixes[i]) &&
+            json_string_length(json_member(model, affixes[i])) > 0)
+            return unsupported(l, affixes[i], json_string_value(json_member(model, affixes[i])),
                                "byte-level BPE has none");
-    if (json_number_value(member(model, "dropout")) != 0)
+    if (json_number_value(json_member(model, "dropout")) != 0)
         return unsupported(l, "model.dropout", "(a number)", "it makes ids random: set it to null");
     OA_TRY(read_bool(l, model, "byte_fallback", &byte_fallback));
     if (byte_fallback)
@@ -211,8 +208,8 @@ static enum oa_error read_bpe(struct loader *l, json_t *model)
                            "only BPE over bytes (ByteLevel) is read");
     OA_TRY(read_bool(l, model, "fuse_unk", &l->tok->bpe.fuse_unknown));
     OA_TRY(read_bool(l, model, "ignore_merges", &l->tok->bpe.ignore_merges));
-    OA_TRY(read_vocabulary(l, member(model, "vocab")));
-    OA_TRY(read_merges(l, member(model, "merges")));
+    OA_TRY(read_vocabulary(l, json_member(model, "vocab")));
+    OA_TRY(read_merges(l, json_member(model, "merges")));
     return read_unknown(l, model, &l->tok->bpe.unknown);
 }
 
@@ -230,12 +227,12 @@ static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
  */
 static const char *type_of_fields(const json_t *model)
 {
-    const json_t *vocabulary = member(model, "vocab");
-    if (json_is_object(vocabulary) && member(model, "merges"))
+    const json_t *vocabulary = json_member(model, "vocab");
+    if (json_is_object(vocabulary) && json_member(model, "merges"))
         return "BPE";
-    if (json_is_object(vocabulary) && member(model, "max_input_chars_per_word"))
+    if (json_is_object(vocabulary) && json_member(model, "max_input_chars_per_word"))
         return "WordPiece";
-    if (json_is_object(vocabulary) && member(model, "unk_token"))
+    if (json_is_object(vocabulary) && json_member(model, "unk_token"))
         return "WordLevel";
     return json_is_array(vocabulary) ? "Unigram" : NULL;
 }
@@ -256,12 +253,11 @@ static enum oa_error read_model(struct loader *l, json_t *model, const json_t *p
         return unsupported(l, "model type", type,
                            "read are BPE over bytes and the WordLevel forms of char, word and ids");
     l->tok->kind = kind_of_words(pre);
-    OA_TRY(read_vocabulary(l, member(model, "vocab")));
+    OA_TRY(read_vocabulary(l, json_member(model, "vocab")));
     return read_unknown(l, model, &l->tok->unknown);
 }
 
-/* ---- pre-tokeniser
- * ------------------------------------------------------------------------------------------- */
+/* ---- pre-tokeniser ---- */
 
 static enum oa_error read_byte_level(struct loader *l, const json_t *level)
 {
@@ -313,13 +309,13 @@ static enum oa_error read_split(struct loader *l, const json_t *split)
     OA_TRY(read_bool(l, split, "invert", &invert));
     for (int i = 0; behavior && i < 5; i++)
         if (strcmp(behavior, names[i]) == 0)
-            return add_split_pattern(l, member(split, "pattern"), (enum oa_split_behaviour)i,
+            return add_split_pattern(l, json_member(split, "pattern"), (enum oa_split_behaviour)i,
                                      invert);
     return malformed(l, "behavior of a Split",
                      "one of Isolated, Removed, MergedWithPrevious, MergedWithNext, Contiguous");
 }
 
-static enum oa_error read_digits(struct loader *l, const json_t *digits)
+static enum oa_error read_digit_split(struct loader *l, const json_t *digits)
 {
     bool individual = false;
     OA_TRY(read_bool(l, digits, "individual_digits", &individual));
@@ -334,7 +330,7 @@ static enum oa_error read_digits(struct loader *l, const json_t *digits)
 static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int depth, bool *bytes)
 {
     const char *type;
-    OA_TRY(read_type(l, pre, "pre_tokenizer", &type));
+    OA_TRY(read_part_type(l, pre, "pre_tokenizer", &type));
     if (*bytes)
         return unsupported(l, "pre_tokenizer", type, "ByteLevel must be the last one");
     *bytes = strcmp(type, "ByteLevel") == 0;
@@ -343,13 +339,12 @@ static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int d
     if (strcmp(type, "Split") == 0)
         return read_split(l, pre);
     if (strcmp(type, "Digits") == 0)
-        return read_digits(l, pre);
-    const json_t *parts = member(pre, "pretokenizers");
+        return read_digit_split(l, pre);
+    const json_t *parts = json_member(pre, "pretokenizers");
     if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
         return unsupported(l, "pre_tokenizer", type,
                            "read are ByteLevel and a Sequence of Split and Digits with ByteLevel "
-                           "at its end, Sequences "
-                           "nested at most 8 deep");
+                           "at its end, Sequences nested at most 8 deep");
     if (!json_is_array(parts))
         return malformed(l, "pre_tokenizer.pretokenizers", "an array");
     for (size_t i = 0; i < json_array_size(parts); i++)
@@ -372,7 +367,7 @@ static enum oa_error check_char_split(struct loader *l, const json_t *pre)
 {
     static const char *const every_character[] = { "[\\s\\S]", "(?m:.)", "(?m)." };
     const char *type = text_member(pre, "type"), *behavior = text_member(pre, "behavior");
-    const char *regex = text_member(member(pre, "pattern"), "Regex");
+    const char *regex = text_member(json_member(pre, "pattern"), "Regex");
     if (type && strcmp(type, "Split") == 0 && behavior && strcmp(behavior, "Isolated") == 0 &&
         regex)
         for (int i = 0; i < 3; i++)
@@ -383,19 +378,18 @@ static enum oa_error check_char_split(struct loader *l, const json_t *pre)
                        "character, \"[\\s\\S]\"");
 }
 
-/* ---- normaliser
- * ---------------------------------------------------------------------------------------------- */
+/* ---- normaliser ---- */
 
 static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer, int depth)
 {
     const char *type;
-    OA_TRY(read_type(l, normalizer, "normalizer", &type));
+    OA_TRY(read_part_type(l, normalizer, "normalizer", &type));
     for (int i = 0; i < OA_NORMALS; i++)
         if (strcmp(type, oa_normal_names[i]) == 0 && l->tok->normals < OA_MOST_NORMALISERS) {
             l->tok->normal[l->tok->normals++] = (enum oa_normal)i;
             return OA_OK;
         }
-    const json_t *parts = member(normalizer, "normalizers");
+    const json_t *parts = json_member(normalizer, "normalizers");
     if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
         return unsupported(
             l, "normalizer", type,
@@ -407,8 +401,7 @@ static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer,
     return OA_OK;
 }
 
-/* ---- added tokens
- * -------------------------------------------------------------------------------------------- */
+/* ---- added tokens ---- */
 
 static enum oa_error read_added(struct loader *l, const json_t *entry)
 {
@@ -416,7 +409,7 @@ static enum oa_error read_added(struct loader *l, const json_t *entry)
                                     .normalized = true };
     if (!token.content)
         return malformed(l, "content of an added token", "a text");
-    if (!read_id(member(entry, "id"), &token.id))
+    if (!read_id(json_member(entry, "id"), &token.id))
         return malformed(l, "id of an added token", "an id in range");
     token.length = strlen(token.content);
     OA_TRY(read_bool(l, entry, "single_word", &token.single_word));
@@ -436,16 +429,14 @@ static enum oa_error read_added_tokens(struct loader *l, const json_t *list)
     return OA_OK;
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 /* Parts that are kept and not applied are worth a line where they do something. */
 static void note_unapplied(const struct loader *l, const json_t *root)
 {
     static const char *const parts[] = { "truncation", "padding", "post_processor" };
     for (int i = 0; i < 3; i++) {
-        const json_t *part = member(root, parts[i]);
+        const json_t *part = json_member(root, parts[i]);
         const char *type = text_member(part, "type");
         if (part && !(type && strcmp(type, "ByteLevel") == 0))
             oa_log(l->context, 0,
@@ -458,10 +449,10 @@ static void note_unapplied(const struct loader *l, const json_t *root)
  * stay. */
 static enum oa_error empty_frame(struct loader *l, json_t *root)
 {
-    json_t *model = member(root, "model");
+    json_t *model = json_member(root, "model");
     bool done = json_object_set_new(model, "vocab", json_object()) == 0 &&
                 json_object_set_new(root, "added_tokens", json_array()) == 0;
-    if (done && member(model, "merges"))
+    if (done && json_member(model, "merges"))
         done = json_object_set_new(model, "merges", json_array()) == 0;
     return done ? OA_OK
                 : oa_fail(l->context, OA_NO_MEMORY, "out of memory while reading %s", l->name);
@@ -474,15 +465,15 @@ static enum oa_error read_root(struct loader *l, json_t *root)
         return malformed(l, "the file", "a tokenizer.json: an object with \"version\": \"1.0\"");
     if (strcmp(version, "1.0") != 0)
         return unsupported(l, "version", version, "read is version 1.0");
-    if (member(root, "normalizer"))
-        OA_TRY(read_normaliser(l, member(root, "normalizer"), 0));
-    const json_t *pre = member(root, "pre_tokenizer");
-    OA_TRY(read_model(l, member(root, "model"), pre));
+    if (json_member(root, "normalizer"))
+        OA_TRY(read_normaliser(l, json_member(root, "normalizer"), 0));
+    const json_t *pre = json_member(root, "pre_tokenizer");
+    OA_TRY(read_model(l, json_member(root, "model"), pre));
     if (l->tok->kind != OA_TOKENIZER_IDS)
         OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre)
                                                  : read_pre_tokenizer(l, pre));
     OA_TRY(oa_tokenizer_finish(l->tok, l->name));
-    OA_TRY(read_added_tokens(l, member(root, "added_tokens")));
+    OA_TRY(read_added_tokens(l, json_member(root, "added_tokens")));
     note_unapplied(l, root);
     return empty_frame(l, root);
 }

@@ -66,7 +66,7 @@ static enum oa_error refuse_spec(oa_context *c, const char *spec)
 }
 
 /* char, bpe:N and word:N are made from the text. */
-static enum oa_error check_text(oa_context *c, const char *spec, const char *files)
+static enum oa_error check_trainable(oa_context *c, const char *spec, const char *files)
 {
     bool ids;
     OA_TRY(oa_id_files_are(c, files, &ids));
@@ -99,7 +99,7 @@ enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *tra
 {
     struct oa_reader *train = NULL, *valid = NULL;
     *out = NULL;
-    OA_TRY(check_text(c, spec, train_files));
+    OA_TRY(check_trainable(c, spec, train_files));
     if (is_ids(spec))
         return oa_tokenizer_make_ids(c, spec, train_files, valid_files, out);
     enum oa_error error = oa_reader_open(c, train_files, &train);

@@ -17,8 +17,7 @@
 #define OA_MOST_IDS 4194304   /* the largest vocabulary that a model can have (model.vocabulary) */
 #define OA_TRAINING_MARGIN 64 /* bytes: the GPT-2 pattern looks at most two characters ahead */
 
-/* ---- the byte alphabet
- * ---------------------------------------------------------------------------------------- */
+/* ---- the byte alphabet ---- */
 
 /* The GPT-2 alphabet writes each byte as one printable character: 0x20 is "Ġ" (U+0120). */
 uint32_t oa_byte_to_code(uint8_t byte);
@@ -27,8 +26,7 @@ void oa_byte_spell(struct oa_text *out, const char *bytes, size_t n);
 /* Bytes of a piece that is spelt in the alphabet; false when a character is not of it. */
 bool oa_byte_unspell(struct oa_text *out, const char *piece, size_t n);
 
-/* ---- vocabulary
- * ---------------------------------------------------------------------------------------------- */
+/* ---- vocabulary ---- */
 
 /* id ↔ piece, and the bytes of each id. Ids may have holes. */
 struct oa_vocabulary {
@@ -53,8 +51,7 @@ int32_t oa_vocabulary_find(const struct oa_vocabulary *v, const char *piece, siz
 const char *oa_vocabulary_piece(const struct oa_vocabulary *v, int32_t id);
 const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_t *length);
 
-/* ---- split into words
- * ---------------------------------------------------------------------------------------- */
+/* ---- split into words ---- */
 
 extern const char oa_gpt2_pattern[];
 
@@ -93,8 +90,7 @@ enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text,
                                   size_t settled, oa_word_sink *sink, void *argument,
                                   size_t *consumed);
 
-/* ---- words with their counts
- * --------------------------------------------------------------------------------- */
+/* ---- words with their counts ---- */
 
 #define OA_MOST_WORDS (1 << 21) /* that are counted at a time */
 struct oa_tally {
@@ -114,8 +110,7 @@ void oa_tally_free(struct oa_tally *t);
 /* Counts the words of a text, which is used up; one without a word is refused. */
 enum oa_error oa_tally_text(struct oa_tally *t, struct oa_reader *text);
 
-/* ---- added tokens
- * -------------------------------------------------------------------------------------------- */
+/* ---- added tokens ---- */
 
 struct oa_added_token {
     char *content;
@@ -144,8 +139,7 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
                             size_t settled, bool plain, size_t *from, size_t *start, size_t *stop,
                             const struct oa_added_token **token);
 
-/* ---- normaliser
- * ---------------------------------------------------------------------------------------------- */
+/* ---- normaliser ---- */
 
 /* Unicode normalisation forms and lower case, in the order of the file. */
 enum oa_normal {
@@ -162,9 +156,7 @@ extern const char *const oa_normal_names[OA_NORMALS];
 enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count,
                            struct oa_text *text);
 
-/* ---- BPE
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- BPE ---- */
 
 struct oa_merge {
     int32_t left, right;
@@ -191,8 +183,7 @@ enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, in
 enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
                                  size_t n, struct oa_ids *ids, size_t *bad);
 
-/* ---- the tokenizer
- * ------------------------------------------------------------------------------------------- */
+/* ---- the tokenizer ---- */
 
 struct oa_tokenizer {
     oa_context *context;

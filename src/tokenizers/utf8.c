@@ -8,9 +8,7 @@
 
 #include <utf8proc.h>
 
-/* ---- UTF-8
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- UTF-8 ---- */
 
 static bool is_continuation(uint8_t byte)
 {
@@ -91,9 +89,7 @@ void oa_print_character(struct oa_text *out, const char *text, size_t length)
         oa_text_printf(out, "character '%.*s' (U+%04X)", n, text, (unsigned)code);
 }
 
-/* ---- classes
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- classes ---- */
 
 bool oa_is_space(uint32_t code)
 {
@@ -142,8 +138,7 @@ bool oa_is_word(uint32_t code)
     }
 }
 
-/* ---- the byte alphabet
- * --------------------------------------------------------------------------------------- */
+/* ---- the byte alphabet ---- */
 
 /* Bytes that are printable in Latin-1 stand for themselves; the other 68 follow at U+0100 in
  * increasing order: 0x00 … 0x20 (33 of them), 0x7F … 0xA0 (34), 0xAD. */

@@ -22,7 +22,7 @@ bool oa_reserve(oa_context *c, void *array, size_t *capacity, size_t needed, siz
     return true;
 }
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_hash(uint64_t x)
 {
     x = (x ^ (x >> 32)) * 0x9e3779b97f4a7c15u;
     return x ^ (x >> 29);
@@ -33,17 +33,15 @@ uint64_t oa_hash_bytes(const char *s, size_t n)
     uint64_t hash = n, word = 0;
     for (; n >= 8; s += 8, n -= 8) {
         memcpy(&word, s, 8);
-        hash = mix(hash ^ word);
+        hash = mix_hash(hash ^ word);
     }
     word = 0;
     if (n)
         memcpy(&word, s, n);
-    return mix(mix(hash ^ word));
+    return mix_hash(mix_hash(hash ^ word));
 }
 
-/* ---- words
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 void oa_words_init(struct oa_words *w, oa_context *c)
 {
@@ -120,9 +118,7 @@ int32_t oa_words_add(struct oa_words *w, const char *s, size_t n)
     return w->count - 1;
 }
 
-/* ---- pairs
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- pairs ---- */
 
 #define FREE_PAIR UINT64_MAX /* (-1, -1) */
 
@@ -139,7 +135,7 @@ void oa_pairs_free(struct oa_pairs *p)
 
 static struct oa_pair *pairs_slot(const struct oa_pairs *p, uint64_t key)
 {
-    size_t at = mix(key) & (p->slots - 1);
+    size_t at = mix_hash(key) & (p->slots - 1);
     while (p->slot[at].key != key && p->slot[at].key != FREE_PAIR)
         at = (at + 1) & (p->slots - 1);
     return &p->slot[at];

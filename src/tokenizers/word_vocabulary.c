@@ -12,7 +12,7 @@
 
 #define FEWEST 2 /* times that the text must have a word */
 
-struct candidate {
+struct word_candidate {
     const char *spelling; /* in the byte alphabet; of the list of spellings */
     int32_t word;         /* in the tally */
     int64_t count;
@@ -20,14 +20,15 @@ struct candidate {
 
 static int by_count(const void *x, const void *y)
 {
-    const struct candidate *a = x, *b = y;
+    const struct word_candidate *a = x, *b = y;
     if (a->count != b->count)
         return a->count < b->count ? 1 : -1;
     return strcmp(a->spelling, b->spelling);
 }
 
 /* The words that come often enough, spelt, into `spelt` and list[…]; their number, or -1. */
-static int32_t spell_words(const struct oa_tally *t, struct oa_words *spelt, struct candidate *list)
+static int32_t spell_frequent_words(const struct oa_tally *t, struct oa_words *spelt,
+                                    struct word_candidate *list)
 {
     struct oa_text piece;
     int32_t count = 0;
@@ -39,7 +40,7 @@ static int32_t spell_words(const struct oa_tally *t, struct oa_words *spelt, str
             continue;
         piece.length = 0;
         oa_byte_spell(&piece, word, n);
-        list[count] = (struct candidate){ NULL, w, t->count[w] };
+        list[count] = (struct word_candidate){ NULL, w, t->count[w] };
         count = piece.s && oa_words_add(spelt, piece.s, piece.length) == count ? count + 1 : -1;
     }
     oa_text_free(&piece);
@@ -48,8 +49,8 @@ static int32_t spell_words(const struct oa_tally *t, struct oa_words *spelt, str
     return count;
 }
 
-static enum oa_error add_words(struct oa_tokenizer *tok, const struct oa_tally *t,
-                               const struct candidate *list, int32_t count)
+static enum oa_error add_word_pieces(struct oa_tokenizer *tok, const struct oa_tally *t,
+                                     const struct word_candidate *list, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         size_t n;
@@ -68,20 +69,21 @@ static enum oa_error add_unknown(struct oa_tokenizer *tok)
     return oa_vocabulary_add(&tok->vocabulary, "word", unknown, n, 0, unknown, n);
 }
 
-static enum oa_error fill(struct oa_tokenizer *tok, const struct oa_tally *t,
-                          const struct candidate *list, int32_t count)
+static enum oa_error fill_word_tokenizer(struct oa_tokenizer *tok, const struct oa_tally *t,
+                                         const struct word_candidate *list, int32_t count)
 {
     int32_t id;
     OA_TRY(add_unknown(tok));
-    OA_TRY(add_words(tok, t, list, count));
+    OA_TRY(add_word_pieces(tok, t, list, count));
     OA_TRY(oa_tokenizer_finish(tok, "word"));
     return oa_tokenizer_add_special(tok, "<unk>", &id);
 }
 
-static enum oa_error make(const struct oa_tally *t, long size, struct oa_words *spelt,
-                          struct candidate *list, struct oa_tokenizer **out)
+static enum oa_error make_word_tokenizer(const struct oa_tally *t, long size,
+                                         struct oa_words *spelt, struct word_candidate *list,
+                                         struct oa_tokenizer **out)
 {
-    int32_t count = spell_words(t, spelt, list);
+    int32_t count = spell_frequent_words(t, spelt, list);
     if (count < 0)
         return OA_NO_MEMORY;
     qsort(list, (size_t)count, sizeof *list, by_count);
@@ -91,7 +93,7 @@ static enum oa_error make(const struct oa_tally *t, long size, struct oa_words *
                FEWEST, (int)count + 1, size);
     enum oa_error error = oa_tokenizer_new(t->context, OA_TOKENIZER_WORD, out);
     if (error == OA_OK)
-        error = fill(*out, t, list, count < size - 1 ? count : (int32_t)(size - 1));
+        error = fill_word_tokenizer(*out, t, list, count < size - 1 ? count : (int32_t)(size - 1));
     if (error != OA_OK) {
         oa_tokenizer_close(*out);
         *out = NULL;
@@ -104,14 +106,14 @@ enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, lo
 {
     struct oa_tally tally;
     struct oa_words spelt;
-    struct candidate *list = NULL;
+    struct word_candidate *list = NULL;
     *out = NULL;
     oa_tally_init(&tally, c, "word", OA_MOST_WORDS);
     oa_words_init(&spelt, c);
     enum oa_error error = oa_tally_text(&tally, text);
     if (error == OA_OK) {
         list = oa_alloc(c, (size_t)tally.words.count * sizeof *list);
-        error = list ? make(&tally, size, &spelt, list, out) : OA_NO_MEMORY;
+        error = list ? make_word_tokenizer(&tally, size, &spelt, list, out) : OA_NO_MEMORY;
     }
     oa_free(list);
     oa_words_free(&spelt);

@@ -53,10 +53,10 @@ static void beside(void *argument, bool begins)
 {
     struct oa_handout *o = argument;
     if (begins) {
-        oa_witness_begin(&o->witness);
+        oa_access_tracker_start(&o->tracker);
         return;
     }
-    oa_witness_end(&o->witness);
+    oa_access_tracker_stop(&o->tracker);
     hand_out(o, o->node++);
 }
 
@@ -120,8 +120,8 @@ enum oa_error oa_handout_open(struct oa_store *s, struct oa_tree_sum *t, struct 
     *out = (struct oa_handout){ .sum = t, .store = s };
     if (!buckets)
         return OA_OK;
-    oa_witness_init(&out->witness, s->device, s->gradients,
-                    (size_t)s->live * s->device->numbers.real_size, saw, out);
+    oa_access_tracker_init(&out->tracker, s->device, s->gradients,
+                           (size_t)s->live * s->device->numbers.real_size, saw, out);
     out->parameter = oa_alloc(s->context, (size_t)s->count * sizeof *out->parameter);
     out->last = oa_alloc(s->context, buckets * sizeof *out->last);
     out->seen = oa_alloc(s->context, buckets * sizeof *out->seen);

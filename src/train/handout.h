@@ -2,22 +2,21 @@
  *
  * Gradients go to other ranks while the backward pass still makes others. A bucket of the flat
  * array (tree_sum.h) is handed out after the last node of the tape that touches one of its
- * parameters. Which node that is nobody writes down: a witness (device/observers/witness.h) looks
- * at each pass, and what it saw holds for the next one if its tape has the same nodes. The first
- * pass, and one whose tape differs, hands out nothing. Which bits come out does not depend on any
- * of it.
+ * parameters. An access tracker (device/wrappers/access_tracker.h) finds that node in each pass for
+ * the next one, whose tape has the same nodes. The first pass, and one whose tape differs, hands
+ * out nothing. The bits of the sum do not depend on it.
  */
 #ifndef ORTHANT_HANDOUT_H
 #define ORTHANT_HANDOUT_H
 
 #include "cluster/tree_sum.h"
-#include "device/observers/witness.h"
+#include "device/wrappers/access_tracker.h"
 #include "ops/ops.h"
 
 struct oa_handout {
     struct oa_tree_sum *sum;
     const struct oa_store *store;
-    struct oa_witness witness;
+    struct oa_access_tracker tracker;
     struct oa_stretch *parameter; /* [count] in the order of the flat array */
     int count, node;              /* node of the pass, counted from its first, the newest */
     int *last,

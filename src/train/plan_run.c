@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run will cost: training steps on the plan device, which computes nothing. */
-#include "device/observers/meter.h"
+#include "device/wrappers/meter.h"
 #include "train/train.h"
 
 #include <string.h>

@@ -67,7 +67,7 @@ struct oa_run {
 
 void oa_run_free(struct oa_run *run);
 
-/* ---- measures (measures.c) ---- */
+/* ---- measures ---- */
 
 /* Those of a task; NULL: the loss alone, in nats a token. Ended by name NULL. */
 const struct oa_measure *oa_measures_or_loss(const struct oa_measure *measures);

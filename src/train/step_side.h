@@ -6,7 +6,7 @@
 #ifndef ORTHANT_TRAIN_STEP_SIDE_H
 #define ORTHANT_TRAIN_STEP_SIDE_H
 
-#include "device/observers/meter.h"
+#include "device/wrappers/meter.h"
 #include "train/train.h"
 
 struct oa_step_side {

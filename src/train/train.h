@@ -60,7 +60,7 @@ struct oa_bar {
 void oa_bar_open(struct oa_bar *b, oa_context *c, const char *title);
 void oa_bar_say(struct oa_bar *b, long done, long all);
 
-/* measures.c: the number of the measure that comparisons are about: `name`, or "" for the task's
+/* run.c: the number of the measure that comparisons are about: `name`, or "" for the task's
  * own choice. A name that does not exist is refused with those that do. */
 enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
                                int *out);
@@ -82,11 +82,11 @@ struct oa_train_request {
     const char *title; /* for progress lines; NULL: there are none of steps */
     long run, runs; /* "run 3 of 18" in progress lines, of a command that goes on without --resume;
                      * 0 = a single run */
-    void (*share)(void *argument,
-                  double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
-    void *share_argument;
-    const char *whole; /* what its progress lines begin with: of all runs, as `share` left it; NULL:
-                          nothing */
+    /* Called with each progress line, with the share of the steps that is done, 0 to 1; or NULL. It
+     * may rewrite what progress_prefix points to, with which the line begins (NULL: nothing). */
+    void (*on_progress)(void *argument, double done);
+    void *progress_argument;
+    const char *progress_prefix;
 };
 /* Trains. Stops with OA_INTERRUPTED after saving when a signal asked for it, with OA_DIVERGED when
  * a number is not finite (step, tensor and batch are named). out->curve belongs to the caller

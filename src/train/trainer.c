@@ -96,14 +96,14 @@ static void say_progress(struct trainer *t, long step)
     if (!t->r->title || (now - t->said < 0.2 && !ended(t, step)))
         return;
     t->said = now;
-    if (t->r->share)
-        t->r->share(t->r->share_argument, total > 0 ? (double)step / total : 1);
+    if (t->r->on_progress)
+        t->r->on_progress(t->r->progress_argument, total > 0 ? (double)step / total : 1);
     double seconds = t->p.seconds - t->first_seconds,
            rate = (t->p.tokens - t->first_tokens) / fmax(seconds, 1e-9);
     double left = (now - t->started) / (double)(step - t->first) * (total - (double)step);
     oa_log(t->c, 1, "%s%s: step %ld/%.0f, loss %.4f, %.0f tokens/s, %ld:%02ld left",
-           t->r->whole ? t->r->whole : "", t->title, step, total, t->loss, rate, (long)left / 60,
-           (long)left % 60);
+           t->r->progress_prefix ? t->r->progress_prefix : "", t->title, step, total, t->loss, rate,
+           (long)left / 60, (long)left % 60);
 }
 
 static bool validation_due(const struct trainer *t, long step)
@@ -277,7 +277,7 @@ static enum oa_error loop(struct trainer *t)
         OA_TRY(one_step(t, step));
         if (step == t->first + 1)
             settle(t);
-        t->d->ops->sync(t->d);
+        oa_device_sync(t->d);
         double seconds = oa_clock() - start;
         t->times[step % OA_TIMES] = seconds;
         t->p.step = step;

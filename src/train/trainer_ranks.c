@@ -65,7 +65,7 @@ static enum oa_error send_moment(struct trainer *t, int moment)
 {
     struct oa_store *s = &t->m->store;
     return s->sharded ? send_shards(t, moment)
-                    : send_array(t, moment ? s->moment2 : s->moment1, s->updated);
+                      : send_array(t, moment ? s->moment2 : s->moment1, s->updated);
 }
 
 static enum oa_error send_place(struct trainer *t)

@@ -4,25 +4,23 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- numbers
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
-double *oa_case_room(struct oa_case *a, long count)
+double *oa_case_array(struct oa_case *a, long count)
 {
     return oa_arena_take(&a->arena, (size_t)(count + 1) * sizeof(double));
 }
 
-double *oa_case_numbers(struct oa_case *a, const char *name, long count)
+double *oa_case_normals(struct oa_case *a, const char *name, long count)
 {
-    double *out = oa_case_room(a, count);
+    double *out = oa_case_array(a, count);
     struct oa_stream s = oa_stream_named(11, name);
     for (long i = 0; out && i < count; i++)
         out[i] = oa_random_normal(s, (uint64_t)i);
     return out;
 }
 
-static void *reals(struct oa_case *a, const double *x, long count)
+static void *case_reals(struct oa_case *a, const double *x, long count)
 {
     void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.real_size);
     if (out)
@@ -30,7 +28,7 @@ static void *reals(struct oa_case *a, const double *x, long count)
     return out;
 }
 
-static void *acts(struct oa_case *a, const double *x, long count)
+static void *case_acts(struct oa_case *a, const double *x, long count)
 {
     void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.act_size);
     if (out)
@@ -38,37 +36,35 @@ static void *acts(struct oa_case *a, const double *x, long count)
     return out;
 }
 
-/* Numbers as activations can hold them. */
-static double *rounded(struct oa_case *a, const char *name, long count)
+/* Normals rounded to the precision of activations. */
+static double *rounded_normals(struct oa_case *a, const char *name, long count)
 {
-    double *out = oa_case_numbers(a, name, count);
-    void *act = out ? acts(a, out, count) : NULL;
+    double *out = oa_case_normals(a, name, count);
+    void *act = out ? case_acts(a, out, count) : NULL;
     if (act)
         oa_acts_read(a->rig.device, count, act, out);
     return out;
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
-static struct oa_layer_shape shape_of(const struct oa_case *a)
+static struct oa_layer_shape case_shape(const struct oa_case *a)
 {
     const struct oa_setup *s = &a->setup;
     struct oa_layer_shape shape = oa_equal_heads_shape(a->D, s->heads, a->N);
     shape.head_width = shape.value_width =
-        a->D / s->heads; /* what does not divide is for mechanisms to refuse */
+        a->D / s->heads; /* mechanisms reject a width that does not divide */
     shape.causal = s->mode == OA_MODE_CAUSAL;
     shape.cross = s->mode == OA_MODE_CROSS;
     shape.bias = s->bias;
     return shape;
 }
 
-static void fill_angles(struct oa_case *a)
+static void fill_case_angles(struct oa_case *a)
 {
     long count = a->N * (a->D / a->setup.heads / 2);
-    a->cosine = oa_case_numbers(a, "angles", count);
-    a->sine = oa_case_room(a, count);
+    a->cosine = oa_case_normals(a, "angles", count);
+    a->sine = oa_case_array(a, count);
     for (long i = 0; a->cosine && a->sine && i < count; i++) {
         double angle = a->cosine[i];
         a->cosine[i] = cos(angle);
@@ -76,17 +72,17 @@ static void fill_angles(struct oa_case *a)
     }
 }
 
-static void fill_inputs(struct oa_case *a)
+static void fill_case_inputs(struct oa_case *a)
 {
     long rows = a->B * a->T, memory_rows = a->B * a->S;
     oa_tape_reset(&a->rig.tape, false, false, oa_stream_named(1, "inputs"));
-    a->x = rounded(a, "x", rows * a->D);
-    a->dy = rounded(a, "dy", rows * a->D);
-    a->y = oa_case_room(a, rows * a->D);
-    a->dx = oa_case_room(a, rows * a->D);
+    a->x = rounded_normals(a, "x", rows * a->D);
+    a->dy = rounded_normals(a, "dy", rows * a->D);
+    a->y = oa_case_array(a, rows * a->D);
+    a->dx = oa_case_array(a, rows * a->D);
     if (a->setup.mode == OA_MODE_CROSS) {
-        a->memory = rounded(a, "memory", memory_rows * a->D);
-        a->dmemory = oa_case_room(a, memory_rows * a->D);
+        a->memory = rounded_normals(a, "memory", memory_rows * a->D);
+        a->dmemory = oa_case_array(a, memory_rows * a->D);
     }
     a->words = oa_arena_take(&a->arena, (size_t)rows * sizeof *a->words);
     for (long i = 0; a->words && i < rows; i++)
@@ -100,12 +96,12 @@ static void fill_inputs(struct oa_case *a)
     for (long b = 0; a->query_lengths && b < a->B; b++)
         a->query_lengths[b] = (int32_t)(b == 1 ? a->T - 2 : a->T);
     if (a->setup.rotary)
-        fill_angles(a);
+        fill_case_angles(a);
 }
 
-/* Initialised values are special (zeros, ones): trainable ones become random, as activations can
- * hold them. */
-static void fill_parameters(struct oa_case *a)
+/* Initial values are special (zeros, ones): trainable ones become random, rounded to the precision
+ * of activations. */
+static void fill_case_parameters(struct oa_case *a)
 {
     for (int i = 0; i < a->rig.store.count; i++) {
         struct oa_parameter *p = a->rig.store.parameter[i];
@@ -130,7 +126,7 @@ long oa_case_heads(const struct oa_layer_spec *l)
     return open ? oa_max(2, given + open) : given;
 }
 
-static void set_sizes(struct oa_case *a)
+static void set_case_sizes(struct oa_case *a)
 {
     struct oa_setup *s = &a->setup;
     s->heads = s->heads ? s->heads : oa_case_heads(&a->rig.spec.layer[0]);
@@ -142,20 +138,21 @@ static void set_sizes(struct oa_case *a)
     a->N = s->length ? s->length : 7;
 }
 
-static oa_tensor *forward(struct oa_case *a, struct oa_layer_input *in)
+static oa_tensor *case_forward(struct oa_case *a, struct oa_layer_input *in)
 {
     long D = a->D, half = D / a->setup.heads / 2;
-    in->x = oa_tensor_from(&a->rig.tape, acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
+    in->x =
+        oa_tensor_from(&a->rig.tape, case_acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
     if (a->memory)
-        in->memory = oa_tensor_from(&a->rig.tape, acts(a, a->memory, a->B * a->S * D), a->B * a->S,
-                                    D, D, true);
-    in->cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
-    in->sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
+        in->memory = oa_tensor_from(&a->rig.tape, case_acts(a, a->memory, a->B * a->S * D),
+                                    a->B * a->S, D, D, true);
+    in->cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
+    in->sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
     return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->rig.tape, &a->rig.layer, in)
                                           : NULL;
 }
 
-static struct oa_layer_input input_of(const struct oa_case *a)
+static struct oa_layer_input case_input(const struct oa_case *a)
 {
     return (struct oa_layer_input){ .batch = a->B,
                                     .queries = a->T,
@@ -165,15 +162,15 @@ static struct oa_layer_input input_of(const struct oa_case *a)
                                     .words = a->words };
 }
 
-/* What training moves gets values as a step gives them: first values are special (no correlations,
- * all heads alike). */
-static enum oa_error move_parameters(struct oa_case *a)
+/* Statistics that training updates get the values of a step, since initial ones are special (no
+ * correlations, all heads equal). */
+static enum oa_error update_case_state(struct oa_case *a)
 {
     if (a->rig.store.live == a->rig.store.updated)
         return OA_OK;
-    struct oa_layer_input in = input_of(a);
+    struct oa_layer_input in = case_input(a);
     oa_tape_reset(&a->rig.tape, true, true, oa_stream_named(1, "past"));
-    forward(a, &in);
+    case_forward(a, &in);
     return oa_layer_after_step(&a->rig.layer, 1);
 }
 
@@ -184,15 +181,15 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
     OA_TRY(oa_single_layer_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
     if (a->setup.stand_in)
         a->rig.spec.layer[0].group[0].atom.mechanism = a->setup.stand_in;
-    set_sizes(a);
-    struct oa_layer_shape shape = shape_of(a);
+    set_case_sizes(a);
+    struct oa_layer_shape shape = case_shape(a);
     OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, 9, true));
-    fill_inputs(a);
+    fill_case_inputs(a);
     OA_TRY(oa_status(c));
-    fill_parameters(a);
+    fill_case_parameters(a);
     OA_TRY(oa_status(c));
-    return move_parameters(a);
+    return update_case_state(a);
 }
 
 void oa_case_close(struct oa_case *a)
@@ -201,12 +198,10 @@ void oa_case_close(struct oa_case *a)
     oa_arena_free(&a->arena);
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- running ---- */
 
-/* The gradient of x or memory; nothing that reached it is zeros. */
-static void read_gradient(struct oa_case *a, const oa_tensor *x, double *out)
+/* The gradient of x or memory, zeros if there is none. */
+static void read_case_gradient(struct oa_case *a, const oa_tensor *x, double *out)
 {
     memset(out, 0, (size_t)(x->rows * x->cols) * sizeof *out);
     if (x->gradient)
@@ -215,22 +210,22 @@ static void read_gradient(struct oa_case *a, const oa_tensor *x, double *out)
 
 enum oa_error oa_case_run(struct oa_case *a)
 {
-    struct oa_layer_input in = input_of(a);
+    struct oa_layer_input in = case_input(a);
     long count = a->B * a->T * a->D;
     in.dropout = a->setup.dropout;
     oa_tape_reset(&a->rig.tape, !a->no_gradients, a->setup.dropout > 0, oa_stream_named(1, "step"));
     oa_store_zero_gradients(&a->rig.store);
-    oa_tensor *y = forward(a, &in);
+    oa_tensor *y = case_forward(a, &in);
     OA_TRY(oa_status(a->context));
     oa_acts_read(a->rig.device, count, y->data, a->y);
     if (a->no_gradients)
         return oa_status(a->context);
-    y->gradient = acts(a, a->dy, count);
+    y->gradient = case_acts(a, a->dy, count);
     OA_TRY(oa_status(a->context));
     oa_tape_backward(&a->rig.tape);
-    read_gradient(a, in.x, a->dx);
+    read_case_gradient(a, in.x, a->dx);
     if (in.memory)
-        read_gradient(a, in.memory, a->dmemory);
+        read_case_gradient(a, in.memory, a->dmemory);
     return oa_status(a->context);
 }
 
@@ -241,14 +236,15 @@ enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long f
     long D = a->D, half = D / a->setup.heads / 2;
     struct oa_layer_input in = { .batch = 1, .queries = count, .keys = a->S, .state = s };
     oa_tape_reset(t, false, false, oa_stream_named(1, "step"));
-    in.x = oa_tensor_from(t, acts(a, a->x + (b * a->T + first) * D, count * D), count, D, D, false);
+    in.x = oa_tensor_from(t, case_acts(a, a->x + (b * a->T + first) * D, count * D), count, D, D,
+                          false);
     if (a->memory) {
         in.memory =
-            oa_tensor_from(t, acts(a, a->memory + b * a->S * D, a->S * D), a->S, D, D, false);
+            oa_tensor_from(t, case_acts(a, a->memory + b * a->S * D, a->S * D), a->S, D, D, false);
         in.lengths = a->lengths ? a->lengths + b : NULL;
     }
-    in.cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
-    in.sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
+    in.cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
+    in.sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
     OA_TRY(oa_status(a->context));
     oa_tensor *out = oa_layer_forward(t, &a->rig.layer, &in);
     OA_TRY(oa_status(a->context));
@@ -286,7 +282,7 @@ double *oa_case_results(struct oa_case *a, long *count)
     const double *parts[] = { a->y, a->dx, a->dmemory };
     const long sizes[] = { n, n, m };
     *count = 2 * n + m + a->rig.store.updated;
-    double *out = oa_case_room(a, *count);
+    double *out = oa_case_array(a, *count);
     for (int p = 0; out && p < 3; p++) {
         for (long i = 0; i < sizes[p]; i++)
             out[at++] = parts[p][i];

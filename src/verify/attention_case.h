@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One attention layer with random numbers in it: opened from a text, run forward and backward,
- * changed between runs. Everything is double outside; the layer runs in the precision of the case,
- * and what it is given is rounded to that precision first, so that an oracle in double sees the
- * very numbers that the layer sees.
+ * One attention layer with random parameters and inputs, opened from a text and run forward and
+ * backward. Its arrays are double; inputs are rounded to the precision of the layer first, so that
+ * an oracle in double has the same inputs as the layer.
  */
 #ifndef ORTHANT_VERIFY_ATTENTION_CASE_H
 #define ORTHANT_VERIFY_ATTENTION_CASE_H
@@ -11,16 +10,15 @@
 #include "attention/layer/single_layer.h"
 #include "explain/explain.h"
 
-/* What is asked for. */
 struct oa_setup {
     const char *spec;
     enum oa_mode mode;
     enum oa_precision precision;
     bool bias, padding, rotary;
-    bool query_padding; /* cross-attention: queries end early as well, in the second item by two */
+    bool query_padding; /* cross-attention: the second item has two queries less */
     double dropout;     /* of attention weights, as in training; 0 = none */
     const struct oa_mechanism
-        *stand_in; /* takes the place of the mechanism of the first group; NULL = none */
+        *stand_in; /* replaces the mechanism of the first group; NULL = none */
     long width, heads, batch, queries, keys, length; /* 0 = 8, 2, 2, 6, 5 (6 without memory), 7 */
 };
 
@@ -28,17 +26,17 @@ struct oa_case {
     struct oa_setup setup;
     oa_context *context;
     struct oa_single_layer rig;
-    struct oa_arena arena; /* of the arrays below, and of whoever looks at the case */
+    struct oa_arena arena; /* of the arrays below, and of the checks */
     long B, T, S, D, N;
     double *x, *memory, *dy, *y, *dx, *dmemory; /* memory and dmemory NULL without */
     int32_t *query_lengths;                     /* NULL without query_padding */
-    int32_t *lengths, *words; /* lengths NULL without padding: whole, two short, empty, … */
+    int32_t *lengths, *words; /* lengths NULL without padding: full, two less, empty, … */
     double *cosine, *sine;
     bool no_gradients; /* forward only */
 };
 
-long oa_case_heads(const struct oa_layer_spec *l); /* two, unless the text asks for more */
-/* The error says why a combination was refused; close in any case. */
+long oa_case_heads(const struct oa_layer_spec *l); /* two, or the fewest that the text allows */
+/* Close in any case. */
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_case *a);
 void oa_case_close(struct oa_case *a);
 /* Forward, and backward from dy: fills y, dx, dmemory and the gradients in the store. */
@@ -47,15 +45,15 @@ enum oa_error oa_case_run(struct oa_case *a);
  * into `y`. */
 enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count,
                            double *y);
-/* All parameters of another case with the same ones; the acts stay as they are. */
+/* Copies the values of all parameters; both cases have the same ones. */
 void oa_case_copy_values(const struct oa_case *from, struct oa_case *to);
-/* What oracles get of item b. */
+/* The input of an oracle for item b. */
 struct oa_oracle oa_case_oracle(const struct oa_case *a, long b);
-/* Room for numbers that lives as long as the case, not zeroed; NULL after a recorded failure. */
-double *oa_case_room(struct oa_case *a, long count);
-/* Such room with N(0, 1) from a stream of that name. */
-double *oa_case_numbers(struct oa_case *a, const char *name, long count);
-/* y, dx, dmemory and the gradients of the store, one after the other, and how many they are. */
+/* An array that lives as long as the case, not zeroed; NULL after a recorded failure. */
+double *oa_case_array(struct oa_case *a, long count);
+/* Such an array of N(0, 1) from a stream of that name. */
+double *oa_case_normals(struct oa_case *a, const char *name, long count);
+/* y, dx, dmemory and the gradients of the store, concatenated; their number into *count. */
 double *oa_case_results(struct oa_case *a, long *count);
 
 #endif

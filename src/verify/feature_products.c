@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* One draw of Ω and the features of the first rows of q and k. */
-struct draw {
-    const struct oa_feature_law *f;
+struct omega_draw {
+    const struct oa_feature_draws *f;
     struct oa_single_layer rig;
     struct oa_arena arena, memory; /* the host's, the device's */
     const void *omega;             /* [OA_DRAW, K], the device's */
@@ -16,7 +16,7 @@ struct draw {
     double log_constant;           /* of a product: factors that attentions cancel */
 };
 
-static enum oa_error open_draw(oa_context *c, struct draw *w, uint64_t seed)
+static enum oa_error open_omega_draw(oa_context *c, struct omega_draw *w, uint64_t seed)
 {
     char text[160];
     struct oa_layer_shape shape = oa_equal_heads_shape(w->f->width, 1, 1);
@@ -33,28 +33,28 @@ static enum oa_error open_draw(oa_context *c, struct draw *w, uint64_t seed)
     return OA_OK;
 }
 
-static void close_draw(struct draw *w)
+static void close_omega_draw(struct omega_draw *w)
 {
     oa_arena_free(&w->arena);
     oa_arena_free(&w->memory);
     oa_single_layer_close(&w->rig);
 }
 
-/* The device's, where a real and an act are a double. */
-static void *room(struct draw *w, long count)
+/* In f64 reals and acts are doubles. */
+static void *device_array(struct omega_draw *w, long count)
 {
     return oa_arena_take(&w->memory, (size_t)count * sizeof(double));
 }
 
-static const void *given(struct draw *w, const double *x, long count)
+static const void *device_copy(struct omega_draw *w, const double *x, long count)
 {
-    void *there = room(w, count);
+    void *there = device_array(w, count);
     if (there)
         oa_reals_write(w->rig.device, count, x, there);
     return there;
 }
 
-static double *fetched(struct draw *w, const void *x, long count)
+static double *host_copy(struct omega_draw *w, const void *x, long count)
 {
     double *here = oa_arena_take(&w->arena, (size_t)count * sizeof *here);
     if (here && oa_status(w->rig.device->context) == OA_OK)
@@ -62,9 +62,9 @@ static double *fetched(struct draw *w, const void *x, long count)
     return here;
 }
 
-static void run_side(struct draw *w, int side, const struct oa_random_features *how)
+static void make_side_features(struct omega_draw *w, int side, const struct oa_random_features *how)
 {
-    const struct oa_feature_law *f = w->f;
+    const struct oa_feature_draws *f = w->f;
     bool twice = f->kind == OA_RANDOM_TRIG || f->kind == OA_RANDOM_HYPERBOLIC;
     long rows = side ? f->keys : f->queries;
     struct oa_random_features a = *how;
@@ -75,20 +75,20 @@ static void run_side(struct draw *w, int side, const struct oa_random_features *
     a.count = OA_DRAW;
     a.scale = 1;
     a.half_norm = f->half_norm;
-    a.x = given(w, side ? f->k : f->q, rows * f->width);
-    a.y = room(w, rows * OA_DRAW * (twice ? 2 : 1));
-    a.top = room(w, rows);
+    a.x = device_copy(w, side ? f->k : f->q, rows * f->width);
+    a.y = device_array(w, rows * OA_DRAW * (twice ? 2 : 1));
+    a.top = device_array(w, rows);
     if (a.x && a.y && a.top)
         w->rig.device->ops->random_features(w->rig.device, &a);
-    w->features[side] = fetched(w, a.y, rows * OA_DRAW * (twice ? 2 : 1));
-    w->top[side] = fetched(w, a.top, rows);
+    w->features[side] = host_copy(w, a.y, rows * OA_DRAW * (twice ? 2 : 1));
+    w->top[side] = host_copy(w, a.top, rows);
 }
 
-static enum oa_error fit(struct draw *w, struct oa_random_features how[2])
+static enum oa_error fit_features(struct omega_draw *w, struct oa_random_features how[2])
 {
-    const struct oa_feature_law *f = w->f;
+    const struct oa_feature_draws *f = w->f;
     long K = f->width;
-    void *bias = room(w, OA_DRAW);
+    void *bias = device_array(w, OA_DRAW);
     struct oa_random_statistics s = { .kind = (enum oa_random_fit)f->fit,
                                       .batch = 1,
                                       .queries = f->queries,
@@ -97,11 +97,12 @@ static enum oa_error fit(struct draw *w, struct oa_random_features how[2])
                                       .width = K,
                                       .count = OA_DRAW,
                                       .scale = 1,
-                                      .q = given(w, f->q, f->queries * K),
-                                      .k = given(w, f->k, f->keys * K),
+                                      .q = device_copy(w, f->q, f->queries * K),
+                                      .k = device_copy(w, f->k, f->keys * K),
                                       .omega = w->omega,
-                                      .turned = { room(w, OA_DRAW * K), room(w, OA_DRAW * K) },
-                                      .metric = { room(w, K * K), room(w, K * K) },
+                                      .turned = { device_array(w, OA_DRAW * K),
+                                                  device_array(w, OA_DRAW * K) },
+                                      .metric = { device_array(w, K * K), device_array(w, K * K) },
                                       .bias = bias };
     OA_TRY(oa_status(w->rig.context));
     w->rig.device->ops->random_statistics(w->rig.device, &s);
@@ -112,18 +113,18 @@ static enum oa_error fit(struct draw *w, struct oa_random_features how[2])
     return oa_status(w->rig.context);
 }
 
-static enum oa_error make_features(struct draw *w)
+static enum oa_error make_both_features(struct omega_draw *w)
 {
     struct oa_random_features how[2] = { { .omega = w->omega }, { .omega = w->omega } };
     if (w->f->fit != OA_NO_FIT)
-        OA_TRY(fit(w, how));
-    run_side(w, 0, &how[0]);
-    run_side(w, 1, &how[1]);
+        OA_TRY(fit_features(w, how));
+    make_side_features(w, 0, &how[0]);
+    make_side_features(w, 1, &how[1]);
     return oa_status(w->rig.context);
 }
 
 /* f(ω_r, x) f(ω_r, y) with mean e^{x·y}, where the kind has that mean. */
-static double product(const struct draw *w, long r)
+static double feature_product(const struct omega_draw *w, long r)
 {
     const double *x = w->features[0], *y = w->features[1];
     double scale = exp(w->top[0][0] + w->top[1][0] + w->log_constant);
@@ -154,7 +155,7 @@ double oa_log_determinant(long n, const double *matrix, double *l)
     return sum;
 }
 
-static void add_moments(long n, const double *x, long rows, double *mean, double *square)
+static void add_row_moments(long n, const double *x, long rows, double *mean, double *square)
 {
     for (long i = 0; i < rows; i++) {
         for (long j = 0; j < n; j++)
@@ -164,7 +165,7 @@ static void add_moments(long n, const double *x, long rows, double *mean, double
     }
 }
 
-enum oa_error oa_feature_moments(oa_context *c, const struct oa_feature_law *f,
+enum oa_error oa_feature_moments(oa_context *c, const struct oa_feature_draws *f,
                                  struct oa_moments *m, struct oa_exponents *e)
 {
     long n = f->width, nn = n * n;
@@ -175,15 +176,15 @@ enum oa_error oa_feature_moments(oa_context *c, const struct oa_feature_law *f,
     *e = (struct oa_exponents){
         s + 2 * nn, { s + 3 * nn, s + 4 * nn }, { s + 5 * nn, s + 6 * nn }, s + 7 * nn
     };
-    add_moments(n, f->q, f->queries, m->mean[0], m->square[0]);
-    add_moments(n, f->k, f->keys, m->mean[1], m->square[1]);
+    add_row_moments(n, f->q, f->queries, m->mean[0], m->square[0]);
+    add_row_moments(n, f->k, f->keys, m->mean[1], m->square[1]);
     if (f->fit != OA_NO_FIT)
         oa_fit_exponents((enum oa_random_fit)f->fit, m, e);
     return OA_OK;
 }
 
 /* Fitted features leave out D² = det(I − 4A)^{½} of a product. */
-static enum oa_error find_constant(oa_context *c, struct draw *w)
+static enum oa_error find_log_constant(oa_context *c, struct omega_draw *w)
 {
     struct oa_moments m;
     struct oa_exponents e;
@@ -198,17 +199,17 @@ static enum oa_error find_constant(oa_context *c, struct draw *w)
     return OA_OK;
 }
 
-enum oa_error oa_feature_products(oa_context *c, const struct oa_feature_law *f, long count,
+enum oa_error oa_feature_products(oa_context *c, const struct oa_feature_draws *f, long count,
                                   double *out)
 {
     for (long first = 0; first < count && !oa_stop_requested(c); first += OA_DRAW) {
-        struct draw w = { .f = f };
-        enum oa_error e = open_draw(c, &w, (uint64_t)(1 + first / OA_DRAW));
-        e = e == OA_OK ? make_features(&w) : e;
-        e = e == OA_OK ? find_constant(c, &w) : e;
+        struct omega_draw w = { .f = f };
+        enum oa_error e = open_omega_draw(c, &w, (uint64_t)(1 + first / OA_DRAW));
+        e = e == OA_OK ? make_both_features(&w) : e;
+        e = e == OA_OK ? find_log_constant(c, &w) : e;
         for (long r = 0; e == OA_OK && r < OA_DRAW && first + r < count; r++)
-            out[first + r] = product(&w, r);
-        close_draw(&w);
+            out[first + r] = feature_product(&w, r);
+        close_omega_draw(&w);
         OA_TRY(e);
     }
     return OA_OK;

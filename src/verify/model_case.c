@@ -4,18 +4,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = 7 }; /* model.context, and the longest source: one more than the rows have */
+enum { N = 7 }; /* model.context: one more than the rows have */
 
 static const struct oa_case_form forms[] = {
     { "encoder of classes, CLS", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_CLASSES,
       true, true, "model.bias=true" },
-    { "encoder of hidden tokens", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_TOKENS,
+    { "encoder of masked tokens", OA_STACK_ENCODER, OA_MODE_BOTH, true, false, OA_OUTPUT_TOKENS,
       false, true, "model.norm=post model.position=none" },
-    { "encoder beside a decoder", OA_STACK_ENCODER, OA_MODE_BOTH, true, true, OA_OUTPUT_TOKENS,
+    { "encoder of an encoder-decoder", OA_STACK_ENCODER, OA_MODE_BOTH, true, true, OA_OUTPUT_TOKENS,
       false, true,
       "train.label_smoothing=0.1 model.share_embeddings=false model.encoder_layers=1" },
-    { "decoder beside an encoder", OA_STACK_DECODER, OA_MODE_CAUSAL, true, true, OA_OUTPUT_TOKENS,
-      false, true,
+    { "decoder of an encoder-decoder", OA_STACK_DECODER, OA_MODE_CAUSAL, true, true,
+      OA_OUTPUT_TOKENS, false, true,
       "train.label_smoothing=0.2 model.scale_embedding=true model.position=sinusoidal" },
     { "cross-attention", OA_STACK_CROSS, OA_MODE_CROSS, true, true, OA_OUTPUT_TOKENS, false, true,
       "model.norm=post model.bias=true" },
@@ -32,19 +32,20 @@ const struct oa_case_form *oa_case_form_at(int i)
     return i < (int)(sizeof forms / sizeof *forms) ? &forms[i] : NULL;
 }
 
-double *oa_model_case_room(struct oa_model_case *m, long count)
+double *oa_model_case_array(struct oa_model_case *m, long count)
 {
     return oa_arena_take(&m->arena, (size_t)(count + 1) * sizeof(double));
 }
 
-bool oa_model_case_is_still(const struct oa_model_case *m)
+bool oa_model_case_is_static(const struct oa_model_case *m)
 {
     return m->model->store.live == m->model->store.updated;
 }
 
 /* ---- the batch ---- */
 
-static int32_t *ids(struct oa_model_case *m, const char *name, long count, long below)
+/* Random ids below `below`. */
+static int32_t *random_ids(struct oa_model_case *m, const char *name, long count, long below)
 {
     int32_t *out = oa_arena_take(&m->arena, (size_t)count * sizeof *out);
     struct oa_stream s = oa_stream_named(13, name);
@@ -53,26 +54,26 @@ static int32_t *ids(struct oa_model_case *m, const char *name, long count, long 
     return out;
 }
 
+/* Words of one and of two tokens. */
 static int32_t *word_numbers(struct oa_model_case *m, long length)
 {
-    int32_t *out = ids(m, "words", OA_CASE_ROWS * length, 2);
+    int32_t *out = random_ids(m, "words", OA_CASE_ROWS * length, 2);
     for (long i = 0; out && i < OA_CASE_ROWS * length; i++)
         out[i] = (int32_t)(i % length * 2 / 3);
     return out;
 }
 
-/* The first row is whole, the next ones are shorter by two each. */
+/* The first row has the full length, each next one two less. */
 static int32_t *row_lengths(struct oa_model_case *m, long length)
 {
-    int32_t *out = ids(m, "lengths", OA_CASE_ROWS, 2);
+    int32_t *out = random_ids(m, "lengths", OA_CASE_ROWS, 2);
     for (long r = 0; out && r < OA_CASE_ROWS; r++)
         out[r] = (int32_t)(length - 2 * r);
     return out;
 }
 
-/* Nothing behind the end of a row is a target, and a place within has none, as those that are not
- * hidden. */
-static void leave_out_targets(const struct oa_model_case *m)
+/* Ignores the targets in padding, and the second one of each row. */
+static void ignore_targets(const struct oa_model_case *m)
 {
     for (long r = 0; r < OA_CASE_ROWS; r++)
         for (long t = 0; t < OA_CASE_LENGTH; t++)
@@ -80,16 +81,17 @@ static void leave_out_targets(const struct oa_model_case *m)
                 m->target[r * OA_CASE_LENGTH + t] = OA_IGNORED;
 }
 
-static void fill_batch(struct oa_model_case *m)
+static void fill_model_case_batch(struct oa_model_case *m)
 {
     const struct oa_case_form *f = m->form;
     bool both = f->encoder && f->decoder;
     long places = OA_CASE_ROWS * OA_CASE_LENGTH, sources = OA_CASE_ROWS * OA_CASE_SOURCE;
-    m->input = ids(m, "input", places, OA_CASE_VOCABULARY);
-    m->target = f->output == OA_OUTPUT_TOKENS ? ids(m, "target", places, OA_CASE_VOCABULARY) : NULL;
-    m->segments = f->segments ? ids(m, "segments", places, 2) : NULL;
+    m->input = random_ids(m, "input", places, OA_CASE_VOCABULARY);
+    m->target =
+        f->output == OA_OUTPUT_TOKENS ? random_ids(m, "target", places, OA_CASE_VOCABULARY) : NULL;
+    m->segments = f->segments ? random_ids(m, "segments", places, 2) : NULL;
     m->words = word_numbers(m, OA_CASE_LENGTH);
-    m->source = both ? ids(m, "source", sources, OA_CASE_VOCABULARY) : NULL;
+    m->source = both ? random_ids(m, "source", sources, OA_CASE_VOCABULARY) : NULL;
     m->source_words = both ? word_numbers(m, OA_CASE_SOURCE) : NULL;
     m->batch = (struct oa_batch){ .rows = OA_CASE_ROWS,
                                   .length = OA_CASE_LENGTH,
@@ -102,33 +104,34 @@ static void fill_batch(struct oa_model_case *m)
                                   .source_length = both ? OA_CASE_SOURCE : 0 };
     m->batch.lengths = f->padding ? row_lengths(m, OA_CASE_LENGTH) : NULL;
     m->batch.source_lengths = both ? row_lengths(m, OA_CASE_SOURCE) : NULL;
-    m->batch.label =
-        f->output == OA_OUTPUT_CLASSES ? ids(m, "label", OA_CASE_ROWS, OA_CASE_CLASSES) : NULL;
-    double *value = f->output == OA_OUTPUT_NUMBER ? oa_model_case_room(m, OA_CASE_ROWS) : NULL;
+    m->batch.label = f->output == OA_OUTPUT_CLASSES
+                         ? random_ids(m, "label", OA_CASE_ROWS, OA_CASE_CLASSES)
+                         : NULL;
+    double *value = f->output == OA_OUTPUT_NUMBER ? oa_model_case_array(m, OA_CASE_ROWS) : NULL;
     for (long r = 0; value && r < OA_CASE_ROWS; r++)
         value[r] = 0.5 * (double)r - 0.3;
     m->batch.value = value;
     if (m->target)
-        leave_out_targets(m);
+        ignore_targets(m);
 }
 
 /* ---- the model ---- */
 
 /* "key=value key=value" */
-static enum oa_error set_options(oa_context *c, const char *text, struct oa_options *o)
+static enum oa_error set_form_options(oa_context *c, const char *text, struct oa_options *o)
 {
     while (*text) {
         char key[64], value[32];
         int read = 0;
         if (sscanf(text, "%63[^=]=%31[^ ]%n", key, value, &read) != 2)
-            return oa_fail(c, OA_INTERNAL, "options of a form of models: %s", text);
+            return oa_fail(c, OA_INTERNAL, "invalid options of a model form: %s", text);
         OA_TRY(oa_options_set(c, o, key, value));
         text += read + strspn(text + read, " ");
     }
     return OA_OK;
 }
 
-static enum oa_error open_model(struct oa_model_case *m, const char *spec)
+static enum oa_error open_case_model(struct oa_model_case *m, const char *spec)
 {
     struct oa_options o;
     const struct oa_case_form *f = m->form;
@@ -145,12 +148,12 @@ static enum oa_error open_model(struct oa_model_case *m, const char *spec)
     o.model_width = 4 * o.model_heads;
     o.model_ffn = 10;
     o.model_context = N;
-    OA_TRY(set_options(m->context, f->options, &o));
+    OA_TRY(set_form_options(m->context, f->options, &o));
     return oa_model_open(m->device, &o, &form, true, &m->model);
 }
 
-/* Initialised values are special (zeros, ones): trainable ones become random. */
-static void fill_parameters(struct oa_model_case *m)
+/* Initial values are special (zeros, ones): trainable ones become random. */
+static void fill_model_case_parameters(struct oa_model_case *m)
 {
     struct oa_store *store = &m->model->store;
     for (int i = 0; i < store->count; i++) {
@@ -163,10 +166,10 @@ static void fill_parameters(struct oa_model_case *m)
     oa_store_refresh(store);
 }
 
-/* What training moves gets values as a step gives them. */
-static enum oa_error move_parameters(struct oa_model_case *m)
+/* Statistics that training updates get the values of a step. */
+static enum oa_error update_model_case_state(struct oa_model_case *m)
 {
-    if (oa_model_case_is_still(m))
+    if (oa_model_case_is_static(m))
         return OA_OK;
     oa_model_case_loss(m, true, true);
     OA_TRY(oa_status(m->context));
@@ -182,11 +185,11 @@ enum oa_error oa_model_case_open(oa_context *c, const char *spec, const struct o
     OA_TRY(oa_spec_parse(c, spec, &m->label.rig.spec));
     OA_TRY(oa_device_open(c, precision, false, &m->device));
     oa_tape_init(&m->tape, m->device);
-    OA_TRY(open_model(m, spec));
-    fill_batch(m);
+    OA_TRY(open_case_model(m, spec));
+    fill_model_case_batch(m);
     OA_TRY(oa_status(c));
-    fill_parameters(m);
-    return move_parameters(m);
+    fill_model_case_parameters(m);
+    return update_model_case_state(m);
 }
 
 void oa_model_case_close(struct oa_model_case *m)

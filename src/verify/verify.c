@@ -1,90 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop over subjects and attentions, and the list of what was found. */
+ * The loop over subjects and attentions, and the record of their results. */
 #include "verify/verify.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-/* ---- what was found
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- results ---- */
 
-/* Room for one more in an array that grows by doubling; NULL after a recorded failure. */
-static void *add_room(struct oa_proof *p, void **array, int count, size_t size)
+/* Appends an element to the array at *list, which grows by doubling; NULL after a recorded failure.
+ */
+static void *append_result(struct oa_proof *p, void *list, int *count, size_t size)
 {
-    bool full = count == 0 || (count >= 8 && (count & (count - 1)) == 0);
-    if (full) {
-        size_t capacity = count ? 2 * (size_t)count : 8;
-        void *grown = oa_grow(p->context, *array, (size_t)count * size, capacity * size);
-        if (!grown)
+    void *array;
+    int n = *count;
+    memcpy(&array, list, sizeof array);
+    if (n == 0 || (n >= 8 && (n & (n - 1)) == 0)) {
+        size_t capacity = n ? 2 * (size_t)n : 8;
+        array = oa_grow(p->context, array, (size_t)n * size, capacity * size);
+        if (!array)
             return NULL;
-        *array = grown;
+        memcpy(list, &array, sizeof array);
     }
-    return (char *)*array + (size_t)count * size;
+    (*count)++;
+    return (char *)array + (size_t)n * size;
 }
 
-static struct oa_proof_line *line_of(struct oa_proof *p, const char *mechanism)
+static struct oa_proof_line *find_or_add_line(struct oa_proof *p, const char *mechanism)
 {
     for (int i = p->lines - 1; i >= 0; i--) {
         if (strcmp(p->line[i].subject, p->subject) == 0 &&
             strcmp(p->line[i].mechanism, mechanism) == 0)
             return &p->line[i];
     }
-    void *array = p->line;
-    struct oa_proof_line *l = add_room(p, &array, p->lines, sizeof *l);
-    p->line = array;
+    struct oa_proof_line *l = append_result(p, &p->line, &p->lines, sizeof *l);
     if (!l)
         return NULL;
     *l = (struct oa_proof_line){ .subject = p->subject };
     snprintf(l->mechanism, sizeof l->mechanism, "%s", mechanism);
-    p->lines++;
     return l;
 }
 
-/* How near an error is to its bound; errors that must be 0 count as infinitely far beyond. */
-static double share(const struct oa_check *f)
+/* Error ÷ bound; infinite for NaN, and for an error that must be 0. */
+static double relative_to_bound(const struct oa_check *f)
 {
     if (isnan(f->error))
         return INFINITY;
     return f->error == 0 ? 0 : f->error / f->bound;
 }
 
-static bool keep(struct oa_proof *p, struct oa_check **list, int *count, const struct oa_check *f)
+static void record_check(struct oa_proof *p, const char *mechanism, const struct oa_check *f)
 {
-    void *array = *list;
-    struct oa_check *kept = add_room(p, &array, *count, sizeof *kept);
-    *list = array;
-    if (!kept)
-        return false;
-    *kept = *f;
-    (*count)++;
-    return true;
-}
-
-static void note(struct oa_proof *p, const char *mechanism, const struct oa_check *f)
-{
-    struct oa_proof_line *l = line_of(p, mechanism);
+    struct oa_proof_line *l = find_or_add_line(p, mechanism);
     if (!l)
         return;
-    if (l->checks++ == l->unjudged || share(f) > share(&l->worst))
+    if (l->checks++ == l->inconclusive || relative_to_bound(f) > relative_to_bound(&l->worst))
         l->worst = *f;
     p->checks++;
     p->largest_bound = fmax(p->largest_bound, f->bound);
     if (f->error <= f->bound)
         return;
     l->failed++;
-    keep(p, &p->failure, &p->failures, f);
+    struct oa_check *failure = append_result(p, &p->failure, &p->failures, sizeof *failure);
+    if (failure)
+        *failure = *f;
 }
 
-static const char *row_name(const struct oa_spec *s)
+static const char *line_name(const struct oa_spec *s)
 {
     return s->layers == 1 && s->layer[0].groups == 1 ? s->layer[0].group[0].atom.mechanism->name
                                                      : "side by side";
 }
 
-static struct oa_check check_of(const struct oa_proof *p, const struct oa_case *a, double error,
-                                double bound)
+static struct oa_check new_check(const struct oa_proof *p, const struct oa_case *a, double error,
+                                 double bound)
 {
     struct oa_check f = { .subject = p->subject,
                           .mode = oa_mode_name(a->setup.mode),
@@ -98,44 +87,47 @@ static struct oa_check check_of(const struct oa_proof *p, const struct oa_case *
 void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound,
                       const char *what, ...)
 {
-    struct oa_check f = check_of(p, a, error, bound);
+    struct oa_check f = new_check(p, a, error, bound);
     va_list arguments;
     va_start(arguments, what);
     oa_format(f.what, sizeof f.what, what, arguments);
     va_end(arguments);
     p->of_cases++;
-    note(p, row_name(&a->rig.spec), &f);
+    record_check(p, line_name(&a->rig.spec), &f);
 }
 
-void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double number, const char *why,
-                       ...)
+void oa_proof_inconclusive(struct oa_proof *p, const struct oa_case *a, double number,
+                           const char *why, ...)
 {
-    struct oa_check f = check_of(p, a, NAN, number);
-    struct oa_proof_line *l = line_of(p, row_name(&a->rig.spec));
+    struct oa_check f = new_check(p, a, NAN, number);
+    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->rig.spec));
     va_list arguments;
     va_start(arguments, why);
     oa_format(f.what, sizeof f.what, why, arguments);
     va_end(arguments);
-    if (!l || !keep(p, &p->unjudged, &p->unjudgeds, &f))
+    struct oa_check *copy =
+        l ? append_result(p, &p->inconclusive, &p->inconclusives, sizeof *copy) : NULL;
+    if (!copy)
         return;
-    l->unjudged++;
+    *copy = f;
+    l->inconclusive++;
     l->checks++;
     p->checks++;
     p->of_cases++;
 }
 
-void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound,
-                  const char *law, ...)
+void oa_proof_measure_mechanism(struct oa_proof *p, const char *mechanism, double error,
+                                double bound, const char *what, ...)
 {
     struct oa_check f = {
         .subject = p->subject, .mode = "", .precision = "", .error = error, .bound = bound
     };
     va_list arguments;
-    va_start(arguments, law);
-    oa_format(f.what, sizeof f.what, law, arguments);
+    va_start(arguments, what);
+    oa_format(f.what, sizeof f.what, what, arguments);
     va_end(arguments);
     snprintf(f.spec, sizeof f.spec, "%s", mechanism);
-    note(p, mechanism, &f);
+    record_check(p, mechanism, &f);
 }
 
 double oa_proof_difference(const double *a, const double *b, long count)
@@ -148,43 +140,37 @@ double oa_proof_difference(const double *a, const double *b, long count)
     return worst;
 }
 
-/* ---- cases
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- cases ---- */
 
 bool oa_proof_stopped(const struct oa_proof *p)
 {
     return oa_status(p->context) != OA_OK || oa_stop_requested(p->context);
 }
 
-static bool reads_files(const struct oa_mechanism *m)
-{
-    bool files = false;
-    for (const struct oa_argument *o = m->arguments; o->key; o++)
-        files |= o->kind == OA_VALUE_TEXT;
-    return files;
-}
-
-/* A mechanism without options has every mode that its table claims, and sees both sides in any
- * case. (A file may be what a mode needs.) */
-static bool claimed(const struct oa_case *a)
+/* Does the table of the mechanism claim the mode? Asked of mechanisms without options only, and not
+ * of those that need a file. */
+static bool is_mode_claimed(const struct oa_case *a)
 {
     const struct oa_layer_spec *l = a->rig.spec.layer;
     if (a->rig.spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
         return false;
     const struct oa_mechanism *m = l->group[0].atom.mechanism;
+    for (const struct oa_argument *o = m->arguments; o->key; o++) {
+        if (o->kind == OA_VALUE_TEXT)
+            return false;
+    }
     bool has = a->setup.mode == OA_MODE_BOTH ||
                (m->can & (a->setup.mode == OA_MODE_CAUSAL ? OA_CAN_CAUSAL : OA_CAN_CROSS));
-    return has && !reads_files(m) && strcmp(a->setup.spec, m->name) == 0;
+    return has && strcmp(a->setup.spec, m->name) == 0;
 }
 
-static void refuse(struct oa_proof *p, const struct oa_case *a, const char *sentence)
+static void record_refusal(struct oa_proof *p, const struct oa_case *a, const char *sentence)
 {
-    if (claimed(a)) {
-        oa_proof_measure(p, a, INFINITY, 0, "claimed, but refused: %s", sentence);
+    if (is_mode_claimed(a)) {
+        oa_proof_measure(p, a, INFINITY, 0, "claimed but refused: %s", sentence);
         return;
     }
-    struct oa_proof_line *l = line_of(p, row_name(&a->rig.spec));
+    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->rig.spec));
     if (l)
         l->refused++;
     for (int i = 0; i < p->refusals; i++) {
@@ -192,18 +178,14 @@ static void refuse(struct oa_proof *p, const struct oa_case *a, const char *sent
             strcmp(p->refusal[i].spec, a->setup.spec) == 0)
             return;
     }
-    void *array = p->refusal;
-    struct oa_refusal *r = p->only ? add_room(p, &array, p->refusals, sizeof *r) : NULL;
+    struct oa_refusal *r = p->only ? append_result(p, &p->refusal, &p->refusals, sizeof *r) : NULL;
     if (!r)
         return;
-    p->refusal = array;
     *r = (struct oa_refusal){ .mode = oa_mode_name(a->setup.mode) };
     snprintf(r->spec, sizeof r->spec, "%s", a->setup.spec);
     snprintf(r->sentence, sizeof r->sentence, "%s", sentence);
-    p->refusals++;
 }
 
-/* An error other than one that ends the proof is something found. */
 void oa_proof_error(struct oa_proof *p, const struct oa_case *a)
 {
     const char *sentence;
@@ -214,7 +196,7 @@ void oa_proof_error(struct oa_proof *p, const struct oa_case *a)
     snprintf(kept, sizeof kept, "%s", sentence);
     oa_clear_error(p->context);
     if (e == OA_UNSUPPORTED || (e == OA_SHAPE && p->only))
-        refuse(p, a, kept);
+        record_refusal(p, a, kept);
     else
         oa_proof_measure(p, a, INFINITY, 0, "error: %s", kept);
 }
@@ -239,8 +221,8 @@ bool oa_proof_run(struct oa_proof *p, struct oa_case *a)
     return done;
 }
 
-void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup,
-                    enum oa_mode first, enum oa_mode last, oa_property *check)
+void oa_proof_check_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup,
+                          enum oa_mode first, enum oa_mode last, oa_property *check)
 {
     for (int mode = first; mode <= (int)last && !oa_proof_stopped(p); mode++) {
         struct oa_case a;
@@ -251,20 +233,20 @@ void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup 
     }
 }
 
-const char *oa_proof_plain(const struct oa_mechanism *m)
+const char *oa_proof_default_spec(const struct oa_mechanism *m)
 {
     return m->plain ? m->plain : m->name;
 }
 
-const char *oa_proof_row(struct oa_proof *p, const char *spec)
+const char *oa_proof_line_name(struct oa_proof *p, const char *spec)
 {
     struct oa_spec parsed;
-    const char *name = oa_spec_parse(p->context, spec, &parsed) == OA_OK ? row_name(&parsed) : "";
+    const char *name = oa_spec_parse(p->context, spec, &parsed) == OA_OK ? line_name(&parsed) : "";
     oa_spec_free(&parsed);
     return name;
 }
 
-bool oa_proof_wants(const struct oa_proof *p, const char *mechanism)
+bool oa_proof_includes(const struct oa_proof *p, const char *mechanism)
 {
     for (int l = 0; p->only && l < p->only_spec.layers; l++) {
         for (int g = 0; g < p->only_spec.layer[l].groups; g++) {
@@ -280,9 +262,7 @@ bool oa_proof_wants(const struct oa_proof *p, const char *mechanism)
     return !p->only;
 }
 
-/* ---- the loop
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- the loop ---- */
 
 static const struct oa_subject *const subjects[] = {
 #define LIST(name) &oa_subject_##name,
@@ -290,13 +270,13 @@ static const struct oa_subject *const subjects[] = {
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
-/* How far a run is: what subjects take is known roughly. */
-struct course {
+/* Work in units of struct oa_subject, of all subjects before the current one and of all. */
+struct proof_progress {
     double start, done, all;
 };
 
-static void report(const struct oa_proof *p, const struct course *w, const struct oa_subject *s,
-                   int i, int count)
+static void log_progress(const struct oa_proof *p, const struct proof_progress *w,
+                         const struct oa_subject *s, int i, int count)
 {
     double share = (w->done + s->work * i / count) / w->all, spent = oa_clock() - w->start;
     char rest[48] = "";
@@ -306,40 +286,36 @@ static void report(const struct oa_proof *p, const struct course *w, const struc
            p->checks, p->failures, 100 * share, rest);
 }
 
-static void look(struct oa_proof *p, const struct oa_subject *s, const struct course *w)
+static void verify_subject(struct oa_proof *p, const struct oa_subject *s,
+                           const struct proof_progress *w)
 {
     p->subject = s->name;
     for (int i = 0; s->each && i < p->spec_count && !oa_proof_stopped(p); i++) {
-        report(p, w, s, i, p->spec_count);
+        log_progress(p, w, s, i, p->spec_count);
         s->each(p, p->specs[i]);
     }
     if (s->once && !oa_proof_stopped(p)) {
-        report(p, w, s, 0, 1);
+        log_progress(p, w, s, 0, 1);
         s->once(p);
     }
 }
 
-static void close_others(struct oa_proof *p)
+static void close_other_threads(struct oa_proof *p)
 {
     for (int i = 0; i < 2; i++) {
-        oa_close(p->other[i]);
-        p->other[i] = NULL;
+        oa_close(p->other_threads[i]);
+        p->other_threads[i] = NULL;
     }
 }
 
-static enum oa_error open_all(struct oa_proof *p)
+static enum oa_error open_other_threads(struct oa_proof *p)
 {
-    OA_TRY(oa_status(p->context));
-    if (p->only)
-        OA_TRY(oa_spec_parse(p->context, p->only, &p->only_spec));
-    OA_TRY(oa_proof_collect(p));
     for (int i = 0; i < 2; i++) {
         int threads = i ? oa_thread_count(p->context) + 2 : 1;
-        p->other[i] = oa_open(&(struct oa_settings){
+        p->other_threads[i] = oa_open(&(struct oa_settings){
             .threads = threads, .isa = oa_isa_name(oa_context_isa(p->context)) });
-        if (!p->other[i] || oa_thread_count(p->other[i]) != threads)
-            return oa_fail(p->context, OA_NO_MEMORY,
-                           "out of memory for the %d threads to compare with", threads);
+        if (!p->other_threads[i] || oa_thread_count(p->other_threads[i]) != threads)
+            return oa_fail(p->context, OA_NO_MEMORY, "out of memory for %d threads", threads);
     }
     return OA_OK;
 }
@@ -347,34 +323,38 @@ static enum oa_error open_all(struct oa_proof *p)
 enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject,
                             struct oa_proof *out)
 {
-    struct course course = { .start = oa_clock() };
+    struct proof_progress progress = { .start = oa_clock() };
     *out = (struct oa_proof){ .context = c, .only = spec, .quick = quick };
-    OA_TRY(open_all(out));
+    OA_TRY(oa_status(c));
+    if (spec)
+        OA_TRY(oa_spec_parse(c, spec, &out->only_spec));
+    OA_TRY(oa_proof_collect(out));
+    OA_TRY(open_other_threads(out));
     for (int i = 0; i < SUBJECTS; i++)
-        course.all += subjects[i]->work;
+        progress.all += subjects[i]->work;
     for (int i = 0; i < SUBJECTS; i++) {
         if (!subject || strcmp(subject, subjects[i]->name) == 0)
-            look(out, subjects[i], &course);
-        course.done += subjects[i]->work;
+            verify_subject(out, subjects[i], &progress);
+        progress.done += subjects[i]->work;
     }
-    close_others(out);
-    out->seconds = oa_clock() - course.start;
+    close_other_threads(out);
+    out->seconds = oa_clock() - progress.start;
     if (oa_stop_requested(c))
-        return oa_fail(c, OA_INTERRUPTED, "the proof was stopped");
+        return oa_fail(c, OA_INTERRUPTED, "verify was interrupted");
     if (out->only && !out->of_cases && out->refusals)
-        return oa_fail(c, OA_UNSUPPORTED, "there is no form of %s to verify: %s", spec,
+        return oa_fail(c, OA_UNSUPPORTED, "%s has no mode to verify: %s", spec,
                        out->refusal[0].sentence);
     return oa_status(c);
 }
 
 void oa_proof_free(struct oa_proof *p)
 {
-    close_others(p);
+    close_other_threads(p);
     oa_spec_free(&p->only_spec);
     oa_free(p->specs);
     oa_free(p->line);
     oa_free(p->failure);
-    oa_free(p->unjudged);
+    oa_free(p->inconclusive);
     oa_free(p->refusal);
     *p = (struct oa_proof){ .context = p->context };
 }

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Claims of the mechanisms' tables, measured both ways: what is claimed must hold, and what holds
- * must be claimed. Each property is measured without a look at its claim; where a layer refuses
- * what is not claimed, it is opened with a copy of the table that claims it.
+ * Claims of the mechanisms' tables, checked both ways: a claimed property must hold, and a property
+ * that holds must be claimed. A mode that is not claimed is opened with a copy of the table that
+ * claims it.
  *
  *     causal      no output depends on a later token
- *     order       swapped tokens do not just swap their outputs, with some value of some option but
- * relative positions, which every map has to depend on mixture     the mechanism is a part of the
- * logits, over all keys queries     it takes the projection options bound       parameters grow
- * with N, or the support ends linear      FLOPs beside the projections grow at most 9 times from n
- * = 8,192 to eight times that weights     it has an oracle of its map own values  it has the option
- * `value`, or a value projection that it is given changes nothing dropout     outputs in training
- * depend on model.attention_dropout positive    no weight of the map is below 0 averages    sums of
- * rows of the map are 1, or 0 where a row has nothing cross       meaning cannot be measured: a
- * mechanism has it, or its table says why not
+ *     order       swapping tokens changes outputs, with the default or some value of some option
+ *                 except relative positions, which make every map depend on order
+ *     mixture     the mechanism is a part of the logits, over all keys
+ *     queries     it has the projection options
+ *     bound       parameters grow with N, or the support ends
+ *     linear      FLOPs without the projections grow at most 9 times from n = 8,192 to 8·8,192
+ *     weights     it has an oracle of its map
+ *     own values  it has the option `value`, or a value projection has no effect
+ *     dropout     outputs in training depend on model.attention_dropout
+ *     positive    no weight of the map is below 0
+ *     averages    rows of the map sum to 1, or to 0
+ *     cross       not measurable: the mechanism has it, or its table says why not
  */
 #include "attention/language/language.h"
 #include "verify/verify.h"
@@ -21,65 +24,60 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- maps
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- maps ---- */
 
-struct map {
-    double least;     /* weight */
-    double unrounded; /* the largest distance of a row's sum from the nearer of 0 and 1 */
-    double heaviest;  /* the largest sum of a row */
+struct map_summary {
+    double least_weight;
+    double sum_error;   /* the largest distance of a row sum from the nearer of 0 and 1 */
+    double largest_sum; /* of a row */
 };
 
-/* Guards of denominators (10⁻⁶) are no lack of an average. */
+/* Larger than the 10⁻⁶ that some mechanisms add to a denominator. */
 static const double sum_tolerance = 1e-3;
 
-static struct map measure_map(const double *w, long rows, long keys)
+static struct map_summary measure_oracle_map(const double *w, long rows, long keys)
 {
-    struct map m = { 0 };
+    struct map_summary m = { 0 };
     for (long r = 0; r < rows; r++) {
         double sum = 0;
         for (long j = 0; j < keys; j++) {
             sum += w[r * keys + j];
-            m.least = fmin(m.least, w[r * keys + j]);
+            m.least_weight = fmin(m.least_weight, w[r * keys + j]);
         }
-        m.heaviest = fmax(m.heaviest, fabs(sum));
-        m.unrounded = fmax(m.unrounded, fmin(fabs(sum), fabs(sum - 1)));
+        m.largest_sum = fmax(m.largest_sum, fabs(sum));
+        m.sum_error = fmax(m.sum_error, fmin(fabs(sum), fabs(sum - 1)));
     }
     return m;
 }
 
-/* POSITIVE and AVERAGES of a group of the case, or 0 when it has no map. Rows that all weigh
- * nothing (a Gaussian far in the future of a causal layer) decide nothing: what is claimed then
- * holds. */
+/* OA_POSITIVE and OA_AVERAGES if they hold for a group of the case; 0 if it has no map. If all rows
+ * sum to 0 (a Gaussian far in the future of a causal layer), AVERAGES is as claimed. */
 static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
 {
     unsigned holds = OA_POSITIVE | OA_AVERAGES, claims = oa_atom_capabilities(g->atom);
-    double heaviest = 0, *w = oa_case_room(a, g->shape.heads * a->T * a->S);
+    double heaviest = 0, *w = oa_case_array(a, g->shape.heads * a->T * a->S);
     if (!g->mechanism->weights)
         return 0;
     for (long b = 0; w && b < a->B; b++) {
         struct oa_oracle in = oa_case_oracle(a, b);
         if (g->mechanism->weights(g, &in, w) != OA_OK)
             return 0;
-        struct map m = measure_map(w, g->shape.heads * a->T, a->S);
-        heaviest = fmax(heaviest, m.heaviest);
-        holds &=
-            ~((m.least < 0 ? OA_POSITIVE : 0u) | (m.unrounded > sum_tolerance ? OA_AVERAGES : 0u));
+        struct map_summary m = measure_oracle_map(w, g->shape.heads * a->T, a->S);
+        heaviest = fmax(heaviest, m.largest_sum);
+        holds &= ~((m.least_weight < 0 ? OA_POSITIVE : 0u) |
+                   (m.sum_error > sum_tolerance ? OA_AVERAGES : 0u));
     }
     return heaviest > sum_tolerance ? holds
                                     : (holds & ~(unsigned)OA_AVERAGES) | (claims & OA_AVERAGES);
 }
 
-/* ---- dropout
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- dropout ---- */
 
-/* Numbers that differ between a dropout of 0.9 and none; NaN after an error. */
-static double dropped(struct oa_proof *p, struct oa_case *a)
+/* Outputs that a dropout of 0.9 changes; NaN after an error. */
+static double count_dropout_changes(struct oa_proof *p, struct oa_case *a)
 {
     long count = a->B * a->T * a->D;
-    double *without = oa_case_room(a, count), different = 0;
+    double *without = oa_case_array(a, count), different = 0;
     a->no_gradients = true;
     if (!without || !oa_proof_run(p, a))
         return NAN;
@@ -92,16 +90,16 @@ static double dropped(struct oa_proof *p, struct oa_case *a)
     return done ? different : NAN;
 }
 
-/* ---- one attention
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- one attention ---- */
 
-/* Longer than a tile of the pattern's edges, so that most rows have the keys they look for. */
-static const struct oa_setup usual = { .precision = OA_PRECISION_F64, .queries = 9, .length = 9 };
+/* Long enough that most rows of a pattern have the key at its offset. */
+static const struct oa_setup claims_setup = { .precision = OA_PRECISION_F64,
+                                              .queries = 9,
+                                              .length = 9 };
 
-/* Parameters that grow with N, or a support that ends: then no sequence is longer than N. The
- * options decide, so every attention is asked. */
-static bool ends_with_n(struct oa_proof *p, const struct oa_case *a)
+/* Do parameters grow with N, or does the support end? Depends on options, so it is checked for
+ * every attention. */
+static bool is_bound_to_n(struct oa_proof *p, const struct oa_case *a)
 {
     struct oa_layer_shape shape = a->rig.layer.shape;
     struct oa_single_layer longer;
@@ -117,37 +115,36 @@ static bool ends_with_n(struct oa_proof *p, const struct oa_case *a)
     return ends;
 }
 
-void oa_attention_is_as_claimed(struct oa_proof *p, struct oa_case *a)
+void oa_attention_matches_claims(struct oa_proof *p, struct oa_case *a)
 {
-    bool drops = false, bound = false, ends = ends_with_n(p, a);
+    bool drops = false, bound = false, ends = is_bound_to_n(p, a);
     for (int i = 0; i < a->rig.layer.groups; i++) {
         const struct oa_group *g = &a->rig.layer.group[i];
         unsigned claims = oa_atom_capabilities(g->atom), map = OA_POSITIVE | OA_AVERAGES;
         drops |= (claims & OA_DROPS) != 0;
         bound |= (claims & OA_BOUND_LENGTH) != 0;
-        oa_proof_measure(p, a, (claims & map) != map_properties(a, g), 0,
-                         "the map of group %d is positive and averages as claimed (0: it does)", i);
+        oa_proof_measure(
+            p, a, (claims & map) != map_properties(a, g), 0,
+            "map of group %d differs from its claims positive and averages (0: agrees)", i);
     }
-    oa_proof_measure(p, a, bound != ends, 0, "bound to N: %s, and %s (0: agrees)",
+    oa_proof_measure(p, a, bound != ends, 0, "bound to N: %s, %s (0: agrees)",
                      bound ? "claimed" : "not claimed", ends ? "holds" : "does not hold");
-    double different = dropped(p, a);
-    oa_proof_measure(
-        p, a, (different > 0) == drops ? 0 : 1, 0,
-        "attention dropout changes %.0f outputs, and is claimed to change %s (0: agrees)",
-        different, drops ? "some" : "none");
+    double different = count_dropout_changes(p, a);
+    oa_proof_measure(p, a, (different > 0) == drops ? 0 : 1, 0,
+                     "attention dropout changes %.0f outputs, claimed to change %s (0: agrees)",
+                     different, drops ? "some" : "none");
 }
 
-static void each(struct oa_proof *p, const char *spec)
+static void verify_claims_of_attention(struct oa_proof *p, const char *spec)
 {
-    oa_proof_modes(p, spec, &usual, OA_MODE_BOTH, OA_MODE_CAUSAL, oa_attention_is_as_claimed);
+    oa_proof_check_modes(p, spec, &claims_setup, OA_MODE_BOTH, OA_MODE_CAUSAL,
+                         oa_attention_matches_claims);
 }
 
-/* ---- one mechanism
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- one mechanism ---- */
 
-/* The proof, the registry's table of the mechanism, and a text of it with its defaults. */
-struct subject {
+/* The mechanism in the registry, and its text with defaults. */
+struct claims_subject {
     struct oa_proof *p;
     const struct oa_mechanism *m;
     const char *text;
@@ -161,35 +158,35 @@ static bool has_option(const struct oa_mechanism *m, const char *key)
     return a->key != NULL;
 }
 
-static unsigned measure_causal(const struct subject *s)
+static unsigned measure_causal(const struct claims_subject *s)
 {
     struct oa_mechanism claiming = *s->m;
-    struct oa_setup setup = usual;
+    struct oa_setup setup = claims_setup;
     struct oa_case a;
     double leaks = 1, meets = 1;
     claiming.can |= OA_CAN_CAUSAL;
     setup.stand_in = &claiming;
     if (oa_proof_open(s->p, s->text, OA_MODE_CAUSAL, &setup, &a)) {
-        if (!oa_count_leaks(s->p, &a, &leaks, &meets))
+        if (!oa_count_changed_outputs(s->p, &a, &leaks, &meets))
             leaks = 1;
         oa_case_close(&a);
     }
     return leaks == 0 ? OA_CAN_CAUSAL : 0u;
 }
 
-/* With the options at hand. */
-static unsigned measure_map_and_dropout(const struct subject *s)
+static unsigned measure_map_and_dropout(const struct claims_subject *s)
 {
     struct oa_case a;
     unsigned holds = 0;
-    if (oa_proof_open(s->p, s->text, OA_MODE_BOTH, &usual, &a)) {
-        holds = map_properties(&a, &a.rig.layer.group[0]) | (dropped(s->p, &a) > 0 ? OA_DROPS : 0u);
+    if (oa_proof_open(s->p, s->text, OA_MODE_BOTH, &claims_setup, &a)) {
+        holds = map_properties(&a, &a.rig.layer.group[0]) |
+                (count_dropout_changes(s->p, &a) > 0 ? OA_DROPS : 0u);
         oa_case_close(&a);
     }
     return holds;
 }
 
-static bool order_shows(const struct subject *s, const char *text)
+static bool order_matters_for(const struct claims_subject *s, const char *text)
 {
     struct oa_setup setup = {
         .spec = text, .precision = OA_PRECISION_F64, .queries = 24, .length = 24
@@ -198,49 +195,47 @@ static bool order_shows(const struct subject *s, const char *text)
     bool shows =
         oa_case_open(s->p->context, &setup, &a) == OA_OK && oa_order_difference(s->p, &a) > 1e-8;
     if (oa_status(s->p->context) != OA_NO_MEMORY)
-        oa_clear_error(s->p->context); /* an option that is refused by itself, or at this shape,
-                                          shows nothing */
+        oa_clear_error(s->p->context); /* the option alone is invalid */
     oa_case_close(&a);
     return shows;
 }
 
-static bool order_shows_with(const struct subject *s, const char *key, const char *value)
+static bool order_matters_with(const struct claims_subject *s, const char *key, const char *value)
 {
     char text[OA_PROOF_TEXT];
     snprintf(text, sizeof text, "%s(%s%s%s)", s->m->name, key, key[0] ? "=" : "", value);
-    return order_shows(s, text);
+    return order_matters_for(s, text);
 }
 
-/* With defaults, and with options that are small numbers, since the usual windows see all of a
- * short text. */
-static unsigned measure_order(const struct subject *s)
+/* With defaults, and with small values of options, since default windows cover a short sequence. */
+static unsigned measure_order(const struct claims_subject *s)
 {
     char word[64];
-    bool shows = order_shows(s, s->text);
+    bool shows = order_matters_for(s, s->text);
     for (const struct oa_argument *a = s->m->arguments; a->key && !shows; a++) {
         if (strcmp(a->key, "relative") == 0)
             continue;
-        shows = a->kind == OA_VALUE_INT && order_shows_with(s, a->key, "2");
+        shows = a->kind == OA_VALUE_INT && order_matters_with(s, a->key, "2");
         for (int i = 1; a->kind == OA_VALUE_CHOICE && !shows &&
                         oa_choice_word(a->choices, i, word, sizeof word);
              i++)
-            shows = order_shows_with(s, a->key, word);
+            shows = order_matters_with(s, a->key, word);
     }
     return shows ? OA_ORDER : 0u;
 }
 
 enum { SHORT = 128, LONG = 8192 };
 
-static struct oa_layer_shape shape_of(long length)
+static struct oa_layer_shape flops_shape(long length)
 {
     return (struct oa_layer_shape){
         64, 4, 16, 16, .length = length, .memory_length = length, .causal = false
     };
 }
 
-static double flops_at(const struct subject *s, long n)
+static double flops_at(const struct claims_subject *s, long n)
 {
-    struct oa_layer_shape shape = shape_of(n);
+    struct oa_layer_shape shape = flops_shape(n);
     struct oa_single_layer l;
     double flops = NAN;
     if (oa_single_layer_dry(s->p->context, s->text, &shape, &l) == OA_OK)
@@ -249,15 +244,14 @@ static double flops_at(const struct subject *s, long n)
     return flops;
 }
 
-static unsigned measure_linear(const struct subject *s)
+static unsigned measure_linear(const struct claims_subject *s)
 {
     return flops_at(s, 8L * LONG) < 9 * flops_at(s, LONG) ? OA_LINEAR_TIME : 0u;
 }
 
-/* Whether its support covers all keys, too. */
-static unsigned measure_tables(const struct subject *s)
+static unsigned measure_tables(const struct claims_subject *s)
 {
-    struct oa_layer_shape less = shape_of(SHORT), more = shape_of(2 * SHORT);
+    struct oa_layer_shape less = flops_shape(SHORT), more = flops_shape(2 * SHORT);
     struct oa_single_layer a, b;
     unsigned holds = 0;
     if (oa_single_layer_dry(s->p->context, s->text, &less, &a) == OA_OK &&
@@ -272,11 +266,11 @@ static unsigned measure_tables(const struct subject *s)
     return holds;
 }
 
-/* Does a value projection that it is given change nothing? */
-static bool ignores_values(const struct subject *s)
+/* Has a value projection no effect? */
+static bool ignores_values(const struct claims_subject *s)
 {
     struct oa_mechanism given = *s->m;
-    struct oa_setup setup = usual;
+    struct oa_setup setup = claims_setup;
     struct oa_case a;
     bool ignores = true;
     given.can &= ~(unsigned)OA_OWN_VALUES;
@@ -292,7 +286,7 @@ static bool ignores_values(const struct subject *s)
     return ignores;
 }
 
-static unsigned measure_all(const struct subject *s)
+static unsigned measure_all(const struct claims_subject *s)
 {
     unsigned holds = measure_causal(s) | measure_map_and_dropout(s) | measure_order(s) |
                      measure_linear(s) | measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
@@ -301,8 +295,8 @@ static unsigned measure_all(const struct subject *s)
     return holds | (s->m->self_only ? 0u : OA_CAN_CROSS);
 }
 
-/* What a copy of a table claims with its defaults. */
-static unsigned default_claims(const struct subject *s, const struct oa_mechanism *m)
+/* The claims of a copy of the table with default options. */
+static unsigned default_claims(const struct claims_subject *s, const struct oa_mechanism *m)
 {
     struct oa_spec spec;
     unsigned claims = 0;
@@ -314,7 +308,7 @@ static unsigned default_claims(const struct subject *s, const struct oa_mechanis
     return claims;
 }
 
-void oa_claims_are_true(struct oa_proof *p, const struct oa_mechanism *m)
+void oa_check_mechanism_claims(struct oa_proof *p, const struct oa_mechanism *m)
 {
     static const struct {
         unsigned claim;
@@ -326,28 +320,28 @@ void oa_claims_are_true(struct oa_proof *p, const struct oa_mechanism *m)
                  { OA_OWN_VALUES, "own values" },   { OA_DROPS, "dropout" },
                  { OA_POSITIVE, "positive" },       { OA_AVERAGES, "averages" } };
     const struct oa_mechanism *registered = oa_mechanism_find(m->name);
-    struct subject s = { p, registered, oa_proof_plain(registered) };
+    struct claims_subject s = { p, registered, oa_proof_default_spec(registered) };
     unsigned claims = default_claims(&s, m), holds = measure_all(&s);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bool claimed = claims & rows[i].claim, held = holds & rows[i].claim;
-        oa_proof_law(p, m->name, claimed != held, 0, "%s: %s, and %s", rows[i].name,
-                     claimed ? "claimed" : "not claimed", held ? "holds" : "does not hold");
+        oa_proof_measure_mechanism(p, m->name, claimed != held, 0, "%s: %s, %s", rows[i].name,
+                                   claimed ? "claimed" : "not claimed",
+                                   held ? "holds" : "does not hold");
     }
 }
 
-static void once(struct oa_proof *p)
+static void verify_claims_of_mechanisms(struct oa_proof *p)
 {
     const struct oa_mechanism *m;
     for (int i = 0; (m = oa_mechanism_at(i)) && !oa_proof_stopped(p); i++) {
-        if (oa_proof_wants(p, m->name))
-            oa_claims_are_true(p, m);
+        if (oa_proof_includes(p, m->name))
+            oa_check_mechanism_claims(p, m);
     }
 }
 
 const struct oa_subject oa_subject_claims = {
     .name = "claims",
-    .claim = "a mechanism has the properties that its table claims, and no others",
     .work = 1,
-    .each = each,
-    .once = once,
+    .each = verify_claims_of_attention,
+    .once = verify_claims_of_mechanisms,
 };

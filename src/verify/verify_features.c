@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Laws of random features, with theoretical variances (the variance of a sample underestimates a
- * heavy tail). One direction ω gives f = f(ω, x) f(ω, y); S = |x + y|², K = e^{x·y}, d the width:
+ * Means and variances of random features against closed forms. (The variance of a sample would
+ * underestimate a heavy tail.) One direction ω gives f = f(ω, x) f(ω, y); S = |x + y|²,
+ * K = e^{x·y}, d the width:
  *
  *     mean     E f = K (favor+, hyperbolic, trig; independent or orthogonal rows), within 5σ
  *     decay    the squared error of r independent directions is Var f/r
  *     block    d orthogonal rows: Var f/d − (d − 1)/d · e^{−|x|²−|y|²}(e^S − C_d(S)), which is less
- * than Var f/d smreg    rows of length √d: E f = e^{−(|x|²+|y|²)/2} ₀F₁(d/2; dS/4), and not K relu
- * E relu(ω·x) relu(ω·y) = |x||y|(sin θ + (π − θ) cos θ)/2π (Cho, Saul 2009)
+ *              than Var f/d
+ *     smreg    rows of length √d: E f = e^{−(|x|²+|y|²)/2} ₀F₁(d/2; dS/4), and not K
+ *     relu     E relu(ω·x) relu(ω·y) = |x||y|(sin θ + (π − θ) cos θ)/2π (Cho, Saul 2009)
  *
  *     C_d(S) = Σ_{p,q} (S/2)^{p+q}/(p! q!) · (d/2)_p (d/2)_q/(d/2)_{p+q}
  *
- * x + y has negative entries: directions of a QR without its signs prefer a half-space, and would
- * be found out.
+ * x + y has negative entries, so that directions of a QR without the signs of R, which prefer a
+ * half-space, fail.
  */
 #include "verify/feature_products.h"
 
@@ -23,15 +25,15 @@
 
 enum { WIDTH = 8, BLOCK = WIDTH };
 
-struct pair {
+struct feature_pair {
     double x[WIDTH], y[WIDTH], xx, yy, xy, sum, difference,
         kernel; /* |x|², |y|², x·y, |x + y|², |x − y|², e^{x·y} */
 };
 
 /* x + y = −√(S/d)(1, …), x − y = ½(1, −1, …). */
-static struct pair make_pair(double s)
+static struct feature_pair make_feature_pair(double s)
 {
-    struct pair p = { 0 };
+    struct feature_pair p = { 0 };
     for (int i = 0; i < WIDTH; i++) {
         double z = -sqrt(s / WIDTH), delta = i % 2 ? -0.5 : 0.5;
         p.x[i] = (z + delta) / 2;
@@ -46,45 +48,44 @@ static struct pair make_pair(double s)
     return p;
 }
 
-static struct oa_feature_law law_of(const struct pair *p, const char *draw,
-                                    enum oa_random_feature kind)
+static struct oa_feature_draws pair_features(const struct feature_pair *p, const char *draw,
+                                             enum oa_random_feature kind)
 {
-    return (struct oa_feature_law){ .draw = draw,
-                                    .kind = kind,
-                                    .half_norm = kind == OA_RANDOM_RELU   ? 0
-                                                 : kind == OA_RANDOM_TRIG ? 0.5
-                                                                          : -0.5,
-                                    .fit = OA_NO_FIT,
-                                    .width = WIDTH,
-                                    .q = p->x,
-                                    .k = p->y,
-                                    .queries = 1,
-                                    .keys = 1 };
+    return (struct oa_feature_draws){ .draw = draw,
+                                      .kind = kind,
+                                      .half_norm = kind == OA_RANDOM_RELU   ? 0
+                                                   : kind == OA_RANDOM_TRIG ? 0.5
+                                                                            : -0.5,
+                                      .fit = OA_NO_FIT,
+                                      .width = WIDTH,
+                                      .q = p->x,
+                                      .k = p->y,
+                                      .queries = 1,
+                                      .keys = 1 };
 }
 
-/* ---- moments of one direction
- * --------------------------------------------------------------------------------------
- */
+/* ---- moments of one direction ---- */
 
-static double positive_variance(const struct pair *p)
+static double positive_variance(const struct feature_pair *p)
 {
     return p->kernel * p->kernel * (exp(p->sum) - 1);
 }
 
-static double hyperbolic_variance(const struct pair *p)
+static double hyperbolic_variance(const struct feature_pair *p)
 {
     return 0.5 * (1 - exp(-p->sum)) * positive_variance(p);
 }
 
-static double trig_variance(const struct pair *p)
+static double trig_variance(const struct feature_pair *p)
 {
     double rest = 1 - exp(-p->difference);
     return 0.5 * exp(p->xx + p->yy) * rest * rest;
 }
 
-/* favor++: E f² = exp(d ln(1 − 4a) − (d/2) ln(1 − 8a) + S/(1 − 8a) + 2x·y), a as the product code
- * fits it. */
-static double fitted_variance(oa_context *c, const struct oa_feature_law *f, const struct pair *p)
+/* favor++: E f² = exp(d ln(1 − 4a) − (d/2) ln(1 − 8a) + S/(1 − 8a) + 2x·y), a as
+ * the device fits it. */
+static double fitted_variance(oa_context *c, const struct oa_feature_draws *f,
+                              const struct feature_pair *p)
 {
     struct oa_moments m;
     struct oa_exponents e;
@@ -121,11 +122,9 @@ static double bessel_series(double a, double z)
     return sum;
 }
 
-/* ---- statistics
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- statistics ---- */
 
-static double mean_of(const double *x, long n)
+static double sample_mean(const double *x, long n)
 {
     double sum = 0;
     for (long i = 0; i < n; i++)
@@ -133,14 +132,14 @@ static double mean_of(const double *x, long n)
     return sum / (double)n;
 }
 
-/* The mean squared error around `target` of means of `size` neighbours; *error: its standard error.
+/* Mean squared error around `target` of the means of blocks of `size`; *error: its standard error.
  */
 static double block_error(const double *x, long n, long size, double target, double *error)
 {
     double second = 0, fourth = 0;
     long blocks = n / size;
     for (long b = 0; b < blocks; b++) {
-        double off = mean_of(x + b * size, size) - target;
+        double off = sample_mean(x + b * size, size) - target;
         second += off * off / (double)blocks;
         fourth += off * off * off * off / (double)blocks;
     }
@@ -148,75 +147,75 @@ static double block_error(const double *x, long n, long size, double target, dou
     return second;
 }
 
-/* ---- the laws
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- checks ---- */
 
-struct laws {
+struct feature_checks {
     struct oa_proof *p;
     long count;
     double *f;
 };
 
-static bool draw(struct laws *l, const struct oa_feature_law *f)
+static bool draw_products(struct feature_checks *l, const struct oa_feature_draws *f)
 {
     return !oa_proof_stopped(l->p) &&
            oa_feature_products(l->p->context, f, l->count, l->f) == OA_OK;
 }
 
-static void check_mean(struct laws *l, const char *what, double want, double variance)
+static void check_feature_mean(struct feature_checks *l, const char *what, double want,
+                               double variance)
 {
-    double mean = mean_of(l->f, l->count), sigma = sqrt(variance / (double)l->count);
-    oa_proof_law(l->p, "performer", fabs(mean / want - 1), 5 * sigma / want,
-                 "%s: mean %.5f, law %.5f; the bound is 5σ", what, mean, want);
+    double mean = sample_mean(l->f, l->count), sigma = sqrt(variance / (double)l->count);
+    oa_proof_measure_mechanism(l->p, "performer", fabs(mean / want - 1), 5 * sigma / want,
+                               "%s: mean %.5f, expected %.5f; bound 5σ", what, mean, want);
 }
 
-static void check_means(struct laws *l)
+static void check_feature_means(struct feature_checks *l)
 {
     static const struct {
         const char *name;
         enum oa_random_feature kind;
-        double (*variance)(const struct pair *p);
+        double (*variance)(const struct feature_pair *p);
     } kinds[] = { { "favor+", OA_RANDOM_EXP, positive_variance },
                   { "hyperbolic", OA_RANDOM_HYPERBOLIC, hyperbolic_variance },
                   { "trig", OA_RANDOM_TRIG, trig_variance } };
     static const char *const draws[] = { "draw=iid", "draw=orthogonal" };
-    struct pair pair = make_pair(1.5);
+    struct feature_pair pair = make_feature_pair(1.5);
     for (int i = 0; i < 6; i++) {
         char what[64];
-        struct oa_feature_law f = law_of(&pair, draws[i % 2], kinds[i / 2].kind);
+        struct oa_feature_draws f = pair_features(&pair, draws[i % 2], kinds[i / 2].kind);
         snprintf(what, sizeof what, "%s, %s", kinds[i / 2].name, draws[i % 2]);
-        if (draw(l, &f))
-            check_mean(l, what, pair.kernel, kinds[i / 2].variance(&pair));
+        if (draw_products(l, &f))
+            check_feature_mean(l, what, pair.kernel, kinds[i / 2].variance(&pair));
     }
 }
 
-static void check_decay(struct laws *l)
+static void check_error_decay(struct feature_checks *l)
 {
     static const long sizes[] = { 8, 32, 128 };
-    struct pair pair = make_pair(1);
-    struct oa_feature_law f = law_of(&pair, "draw=iid", OA_RANDOM_EXP);
+    struct feature_pair pair = make_feature_pair(1);
+    struct oa_feature_draws f = pair_features(&pair, "draw=iid", OA_RANDOM_EXP);
     double at[3], error;
-    if (!draw(l, &f))
+    if (!draw_products(l, &f))
         return;
     for (int i = 0; i < 3; i++) {
         at[i] = block_error(l->f, l->count, sizes[i], pair.kernel, &error);
         double ratio = at[i] * (double)sizes[i] / positive_variance(&pair);
-        oa_proof_law(l->p, "performer", fabs(ratio - 1), l->p->quick ? 0.2 : 0.1,
-                     "favor+, draw=iid: squared error of %ld features × %ld ÷ the law: %.3f",
-                     sizes[i], sizes[i], ratio);
+        oa_proof_measure_mechanism(
+            l->p, "performer", fabs(ratio - 1), l->p->quick ? 0.2 : 0.1,
+            "favor+, draw=iid: squared error of %ld features × %ld ÷ variance: %.3f", sizes[i],
+            sizes[i], ratio);
     }
     double slope = log(at[2] / at[0]) / log(128.0 / 8) / 2;
-    oa_proof_law(l->p, "performer", fabs(slope + 0.5), 0.05,
-                 "favor+, draw=iid: error ~ r^%.3f, law −0.5", slope);
+    oa_proof_measure_mechanism(l->p, "performer", fabs(slope + 0.5), 0.05,
+                               "favor+, draw=iid: error ~ r^%.3f, expected −0.5", slope);
 }
 
 /* Blocks of orthogonal rows against the closed form and against independent rows. */
-static void check_blocks(struct laws *l, const char *name, enum oa_random_feature kind, int fit,
-                         double s)
+static void check_orthogonal_blocks(struct feature_checks *l, const char *name,
+                                    enum oa_random_feature kind, int fit, double s)
 {
-    struct pair pair = make_pair(s);
-    struct oa_feature_law f = law_of(&pair, "draw=orthogonal", kind);
+    struct feature_pair pair = make_feature_pair(s);
+    struct oa_feature_draws f = pair_features(&pair, "draw=orthogonal", kind);
     bool trig = kind == OA_RANDOM_TRIG;
     f.fit = fit;
     double one = trig               ? trig_variance(&pair)
@@ -226,57 +225,60 @@ static void check_blocks(struct laws *l, const char *name, enum oa_random_featur
            scale = exp(trig ? pair.xx + pair.yy : -pair.xx - pair.yy);
     double gain = (BLOCK - 1.0) / BLOCK * scale * (exp(z) - orthogonal_series(WIDTH, z));
     double want = one / BLOCK - gain, error;
-    if (!draw(l, &f))
+    if (!draw_products(l, &f))
         return;
     double got = block_error(l->f, l->count, BLOCK, pair.kernel, &error);
-    oa_proof_law(l->p, "performer", fabs(got / want - 1), 5 * error / want,
-                 "%s: variance of a block of orthogonal rows %.5g, law %.5g; the bound is 5σ", name,
-                 got, want);
-    oa_proof_law(l->p, "performer", got < one / BLOCK ? 0 : 1, 0,
-                 "%s: orthogonal rows vary less than independent ones (%.5g; 0: yes)", name,
-                 one / BLOCK);
+    oa_proof_measure_mechanism(
+        l->p, "performer", fabs(got / want - 1), 5 * error / want,
+        "%s: variance of a block of orthogonal rows %.5g, expected %.5g; bound 5σ", name, got,
+        want);
+    oa_proof_measure_mechanism(
+        l->p, "performer", got < one / BLOCK ? 0 : 1, 0,
+        "%s: variance of orthogonal rows not below %.5g of independent ones (0: below)", name,
+        one / BLOCK);
 }
 
-static void check_smreg(struct laws *l)
+static void check_smreg(struct feature_checks *l)
 {
-    struct pair pair = make_pair(1.5);
-    struct oa_feature_law f = law_of(&pair, "kernel=smreg", OA_RANDOM_EXP);
+    struct feature_pair pair = make_feature_pair(1.5);
+    struct oa_feature_draws f = pair_features(&pair, "kernel=smreg", OA_RANDOM_EXP);
     double scale = exp(-(pair.xx + pair.yy) / 2), half = WIDTH / 2.0;
     double mean = scale * bessel_series(half, WIDTH * pair.sum / 4);
     double variance = scale * scale * bessel_series(half, WIDTH * pair.sum) - mean * mean;
-    if (!draw(l, &f))
+    if (!draw_products(l, &f))
         return;
-    check_mean(l, "smreg", mean, variance);
-    double off = fabs(mean_of(l->f, l->count) - pair.kernel) / sqrt(variance / (double)l->count);
-    oa_proof_law(l->p, "performer", off > 5 ? 0 : 1, 0,
-                 "smreg: the mean is not e^{x·y} (%.1f σ from it; 0: not)", off);
+    check_feature_mean(l, "smreg", mean, variance);
+    double off =
+        fabs(sample_mean(l->f, l->count) - pair.kernel) / sqrt(variance / (double)l->count);
+    oa_proof_measure_mechanism(l->p, "performer", off > 5 ? 0 : 1, 0,
+                               "smreg: mean equals e^{x·y}, %.1f σ from it (0: differs)", off);
 }
 
-static void check_relu(struct laws *l)
+static void check_relu(struct feature_checks *l)
 {
-    struct pair pair = make_pair(1.5);
-    struct oa_feature_law f = law_of(&pair, "draw=iid", OA_RANDOM_RELU);
+    struct feature_pair pair = make_feature_pair(1.5);
+    struct oa_feature_draws f = pair_features(&pair, "draw=iid", OA_RANDOM_RELU);
     double lengths = sqrt(pair.xx * pair.yy), angle = acos(pair.xy / lengths), s = sin(angle),
            c = cos(angle);
     double mean = lengths * (s + (PI - angle) * c) / (2 * PI);
     double second = lengths * lengths * (3 * s * c + (PI - angle) * (1 + 2 * c * c)) / (2 * PI);
-    if (draw(l, &f))
-        check_mean(l, "relu, draw=iid", mean, second - mean * mean);
+    if (draw_products(l, &f))
+        check_feature_mean(l, "relu, draw=iid", mean, second - mean * mean);
 }
 
-static void once(struct oa_proof *p)
+static void verify_features(struct oa_proof *p)
 {
-    struct laws l = { .p = p, .count = p->quick ? 1 << 17 : 1 << 20 };
-    if (!oa_proof_wants(p, "performer"))
+    struct feature_checks l = { .p = p, .count = p->quick ? 1 << 17 : 1 << 20 };
+    if (!oa_proof_includes(p, "performer"))
         return;
     l.f = oa_alloc(p->context, (size_t)l.count * sizeof *l.f);
     if (!l.f)
         return;
-    check_means(&l);
-    check_decay(&l);
-    check_blocks(&l, "favor+", OA_RANDOM_EXP, OA_NO_FIT, 0.5);
-    check_blocks(&l, "favor++", OA_RANDOM_EXP, OA_FIT_FAVOR, 1);
-    check_blocks(&l, "trig", OA_RANDOM_TRIG, OA_NO_FIT, 1);
+    check_feature_means(&l);
+    check_error_decay(&l);
+    check_orthogonal_blocks(&l, "favor+", OA_RANDOM_EXP, OA_NO_FIT, 0.5);
+    check_orthogonal_blocks(&l, "favor++", OA_RANDOM_EXP, OA_FIT_FAVOR, 1);
+    check_orthogonal_blocks(&l, "trig", OA_RANDOM_TRIG, OA_NO_FIT, 1);
     check_smreg(&l);
     check_relu(&l);
     oa_free(l.f);
@@ -284,7 +286,6 @@ static void once(struct oa_proof *p)
 
 const struct oa_subject oa_subject_features = {
     .name = "features",
-    .claim = "random features have the means and variances of theory",
     .work = 14,
-    .once = once,
+    .once = verify_features,
 };

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * O = A V: the output of the engine against the map that the mechanism's oracle makes by the
- * plainest code in double, times the values, in every precision. Maps of softmax have rows that sum
- * to 1, or to 0 where no key is visible. */
+ *
+ * O = A V: the output of the engine against the map of the mechanism's oracle (simple loops in
+ * double) times the values, in every precision. Rows of softmax maps sum to 1, or to 0 without a
+ * visible key. */
 #include "verify/verify.h"
 
 #include <math.h>
 #include <string.h>
 
-static double projected(const struct oa_case *a, const struct oa_parameter *w,
-                        const struct oa_parameter *b, long out, const double *row, long width)
+static double linear_output(const struct oa_case *a, const struct oa_parameter *w,
+                            const struct oa_parameter *b, long out, const double *row, long width)
 {
     double sum = b ? oa_real_read(a->rig.device, b->value, out) : 0;
     for (long i = 0; i < width; i++)
@@ -16,9 +17,9 @@ static double projected(const struct oa_case *a, const struct oa_parameter *w,
     return sum;
 }
 
-/* How far rows are from the sum they must have. */
-static double check_rows(const struct oa_case *a, const struct oa_group *g, const double *map,
-                         long b)
+/* Largest distance of a row sum from 1, or from 0 without a visible key. */
+static double worst_row_sum(const struct oa_case *a, const struct oa_group *g, const double *map,
+                            long b)
 {
     double worst = 0;
     for (long r = 0; g->mechanism->scores && r < g->shape.heads * a->T; r++) {
@@ -26,16 +27,16 @@ static double check_rows(const struct oa_case *a, const struct oa_group *g, cons
         for (long j = 0; j < a->S; j++)
             sum += map[r * a->S + j];
         bool empty = a->lengths && (a->memory ? a->lengths[b] == 0 : r % a->T >= a->lengths[b]);
-        empty |= sum == 0 &&
-                 g->support.form != OA_SUPPORT_ALL; /* a sparse support may leave a row nothing */
+        empty |= sum == 0 && g->support.form !=
+                                 OA_SUPPORT_ALL; /* a sparse support can leave a row without keys */
         worst = fmax(worst, fabs(sum - !empty));
     }
     return worst;
 }
 
-/* What row t mixes. */
-static void row_values(const struct oa_case *a, const struct oa_group *g, long t,
-                       const double *source, double *values)
+/* The values that row t averages, into [S, D]. */
+static void fill_value_rows(const struct oa_case *a, const struct oa_group *g, long t,
+                            const double *source, double *values)
 {
     for (long j = 0; j < a->S; j++) {
         for (long c = 0; c < g->shape.heads * (a->D / a->setup.heads); c++)
@@ -46,7 +47,7 @@ static void row_values(const struct oa_case *a, const struct oa_group *g, long t
     }
 }
 
-struct item { /* one item of the batch */
+struct oracle_item { /* one item of the batch */
     const struct oa_case *a;
     long b;
     const double *source; /* of keys and values */
@@ -54,7 +55,7 @@ struct item { /* one item of the batch */
     double *condition; /* [T] */
 };
 
-static void mix_row(const struct item *m, const struct oa_group *g, long t)
+static void mix_oracle_row(const struct oracle_item *m, const struct oa_group *g, long t)
 {
     const struct oa_case *a = m->a;
     long D = a->D, V = D / a->setup.heads;
@@ -68,7 +69,7 @@ static void mix_row(const struct item *m, const struct oa_group *g, long t)
 }
 
 /* O = A V, all groups side by side. */
-static enum oa_error mix_values(struct oa_proof *p, struct item *m)
+static enum oa_error mix_oracle_values(struct oa_proof *p, struct oracle_item *m)
 {
     const struct oa_case *a = m->a;
     struct oa_oracle in = oa_case_oracle(a, m->b);
@@ -78,20 +79,19 @@ static enum oa_error mix_values(struct oa_proof *p, struct item *m)
         const struct oa_group *g = &a->rig.layer.group[i];
         OA_TRY(g->mechanism->weights(g, &in, m->map));
         if (a->setup.precision == OA_PRECISION_F64)
-            oa_proof_measure(p, a, check_rows(a, g, m->map, m->b), 1e-12,
-                             "sums of rows of the map");
+            oa_proof_measure(p, a, worst_row_sum(a, g, m->map, m->b), 1e-12, "row sums of the map");
         oa_raise_conditions(g, m->map, a->T, a->S, m->condition);
         for (long t = 0; t < a->T; t++) {
             if (t == 0 || g->mechanism->values)
-                row_values(a, g, t, m->source, m->values);
-            mix_row(m, g, t);
+                fill_value_rows(a, g, t, m->source, m->values);
+            mix_oracle_row(m, g, t);
         }
     }
     return OA_OK;
 }
 
-/* What the layer must give, [T, D]. */
-static void project_out(const struct item *m)
+/* The expected outputs, [T, D]. */
+static void project_oracle_output(const struct oracle_item *m)
 {
     const struct oa_case *a = m->a;
     for (long t = 0; t < a->T; t++) {
@@ -99,36 +99,32 @@ static void project_out(const struct item *m)
         for (long c = 0; c < a->D; c++)
             m->want[t * a->D + c] =
                 padded ? 0
-                       : projected(a, a->rig.layer.output, a->rig.layer.output_bias, c,
-                                   m->o + t * a->D, a->D);
+                       : linear_output(a, a->rig.layer.output, a->rig.layer.output_bias, c,
+                                       m->o + t * a->D, a->D);
     }
 }
 
-/* The largest relative error of an output, in units of the condition of its row. */
-static double worst_output(const struct item *m, const double *got, double bound)
-{
-    double worst = 0;
-    for (long i = 0; i < m->a->T * m->a->D; i++) {
-        double condition = m->condition[i / m->a->D];
-        double relative = fabs(m->want[i] - got[i]) / (1 + fabs(m->want[i])) / condition;
-        if (oa_row_is_judged(condition, bound))
-            worst = relative <= worst ? worst : relative; /* NaN stays */
-    }
-    return worst;
-}
-
-/* In other precisions than double that of all rows together: their rounding is relative to what is
- * summed, not to the sum. */
-static double compare(const struct item *m, double bound)
+/* In double the largest relative error of an output of a well-conditioned row, in units of its
+ * condition number. In other precisions that of all rows together: rounding errors are relative to
+ * the summands, not to the sum. */
+static double oracle_difference(const struct oracle_item *m, double bound)
 {
     const struct oa_case *a = m->a;
     const double *got = a->y + m->b * a->T * a->D;
     struct oa_row_set rows = { m->want, got, m->condition, a->T, a->D };
-    return a->setup.precision == OA_PRECISION_F64 ? worst_output(m, got, bound)
-                                                  : oa_row_set_difference(&rows, bound);
+    if (a->setup.precision != OA_PRECISION_F64)
+        return oa_row_set_difference(&rows, bound);
+    double worst = 0;
+    for (long i = 0; i < a->T * a->D; i++) {
+        double condition = m->condition[i / a->D];
+        double error = fabs(m->want[i] - got[i]) / (1 + fabs(m->want[i])) / condition;
+        if (oa_row_is_well_conditioned(condition, bound))
+            worst = error <= worst ? worst : error; /* NaN stays */
+    }
+    return worst;
 }
 
-static bool has_map(const struct oa_case *a)
+static bool all_groups_have_maps(const struct oa_case *a)
 {
     bool all = true;
     for (int i = 0; i < a->rig.layer.groups; i++)
@@ -136,34 +132,34 @@ static bool has_map(const struct oa_case *a)
     return all;
 }
 
-void oa_outputs_are_the_map_of_values(struct oa_proof *p, struct oa_case *a)
+void oa_outputs_match_oracle(struct oa_proof *p, struct oa_case *a)
 {
     static const double bounds[] = {
         [OA_PRECISION_F64] = 1e-11, [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 5e-2
     };
-    struct item m = { .a = a };
+    struct oracle_item m = { .a = a };
     double bound = bounds[a->setup.precision];
     a->no_gradients = true;
-    if (!has_map(a) || !oa_proof_run(p, a))
+    if (!all_groups_have_maps(a) || !oa_proof_run(p, a))
         return;
-    m.map = oa_case_room(a, a->setup.heads * a->T * a->S);
-    m.values = oa_case_room(a, a->S * a->D);
-    m.o = oa_case_room(a, a->T * a->D);
-    m.want = oa_case_room(a, a->T * a->D);
-    m.condition = oa_case_room(a, a->T);
+    m.map = oa_case_array(a, a->setup.heads * a->T * a->S);
+    m.values = oa_case_array(a, a->S * a->D);
+    m.o = oa_case_array(a, a->T * a->D);
+    m.want = oa_case_array(a, a->T * a->D);
+    m.condition = oa_case_array(a, a->T);
     for (m.b = 0; m.b < a->B && oa_status(p->context) == OA_OK; m.b++) {
         m.source = (a->memory ? a->memory : a->x) + m.b * a->S * a->D;
-        if (mix_values(p, &m) != OA_OK)
+        if (mix_oracle_values(p, &m) != OA_OK)
             return;
-        project_out(&m);
-        oa_proof_measure(p, a, compare(&m, bound), bound,
-                         "outputs and the oracle's, item %ld of %ld%s", m.b, a->B,
+        project_oracle_output(&m);
+        oa_proof_measure(p, a, oracle_difference(&m, bound), bound,
+                         "outputs against the oracle, item %ld of %ld%s", m.b, a->B,
                          a->setup.rotary ? ", rotary" : "");
-        oa_proof_leave_out(p, a, m.condition, bound, m.b);
+        oa_proof_report_inconclusive(p, a, m.condition, bound, m.b);
     }
 }
 
-static void each(struct oa_proof *p, const char *spec)
+static void verify_oracles(struct oa_proof *p, const char *spec)
 {
     struct oa_setup exact = { .precision = OA_PRECISION_F64,
                               .bias = true,
@@ -180,16 +176,14 @@ static void each(struct oa_proof *p, const char *spec)
                              .queries = 20,
                              .keys = 18,
                              .length = 21 };
-    oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
-    oa_proof_modes(p, spec, &rotary, OA_MODE_BOTH, OA_MODE_CAUSAL,
-                   oa_outputs_are_the_map_of_values);
-    oa_proof_modes(p, spec, &single, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
-    oa_proof_modes(p, spec, &half, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
+    oa_proof_check_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_match_oracle);
+    oa_proof_check_modes(p, spec, &rotary, OA_MODE_BOTH, OA_MODE_CAUSAL, oa_outputs_match_oracle);
+    oa_proof_check_modes(p, spec, &single, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_match_oracle);
+    oa_proof_check_modes(p, spec, &half, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_match_oracle);
 }
 
 const struct oa_subject oa_subject_oracles = {
     .name = "oracles",
-    .claim = "outputs are the map of the plain oracle times the values, in f64, f32 and bf16",
     .work = 6,
-    .each = each,
+    .each = verify_oracles,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much an attention can enlarge a rounding. Rows of its map that are positive and sum to 1 (or
- * to less) do not: their condition is 1. Where weights w of both signs were divided by a sum near
- * 0, numerator and denominator are both off by about Σ|w| roundings of the result, so the condition
- * of a row is (Σ|w|)². Errors are measured in units of the condition of their row; a row whose
- * roundings alone can be as large as the result is left out, and that is said.
+ * Condition numbers of the rows of an attention map: how much they can enlarge a rounding error.
+ * For positive rows with a sum of at most 1 it is 1. If weights w of both signs were divided by a
+ * sum near 0, numerator and denominator are both off by about Σ|w| roundings of the result, so it
+ * is (Σ|w|)². Errors are measured in units of the condition number of their row; ill-conditioned
+ * rows, whose rounding errors can be as large as the result, are reported as inconclusive.
  */
 #include "verify/verify.h"
 
@@ -23,8 +23,8 @@ void oa_raise_conditions(const struct oa_group *g, const double *map, long queri
 
 double *oa_case_conditions(struct oa_case *a)
 {
-    double *row = oa_case_room(a, a->B * a->T),
-           *map = oa_case_room(a, a->setup.heads * a->T * a->S);
+    double *row = oa_case_array(a, a->B * a->T),
+           *map = oa_case_array(a, a->setup.heads * a->T * a->S);
     for (long i = 0; row && i < a->B * a->T; i++)
         row[i] = 1;
     for (int i = 0; row && map && i < a->rig.layer.groups; i++) {
@@ -39,7 +39,7 @@ double *oa_case_conditions(struct oa_case *a)
     return map ? row : NULL;
 }
 
-bool oa_row_is_judged(double condition, double bound)
+bool oa_row_is_well_conditioned(double condition, double bound)
 {
     return bound * condition < 1;
 }
@@ -49,7 +49,7 @@ double oa_row_set_difference(const struct oa_row_set *r, double bound)
     double off = 0, all = 0;
     for (long i = 0; i < r->rows * r->width; i++) {
         double condition = r->condition[i / r->width];
-        if (!oa_row_is_judged(condition, bound))
+        if (!oa_row_is_well_conditioned(condition, bound))
             continue;
         double error = (r->want[i] - r->got[i]) / condition, size = r->want[i] / condition;
         off += error * error;
@@ -58,19 +58,19 @@ double oa_row_set_difference(const struct oa_row_set *r, double bound)
     return off == 0 ? 0 : sqrt(off / (all > 0 ? all : 1));
 }
 
-void oa_proof_leave_out(struct oa_proof *p, const struct oa_case *a, const double *condition,
-                        double bound, long item)
+void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_case *a,
+                                  const double *condition, double bound, long item)
 {
     double worst = 0;
     long rows = 0;
     for (long t = 0; t < a->T; t++) {
-        rows += !oa_row_is_judged(condition[t], bound);
+        rows += !oa_row_is_well_conditioned(condition[t], bound);
         worst = fmax(worst, condition[t]);
     }
     if (rows)
-        oa_proof_unjudged(
-            p, a, bound * worst,
-            "%ld of %ld rows of item %ld: weights of both signs, divided by a sum near 0: rounding "
-            "alone can give %.3g times the value",
-            rows, a->T, item, bound * worst);
+        oa_proof_inconclusive(p, a, bound * worst,
+                              "%ld of %ld rows of item %ld are ill-conditioned (weights of both "
+                              "signs divided by a sum near "
+                              "0): rounding alone can give %.3g times the value",
+                              rows, a->T, item, bound * worst);
 }

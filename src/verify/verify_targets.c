@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What batches ask of a model, in every row: the next token of a text, or what stood in a hidden
- * place; of examples their own source, target, segments and answer; and nothing behind the end.
- * Rows are told apart by the numbers of their tokens. */
+ *
+ * Inputs and targets of batches: the next token of a text; the original token at a masked position;
+ * source, target, segments and label of the same example; no target in padding. Token ids encode
+ * their position or example. */
 #include "data/examples.h"
 #include "data/masking.h"
 #include "verify/verify.h"
@@ -11,12 +12,13 @@
 
 enum { TEXT = 40, ROWS = 3, STEPS = 8 };
 
-/* Looks at one batch, and returns how many of its numbers are wrong. */
+/* Returns how many values of a batch are wrong. */
 typedef double oa_batch_check(const struct oa_batch *b, const void *argument);
 
-/* Some batches of training, and all of a validation. */
-static double wrong_in(oa_context *c, const struct oa_batches_kind *kind, void *self,
-                       const struct oa_tokenizer *tok, oa_batch_check *check, const void *argument)
+/* Wrong values of some training batches and of all validation batches. */
+static double count_wrong_values(oa_context *c, const struct oa_batches_kind *kind, void *self,
+                                 const struct oa_tokenizer *tok, oa_batch_check *check,
+                                 const void *argument)
 {
     struct oa_batch b;
     struct oa_cover cover;
@@ -32,15 +34,15 @@ static double wrong_in(oa_context *c, const struct oa_batches_kind *kind, void *
     return wrong;
 }
 
-static void measure(struct oa_proof *p, double wrong, const char *law)
+static void measure_wrong_values(struct oa_proof *p, double wrong, const char *what)
 {
     if (oa_status(p->context) == OA_OK)
-        oa_proof_law(p, "batches", wrong, 0, "%s", law);
+        oa_proof_measure_mechanism(p, "batches", wrong, 0, "%s", what);
 }
 
-/* ---- rows of a text: its token number i is i ---- */
+/* ---- rows of a text: token i has id i ---- */
 
-static double not_the_next(const struct oa_batch *b, const void *argument)
+static double count_wrong_next_tokens(const struct oa_batch *b, const void *argument)
 {
     double wrong = 0, last = *(const int32_t *)argument;
     for (int i = 0; i < b->rows * b->length; i++)
@@ -52,27 +54,29 @@ static double not_the_next(const struct oa_batch *b, const void *argument)
     return wrong;
 }
 
-static void look_at_texts(struct oa_proof *p, const struct oa_tokenizer *tok,
-                          const struct oa_tokens *text)
+static void check_text_batches(struct oa_proof *p, const struct oa_tokenizer *tok,
+                               const struct oa_tokens *text)
 {
     struct oa_batches *b;
     if (oa_batches_open(p->context, text, ROWS, 7, 1, &b) != OA_OK)
         return;
-    measure(p, wrong_in(p->context, b->kind, b->self, tok, not_the_next, &text->ids[TEXT - 1]),
-            "rows of a text: targets that are not the next token");
+    measure_wrong_values(p,
+                         count_wrong_values(p->context, b->kind, b->self, tok,
+                                            count_wrong_next_tokens, &text->ids[TEXT - 1]),
+                         "rows of a text: targets other than the next token");
     oa_batches_close(b);
 }
 
 /* ---- masked text ---- */
 
-struct masked {
+struct mask_ids {
     int32_t cls, sep, mask;
 };
 
-/* In a row of crop s, s + 1, … every target, and every token without one, says what s is. */
-static double not_what_stood_there(const struct oa_batch *b, const void *argument)
+/* A row is a crop s, s + 1, …: every target, and every token without one, gives s. */
+static double count_wrong_masked_tokens(const struct oa_batch *b, const void *argument)
 {
-    const struct masked *k = argument;
+    const struct mask_ids *k = argument;
     double wrong = 0;
     for (int r = 0; r < b->rows; r++) {
         const int32_t *input = b->input + r * b->length, *target = b->target + r * b->length;
@@ -92,10 +96,10 @@ static double not_what_stood_there(const struct oa_batch *b, const void *argumen
     return wrong;
 }
 
-static void look_at_masks(struct oa_proof *p, struct oa_tokenizer *tok,
-                          const struct oa_tokens *text)
+static void check_masked_batches(struct oa_proof *p, struct oa_tokenizer *tok,
+                                 const struct oa_tokens *text)
 {
-    struct masked k;
+    struct mask_ids k;
     struct oa_batches *b;
     struct oa_masking how = {
         .rows = ROWS, .length = 9, .share = 0.4, .seed = 1, .tokenizer = tok
@@ -105,37 +109,37 @@ static void look_at_masks(struct oa_proof *p, struct oa_tokenizer *tok,
         oa_tokenizer_add_special(tok, "[MASK]", &k.mask) != OA_OK ||
         oa_masked_batches_open(p->context, text, &how, &b) != OA_OK)
         return;
-    measure(p, wrong_in(p->context, b->kind, b->self, tok, not_what_stood_there, &k),
-            "masked text: targets that are not what stood there");
+    measure_wrong_values(
+        p, count_wrong_values(p->context, b->kind, b->self, tok, count_wrong_masked_tokens, &k),
+        "masked text: targets other than the original token");
     oa_batches_close(b);
 }
 
 /* ---- examples: the tokens of example e are 100 e and more ---- */
 
 enum { EXAMPLES = 9, MOST = 8 };
-struct made {
+struct example_set {
     int32_t source[EXAMPLES * MOST], target[EXAMPLES * MOST], split[EXAMPLES], label[EXAMPLES];
     size_t from_source[EXAMPLES + 1], from_target[EXAMPLES + 1];
     struct oa_rows rows;
     struct oa_examples examples;
 };
 
-static size_t lengthen(int32_t *ids, size_t at, int example, int n)
+static size_t append_example_ids(int32_t *ids, size_t at, int example, int n)
 {
     for (int t = 0; t < n; t++)
         ids[at++] = 100 * (example + 1) + t;
     return at;
 }
 
-/* Sources of 2 to 7 tokens, the second text of each beginning behind the first one to three;
- * targets of 2 to 8. */
-static void make_examples(struct made *m, bool decoder)
+/* Sources of 2 to 7 tokens, whose second text starts at token 1 to 3; targets of 2 to 8. */
+static void make_example_set(struct example_set *m, bool decoder)
 {
-    *m = (struct made){ .rows = { .name = "made",
-                                  .answer = decoder ? OA_ANSWER_TEXT : OA_ANSWER_CLASS } };
+    *m = (struct example_set){ .rows = { .name = "made",
+                                         .answer = decoder ? OA_ANSWER_TEXT : OA_ANSWER_CLASS } };
     for (int e = 0; e < EXAMPLES; e++) {
-        m->from_source[e + 1] = lengthen(m->source, m->from_source[e], e, 2 + e * 5 % 6);
-        m->from_target[e + 1] = lengthen(m->target, m->from_target[e], e, 2 + e * 4 % 7);
+        m->from_source[e + 1] = append_example_ids(m->source, m->from_source[e], e, 2 + e * 5 % 6);
+        m->from_target[e + 1] = append_example_ids(m->target, m->from_target[e], e, 2 + e * 4 % 7);
         m->split[e] = 1 + e % 3 % (1 + e * 5 % 6);
         m->label[e] = e % 4;
     }
@@ -151,8 +155,9 @@ static void make_examples(struct made *m, bool decoder)
         m->examples.split = m->split, m->examples.label = m->label;
 }
 
-/* A row of ids is that of example e, from token `first` of it on, and `rest` behind its end. */
-static double differs(const int32_t *row, long length, int e, int first, long n, int32_t rest)
+/* Wrong ids of a row: n tokens of example e from token `first`, then `rest`. */
+static double count_wrong_ids(const int32_t *row, long length, int e, int first, long n,
+                              int32_t rest)
 {
     double wrong = 0;
     for (long t = 0; t < length; t++)
@@ -160,7 +165,7 @@ static double differs(const int32_t *row, long length, int e, int first, long n,
     return wrong;
 }
 
-static double wrong_row(const struct made *m, const struct oa_batch *b, int r)
+static double count_wrong_row_values(const struct example_set *m, const struct oa_batch *b, int r)
 {
     const int32_t *input = b->input + r * b->length;
     int e = input[0] / 100 - 1;
@@ -168,46 +173,45 @@ static double wrong_row(const struct made *m, const struct oa_batch *b, int r)
         return 1;
     long sources = (long)(m->from_source[e + 1] - m->from_source[e]);
     if (!b->target) {
-        double wrong = differs(input, b->length, e, 0, sources, 0) + (b->lengths[r] != sources);
+        double wrong =
+            count_wrong_ids(input, b->length, e, 0, sources, 0) + (b->lengths[r] != sources);
         for (long t = 0; t < sources; t++)
             wrong += b->segments[r * b->length + t] != (t >= m->split[e]);
         return wrong + (b->label[r] != m->label[e]);
     }
     long n = (long)(m->from_target[e + 1] - m->from_target[e]) - 1;
-    return differs(input, b->length, e, 0, n, 0) +
-           differs(b->target + r * b->length, b->length, e, 1, n, OA_IGNORED) +
-           differs(b->source + r * b->source_length, b->source_length, e, 0, sources, 0) +
+    return count_wrong_ids(input, b->length, e, 0, n, 0) +
+           count_wrong_ids(b->target + r * b->length, b->length, e, 1, n, OA_IGNORED) +
+           count_wrong_ids(b->source + r * b->source_length, b->source_length, e, 0, sources, 0) +
            (b->lengths[r] != n) + (b->source_lengths[r] != sources);
 }
 
-static double not_of_the_example(const struct oa_batch *b, const void *argument)
+static double count_wrong_examples(const struct oa_batch *b, const void *argument)
 {
     double wrong = 0;
     for (int r = 0; r < b->rows; r++)
-        wrong += wrong_row(argument, b, r);
+        wrong += count_wrong_row_values(argument, b, r);
     return wrong;
 }
 
-/* Text of a target is counted by its tokenizer; it has to know the tokens. */
-static void look_at_examples(struct oa_proof *p, const struct oa_tokenizer *tok, bool decoder,
-                             const char *law)
+static void check_example_batches(struct oa_proof *p, const struct oa_tokenizer *tok, bool decoder,
+                                  const char *what)
 {
-    struct made m;
+    struct example_set m;
     struct oa_example_batches *b;
     const struct oa_batches_kind *kind = &oa_example_batches_kind;
-    make_examples(&m, decoder);
+    make_example_set(&m, decoder);
     if (oa_example_batches_open(p->context, &m.examples,
                                 &(struct oa_example_batching){ .rows = ROWS, .seed = 1 },
                                 &b) != OA_OK)
         return;
-    measure(p, wrong_in(p->context, kind, b, tok, not_of_the_example, &m), law);
+    measure_wrong_values(p, count_wrong_values(p->context, kind, b, tok, count_wrong_examples, &m),
+                         what);
     kind->close(b);
 }
 
-/* ---- the subject ---- */
-
-/* A text of TEXT different letters, in the order of their numbers. */
-static void look_at_tokens(struct oa_proof *p)
+/* A text of TEXT different characters, in the order of their ids. */
+static void verify_text_targets(struct oa_proof *p)
 {
     struct oa_tokenizer *tok = NULL;
     struct oa_text letters;
@@ -220,43 +224,39 @@ static void look_at_tokens(struct oa_proof *p)
     struct oa_tokens text = { .ids = ids, .count = TEXT, .name = "made" };
     if (oa_status(p->context) == OA_OK &&
         oa_tokenizer_open_texts(p->context, "char", &letters, NULL, &tok) == OA_OK) {
-        look_at_texts(p, tok, &text);
-        look_at_masks(p, tok, &text);
+        check_text_batches(p, tok, &text);
+        check_masked_batches(p, tok, &text);
     }
     oa_tokenizer_close(tok);
     oa_text_free(&letters);
 }
 
-static void look_at_pairs(struct oa_proof *p)
+static void verify_example_targets(struct oa_proof *p)
 {
     struct oa_tokenizer *tok = NULL;
     if (oa_tokenizer_open(p->context, "ids:1100", NULL, NULL, &tok) == OA_OK) {
-        look_at_examples(p, tok, true,
-                         "sources and targets: ids, targets or lengths that are not the example's");
-        look_at_examples(p, tok, false,
-                         "pairs with a class: ids, segments or classes that are not the example's");
+        check_example_batches(p, tok, true, "sources and targets: wrong ids, targets or lengths");
+        check_example_batches(p, tok, false, "pairs with a class: wrong ids, segments or classes");
     }
     oa_tokenizer_close(tok);
 }
 
-static void once(struct oa_proof *p)
+static void verify_targets(struct oa_proof *p)
 {
     const char *sentence;
-    look_at_tokens(p);
-    look_at_pairs(p);
+    verify_text_targets(p);
+    verify_example_targets(p);
     enum oa_error e = oa_last_error(p->context, &sentence);
     if (e == OA_OK || e == OA_NO_MEMORY)
         return;
     char kept[OA_PROOF_TEXT];
     snprintf(kept, sizeof kept, "%s", sentence);
     oa_clear_error(p->context);
-    oa_proof_law(p, "batches", INFINITY, 0, "error: %s", kept);
+    oa_proof_measure_mechanism(p, "batches", INFINITY, 0, "error: %s", kept);
 }
 
 const struct oa_subject oa_subject_targets = {
     .name = "targets",
-    .claim = "batches ask for the next token, for what is hidden, for the example's own answer, "
-             "and nothing behind it",
     .work = 0.1,
-    .once = once,
+    .once = verify_targets,
 };

@@ -51,7 +51,7 @@ refused 'list.yaml:.*an item of this list is a text of one line' 'compare: {atte
 refused 'list.yaml:.*an item of this list is a text of one line' 'compare: {attentions: [softmax, {a: b}]}'
 refused 'list.yaml:.*given a second time' 'compare: {attentions: [softmax]}' 'compare.attentions: random'
 refused 'not a list or a map' 'data.valid: [a, b]'
-refused 'takes part twice' 'compare: {attentions: [softmax, softmax]}'
+refused 'is given twice' 'compare: {attentions: [softmax, softmax]}'
 refused 'did you mean softmax' 'compare: {attentions: [sofmax]}'
 long=$(printf 'x%.0s' $(seq 300))
 refused 'the list is too long' "compare: {attentions: [$long, $long, $long, $long]}"

@@ -17,7 +17,7 @@ expect 0 train --task classify --data.train train.tsv --data.tokenizer bpe:300 $
 says c/config.json '"labels": \["likes it", "no", "éh"\]'
 mv train.tsv away
 expect 0 eval c --data test.tsv
-says err 'so it is not known whether the model has seen some of these: cannot read train.tsv'
+says err 'cannot check whether the training examples contain some of these: cannot read train.tsv'
 accuracy=$(awk '/^accuracy/ { print $2 }' out)
 "$orthant" classify c <in >labels 2>err || fail "classify"
 ! grep -q "^orthant" err || fail "notices about nothing"
@@ -42,12 +42,12 @@ awk -F'\t' 'FILENAME == "labels" { l[FNR] = $0; next } FILENAME == "right" { r[F
 # Unknown labels, a configuration that was changed, another form of data.
 { head -n 3 test.tsv; printf 'perhaps\ta house\n'; } >odd.tsv
 expect 0 eval c --data odd.tsv
-says err 'test examples: 1 of 4 have a label that no training example has ("perhaps" (1); the first is odd.tsv, line 4)'
+says err 'test examples: 1 of 4 have labels that no training example has ("perhaps" (1); first at odd.tsv, line 4)'
 sed 's/"unknown_labels": "wrong"/"unknown_labels": "refuse"/' c/config.json >changed
 cp c/config.json kept
 cp changed c/config.json
 expect 1 eval c --data odd.tsv
-says err 'odd.tsv, line 4: the label "perhaps" is none of the labels of the training examples, which are "likes it", "no", "éh"'
+says err 'odd.tsv, line 4: the label "perhaps" is not a label of the training examples; these are "likes it", "no", "éh"'
 cp kept c/config.json
 sed 's/"no", /"on", /' c/config.json >changed
 cp c/config.json kept
@@ -62,7 +62,7 @@ says err '"labels" must be a list of 3 strings'
 cp kept c/config.json
 awk '{ print $0 "\tand more" }' test.tsv >pairs.tsv
 expect 1 eval c --data pairs.tsv
-says err 'pairs.tsv has pairs of texts, and the model was trained on single texts'
+says err 'pairs.tsv has pairs of texts, but the model was trained on single texts'
 
 # The same bits in any batch, with any number of threads, whatever stands beside a line.
 "$orthant" classify c --scores --json --batch 1 --threads 1 <in >one 2>err || fail "one by one"
@@ -102,18 +102,18 @@ done
 "$orthant" classify c <marked.in 2>err | cmp -s - labels || fail "the mark of the standard input is read as text"
 "$orthant" classify c --data marked.named.tsv --columns TEXT 2>err | cmp -s - labels || fail "a mark before the names of columns"
 expect 2 classify c --data test.tsv --columns text
-says err 'names "text", but test.tsv, line 1 has'
+says err 'test.tsv, line 1 has no column "text", only'
 expect 2 classify c --data test.tsv --columns 1,2
-says err 'has 2 columns, and the model reads single texts'
+says err 'has 2 columns, but the model reads single texts'
 expect 1 classify c --data nowhere.txt
 says err 'nowhere.txt.*data.test or --data names it'
 expect 2 classify c --data in,test.tsv
-says err 'data test.tsv is a table, and the model reads one text a line: give --columns'
+says err "data test.tsv is a table, but the model reads one text per line: give the text's column"
 [ ! -s out ] || fail "classes before a refusal"
 for end in csv csv.gz jsonl ndjson json; do
     cp in "in.$end"
     expect 2 classify c --data "in.$end" --columns 1
-    says err "data in.$end: lines of text are read, or of columns between tabs, and no "
+    says err "data in.$end: CSV and JSON are not supported here"
 done
 
 # Bad lines stay lines.
@@ -130,7 +130,7 @@ says err '1 of 7 lines were cut to the 32 tokens that the model reads'
 says err '2 of 7 lines could not be read'
 "$orthant" classify c --data test.tsv,in --columns 2 >out 2>err || fail "lines without the column"
 says err '60 of 120 lines could not be read'
-says err 'in, line 1: 1 column, but what is read needs 2'
+says err 'in, line 1: 1 column, but column 2 is read'
 [ "$(wc -l <out)" -eq 120 ] || fail "not a line for each"
 printf '' | "$orthant" classify c >out 2>err || fail "nothing"
 [ ! -s out ] || fail "nothing gives something"
@@ -149,10 +149,10 @@ exec 9>&-
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { a = int(rand() * 4); b = int(rand() * 4);
     printf "%.1f\t%s\t%s\n", (a == b) * 4 + rand(), substr("redbluegreyteal", 4 * a + 1, 3), substr("redbluegreyteal", 4 * b + 1, 3) } }' >similar.tsv
 expect 0 train --task regress --data.train similar.tsv --data.tokenizer char $model --train.steps 100 --out r
-! grep -q 'no correlation is defined' err || fail "different numbers were said to be one"
+! grep -q 'correlations are undefined' err || fail "different numbers were said to be one"
 sed 's/^[^\t]*/1/; 20q' similar.tsv >constant.tsv
 expect 0 train --task regress --data.train similar.tsv --data.valid constant.tsv --data.tokenizer char $model --train.steps 1 --out constant
-says err 'constant.tsv: all 20 examples have the number 1, with which no correlation is defined: it counts as 0'
+says err 'constant.tsv: all 20 examples have the value 1, so correlations are undefined and count as 0'
 cut -f 2,3 similar.tsv | "$orthant" classify r >numbers 2>err || fail "numbers"
 "$orthant" classify r --data similar.tsv --columns 2,3 2>err | cmp -s - numbers || fail "columns of pairs"
 expect 0 eval r --data similar.tsv
@@ -163,7 +163,7 @@ expect 2 classify r --scores
 says err 'there are no probabilities'
 cut -f 2 similar.tsv | "$orthant" classify r >out 2>err || fail "halves of pairs"
 says err '200 of 200 lines could not be read'
-says err 'line 1: 1 column, and a pair of texts is 2'
+says err 'line 1: 1 column; a pair of texts is 2'
 
 head -n 1 similar.tsv >one.tsv
 expect 0 eval r --data one.tsv
@@ -174,10 +174,10 @@ grep pearson out >straight
 expect 0 eval r --data turned.tsv --columns 3,1,2
 grep pearson out >turned
 same straight turned
-says err 'of the 200 test examples 200 have a text that is among the training examples, 200 with the same label'
+says err 'of the 200 test examples 200 have a text that is also in the training examples, 200 with the same label'
 { printf 'first\tsecond\tdegree\n'; cat turned.tsv; } >titled.tsv
 expect 0 eval r --data titled.tsv --columns degree,first,second
-says err 'of the 200 test examples 200 have a text that is among the training examples, 200 with the same label'
+says err 'of the 200 test examples 200 have a text that is also in the training examples, 200 with the same label'
 expect 2 eval r --columns 3,1,2
 says err 'would do nothing: it says which columns of --data are read'
 

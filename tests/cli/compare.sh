@@ -43,7 +43,7 @@ done
 
 # A window as wide as the context is softmax: the same model, said and not tested.
 expect 0 compare $options --attention softmax --attention 'local(window=32)' --attention random --out twins
-says out 'local(window=32) is identical with softmax'
+says out 'local(window=32) is identical to softmax'
 says twins/report.md '– | identical'
 says twins/results.json '"identical_with": 0'
 

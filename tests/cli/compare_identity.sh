@@ -62,7 +62,7 @@ losses b >two
 same one two
 expect 0 compare $options --equal flops --seeds 2 $pair --out flops
 expect 2 compare $options --equal flops --seeds 2 --attention random --attention softmax --out flops
-says err 'it was "softmax", and now it is "random"'
+says err 'it was "softmax" and is now "random"'
 
 # A checksum is what sha256sum says of the rest.
 result=a/runs/attention-01/seed-1/result.json
@@ -163,7 +163,7 @@ says out 'trained on 2 machines: their losses compare'
 says a/results.json '"machine": .*, ref, '
 expect 0 compare $options $pair --seeds 2 --equal time --out time
 expect 2 compare $options $pair --seeds 2 --equal time --out time --isa ref
-says err 'equal time is another budget'
+says err 'where the same time is another budget'
 
 # So are other instructions of the library that makes matrix products, which its environment may choose: its bits differ.
 products() { "$orthant" doctor | sed -n 's/^f32 .*matrix products \(.*\)/\1/p'; }
@@ -179,7 +179,7 @@ expect 0 compare $options $pair --seeds 4 --out a
 says err "another machine (.*, $here, .*; this one: .*, $other, "
 says out 'trained on 2 machines: their losses compare'
 expect 2 compare $options $pair --seeds 2 --equal time --out time
-says err 'equal time is another budget'
+says err 'where the same time is another budget'
 unset DNNL_MAX_CPU_ISA
 
 # A run of an older program, which did not say what made its products, is not taken for one of another machine.

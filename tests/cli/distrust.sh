@@ -16,13 +16,13 @@ refused() { # PATTERN OPTION...
 # A source of chance that is held is not in the spread: said before the training, and wherever there is a verdict.
 expect 0 compare $options $pair --train.seed_init 5 --out held
 says err 'train.seed_init is 5: initial values will be the same with every seed, and not in the spread'
-held='The same with every seed: initial values (train.seed_init is 5). Intervals and verdicts hold for these alone'
+held='Fixed for all seeds: initial values (train.seed_init is 5). Intervals and verdicts are conditional on these'
 for file in out held/report.html held/results.json; do
     says $file "$held"
 done
-says held/report.md 'The same with every seed: initial values'
+says held/report.md 'Fixed for all seeds: initial values'
 expect 0 compare $options $pair --train.seed_dropout 5 --out dropout
-says dropout/results.json 'The same with every seed: dropout (train.seed_dropout is 5)'
+says dropout/results.json 'Fixed for all seeds: dropout (train.seed_dropout is 5)'
 expect 0 compare $options $pair --train.seed_dropout 5 --model.dropout 0 --out no-dropout
 ! grep -q 'same with every seed' no-dropout/results.json || fail "a dropout that there is not is held"
 expect 0 compare $options $pair --seeds 1 --train.seed_init 5 --out one
@@ -30,7 +30,7 @@ expect 0 compare $options $pair --seeds 1 --train.seed_init 5 --out one
 
 # Seeds that a reader of JSON could not tell apart.
 last=9007199254740991
-refused "train.seed = $last and 2 seeds: the last one would be above $last" $pair --train.seed $last
+refused "train.seed = $last with 2 seeds exceeds $last" $pair --train.seed $last
 refused "train.seed = $last and 30 seeds" $pair --train.seed $last --until-resolved --seeds 3
 expect 0 compare $options --attention softmax --compare.floor off --train.seed $((last - 1)) --out far
 says far/results.json "\"seed\": $last,"
@@ -40,7 +40,7 @@ expect 0 generate far/runs/attention-01/seed-$last --seed $last --tokens 3
 
 # Questions that nobody can be asked.
 refused 'the baseline "softmax" is the only attention: add another --attention' --attention softmax --baseline softmax
-refused 'compare.until_resolved asks which attention is better, and there is one' --attention softmax --seeds 3 \
+refused 'compare.until_resolved needs at least two attentions' --attention softmax --seeds 3 \
     --until-resolved
 
 # An option that does nothing for an attention is not at the edge of what was tried.

@@ -63,12 +63,12 @@ same one two
 
 # All of it: a page, its charts, a file for programs.
 expect 0 evidence
-says err 'not run: without: its data are not there'
+says err 'not run: without: data missing'
 says out '^tiny .* 2 of 2 .* fails here$'
 says out '^without .* not run$'
-says docs/evidence.md '| fixed-random better than softmax | one | .* | as good, .* | fails here |'
-says docs/evidence.md '| softmax @ one as good as softmax @ four | one, four | .* | as good, .* | holds here |'
-says docs/evidence.md '`orthant evidence without --data FOLDER` runs it'
+says docs/evidence.md '| fixed-random better than softmax | one | .* | equivalent, .* | fails here |'
+says docs/evidence.md '| softmax @ one as good as softmax @ four | one, four | .* | equivalent, .* | holds here |'
+says docs/evidence.md 'Run it with `orthant evidence without --data FOLDER`'
 says docs/evidence/tiny.svg '^<svg'
 says docs/evidence/tiny-over.svg '^<svg'
 [ ! -e docs/evidence/without.svg ] || fail "a chart of nothing"
@@ -106,7 +106,7 @@ says out 'random(frozen)'
 expect 2 evidence --list --page x.md
 expect 2 evidence --no-run tiny
 expect 1 evidence --experiments data
-says err 'holds no experiments'
+says err 'contains no experiments'
 
 # Speeds come out of the comparison's own rounds, whatever they are here; and the order of two comparisons out of their pairs.
 mkdir timed
@@ -115,7 +115,7 @@ sed 's/text.txt/data\/text.txt/; s/fixed-random better than softmax/softmax @ on
 cp text.txt data/
 expect 0 evidence --experiments timed --out timed-runs --page docs/timed.md
 says docs/timed.md '| softmax @ one faster than fixed-random @ one | one | [0-9.]* times as fast ([0-9.]* to [0-9.]*) |'
-says docs/timed.md '| ranking @ one same as ranking @ four | one, four | pairs: 1 alike, 0 opposed, 0 not told in both | the same order | holds here |'
+says docs/timed.md '| ranking @ one same as ranking @ four | one, four | pairs: 1 alike, 0 opposed, 0 inconclusive | the same order | holds here |'
 says docs/timed.json '"pairs": {'
 
 # The project's own experiments can be read.
@@ -135,7 +135,7 @@ expect 0 evidence --experiments starts --out start-runs --page docs/starts.md
 says err 'of the same attention in start-runs/tiny/pre, and of the same seed where it is there, else of the first one (of 14 from that of 11)'
 says start-runs/tiny/fine.json '"started_from":{"model":"sha256:[0-9a-f]*","run":"start-runs/tiny/pre/runs/attention-02/seed-13","seed":13}'
 says docs/starts.md 'Comparisons: `pre`: data.task = mlm; `fine`: runs start from those of `pre`, data.task = classify'
-says docs/starts.md '^Scores: `pre`: loss, differences in nats a masked token, less is better; `fine`: accuracy, '
+says docs/starts.md '^Scores: `pre`: loss, differences in nats a masked token, lower is better; `fine`: accuracy, '
 says docs/starts.json '"from": "pre"'
 expect 0 evidence --experiments starts --out start-runs --page docs/starts.md
 rm -r start-runs/tiny/fine* start-runs/tiny/pre

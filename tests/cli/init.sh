@@ -122,7 +122,7 @@ says out "$(grep -o '"vocabulary": [0-9]*' m/config.json | head -n 1)"
 expect 1 train $classify --init nowhere --out x
 says err 'train.init = nowhere: no such run'
 expect 2 train $classify --init m --data.tokenizer bpe:300 --out x
-says err 'its tokenizer is not that of data.tokenizer = bpe:300'
+says err 'its tokenizer differs from data.tokenizer = bpe:300'
 expect 2 train $classify --init m --model.width 64 --out x
 says err 'none of its tensors fits this model: it has model.width = 32'
 expect 2 train $classify --init c --out c --overwrite

@@ -44,7 +44,7 @@ says err 'two/speed.json.*remove the file to measure speeds again'
 
 # What is less than was asked is said.
 expect 0 compare $options --compare.jobs 3 --out three
-says err 'compare.jobs is 3, and there are 2 threads: 2 runs at a time'
+says err 'compare.jobs = 3, but there are 2 threads: 2 runs at a time'
 expect 2 compare $options --compare.jobs -1 --out four
 says err 'jobs'
 

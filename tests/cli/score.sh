@@ -103,6 +103,17 @@ printf '東京都の大学で日本語を勉強しています。\n' >japanese
 expect 0 score bleu --ref japanese --hyp japanese
 says out 'tok:char|.* = 100\.0 '
 says err 'most of japanese has no spaces between words: BLEU is of characters'
+expect 0 score ter --ref japanese --hyp japanese
+says out '|asian:no|units:unsplit|'
+says err 'most of japanese has no spaces between words: TER counts whole lines'
+expect 0 score ter --ref japanese --hyp japanese --normalized --asian-support
+says out '|asian:yes|version'
+expect 0 score ter --ref ref --hyp hyp
+says out '|asian:no|version'
+printf 'cat\ninternational\ncooperation\nDonaudampfschifffahrt\nyes\n' >one_word_per_line
+expect 0 score bleu --ref one_word_per_line --hyp one_word_per_line
+says out 'tok:13a'
+[ ! -s err ] || fail "English words of a line each were taken for text without spaces"
 expect 0 score rouge1 --ref japanese --hyp japanese
 says err 'ROUGE reads letters from a to z and digits only'
 expect 0 score rouge1 bleu --ref ref --hyp hyp
@@ -119,7 +130,7 @@ refused() { # CODE PATTERN WORD...
 head -n 3 hyp >short
 refused 1 'ref has 4 lines, but short has 3' score bleu --ref ref --hyp short
 printf 'good\nb\374d\n\n\n' >latin
-refused 1 'latin: line 2 is not UTF-8: byte 2 of it is 0xFC' score bleu --ref ref --hyp latin
+refused 1 'latin, line 2: not UTF-8 (byte 2 of the line is 0xFC)' score bleu --ref ref --hyp latin
 : >nothing
 refused 1 'nothing is empty' score bleu --ref nothing --hyp hyp
 refused 1 'cannot .* nowhere' score bleu --ref ref --hyp nowhere
@@ -156,7 +167,7 @@ expect 0 score confusion --ref escape --hyp escape
 says out 'a\\x1b\[31mX'
 seq 20 >many
 expect 0 score confusion --ref many --hyp many
-says out '^Rows: expected, columns: found'
+says out '^Confusion matrix: rows expected, columns predicted'
 seq 21 >many
 expect 0 score confusion --ref many --hyp many
 says out '^Too many classes'

@@ -38,7 +38,7 @@ rm -rf strange
 cp -r classes strange
 sed "s|\"train\": \"rows.tsv\"|\"train\": \"$work/secret\"|" classes/config.json >strange/config.json
 expect 0 eval strange --data rows.tsv
-says err 'another form than they had'
+says err 'their format has changed'
 ! grep -q 'secret:x' out err || fail "a line of the training data that the folder names was printed"
 printf '1\n' >layout.txt
 expect 0 train $model --data.train text.txt --attention "block-sparse(block=16, layout=layout.txt)" --out laid

@@ -35,7 +35,7 @@ expect 0 inspect w --text "the good blue"
 says out 'pattern(start, unit=word)'
 expect 0 plan --task classify --data.train class.tsv $model --attention "$words"
 expect 2 train --task mlm --data.train in $model --train.steps 2 --model.attention "$words" --out m
-says err 'pattern(start, unit=word) needs the word numbers of the tokens, and the task mlm reads running text without them; use'
+says err 'pattern(start, unit=word) needs word indices, which the running text of task mlm does not have; use'
 ! grep -q 'step 1/' err || fail "a step was tried"
 
 # What hides tokens has no loss of the text.

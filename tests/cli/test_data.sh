@@ -58,13 +58,13 @@ says out '^test loss       [0-9.]* nats a token$'
 expect 1 train $small --data.test nowhere.txt --out refused
 head -c 1 test.txt >one.txt
 expect 2 train $small --data.test one.txt --out refused
-says err 'data.test = one.txt has no two tokens'
+says err 'data.test = one.txt has fewer than 2 tokens'
 [ ! -e refused ] || fail "a refused start left a folder"
 
 # A comparison: means of what its models get from eval; it goes on with the same test data alone.
 compare="compare $small --attention softmax --attention linear --seeds 2 --compare.floor off --out c"
 expect 0 $compare --data.test test.txt --compare.tune train.lr=1e-3,1e-2
-says out 'On the test data, 2999 tokens, which nothing was chosen by'
+says out 'On the test data, 2999 tokens, used for no choice'
 says c/report.md 'On the test data, 2999 tokens'
 says c/report.html 'On the test data, 2999 tokens'
 grep -q '"test":' c/tune/attention-01/*/seed-*/result.json && fail "trials looked at the test data"

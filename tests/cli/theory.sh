@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# theory: the table, the page, the JSON, and what is refused.
+# theory: the table, the page, the JSON, and invalid arguments.
 . "$2/tests/cli/common"
 
 expect 0 theory --model.width 32 --model.heads 2 --out page.html --quiet

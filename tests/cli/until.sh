@@ -18,7 +18,7 @@ runs() { # FOLDER: runs that were made, "attention-01/seed-1" …
 # Resolved at once: losses differ by much less than this margin, as soon as an interval has an end.
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 2 --out early
 says out 'linear and local(window=4) are equivalent to the baseline, softmax: within 2 nats'
-says out 'No question is open after'
+says out 'All comparisons are resolved after'
 field early/results.json '"ending": "resolved"' >/dev/null
 [ "$(runs early | grep -c attention-04)" = 3 ] || fail "the floor does not have three seeds"
 made=$(runs early | grep -c attention-01)
@@ -35,7 +35,7 @@ same before after
 
 # Not resolved: a margin of next to nothing, and few seeds. Without a baseline it is about the lowest loss.
 expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --budget 2min --out most
-says out 'open after 6 seeds, the most that compare.most_seeds allows'
+says out 'unresolved after 6 seeds, the limit set by compare.most_seeds'
 field most/results.json '"ending": "seeds used up"' >/dev/null
 field most/results.json '"budget_seconds": 120,' >/dev/null
 [ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
@@ -106,7 +106,7 @@ killed_again_and_again() {
 
 # A budget that is used up: the first round is made in any case. What was spent is kept, and more of it goes on.
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s --out budget
-says out 'another round did not fit into the budget'
+says out 'another round would exceed the budget'
 field budget/results.json '"ending": "budget used up"' >/dev/null
 [ "$(runs budget | wc -l)" = 4 ] || fail "more than the first round was made"
 spent=$(field budget/spending.json '"clock":[0-9.]*')
@@ -119,7 +119,7 @@ expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.
 [ "$(runs budget | wc -l)" = 15 ] || fail "a larger budget did not go on: $(runs budget | wc -l) runs"
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s \
     --compare.most_seeds 4 --out budget
-says out 'open after 4 seeds, the most that compare.most_seeds allows' # what is there costs nothing
+says out 'unresolved after 4 seeds, the limit set by compare.most_seeds' # what is there costs nothing
 sed -i 's/"clock":/"clock":9/' budget/spending.json
 expect 1 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --out budget
 says err 'spending.json'
@@ -132,20 +132,20 @@ refused() { # PATTERN OPTION...
     says err "$pattern"
     [ ! -e refused ] || fail "$* left a folder"
 }
-refused 'compare.budget is for a comparison that stops by itself' --budget 2h
-refused 'compare.most_seeds is for a comparison that stops by itself' --compare.most_seeds 20
-refused 'compare.budget = "2" is no time' --until-resolved --budget 2
+refused 'compare.budget has no effect without compare.until_resolved' --budget 2h
+refused 'compare.most_seeds has no effect without compare.until_resolved' --compare.most_seeds 20
+refused 'compare.budget = "2" is not a time' --until-resolved --budget 2
 for budget in soon 0s -1s 1d 2hours nans infs 's' '3 s s'; do
-    refused "compare.budget = \"$budget\" is no time" --until-resolved "--budget=$budget"
+    refused "compare.budget = \"$budget\" is not a time" --until-resolved "--budget=$budget"
 done
-refused 'compare.budget = "-1h" is no time' --until-resolved --compare.budget=-1h
+refused 'compare.budget = "-1h" is not a time' --until-resolved --compare.budget=-1h
 refused 'compare.seeds = 2' --until-resolved --seeds 2
 refused 'compare.most_seeds = 5 is less than compare.seeds = 6' --until-resolved --seeds 6 --compare.most_seeds 5
-refused 'compare.margin is for verdicts against a baseline' --margin 0.1
-refused 'the first attention measures the time' --until-resolved --equal time
-refused 'the first attention measures the time' --until-resolved --equal time --baseline linear
+refused 'compare.margin has no effect without compare.baseline' --margin 0.1
+refused 'the first attention sets the time' --until-resolved --equal time
+refused 'the first attention sets the time' --until-resolved --equal time --baseline linear
 
 # Any number of looks without a baseline: verdicts among all, by the same intervals.
 expect 0 compare $options $three --looks any --margin 2 --seeds 6 --out looks
-says out 'Verdicts hold at any number of interim analyses'
+says out 'Verdicts are valid at any number of interim analyses'
 says out 'equivalent to'

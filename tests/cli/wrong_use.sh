@@ -50,7 +50,7 @@ wrong 'only for bash, zsh and fish' completion tcsh
 status=0
 cat text.txt | "$orthant" train --config tiny.yaml --data.train /dev/stdin --out x >out 2>err || status=$?
 [ $status -eq 2 ] || fail "a pipe that was read twice ended with $status"
-says err 'of a pipe nothing is left once a vocabulary was made of it: give a file'
+says err 'a pipe can be read only once and the vocabulary was made from it: give a file'
 wrong 'train takes one attention' train --config tiny.yaml --attention softmax --attention random
 wrong 'train takes one attention' train --config tiny.yaml --attention softmax --model.attention random
 wrong 'model.attention would do nothing' compare --config tiny.yaml --model.attention softmax

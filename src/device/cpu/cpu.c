@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum oa_error oa_cpu_part_open(struct oa_device *d)
+enum oa_error oa_cpu_state_open(struct oa_device *d)
 {
     oa_context *c = d->context;
     d->cpu = oa_alloc(c, sizeof *d->cpu);
@@ -14,10 +14,10 @@ enum oa_error oa_cpu_part_open(struct oa_device *d)
     return oa_status(c);
 }
 
-static enum oa_error open_with_states(struct oa_device *d)
+static enum oa_error cpu_open(struct oa_device *d)
 {
     int workers = oa_thread_count(d->context);
-    OA_TRY(oa_cpu_part_open(d));
+    OA_TRY(oa_cpu_state_open(d));
     d->cpu->gemm = oa_alloc(d->context, (size_t)workers * sizeof *d->cpu->gemm);
     if (!d->cpu->gemm)
         return oa_status(d->context);
@@ -29,7 +29,7 @@ static enum oa_error open_with_states(struct oa_device *d)
     return OA_OK;
 }
 
-void oa_cpu_part_close(struct oa_device *d)
+void oa_cpu_state_close(struct oa_device *d)
 {
     for (int i = 0; d->cpu && d->cpu->gemm && i < oa_thread_count(d->context); i++)
         if (d->cpu->gemm[i])
@@ -39,7 +39,7 @@ void oa_cpu_part_close(struct oa_device *d)
     oa_free(d->cpu);
 }
 
-static void settle(struct oa_device *d)
+static void cpu_settle(struct oa_device *d)
 {
     oa_scratch_share(d->context);
     if (d->cpu->kernels.gemm_share)
@@ -48,21 +48,15 @@ static void settle(struct oa_device *d)
 
 /* ---- memory ---- */
 
-static void *allocate(struct oa_device *d, size_t bytes)
+static void *cpu_allocate(struct oa_device *d, size_t bytes)
 {
     return oa_alloc_raw(d->context, bytes);
 }
 
-static void release(struct oa_device *d, void *memory)
+static void cpu_release(struct oa_device *d, void *memory)
 {
     (void)d;
     oa_free(memory);
-}
-
-/* Operations are done when they return. */
-static void sync(struct oa_device *d)
-{
-    (void)d;
 }
 
 void oa_cpu_upload(struct oa_device *d, size_t bytes, const void *host, void *x)
@@ -91,15 +85,12 @@ void oa_cpu_fill(struct oa_device *d, size_t bytes, int byte, void *x)
 const struct oa_device_ops oa_device_cpu = {
     .name = "cpu",
     .shared = true,
-    .open = open_with_states,
-    .close = oa_cpu_part_close,
-    .settle = settle,
-    .allocate = allocate,
-    .release = release,
-    .sync = sync,
+    .open = cpu_open,
+    .close = oa_cpu_state_close,
+    .settle = cpu_settle,
+    .allocate = cpu_allocate,
+    .release = cpu_release,
 #define OA_DO(name, parameters, arguments) .name = oa_cpu_##name,
 #define OA_ASK(type, name, parameters, arguments) .name = oa_cpu_##name,
 #include "device/operations.def"
-#undef OA_DO
-#undef OA_ASK
 };

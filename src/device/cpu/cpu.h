@@ -10,14 +10,14 @@
 #include "kernels/kernels.h"
 
 /* What a core does, and the state of its matrix products. */
-struct oa_cpu_part {
+struct oa_cpu_state {
     struct oa_kernels kernels; /* of the device's precision and the context's instruction set */
     struct oa_gemm_state *
         *gemm; /* one a worker; NULL on the plan device, which asks for sizes of blocks only */
     unsigned long products; /* that were cut into parts */
 };
-enum oa_error oa_cpu_part_open(struct oa_device *d); /* d->cpu, without states */
-void oa_cpu_part_close(
+enum oa_error oa_cpu_state_open(struct oa_device *d); /* d->cpu, without states */
+void oa_cpu_state_close(
     struct oa_device *d); /* with states, where there are any; after an open that failed, too */
 
 /* Rows an item of elementwise work handles: about 16 K elements, so that an item is worth handing
@@ -56,8 +56,6 @@ static inline size_t oa_band_shared_bytes(const struct oa_band *a)
 #define OA_DO(name, parameters, arguments) void oa_cpu_##name parameters;
 #define OA_ASK(type, name, parameters, arguments) type oa_cpu_##name parameters;
 #include "device/operations.def"
-#undef OA_DO
-#undef OA_ASK
 
 /* cpu_gemm_packed.c: a product of which one operand is packed first. Bytes of the device's scratch
  * that it takes; 0: it is not made so. */

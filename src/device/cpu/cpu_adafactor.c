@@ -15,48 +15,51 @@
 
 #define TINY 1e-30
 
-static double gradient(const struct oa_device *d, const struct oa_adafactor *a, long i)
+static double scaled_gradient(const struct oa_device *d, const struct oa_adafactor *a, long i)
 {
     return a->gradient_scale * oa_real_get(d, a->g, i);
 }
 
-static void blend(const struct oa_device *d, const struct oa_adafactor *a, long i, double square)
+static void update_moment(const struct oa_device *d, const struct oa_adafactor *a, long i,
+                          double square)
 {
     oa_real_set(d, a->v, i, a->decay * oa_real_get(d, a->v, i) + (1 - a->decay) * square);
 }
 
 /* Updates R and C; returns mean(R). */
-static double factor_moments(const struct oa_device *d, const struct oa_adafactor *a)
+static double update_factors(const struct oa_device *d, const struct oa_adafactor *a)
 {
     double mean = 0;
     for (long i = 0; i < a->rows; i++) {
         double sum = 0;
         for (long j = 0; j < a->cols; j++)
-            sum += gradient(d, a, i * a->cols + j) * gradient(d, a, i * a->cols + j) + TINY;
-        blend(d, a, i, sum / (double)a->cols);
+            sum += scaled_gradient(d, a, i * a->cols + j) * scaled_gradient(d, a, i * a->cols + j) +
+                   TINY;
+        update_moment(d, a, i, sum / (double)a->cols);
         mean += oa_real_get(d, a->v, i);
     }
     for (long j = 0; j < a->cols; j++) {
         double sum = 0;
         for (long i = 0; i < a->rows; i++)
-            sum += gradient(d, a, i * a->cols + j) * gradient(d, a, i * a->cols + j) + TINY;
-        blend(d, a, a->rows + j, sum / (double)a->rows);
+            sum += scaled_gradient(d, a, i * a->cols + j) * scaled_gradient(d, a, i * a->cols + j) +
+                   TINY;
+        update_moment(d, a, a->rows + j, sum / (double)a->rows);
     }
     return mean / (double)a->rows;
 }
 
 /* Writes u and returns Σu². */
-static double directions(const struct oa_device *d, const struct oa_adafactor *a)
+static double update_directions(const struct oa_device *d, const struct oa_adafactor *a)
 {
-    double mean = a->factored ? factor_moments(d, a) : 1, squares = 0;
+    double mean = a->factored ? update_factors(d, a) : 1, squares = 0;
     for (long i = 0; i < a->rows; i++)
         for (long j = 0; j < a->cols; j++) {
             long at = i * a->cols + j;
-            double g = gradient(d, a, at), v;
+            double g = scaled_gradient(d, a, at), v;
             if (a->factored) {
                 v = oa_real_get(d, a->v, i) * oa_real_get(d, a->v, a->rows + j) / mean;
             } else {
-                blend(d, a, at, g * g + TINY);
+                update_moment(d, a, at, g * g + TINY);
                 v = oa_real_get(d, a->v, at);
             }
             double u = g / sqrt(v);
@@ -66,13 +69,13 @@ static double directions(const struct oa_device *d, const struct oa_adafactor *a
     return squares;
 }
 
-static void update(void *argument, long item, const struct oa_worker *worker)
+static void adafactor_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)item, (void)worker;
     const struct oa_adafactor *a = ((void **)argument)[0];
     const struct oa_device *d = ((void **)argument)[1];
     long n = a->rows * a->cols;
-    double shrink = 1 / fmax(1, sqrt(directions(d, a) / (double)n));
+    double shrink = 1 / fmax(1, sqrt(update_directions(d, a) / (double)n));
     for (long i = 0; i < n; i++) {
         double w = oa_real_get(d, a->w, i);
         oa_real_set(d, a->w, i,
@@ -83,5 +86,5 @@ static void update(void *argument, long item, const struct oa_worker *worker)
 void oa_cpu_adafactor(struct oa_device *d, const struct oa_adafactor *a)
 {
     void *argument[2] = { (void *)(uintptr_t)a, d };
-    oa_parallel(d->context, 1, update, argument);
+    oa_parallel(d->context, 1, adafactor_item, argument);
 }

@@ -28,12 +28,12 @@ bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a,
 }
 
 /* Rows of the block at work. */
-static const void *rows_of(const struct oa_tiles *t, const struct oa_packed *x)
+static const void *tile_query_rows(const struct oa_tiles *t, const struct oa_packed *x)
 {
     return oa_act_at(t->d, x->x, (t->rows.begin - x->begin) * x->ld);
 }
 
-static struct oa_attention_keys keys_of(const struct oa_tiles *t, const struct oa_packed *x)
+static struct oa_attention_keys attention_keys(const struct oa_tiles *t, const struct oa_packed *x)
 {
     return (struct oa_attention_keys){
         x->x, t->cols.begin - x->begin, x->rows, x->width, x->ld, x->pair, x->tiles
@@ -47,10 +47,10 @@ static struct oa_attention_tile tile_at_work(const struct oa_tiles *t)
                                    .scale = t->a->part[0].scale,
                                    .low = t->tile_low,
                                    .high = t->tile_high,
-                                   .q = rows_of(t, &t->q[0]),
+                                   .q = tile_query_rows(t, &t->q[0]),
                                    .ldq = t->q[0].ld,
-                                   .k = keys_of(t, &t->k[0]),
-                                   .v = keys_of(t, &t->v),
+                                   .k = attention_keys(t, &t->k[0]),
+                                   .v = attention_keys(t, &t->v),
                                    .keep = t->a->keep,
                                    .dropout = t->a->dropout };
     oa_tiles_dropout_blocks(t, &x.block0, &x.blocks_a_row);
@@ -66,7 +66,7 @@ void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *s
 void oa_attention_add_gradient(struct oa_tiles *t, struct oa_attention_gradient *g)
 {
     struct oa_attention_tile x = tile_at_work(t);
-    g->d_o = rows_of(t, &t->d_o);
+    g->d_o = tile_query_rows(t, &t->d_o);
     g->ldo = t->d_o.ld;
     t->d->cpu->kernels.attention_tile_gradient(t->gemm, &t->d->cpu->kernels, &x, g);
 }

@@ -29,14 +29,14 @@
 #include <math.h>
 #include <string.h>
 
-struct band {
+struct band_call {
     struct oa_device *d;
     const struct oa_band *a;
     double *shared; /* [B, H, taps]: Σ_i dℓ_i; NULL when not wanted */
 };
 
 /* One (b,h), and the row at work: w[k] belongs to key first + k, visible are begin ≤ k < end. */
-struct rows {
+struct band_rows {
     struct oa_device *d;
     const struct oa_band *a;
     long b, h, queries, keys;
@@ -45,27 +45,26 @@ struct rows {
     void *v, *row, *logits, *dv; /* real: [keys, V], [V], [taps], [keys, V] */
 };
 
-static long clamp(long x, long low, long high)
+static long clamp_index(long x, long low, long high)
 {
     return oa_max(low, oa_min(x, high));
 }
 
-/* ---- the weights of a row
- * ------------------------------------------------------------------------------------- */
+/* ---- the weights of a row ---- */
 
 /* Keys of the band of row i; true when they are those of the row before, shifted by one. */
-static bool place_row(struct rows *r, long i)
+static bool place_band(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
     long p = a->shape.first + i, first = p - a->before, count = a->taps;
     long keys = a->shape.causal ? oa_min(r->keys, p + 1) : r->keys;
     if (a->taps == 0) {
-        long near = clamp(lround((double)p + a->offset), 0, oa_max(0, keys - 1)),
+        long near = clamp_index(lround((double)p + a->offset), 0, oa_max(0, keys - 1)),
              reach = oa_band_reach(a->sigma);
         first = oa_max(0, near - reach);
         count = oa_max(0, oa_min(keys, near + reach + 1) - first);
     }
-    long begin = oa_max(0, -first), end = clamp(keys - first, begin, oa_max(begin, count));
+    long begin = oa_max(0, -first), end = clamp_index(keys - first, begin, oa_max(begin, count));
     bool same =
         i > 0 && first == r->first + 1 && count == r->count && begin == r->begin && end == r->end;
     r->first = first;
@@ -75,7 +74,7 @@ static bool place_row(struct rows *r, long i)
     return same;
 }
 
-static void read_logits(struct rows *r, long i)
+static void read_band_logits(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
     const void *logits = oa_real_at(r->d, a->logits, r->h * a->taps);
@@ -93,7 +92,7 @@ static void read_logits(struct rows *r, long i)
 }
 
 /* e^ℓ over its sum over begin ≤ k < end; nothing elsewhere. */
-static void softmax(double *w, long count, long begin, long end)
+static void softmax_range(double *w, long count, long begin, long end)
 {
     double top = -INFINITY, sum = 0;
     for (long k = begin; k < end; k++)
@@ -106,176 +105,174 @@ static void softmax(double *w, long count, long begin, long end)
         w[k] /= sum;
 }
 
-static void weigh_row(struct rows *r, long i)
+static void weigh_band_row(struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
-    bool same = place_row(r, i);
+    bool same = place_band(r, i);
     if (same && !a->tokens)
         return;
-    read_logits(r, i);
+    read_band_logits(r, i);
     if (a->renormalise)
-        softmax(r->w, r->count, r->begin, r->end);
+        softmax_range(r->w, r->count, r->begin, r->end);
     else if (a->taps > 0)
-        softmax(r->w, r->count, 0, r->count);
+        softmax_range(r->w, r->count, 0, r->count);
     for (long k = 0; k < r->count && a->taps == 0 && !a->renormalise; k++)
         r->w[k] = exp(r->w[k]) / (a->sigma * sqrt(2 * acos(-1)));
 }
 
-/* ---- rows of values
- * ------------------------------------------------------------------------------------------- */
+/* ---- rows of values ---- */
 
-static void *act_row(const struct rows *r, const void *x, long ld, long length, long i)
+static void *band_act_row(const struct band_rows *r, const void *x, long ld, long length, long i)
 {
     return oa_act_at(r->d, x, (r->b * length + i) * ld + r->h * r->a->shape.value_width);
 }
 
-static void *real_row(const struct rows *r, void *x, long j)
+static void *band_real_row(const struct band_rows *r, void *x, long j)
 {
     return oa_real_at(r->d, x, j * r->a->shape.value_width);
 }
 
-static void clear(const struct rows *r, void *x)
+static void clear_band_row(const struct band_rows *r, void *x)
 {
     memset(x, 0, (size_t)r->a->shape.value_width * r->d->numbers.real_size);
 }
 
-static void zero_acts(const struct rows *r, void *x)
+static void zero_band_acts(const struct band_rows *r, void *x)
 {
     memset(x, 0, (size_t)r->a->shape.value_width * r->d->numbers.act_size);
 }
 
-static void *take(const struct rows *r, const struct oa_worker *w, long n, bool *failed)
+static void *take_band_reals(const struct band_rows *r, const struct oa_worker *w, long n,
+                             bool *failed)
 {
     void *x = oa_arena_take(w->scratch, (size_t)oa_max(1, n) * r->d->numbers.real_size);
     *failed |= !x;
     return x;
 }
 
-static bool open_rows(struct rows *r, const struct band *f, long item, const struct oa_worker *w)
+static bool open_band_rows(struct band_rows *r, const struct band_call *f, long item,
+                           const struct oa_worker *w)
 {
     const struct oa_band *a = f->a;
     const struct oa_attention_shape *s = &a->shape;
     long V = s->value_width, taps = oa_band_taps(a);
     bool failed = false;
-    *r = (struct rows){ .d = f->d, .a = a, .b = item / s->heads, .h = item % s->heads };
+    *r = (struct band_rows){ .d = f->d, .a = a, .b = item / s->heads, .h = item % s->heads };
     r->queries = oa_real_length(s->query_lengths, r->b, s->queries);
     r->keys = oa_real_length(s->key_lengths, r->b, s->keys);
     r->w = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->w);
     r->dw = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->dw);
-    r->v = take(r, w, r->keys * V, &failed);
-    r->dv = take(r, w, r->keys * V, &failed);
-    r->row = take(r, w, V, &failed);
-    r->logits = take(r, w, taps, &failed);
+    r->v = take_band_reals(r, w, r->keys * V, &failed);
+    r->dv = take_band_reals(r, w, r->keys * V, &failed);
+    r->row = take_band_reals(r, w, V, &failed);
+    r->logits = take_band_reals(r, w, taps, &failed);
     if (failed || !r->w || !r->dw)
         return false;
-    f->d->cpu->kernels.tile_to_real(r->keys, V, act_row(r, a->v, a->ldv, s->keys, 0), a->ldv, r->v,
-                                    V);
+    f->d->cpu->kernels.tile_to_real(r->keys, V, band_act_row(r, a->v, a->ldv, s->keys, 0), a->ldv,
+                                    r->v, V);
     return true;
 }
 
-/* ---- forward
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
-static void forward_item(void *argument, long item, const struct oa_worker *w)
+static void band_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct band *f = argument;
+    const struct band_call *f = argument;
     const struct oa_band *a = f->a;
-    struct rows r;
-    if (!open_rows(&r, f, item, w))
+    struct band_rows r;
+    if (!open_band_rows(&r, f, item, w))
         return;
     for (long i = 0; i < r.queries; i++) {
-        weigh_row(&r, i);
-        clear(&r, r.row);
+        weigh_band_row(&r, i);
+        clear_band_row(&r, r.row);
         for (long k = r.begin; k < r.end; k++)
-            f->d->cpu->kernels.axpy(a->shape.value_width, r.w[k], real_row(&r, r.v, r.first + k),
-                                    r.row);
+            f->d->cpu->kernels.axpy(a->shape.value_width, r.w[k],
+                                    band_real_row(&r, r.v, r.first + k), r.row);
         f->d->cpu->kernels.act_from_real(a->shape.value_width, r.row,
-                                         act_row(&r, a->o, a->ldo, a->shape.queries, i));
+                                         band_act_row(&r, a->o, a->ldo, a->shape.queries, i));
     }
     for (long i = r.queries; i < a->shape.queries; i++)
-        zero_acts(&r, act_row(&r, a->o, a->ldo, a->shape.queries, i));
+        zero_band_acts(&r, band_act_row(&r, a->o, a->ldo, a->shape.queries, i));
 }
 
 void oa_cpu_band(struct oa_device *d, const struct oa_band *a)
 {
-    struct band f = { .d = d, .a = a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, forward_item, &f);
+    struct band_call f = { .d = d, .a = a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, band_item, &f);
 }
 
-/* ---- backward
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- backward ---- */
 
 /* dℓ of the row into r->dw. */
-static void logits_gradient(struct rows *r)
+static void band_logits_gradient(struct band_rows *r)
 {
     long V = r->a->shape.value_width;
     double mean = 0;
     for (long k = 0; k < r->count; k++) {
         bool seen = k >= r->begin && k < r->end;
-        r->dw[k] = seen ? r->d->cpu->kernels.dot(V, r->row, real_row(r, r->v, r->first + k)) : 0;
+        r->dw[k] =
+            seen ? r->d->cpu->kernels.dot(V, r->row, band_real_row(r, r->v, r->first + k)) : 0;
         mean += r->w[k] * r->dw[k];
     }
     for (long k = 0; k < r->count; k++)
         r->dw[k] = r->w[k] * (r->dw[k] - mean);
 }
 
-static void *token_logits(const struct rows *r, long i)
+static void *token_dlogits(const struct band_rows *r, long i)
 {
     const struct oa_band *a = r->a;
     return oa_act_at(r->d, a->dlogits,
                      (r->b * a->shape.queries + i) * a->ldlogits + r->h * a->taps);
 }
 
-static void store_logits(struct rows *r, long i, double *shared)
+static void store_band_logits(struct band_rows *r, long i, double *shared)
 {
-    logits_gradient(r);
+    band_logits_gradient(r);
     for (long k = 0; k < r->count && shared; k++)
         shared[k] += r->dw[k];
     if (shared)
         return;
     for (long k = 0; k < r->count; k++)
         oa_real_set(r->d, r->logits, k, r->dw[k]);
-    r->d->cpu->kernels.act_from_real(r->count, r->logits, token_logits(r, i));
+    r->d->cpu->kernels.act_from_real(r->count, r->logits, token_dlogits(r, i));
 }
 
-static void gradient_rows(struct rows *r, double *shared)
+static void add_band_gradients(struct band_rows *r, double *shared)
 {
     const struct oa_band *a = r->a;
     long V = a->shape.value_width;
     for (long i = 0; i < r->queries; i++) {
-        weigh_row(r, i);
-        r->d->cpu->kernels.real_from_act(V, act_row(r, a->d_o, a->ldo, a->shape.queries, i),
+        weigh_band_row(r, i);
+        r->d->cpu->kernels.real_from_act(V, band_act_row(r, a->d_o, a->ldo, a->shape.queries, i),
                                          r->row);
         for (long k = r->begin; k < r->end && a->dv; k++)
-            r->d->cpu->kernels.axpy(V, r->w[k], r->row, real_row(r, r->dv, r->first + k));
+            r->d->cpu->kernels.axpy(V, r->w[k], r->row, band_real_row(r, r->dv, r->first + k));
         if (a->dlogits)
-            store_logits(r, i, shared);
+            store_band_logits(r, i, shared);
     }
 }
 
-static void gradient_item(void *argument, long item, const struct oa_worker *w)
+static void band_gradient_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct band *f = argument;
+    const struct band_call *f = argument;
     const struct oa_band *a = f->a;
     const struct oa_attention_shape *s = &a->shape;
-    struct rows r;
-    if (!open_rows(&r, f, item, w))
+    struct band_rows r;
+    if (!open_band_rows(&r, f, item, w))
         return;
     for (long j = 0; j < r.keys; j++)
-        clear(&r, real_row(&r, r.dv, j));
-    gradient_rows(&r, f->shared ? f->shared + item * a->taps : NULL);
+        clear_band_row(&r, band_real_row(&r, r.dv, j));
+    add_band_gradients(&r, f->shared ? f->shared + item * a->taps : NULL);
     for (long j = 0; j < r.keys && a->dv; j++)
-        f->d->cpu->kernels.act_from_real(s->value_width, real_row(&r, r.dv, j),
-                                         act_row(&r, a->dv, a->ldv, s->keys, j));
+        f->d->cpu->kernels.act_from_real(s->value_width, band_real_row(&r, r.dv, j),
+                                         band_act_row(&r, a->dv, a->ldv, s->keys, j));
     for (long j = r.keys; j < s->keys && a->dv; j++)
-        zero_acts(&r, act_row(&r, a->dv, a->ldv, s->keys, j));
+        zero_band_acts(&r, band_act_row(&r, a->dv, a->ldv, s->keys, j));
     for (long i = r.queries; i < s->queries && a->dlogits && a->tokens; i++)
-        memset(token_logits(&r, i), 0, (size_t)a->taps * f->d->numbers.act_size);
+        memset(token_dlogits(&r, i), 0, (size_t)a->taps * f->d->numbers.act_size);
 }
 
-static void add_shared(const struct band *f)
+static void add_shared_logits(const struct band_call *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
     long each = s->heads * f->a->taps;
@@ -289,15 +286,15 @@ static void add_shared(const struct band *f)
 
 void oa_cpu_band_gradient(struct oa_device *d, const struct oa_band *a)
 {
-    struct band f = { .d = d, .a = a };
+    struct band_call f = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch), bytes = oa_band_shared_bytes(a);
     if (bytes)
         f.shared = oa_arena_take(&d->scratch, bytes);
     if (f.shared)
         memset(f.shared, 0, bytes);
     if ((a->dv || a->dlogits) && (f.shared || !bytes)) {
-        oa_parallel(d->context, a->shape.batch * a->shape.heads, gradient_item, &f);
-        add_shared(&f);
+        oa_parallel(d->context, a->shape.batch * a->shape.heads, band_gradient_item, &f);
+        add_shared_logits(&f);
     }
     oa_arena_release(&d->scratch, mark);
 }

@@ -1,88 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elementwise operations over flat arrays, cut into runs of equal length. */
+ * Elementwise operations on flat arrays. An item is a run of ITEM elements, which fits in the L2
+ * cache and is worth a thread's while. */
 #include "base/safetensors.h"
 #include "device/cpu/cpu.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    RUN = 16384
-}; /* elements an item: inside the L2 cache, long enough to be worth handing out */
+enum { ITEM = 16384 };
 
-enum kind {
-    ZERO,
-    TO_ACT,
-    TO_REAL,
-    ADD,
-    GELU,
-    GELU_GRADIENT,
-    GELU_EXACT,
-    GELU_EXACT_GRADIENT,
-    RELU,
-    RELU_GRADIENT
-};
+typedef void unary_kernel(long n, const void *x, void *y);
+typedef void binary_kernel(long n, const void *x, const void *y, void *z);
 
-struct flat {
+/* One of the three kernels is not NULL. */
+struct flat_arrays {
     struct oa_device *d;
-    enum kind kind;
     long n;
     const void *x, *y;
     void *out;
+    size_t x_size, out_size; /* bytes of an element; y has those of x */
+    unary_kernel *unary;
+    binary_kernel *binary;
+    void (*scaled)(long n, double scale, const void *x, const void *y, void *z);
+    double scale;
 };
 
-static void run(void *argument, long item, const struct oa_worker *worker)
+static void flat_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct flat *f = argument;
-    const struct oa_kernels *k = &f->d->cpu->kernels;
-    long first = item * RUN, n = oa_min(RUN, f->n - first);
-    const void *x = oa_act_at(f->d, f->x, first), *y = oa_act_at(f->d, f->y, first);
-    void *out = oa_act_at(f->d, f->out, first);
-    switch (f->kind) {
-    case ZERO:
-        memset((char *)f->out + first, 0, (size_t)n);
-        break;
-    case TO_ACT:
-        k->act_from_real(n, oa_real_at(f->d, f->x, first), out);
-        break;
-    case TO_REAL:
-        k->real_from_act(n, x, oa_real_at(f->d, f->out, first));
-        break;
-    case ADD:
-        k->add(n, x, y, out);
-        break;
-    case GELU:
-        k->gelu(n, x, out);
-        break;
-    case GELU_GRADIENT:
-        k->gelu_gradient(n, x, y, out);
-        break;
-    case GELU_EXACT:
-        k->gelu_exact(n, x, out);
-        break;
-    case GELU_EXACT_GRADIENT:
-        k->gelu_exact_gradient(n, x, y, out);
-        break;
-    case RELU:
-        k->relu(n, x, out);
-        break;
-    case RELU_GRADIENT:
-        k->relu_gradient(n, x, y, out);
-        break;
-    }
+    const struct flat_arrays *f = argument;
+    long first = item * ITEM, n = oa_min(ITEM, f->n - first);
+    const void *x = oa_at(f->x, f->x_size, first), *y = oa_at(f->y, f->x_size, first);
+    void *out = oa_at(f->out, f->out_size, first);
+    if (f->unary)
+        f->unary(n, x, out);
+    else if (f->binary)
+        f->binary(n, x, y, out);
+    else
+        f->scaled(n, f->scale, x, y, out);
 }
 
-static void flat(struct oa_device *d, enum kind kind, long n, const void *x, const void *y,
-                 void *out)
+static void run_flat(struct flat_arrays f)
 {
-    struct flat f = { d, kind, n, x, y, out };
-    oa_parallel(d->context, oa_blocks(n, RUN), run, &f);
+    oa_parallel(f.d->context, oa_blocks(f.n, ITEM), flat_item, &f);
+}
+
+static void zero_bytes(long n, const void *none, void *x)
+{
+    (void)none;
+    memset(x, 0, (size_t)n);
 }
 
 void oa_cpu_zero(struct oa_device *d, size_t bytes, void *x)
 {
-    flat(d, ZERO, (long)bytes, NULL, NULL, x);
+    run_flat((struct flat_arrays){
+        .d = d, .n = (long)bytes, .out = x, .out_size = 1, .unary = zero_bytes });
 }
 
 void oa_cpu_constant(struct oa_device *d, long n, double value, void *x)
@@ -91,7 +63,7 @@ void oa_cpu_constant(struct oa_device *d, long n, double value, void *x)
         oa_real_set(d, x, i, value);
 }
 
-struct draw {
+struct normal_draw {
     const struct oa_device *d;
     long n;
     double scale;
@@ -99,65 +71,63 @@ struct draw {
     void *x;
 };
 
-static void draw_run(void *argument, long item, const struct oa_worker *worker)
+static void normals_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct draw *w = argument;
-    long first = item * RUN;
-    w->d->cpu->kernels.normals(oa_min(RUN, w->n - first), w->scale, w->stream, (uint64_t)first,
+    const struct normal_draw *w = argument;
+    long first = item * ITEM;
+    w->d->cpu->kernels.normals(oa_min(ITEM, w->n - first), w->scale, w->stream, (uint64_t)first,
                                oa_real_at(w->d, w->x, first));
 }
 
 void oa_cpu_normals(struct oa_device *d, long n, double scale, struct oa_stream stream, void *x)
 {
-    struct draw w = { d, n, scale, stream, x };
-    oa_parallel(d->context, oa_blocks(n, RUN), draw_run, &w);
+    struct normal_draw w = { d, n, scale, stream, x };
+    oa_parallel(d->context, oa_blocks(n, ITEM), normals_item, &w);
 }
 
 void oa_cpu_act_from_real(struct oa_device *d, long n, const void *x, void *y)
 {
-    flat(d, TO_ACT, n, x, NULL, y);
+    run_flat((struct flat_arrays){ d, n, x, NULL, y, d->numbers.real_size, d->numbers.act_size,
+                                   .unary = d->cpu->kernels.act_from_real });
 }
 
 void oa_cpu_real_from_act(struct oa_device *d, long n, const void *x, void *y)
 {
-    flat(d, TO_REAL, n, x, NULL, y);
+    run_flat((struct flat_arrays){ d, n, x, NULL, y, d->numbers.act_size, d->numbers.real_size,
+                                   .unary = d->cpu->kernels.real_from_act });
 }
 
-void oa_cpu_add(struct oa_device *d, long n, const void *x, const void *y, void *sum)
+void oa_cpu_unary(struct oa_device *d, enum oa_unary kind, long n, const void *x, void *y)
 {
-    flat(d, ADD, n, x, y, sum);
+#define KIND(id, name) d->cpu->kernels.name,
+    unary_kernel *const kernel[] = { OA_UNARY_KINDS(KIND) };
+#undef KIND
+    run_flat((struct flat_arrays){ d, n, x, NULL, y, d->numbers.act_size, d->numbers.act_size,
+                                   .unary = kernel[kind] });
 }
 
-void oa_cpu_gelu(struct oa_device *d, long n, const void *x, void *y)
+void oa_cpu_unary_gradient(struct oa_device *d, enum oa_unary kind, long n, const void *x,
+                           const void *dy, void *dx)
 {
-    flat(d, GELU, n, x, NULL, y);
+#define KIND(id, name) d->cpu->kernels.name##_gradient,
+    binary_kernel *const kernel[] = { OA_UNARY_KINDS(KIND) };
+#undef KIND
+    run_flat((struct flat_arrays){ d, n, x, dy, dx, d->numbers.act_size, d->numbers.act_size,
+                                   .binary = kernel[kind] });
 }
 
-void oa_cpu_gelu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx)
+void oa_cpu_binary(struct oa_device *d, enum oa_binary kind, long n, double scale, const void *x,
+                   const void *y, void *z)
 {
-    flat(d, GELU_GRADIENT, n, x, dy, dx);
-}
-
-void oa_cpu_gelu_exact(struct oa_device *d, long n, const void *x, void *y)
-{
-    flat(d, GELU_EXACT, n, x, NULL, y);
-}
-
-void oa_cpu_gelu_exact_gradient(struct oa_device *d, long n, const void *x, const void *dy,
-                                void *dx)
-{
-    flat(d, GELU_EXACT_GRADIENT, n, x, dy, dx);
-}
-
-void oa_cpu_relu(struct oa_device *d, long n, const void *x, void *y)
-{
-    flat(d, RELU, n, x, NULL, y);
-}
-
-void oa_cpu_relu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx)
-{
-    flat(d, RELU_GRADIENT, n, x, dy, dx);
+    struct flat_arrays f = {
+        d, n, x, y, z, d->numbers.act_size, d->numbers.act_size, .scale = scale
+    };
+    if (kind == OA_BINARY_ADD)
+        f.binary = d->cpu->kernels.add;
+    else
+        f.scaled = d->cpu->kernels.product;
+    run_flat(f);
 }
 
 /* Slow, and only asked when something went wrong. */

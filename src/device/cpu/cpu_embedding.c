@@ -8,24 +8,24 @@
 
 enum { COLUMN_BLOCK = 64 };
 
-struct embedding {
+struct embedding_call {
     struct oa_device *d;
     const struct oa_embedding *a;
     long block;
 };
 
-static uint64_t dropout_row(const struct oa_embedding *a, long token)
+static uint64_t embedding_dropout_index(const struct oa_embedding *a, long token)
 {
     return (uint64_t)token * oa_dropout_stride(a->width);
 }
 
-static bool is_sum(const struct oa_embedding *a)
+static bool has_more_than_table(const struct oa_embedding *a)
 {
     return a->position || a->segment || a->rest || a->factor != 1;
 }
 
-static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, const void *word,
-                   void *row)
+static void sum_embeddings(struct oa_device *d, const struct oa_embedding *a, long t,
+                           const void *word, void *row)
 {
     size_t bytes = (size_t)a->width * d->numbers.real_size;
     if (a->factor == 1)
@@ -44,9 +44,9 @@ static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, co
         d->cpu->kernels.add_to_real(a->width, 1, oa_act_at(d, a->rest, t * a->width), row);
 }
 
-static void forward(void *argument, long item, const struct oa_worker *worker)
+static void embed_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct embedding *e = argument;
+    const struct embedding_call *e = argument;
     const struct oa_embedding *a = e->a;
     struct oa_device *d = e->d;
     void *row = oa_arena_take(worker->scratch, (size_t)a->width * d->numbers.real_size);
@@ -55,26 +55,26 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
     for (long t = item * e->block; t < oa_min(a->tokens, (item + 1) * e->block); t++) {
         const void *word = oa_real_at(d, a->table, a->ids[t] * a->width);
         void *y = oa_act_at(d, a->y, t * a->width);
-        if (is_sum(a)) {
-            sum_of(d, a, t, word, row);
+        if (has_more_than_table(a)) {
+            sum_embeddings(d, a, t, word, row);
             word = row;
         }
         d->cpu->kernels.act_from_real(a->width, word, y);
         if (a->dropout.keep < 1)
-            d->cpu->kernels.dropout(a->width, a->dropout.stream, dropout_row(a, t), a->dropout.keep,
-                                    y, y);
+            d->cpu->kernels.dropout(a->width, a->dropout.stream, embedding_dropout_index(a, t),
+                                    a->dropout.keep, y, y);
     }
 }
 
 void oa_cpu_embed(struct oa_device *d, const struct oa_embedding *a)
 {
-    struct embedding e = { d, a, oa_item_rows(a->width) };
-    oa_parallel(d->context, oa_blocks(a->tokens, e.block), forward, &e);
+    struct embedding_call e = { d, a, oa_item_rows(a->width) };
+    oa_parallel(d->context, oa_blocks(a->tokens, e.block), embed_item, &e);
 }
 
-static void backward(void *argument, long item, const struct oa_worker *worker)
+static void embed_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct embedding *e = argument;
+    const struct embedding_call *e = argument;
     const struct oa_embedding *a = e->a;
     struct oa_device *d = e->d;
     long first = item * COLUMN_BLOCK, n = oa_min(COLUMN_BLOCK, a->width - first);
@@ -84,7 +84,8 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
     for (long t = 0; t < a->tokens; t++) {
         const void *dy = oa_act_at(d, a->dy, t * a->width + first);
         if (a->dropout.keep < 1) {
-            d->cpu->kernels.dropout(n, a->dropout.stream, dropout_row(a, t) + (uint64_t)first,
+            d->cpu->kernels.dropout(n, a->dropout.stream,
+                                    embedding_dropout_index(a, t) + (uint64_t)first,
                                     a->dropout.keep, dy, row);
             dy = row;
         }
@@ -104,21 +105,21 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
 
 void oa_cpu_embed_gradient(struct oa_device *d, const struct oa_embedding *a)
 {
-    struct embedding e = { d, a, 0 };
-    oa_parallel(d->context, oa_blocks(a->width, COLUMN_BLOCK), backward, &e);
+    struct embedding_call e = { d, a, 0 };
+    oa_parallel(d->context, oa_blocks(a->width, COLUMN_BLOCK), embed_gradient_item, &e);
 }
 
 /* ---- patches ---- */
 
-struct patches {
+struct patches_call {
     struct oa_device *d;
     const struct oa_patches *a;
     long block;
 };
 
-static void fill_patches(void *argument, long item, const struct oa_worker *worker)
+static void patches_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct patches *p = argument;
+    const struct patches_call *p = argument;
     const struct oa_patches *a = p->a;
     struct oa_device *d = p->d;
     void *row = oa_arena_take(worker->scratch, (size_t)a->count * d->numbers.real_size);
@@ -133,6 +134,6 @@ static void fill_patches(void *argument, long item, const struct oa_worker *work
 
 void oa_cpu_patches(struct oa_device *d, const struct oa_patches *a)
 {
-    struct patches p = { d, a, oa_item_rows(a->count) };
-    oa_parallel(d->context, oa_blocks(a->tokens, p.block), fill_patches, &p);
+    struct patches_call p = { d, a, oa_item_rows(a->count) };
+    oa_parallel(d->context, oa_blocks(a->tokens, p.block), patches_item, &p);
 }

@@ -8,17 +8,17 @@
  */
 #include "device/cpu/cpu.h"
 
-struct gate {
+struct gate_rows {
     struct oa_device *d;
     long rows, cols, run;
     const void *x, *dy;
     void *out;
 };
 
-static void item(void *argument, long number, const struct oa_worker *worker)
+static void gate_item(void *argument, long number, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct gate *g = argument;
+    const struct gate_rows *g = argument;
     const struct oa_kernels *k = &g->d->cpu->kernels;
     long first = number * g->run, rows = oa_min(g->run, g->rows - first);
     for (long i = first; i < first + rows; i++) {
@@ -32,19 +32,20 @@ static void item(void *argument, long number, const struct oa_worker *worker)
     }
 }
 
-static void run(struct gate *g)
+static void run_gate(struct gate_rows *g)
 {
     g->run = oa_item_rows(2 * g->cols);
-    oa_parallel(g->d->context, oa_blocks(g->rows, g->run), item, g);
+    oa_parallel(g->d->context, oa_blocks(g->rows, g->run), gate_item, g);
 }
 
 void oa_cpu_gate(struct oa_device *d, long rows, long cols, const void *x, void *y)
 {
-    run(&(struct gate){ .d = d, .rows = rows, .cols = cols, .x = x, .out = y });
+    run_gate(&(struct gate_rows){ .d = d, .rows = rows, .cols = cols, .x = x, .out = y });
 }
 
 void oa_cpu_gate_gradient(struct oa_device *d, long rows, long cols, const void *x, const void *dy,
                           void *dx)
 {
-    run(&(struct gate){ .d = d, .rows = rows, .cols = cols, .x = x, .dy = dy, .out = dx });
+    run_gate(
+        &(struct gate_rows){ .d = d, .rows = rows, .cols = cols, .x = x, .dy = dy, .out = dx });
 }

@@ -15,7 +15,7 @@ enum {
     BLOCK_OF_B = 65536 /* elements */
 };
 
-struct cut {
+struct gemm_cut {
     struct oa_device *d;
     const struct oa_gemm *g;
     const void *a, *b;
@@ -25,7 +25,7 @@ struct cut {
         product; /* its number, where items are parts of it: workers keep what they packed */
 };
 
-static double wanted_items(const struct oa_gemm *g, bool parts)
+static double wanted_gemm_items(const struct oa_gemm *g, bool parts)
 {
     double work = (double)g->m * (double)g->n * (double)g->k, items = work / ITEM_WORK;
     if (items > MAX_ITEMS)
@@ -63,9 +63,9 @@ static void choose_strip(double wanted, bool kept, long *rows, long *cols)
     }
 }
 
-static void block(void *argument, long item, const struct oa_worker *worker)
+static void gemm_block_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct cut *t = argument;
+    const struct gemm_cut *t = argument;
     struct oa_gemm g = *t->g;
     long i = item / t->columns * t->rows, j = item % t->columns * t->cols;
     g.m = oa_min(t->rows, g.m - i);
@@ -77,9 +77,9 @@ static void block(void *argument, long item, const struct oa_worker *worker)
                             g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
 }
 
-static void part(void *argument, long item, const struct oa_worker *worker)
+static void gemm_part_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct cut *t = argument;
+    const struct gemm_cut *t = argument;
     long i = item / t->columns * t->rows, j = item % t->columns * t->cols;
     struct oa_gemm_part p = { i, oa_min(t->rows, t->g->m - i), j, oa_min(t->cols, t->g->n - j),
                               t->product };
@@ -88,9 +88,9 @@ static void part(void *argument, long item, const struct oa_worker *worker)
 
 /* All rows over a block of columns, whose part of B stays in the L2 cache. A single row reads B
  * from memory, which several workers do sooner. */
-static void rows_apart(void *argument, long item, const struct oa_worker *worker)
+static void gemm_columns_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct cut *t = argument;
+    const struct gemm_cut *t = argument;
     struct oa_gemm g = *t->g;
     long j = item * t->cols;
     g.n = oa_min(t->cols, g.n - j);
@@ -100,9 +100,9 @@ static void rows_apart(void *argument, long item, const struct oa_worker *worker
 }
 
 /* Some rows, all columns: a product of its own, whatever there is beside it. */
-static void piece(void *argument, long item, const struct oa_worker *worker)
+static void gemm_group_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct cut *t = argument;
+    const struct gemm_cut *t = argument;
     struct oa_gemm g = *t->g;
     long i = item * g.invariant_rows, c = i * g.ldc;
     g.m = oa_min(g.invariant_rows, g.m - i);
@@ -122,24 +122,24 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         return;
     }
     if (g->invariant_rows > 1) {
-        struct cut pieces = { .d = d, .g = g, .a = a, .b = b, .c = c };
-        oa_parallel(d->context, oa_blocks(g->m, g->invariant_rows), piece, &pieces);
+        struct gemm_cut pieces = { .d = d, .g = g, .a = a, .b = b, .c = c };
+        oa_parallel(d->context, oa_blocks(g->m, g->invariant_rows), gemm_group_item, &pieces);
         return;
     }
     if ((g->invariant_rows && g->m > 1) || (g->m == 1 && g->tb)) {
-        struct cut rows = {
+        struct gemm_cut rows = {
             .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16)
         };
-        oa_parallel(d->context, oa_blocks(g->n, rows.cols), rows_apart, &rows);
+        oa_parallel(d->context, oa_blocks(g->n, rows.cols), gemm_columns_item, &rows);
         return;
     }
     if (oa_packed_bytes(d, g)) {
         oa_packed_gemm(d, g, a, b, c);
         return;
     }
-    struct cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
+    struct gemm_cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
     bool parts = d->cpu->kernels.gemm_part && g->m >= OA_PANEL && g->k > 0;
-    double wanted = wanted_items(g, parts) / 1.4;
+    double wanted = wanted_gemm_items(g, parts) / 1.4;
     t.rows = g->m;
     t.cols = g->n;
     if (parts && g->ta)
@@ -152,5 +152,6 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         t.cols = oa_round_up(t.cols, OA_PANEL);
     }
     t.columns = oa_blocks(g->n, t.cols);
-    oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns, parts ? part : block, &t);
+    oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns,
+                parts ? gemm_part_item : gemm_block_item, &t);
 }

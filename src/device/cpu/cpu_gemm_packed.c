@@ -25,17 +25,17 @@ enum {
 };
 
 /* Columns of a strip. */
-static long strip(const struct oa_gemm *g)
+static long strip_columns(const struct oa_gemm *g)
 {
     long cols = oa_max(NARROWEST, STRIP / (2 * oa_max(1, g->k)));
     long strips = oa_blocks(g->n, cols);
     return oa_round_up(oa_blocks(g->n, strips), OA_PANEL);
 }
 
-static struct oa_gemm strip_of(const struct oa_gemm *g)
+static struct oa_gemm first_strip(const struct oa_gemm *g)
 {
     struct oa_gemm s = *g;
-    s.n = oa_min(g->n, strip(g));
+    s.n = oa_min(g->n, strip_columns(g));
     return s;
 }
 
@@ -44,11 +44,11 @@ size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g)
     if (!d->cpu->kernels.gemm_part ||
         (double)oa_blocks(g->m, ROWS) * (double)g->n * (double)g->k * 2 < WORTH || g->m <= ROWS)
         return 0;
-    struct oa_gemm s = strip_of(g);
+    struct oa_gemm s = first_strip(g);
     return d->cpu->kernels.gemm_packed_bytes(&s);
 }
 
-struct packed {
+struct packed_product {
     struct oa_device *d;
     const struct oa_gemm *g;
     const void *a, *b;
@@ -57,41 +57,42 @@ struct packed {
     unsigned long product;   /* its number, where what is packed of A is kept for the next item */
 };
 
-static struct oa_gemm_part part_of(const struct packed *t, long item, long rows, long cols)
+static struct oa_gemm_part packed_part(const struct packed_product *t, long item, long rows,
+                                       long cols)
 {
     long i = item / t->across * t->rows, j = item % t->across * t->cols;
     return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j),
                                   t->product };
 }
 
-static void pack_item(void *argument, long item, const struct oa_worker *worker)
+static void pack_strip_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct packed *t = argument;
+    const struct packed_product *t = argument;
     (void)worker;
-    struct oa_gemm_part part = part_of(t, item, t->g->k, t->g->n);
+    struct oa_gemm_part part = packed_part(t, item, t->g->k, t->g->n);
     t->d->cpu->kernels.gemm_pack(t->g, &part, t->b, t->packed);
 }
 
-static void multiply_item(void *argument, long item, const struct oa_worker *worker)
+static void multiply_strip_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct packed *t = argument;
-    struct oa_gemm_part part = part_of(t, item, t->g->m, t->g->n);
+    const struct packed_product *t = argument;
+    struct oa_gemm_part part = packed_part(t, item, t->g->m, t->g->n);
     t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &part, t->a, t->b, t->packed,
                                  t->c);
 }
 
-static void pack_strip(struct packed *t)
+static void pack_strip(struct packed_product *t)
 {
     const struct oa_gemm *g = t->g;
     t->rows = g->tb ? oa_round_up(g->k, OA_PANEL) : PACK_DEPTH;
     t->cols = oa_round_up(oa_max(1, PACK_BYTES / (2 * t->rows)), OA_PANEL);
     t->across = oa_blocks(g->n, t->cols);
-    oa_parallel(t->d->context, t->across * oa_blocks(g->k, t->rows), pack_item, t);
+    oa_parallel(t->d->context, t->across * oa_blocks(g->k, t->rows), pack_strip_item, t);
 }
 
 /* Tall blocks, since a block's rows are what a panel of B is read for; narrower ones until there
  * are enough. */
-static void multiply_strip(struct packed *t)
+static void multiply_packed_strip(struct packed_product *t)
 {
     const struct oa_gemm *g = t->g;
     double wanted = (double)g->m * (double)g->n * (double)g->k / ITEM_WORK;
@@ -107,15 +108,15 @@ static void multiply_strip(struct packed *t)
             break;
     }
     t->across = oa_blocks(g->n, t->cols);
-    oa_parallel(t->d->context, t->across * oa_blocks(g->m, t->rows), multiply_item, t);
+    oa_parallel(t->d->context, t->across * oa_blocks(g->m, t->rows), multiply_strip_item, t);
 }
 
 void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b,
                     void *c)
 {
     size_t mark = oa_arena_mark(&d->scratch);
-    struct oa_gemm s = strip_of(g);
-    struct packed t = {
+    struct oa_gemm s = first_strip(g);
+    struct packed_product t = {
         .d = d, .g = &s, .a = a, .packed = oa_arena_take(&d->scratch, oa_packed_bytes(d, g))
     };
     long cols = s.n;
@@ -124,7 +125,7 @@ void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a,
         t.b = oa_act_at(d, b, g->tb ? j * g->ldb : j);
         t.c = g->real_out ? oa_real_at(d, c, j) : oa_act_at(d, c, j);
         pack_strip(&t);
-        multiply_strip(&t);
+        multiply_packed_strip(&t);
     }
     oa_arena_release(&d->scratch, mark);
 }
@@ -138,11 +139,11 @@ size_t oa_cpu_weights_bytes(struct oa_device *d, const struct oa_gemm *g)
 
 void oa_cpu_pack_weights(struct oa_device *d, const struct oa_gemm *g, const void *b, void *packed)
 {
-    pack_strip(&(struct packed){ .d = d, .g = g, .b = b, .packed = packed });
+    pack_strip(&(struct packed_product){ .d = d, .g = g, .b = b, .packed = packed });
 }
 
 /* B is read once, by all workers, each a piece of it in a row. */
-static void multiply_few(struct packed *t)
+static void multiply_short(struct packed_product *t)
 {
     const struct oa_gemm *g = t->g;
     long column = 2 * oa_max(1, g->k),
@@ -152,15 +153,15 @@ static void multiply_few(struct packed *t)
     t->cols = oa_max(least, oa_min(cols, MOST_BYTES / column / OA_PANEL * OA_PANEL));
     t->across = oa_blocks(g->n, t->cols);
     t->product = ++t->d->cpu->products;
-    oa_parallel(t->d->context, t->across, multiply_item, t);
+    oa_parallel(t->d->context, t->across, multiply_strip_item, t);
 }
 
 void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a,
                      const void *packed, void *c)
 {
-    struct packed t = { .d = d, .g = g, .a = a, .packed = (void *)packed, .c = c };
+    struct packed_product t = { .d = d, .g = g, .a = a, .packed = (void *)packed, .c = c };
     if (g->m <= OA_PANEL)
-        multiply_few(&t);
+        multiply_short(&t);
     else
-        multiply_strip(&t);
+        multiply_packed_strip(&t);
 }

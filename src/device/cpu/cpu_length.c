@@ -18,36 +18,36 @@
 
 enum { BLOCK = 64 }; /* rows of dW of an item */
 
-struct length {
+struct length_call {
     struct oa_device *d;
     const struct oa_length_projection *a;
     long blocks; /* of the rows of dW */
 };
 
-static long real_rows(const struct oa_length_projection *a, long b)
+static long projected_rows(const struct oa_length_projection *a, long b)
 {
     return oa_real_length(a->lengths, b, a->length);
 }
 
 /* Row j of (b,h) of X or dX. */
-static void *long_row(const struct length *f, const void *x, long b, long h, long j)
+static void *long_row(const struct length_call *f, const void *x, long b, long h, long j)
 {
     return oa_act_at(f->d, x, (b * f->a->length + j) * f->a->ldx + h * f->a->width);
 }
 
-static void *short_rows(const struct length *f, const void *y, long b, long h)
+static void *short_rows(const struct length_call *f, const void *y, long b, long h)
 {
     return oa_act_at(f->d, y, b * f->a->rank * f->a->ldy + h * f->a->width);
 }
 
-static void forward_item(void *argument, long item, const struct oa_worker *w)
+static void project_length_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct length *f = argument;
+    const struct length_call *f = argument;
     const struct oa_length_projection *a = f->a;
     long b = item / a->heads, h = item % a->heads;
     struct oa_gemm g = { .m = a->rank,
                          .n = a->width,
-                         .k = real_rows(a, b),
+                         .k = projected_rows(a, b),
                          .lda = a->rank,
                          .ldb = a->ldx,
                          .ldc = a->ldy,
@@ -57,11 +57,11 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
                             short_rows(f, a->y, b, h));
 }
 
-static void input_item(void *argument, long item, const struct oa_worker *w)
+static void length_input_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct length *f = argument;
+    const struct length_call *f = argument;
     const struct oa_length_projection *a = f->a;
-    long b = item / a->heads, h = item % a->heads, rows = real_rows(a, b);
+    long b = item / a->heads, h = item % a->heads, rows = projected_rows(a, b);
     struct oa_gemm g = {
         .m = rows, .n = a->width, .k = a->rank, .lda = a->rank, .ldb = a->ldy, .ldc = a->ldx
     };
@@ -73,11 +73,11 @@ static void input_item(void *argument, long item, const struct oa_worker *w)
         memset(long_row(f, a->dx, b, h, j), 0, (size_t)a->width * f->d->numbers.act_size);
 }
 
-static void add_product(const struct length *f, struct oa_gemm_state *state, long b, long h,
-                        long first)
+static void add_length_product(const struct length_call *f, struct oa_gemm_state *state, long b,
+                               long h, long first)
 {
     const struct oa_length_projection *a = f->a;
-    struct oa_gemm g = { .m = oa_min(BLOCK, real_rows(a, b) - first),
+    struct oa_gemm g = { .m = oa_min(BLOCK, projected_rows(a, b) - first),
                          .n = a->rank,
                          .k = a->width,
                          .lda = a->ldx,
@@ -92,28 +92,28 @@ static void add_product(const struct length *f, struct oa_gemm_state *state, lon
                                 oa_real_at(f->d, a->dw, h * a->head_stride + first * a->rank));
 }
 
-static void weight_item(void *argument, long item, const struct oa_worker *w)
+static void length_weight_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct length *f = argument;
+    const struct length_call *f = argument;
     const struct oa_length_projection *a = f->a;
     long own = item / f->blocks, end = a->head_stride ? own + 1 : a->heads;
     for (long b = 0; b < a->batch; b++) {
         for (long h = own; h < end; h++)
-            add_product(f, f->d->cpu->gemm[w->index], b, h, item % f->blocks * BLOCK);
+            add_length_product(f, f->d->cpu->gemm[w->index], b, h, item % f->blocks * BLOCK);
     }
 }
 
 void oa_cpu_project_length(struct oa_device *d, const struct oa_length_projection *a)
 {
-    struct length f = { .d = d, .a = a };
-    oa_parallel(d->context, a->batch * a->heads, forward_item, &f);
+    struct length_call f = { .d = d, .a = a };
+    oa_parallel(d->context, a->batch * a->heads, project_length_item, &f);
 }
 
 void oa_cpu_project_length_gradient(struct oa_device *d, const struct oa_length_projection *a)
 {
-    struct length f = { .d = d, .a = a, .blocks = oa_blocks(a->length, BLOCK) };
+    struct length_call f = { .d = d, .a = a, .blocks = oa_blocks(a->length, BLOCK) };
     if (a->dx)
-        oa_parallel(d->context, a->batch * a->heads, input_item, &f);
+        oa_parallel(d->context, a->batch * a->heads, length_input_item, &f);
     if (a->dw)
-        oa_parallel(d->context, (a->head_stride ? a->heads : 1) * f.blocks, weight_item, &f);
+        oa_parallel(d->context, (a->head_stride ? a->heads : 1) * f.blocks, length_weight_item, &f);
 }

@@ -61,7 +61,7 @@ static double state_share(const struct oa_linear_work *w, long i)
 }
 
 /* w->sum holds numerators, w->den what the chunk's own keys add to the denominators. */
-static void finish_rows(struct oa_linear_work *w)
+static void finish_chunk_rows(struct oa_linear_work *w)
 {
     const struct oa_linear_attention *a = w->a;
     long all = oa_min(w->chunk, a->shape.queries - w->i0);
@@ -99,7 +99,7 @@ static void causal_forward(struct oa_linear_work *w)
         }
         oa_linear_product(w, w->padded, v, w->padded, w->tile_act, w->v, w->sum,
                           oa_linear_begun(w));
-        finish_rows(w);
+        finish_chunk_rows(w);
         if (!oa_linear_last_chunk(w) || w->a->state)
             oa_linear_add_keys(w);
     }
@@ -113,11 +113,11 @@ static void full_forward(struct oa_linear_work *w)
         oa_real_fill(w->d, w->padded, 0, w->den);
         oa_linear_product(w, w->padded, w->a->shape.value_width, w->wide, w->q, w->state_act,
                           w->sum, false);
-        finish_rows(w);
+        finish_chunk_rows(w);
     }
 }
 
-static void forward_item(void *argument, long item, const struct oa_worker *worker)
+static void linear_item(void *argument, long item, const struct oa_worker *worker)
 {
     struct oa_linear_work w;
     oa_linear_open(&w, argument, item, worker);
@@ -137,5 +137,5 @@ void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attenti
     if (oa_linear_step_wanted(a))
         oa_linear_step(d, a);
     else
-        oa_parallel(d->context, a->shape.batch * a->shape.heads, forward_item, &f);
+        oa_parallel(d->context, a->shape.batch * a->shape.heads, linear_item, &f);
 }

@@ -14,9 +14,7 @@ enum { CHUNK_CAUSAL = 32, CHUNK_CAUSAL_BF16 = 64, CHUNK_FULL = 128 };
 
 enum { AHEAD = 8 }; /* rows that are fetched ahead of packing: those of a head are far apart */
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 void *oa_linear_take(struct oa_linear_work *w, long n, size_t size)
 {
@@ -35,7 +33,7 @@ static void *take_padded(struct oa_linear_work *w, long rows, long count, long n
     return x;
 }
 
-static void take_all(struct oa_linear_work *w)
+static void take_linear_work(struct oa_linear_work *w)
 {
     size_t act = w->d->numbers.act_size, real = w->d->numbers.real_size;
     long r = w->a->features, v = w->a->shape.value_width;
@@ -106,7 +104,7 @@ void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, lo
     w->h = item % s->heads;
     w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
     w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
-    take_all(w);
+    take_linear_work(w);
     if (w->failed)
         return;
     if (f->a->begun)
@@ -118,29 +116,27 @@ void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, lo
         find_scales(w);
 }
 
-/* ---- chunks
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- chunks ---- */
 
-static void *place(const struct oa_linear_work *w, const void *x, long ld, long length, long width,
-                   long i)
+static void *linear_row(const struct oa_linear_work *w, const void *x, long ld, long length,
+                        long width, long i)
 {
     return oa_act_at(w->d, x, (w->b * length + i) * ld + w->h * width);
 }
 
 void *oa_linear_query_place(const struct oa_linear_work *w, const void *x, long ld, long width)
 {
-    return place(w, x, ld, w->a->shape.queries, width, w->i0);
+    return linear_row(w, x, ld, w->a->shape.queries, width, w->i0);
 }
 
 void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld, long width)
 {
-    return place(w, x, ld, w->a->shape.keys, width, w->i0);
+    return linear_row(w, x, ld, w->a->shape.keys, width, w->i0);
 }
 
 /* Rows of `width` numbers, `next` from one to the next; then zeros. */
-static void pack(const struct oa_linear_work *w, const void *x, long ld, long rows, long width,
-                 void *to, long next)
+static void pack_chunk(const struct oa_linear_work *w, const void *x, long ld, long rows,
+                       long width, void *to, long next)
 {
     size_t size = w->d->numbers.act_size, bytes = (size_t)width * size, row = (size_t)next * size;
     for (long i = 0; i < rows; i++) {
@@ -158,7 +154,7 @@ static void pack_features(const struct oa_linear_work *w, const void *x, long ld
     const struct oa_linear_attention *a = w->a;
     long r = a->features;
     if (a->squared_width == 0) {
-        pack(w, x, ld, rows, r, to, w->wide);
+        pack_chunk(w, x, ld, rows, r, to, w->wide);
         return;
     }
     w->d->cpu->kernels.quadratic(rows, a->squared_width, a->squared, x, ld, to, w->wide);
@@ -189,7 +185,7 @@ void oa_linear_go_to(struct oa_linear_work *w, long i0, int what)
     if (what & OA_LINEAR_KEYS) {
         pack_features(w, oa_linear_key_place(w, a->fk, a->ldfk, oa_linear_feature_columns(a)),
                       a->ldfk, w->cols, w->k);
-        pack(w, oa_linear_key_place(w, a->v, a->ldv, v), a->ldv, w->cols, v, w->v, v);
+        pack_chunk(w, oa_linear_key_place(w, a->v, a->ldv, v), a->ldv, w->cols, v, w->v, v);
     }
     for (long i = 0; i < w->padded; i++) {
         w->low[i] = 0;
@@ -202,11 +198,10 @@ bool oa_linear_last_chunk(const struct oa_linear_work *w)
     return w->i0 + w->chunk >= w->a->shape.queries;
 }
 
-/* ---- products: lengths and widths of packed operands follow from m, n, k
- * ---------------------------------------- */
+/* ---- products: lengths and widths of packed operands follow from m, n, k ---- */
 
-static void multiply(struct oa_linear_work *w, struct oa_gemm g, const void *a, const void *b,
-                     void *c, bool accumulate)
+static void multiply_real(struct oa_linear_work *w, struct oa_gemm g, const void *a, const void *b,
+                          void *c, bool accumulate)
 {
     g.accumulate = accumulate;
     g.real_out = true;
@@ -216,34 +211,34 @@ static void multiply(struct oa_linear_work *w, struct oa_gemm g, const void *a, 
 void oa_linear_product(struct oa_linear_work *w, long m, long n, long k, const void *a,
                        const void *b, void *c, bool accumulate)
 {
-    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n }, a, b, c,
-             accumulate);
+    multiply_real(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n }, a, b,
+                  c, accumulate);
 }
 
 void oa_linear_product_tb(struct oa_linear_work *w, long m, long n, long k, const void *a,
                           const void *b, void *c, bool accumulate)
 {
-    multiply(w,
-             (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .tb = true },
-             a, b, c, accumulate);
+    multiply_real(
+        w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .tb = true }, a,
+        b, c, accumulate);
 }
 
 void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, const void *a,
                           const void *b, void *c, bool accumulate)
 {
-    multiply(w,
-             (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .ta = true },
-             a, b, c, accumulate);
+    multiply_real(
+        w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .ta = true }, a,
+        b, c, accumulate);
 }
 
 /* The state += features of the chunk ᵀ · rows [chunk, V]. */
-static void add_to_state(struct oa_linear_work *w, const void *features, const void *rows)
+static void add_to_linear_state(struct oa_linear_work *w, const void *features, const void *rows)
 {
     long v = w->a->shape.value_width;
     struct oa_gemm g = {
         .m = w->a->features, .n = v, .k = w->padded, .lda = w->wide, .ldb = v, .ldc = v, .ta = true
     };
-    multiply(w, g, features, rows, w->state, true);
+    multiply_real(w, g, features, rows, w->state, true);
 }
 
 const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long i)
@@ -339,7 +334,7 @@ void oa_linear_add_keys(struct oa_linear_work *w)
         fill_factor(w, w->cols, m, false);
         scale_packed(w, w->cols, w->k);
     }
-    add_to_state(w, w->k, w->v);
+    add_to_linear_state(w, w->k, w->v);
     w->d->cpu->kernels.column_sums(w->cols, w->a->features, w->k, w->wide, w->z);
 }
 
@@ -353,7 +348,7 @@ void oa_linear_add_queries(struct oa_linear_work *w)
         fill_factor(w, w->rows, before, true);
         scale_packed(w, w->rows, w->q);
     }
-    add_to_state(w, w->q, w->n);
+    add_to_linear_state(w, w->q, w->n);
     for (long i = 0; i < w->rows; i++)
         w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), oa_linear_row_as_reals(w, w->q, i),
                                 w->z);
@@ -402,9 +397,7 @@ void oa_linear_add_all_keys(struct oa_linear_work *w)
     oa_linear_round_state(w);
 }
 
-/* ---- denominators
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- denominators ---- */
 
 /* ε of row i of the chunk, at the scale of its denominator. */
 double oa_linear_epsilon(const struct oa_linear_work *w, long i)

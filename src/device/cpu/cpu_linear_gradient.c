@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The denominator does not depend on its sum. */
-static bool clamped(const struct oa_linear_work *w, long i, double den)
+static bool is_clamped(const struct oa_linear_work *w, long i, double den)
 {
     double epsilon = oa_linear_epsilon(w, i),
            limit = w->d->cpu->kernels.real == OA_F64 ? epsilon : (double)(float)epsilon;
@@ -27,7 +27,8 @@ static void make_gradient(struct oa_linear_work *w)
     for (long i = 0; i < w->rows; i++) {
         double den = oa_real_get(w->d, saved, i), inverse = den == 0 ? 0 : 1 / den;
         oa_real_set(w->d, w->factor, i, inverse);
-        oa_real_set(w->d, w->e, i, clamped(w, i, den) ? 0 : -oa_real_get(w->d, w->e, i) * inverse);
+        oa_real_set(w->d, w->e, i,
+                    is_clamped(w, i, den) ? 0 : -oa_real_get(w->d, w->e, i) * inverse);
     }
     k->tile_to_real(w->rows, v, d_o, a->ldo, w->sum, v);
     k->scale_rows(w->rows, v, w->factor, w->sum, v);
@@ -134,7 +135,7 @@ static void finish_keys(struct oa_linear_work *w, int from)
                              oa_linear_key_place(w, a->dfk, a->ldfk, width));
 }
 
-static void finish_key_side(struct oa_linear_work *w, int from)
+static void finish_keys_and_values(struct oa_linear_work *w, int from)
 {
     if (w->a->dv)
         finish_values(w, from);
@@ -162,7 +163,7 @@ static void causal_keys(struct oa_linear_work *w)
         oa_linear_go_to(w, c * w->chunk, OA_LINEAR_QUERIES | OA_LINEAR_KEYS);
         if (!oa_linear_last_chunk(w))
             oa_linear_round_state(w);
-        finish_key_side(w, oa_linear_last_chunk(w) ? OWN : OWN | STATE);
+        finish_keys_and_values(w, oa_linear_last_chunk(w) ? OWN : OWN | STATE);
         if (c > 0)
             oa_linear_add_queries(w);
     }
@@ -187,11 +188,11 @@ static void full_keys(struct oa_linear_work *w)
     oa_linear_round_state(w);
     for (long j0 = 0; j0 < w->a->shape.keys; j0 += w->chunk) {
         oa_linear_go_to(w, j0, OA_LINEAR_KEYS);
-        finish_key_side(w, STATE);
+        finish_keys_and_values(w, STATE);
     }
 }
 
-static void gradient_item(void *argument, long item, const struct oa_worker *worker)
+static void linear_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
     struct oa_linear_work w;
     oa_linear_open(&w, argument, item, worker);
@@ -206,5 +207,5 @@ static void gradient_item(void *argument, long item, const struct oa_worker *wor
 void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a)
 {
     struct oa_linear_call f = { d, a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, gradient_item, &f);
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, linear_gradient_item, &f);
 }

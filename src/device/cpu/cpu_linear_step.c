@@ -15,12 +15,12 @@
 #include <math.h>
 #include <string.h>
 
-struct call {
+struct linear_step_call {
     struct oa_device *d;
     const struct oa_linear_attention *a;
 };
 
-struct token {
+struct linear_token {
     struct oa_device *d;
     const struct oa_linear_attention *a;
     long b, h;
@@ -30,13 +30,15 @@ struct token {
     void *act;         /* act [r] */
 };
 
-static bool open_token(struct token *t, const struct call *f, long item, const struct oa_worker *w)
+static bool open_linear_token(struct linear_token *t, const struct linear_step_call *f, long item,
+                              const struct oa_worker *w)
 {
     const struct oa_linear_attention *a = f->a;
     size_t real = f->d->numbers.real_size;
     long r = a->features, V = a->shape.value_width;
-    *t =
-        (struct token){ .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads };
+    *t = (struct linear_token){
+        .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads
+    };
     t->sums = oa_real_at(f->d, a->state, item * (r * V + r + 1));
     t->z = oa_real_at(f->d, t->sums, r * V);
     t->phi = oa_arena_take(w->scratch, (size_t)r * real);
@@ -52,7 +54,7 @@ static bool open_token(struct token *t, const struct call *f, long item, const s
 }
 
 /* The features of the query or key into t->phi. */
-static void read_features(struct token *t, const void *x, long ld)
+static void read_features(struct linear_token *t, const void *x, long ld)
 {
     const struct oa_linear_attention *a = t->a;
     const struct oa_kernels *k = &t->d->cpu->kernels;
@@ -65,12 +67,12 @@ static void read_features(struct token *t, const void *x, long ld)
     k->real_from_act(a->features, row, t->phi);
 }
 
-static double scale_of(const struct token *t, const void *scales)
+static double token_scale(const struct linear_token *t, const void *scales)
 {
     return scales ? oa_real_get(t->d, scales, t->b * t->a->shape.heads + t->h) : 0;
 }
 
-static void rescale(struct token *t, double to)
+static void rescale_state(struct linear_token *t, double to)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long r = t->a->features, V = t->a->shape.value_width;
@@ -82,13 +84,13 @@ static void rescale(struct token *t, double to)
     k->scale_rows(1, r * V + r, t->v, t->sums, 0);
 }
 
-static void add_key(struct token *t)
+static void add_key_to_state(struct linear_token *t)
 {
     const struct oa_linear_attention *a = t->a;
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long V = a->shape.value_width;
-    double own = scale_of(t, a->key_scale);
-    rescale(t, fmax(t->scale, own));
+    double own = token_scale(t, a->key_scale);
+    rescale_state(t, fmax(t->scale, own));
     double weight = exp(own - t->scale);
     read_features(t, a->fk, a->ldfk);
     k->real_from_act(V, oa_act_at(t->d, a->v, t->b * a->ldv + t->h * V), t->v);
@@ -97,13 +99,13 @@ static void add_key(struct token *t)
         k->axpy(V, weight * oa_real_get(t->d, t->phi, c), t->v, oa_real_at(t->d, t->sums, c * V));
 }
 
-static void ask(struct token *t)
+static void read_state(struct linear_token *t)
 {
     const struct oa_linear_attention *a = t->a;
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long V = a->shape.value_width;
     double epsilon =
-        a->query_scale ? a->epsilon * exp(-scale_of(t, a->query_scale) - t->scale) : a->epsilon;
+        a->query_scale ? a->epsilon * exp(-token_scale(t, a->query_scale) - t->scale) : a->epsilon;
     read_features(t, a->fq, a->ldfq);
     memset(t->o, 0, (size_t)V * k->real_size);
     for (long c = 0; c < a->features; c++)
@@ -115,14 +117,14 @@ static void ask(struct token *t)
     k->act_from_real(V, t->o, oa_act_at(t->d, a->o, t->b * a->ldo + t->h * V));
 }
 
-static void step_item(void *argument, long item, const struct oa_worker *w)
+static void linear_step_item(void *argument, long item, const struct oa_worker *w)
 {
-    struct token t;
-    if (!open_token(&t, argument, item, w))
+    struct linear_token t;
+    if (!open_linear_token(&t, argument, item, w))
         return;
     if (t.a->shape.keys > 0)
-        add_key(&t);
-    ask(&t);
+        add_key_to_state(&t);
+    read_state(&t);
     oa_real_set(t.d, t.z, t.a->features, t.scale);
 }
 
@@ -134,6 +136,6 @@ bool oa_linear_step_wanted(const struct oa_linear_attention *a)
 
 void oa_linear_step(struct oa_device *d, const struct oa_linear_attention *a)
 {
-    struct call f = { d, a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, step_item, &f);
+    struct linear_step_call f = { d, a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, linear_step_item, &f);
 }

@@ -25,7 +25,7 @@ enum {
         4 /* query blocks of an item when they are: keys are packed once for all of them */
 };
 
-struct forward {
+struct logits_call {
     struct oa_device *d;
     const struct oa_logits *a;
     long cuts, rows; /* items of one (b,h); rows of each */
@@ -33,7 +33,7 @@ struct forward {
 
 /* What the query blocks at work gather; where each has met all keys before the next begins, they
  * have one room. */
-struct sums {
+struct softmax_sums {
     long begin;                 /* the first row */
     void *m, *z;                /* real [rows] */
     void *o;                    /* real [rows, V] */
@@ -41,7 +41,7 @@ struct sums {
     bool met[OA_PACKED_BLOCKS]; /* of the blocks: a tile was there */
 };
 
-static void take_sums(struct oa_tiles *t, struct sums *s)
+static void take_softmax_sums(struct oa_tiles *t, struct softmax_sums *s)
 {
     size_t real = t->d->numbers.real_size;
     long rows = oa_tiles_rows_at_once(t);
@@ -54,17 +54,18 @@ static void take_sums(struct oa_tiles *t, struct sums *s)
 }
 
 /* Those of the block at work. */
-static struct sums sums_of_block(const struct oa_tiles *t, const struct sums *s)
+static struct softmax_sums softmax_sums_of_block(const struct oa_tiles *t,
+                                                 const struct softmax_sums *s)
 {
     long row = t->rows.begin - s->begin;
-    return (struct sums){ .m = oa_real_at(t->d, s->m, row),
-                          .z = oa_real_at(t->d, s->z, row),
-                          .o = oa_real_at(t->d, s->o, row * t->a->shape.value_width),
-                          .rescale = s->rescale,
-                          .p = s->p };
+    return (struct softmax_sums){ .m = oa_real_at(t->d, s->m, row),
+                                  .z = oa_real_at(t->d, s->z, row),
+                                  .o = oa_real_at(t->d, s->o, row * t->a->shape.value_width),
+                                  .rescale = s->rescale,
+                                  .p = s->p };
 }
 
-static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
+static void add_softmax_tile(struct oa_tiles *t, struct softmax_sums *s, bool first)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     if (t->on_tiles) {
@@ -81,110 +82,110 @@ static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
     oa_tiles_keys_product(t, oa_tiles_act(t, t->s, s->p), t->v, s->o, !first);
 }
 
-static void *output_row(const struct oa_tiles *t, long i)
+static void *output_of_row(const struct oa_tiles *t, long i)
 {
     const struct oa_logits *a = t->a;
     return oa_act_at(t->d, a->o,
                      (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width);
 }
 
-static void *lse_row(const struct oa_tiles *t, long i)
+static void *lse_of_row(const struct oa_tiles *t, long i)
 {
     const struct oa_attention_shape *s = &t->a->shape;
     return oa_real_at(t->d, t->a->lse, (t->b * s->heads + t->h) * s->queries + i);
 }
 
 /* o / z and lse of the rows of the block. */
-static void finish_rows(struct oa_tiles *t, struct sums *s)
+static void finish_softmax_rows(struct oa_tiles *t, struct softmax_sums *s)
 {
     struct oa_device *d = t->d;
-    long rows = oa_span_length(t->rows), v = t->a->shape.value_width;
-    void *lse = lse_row(t, t->rows.begin);
+    long rows = oa_bounds_length(t->rows), v = t->a->shape.value_width;
+    void *lse = lse_of_row(t, t->rows.begin);
     for (long i = 0; i < rows; i++) {
         double z = oa_real_get(d, s->z, i);
         oa_real_set(d, lse, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
         oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
     }
     d->cpu->kernels.scale_rows(rows, v, s->z, s->o, v);
-    d->cpu->kernels.tile_to_act(rows, v, s->o, v, output_row(t, t->rows.begin), t->a->ldo);
+    d->cpu->kernels.tile_to_act(rows, v, s->o, v, output_of_row(t, t->rows.begin), t->a->ldo);
 }
 
-static void empty_rows(struct oa_tiles *t, long begin, long end)
+static void store_empty_rows(struct oa_tiles *t, long begin, long end)
 {
     size_t size = t->d->numbers.act_size;
     if (begin >= end)
         return;
-    oa_zero_rows(output_row(t, begin), (size_t)t->a->ldo * size,
+    oa_zero_rows(output_of_row(t, begin), (size_t)t->a->ldo * size,
                  (size_t)t->a->shape.value_width * size, end - begin);
-    oa_real_fill(t->d, end - begin, -INFINITY, lse_row(t, begin));
+    oa_real_fill(t->d, end - begin, -INFINITY, lse_of_row(t, begin));
 }
 
 /* The block at i0 with keys `cols`, which are the last that it may meet or not. */
-static void forward_block(struct oa_tiles *t, struct sums *all, long i0, struct oa_span cols,
-                          bool last)
+static void logits_block(struct oa_tiles *t, struct softmax_sums *all, long i0,
+                         struct oa_bounds cols, bool last)
 {
     long end = oa_min(i0 + t->query_block, t->a->shape.queries);
     bool *met = &all->met[(i0 - all->begin) / t->query_block], sees = oa_tiles_block(t, i0, cols);
-    struct sums s = sums_of_block(t, all);
+    struct softmax_sums s = softmax_sums_of_block(t, all);
     if (sees && !*met) {
         oa_real_fill(t->d, t->padded_rows, -INFINITY, s.m);
         oa_real_fill(t->d, t->padded_rows, 0, s.z);
     }
     for (; sees && oa_tiles_next(t); *met = true)
-        add_tile(t, &s, !*met);
+        add_softmax_tile(t, &s, !*met);
     if (last && *met)
-        finish_rows(t, &s);
+        finish_softmax_rows(t, &s);
     if (last)
-        empty_rows(t, *met ? t->rows.end : i0, end);
+        store_empty_rows(t, *met ? t->rows.end : i0, end);
 }
 
 /* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the
  * one before. */
-static void forward_blocks(struct oa_tiles *t, struct sums *s, struct oa_span rows,
-                           struct oa_span cols, bool all, bool last)
+static void logits_blocks(struct oa_tiles *t, struct softmax_sums *s, struct oa_bounds rows,
+                          struct oa_bounds cols, bool all, bool last)
 {
     size_t mark = oa_arena_mark(t->scratch);
     oa_tiles_pack_keys(t, cols, false);
     for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block) {
         if (all)
             s->begin = i0, s->met[0] = false;
-        forward_block(t, s, i0, cols, last);
+        logits_block(t, s, i0, cols, last);
     }
     oa_arena_release(t->scratch, mark);
 }
 
 /* The packed operands of so many query blocks exist at a time: with a sparse support they stay in
  * the cache. */
-static void forward_rows(struct oa_tiles *t, struct sums *s, struct oa_span rows)
+static void logits_rows(struct oa_tiles *t, struct softmax_sums *s, struct oa_bounds rows)
 {
     size_t mark = oa_arena_mark(t->scratch);
-    struct oa_span seen =
+    struct oa_bounds seen =
         oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
     long step = oa_tiles_keys_at_once(t, seen), j = seen.begin;
-    bool all = oa_span_length(seen) <= step;
+    bool all = oa_bounds_length(seen) <= step;
     s->begin = rows.begin;
     memset(s->met, 0, sizeof s->met);
     oa_tiles_pack_queries(t, rows, false);
     do
-        forward_blocks(t, s, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all,
-                       j + step >= seen.end);
+        logits_blocks(t, s, rows, (struct oa_bounds){ j, oa_min(j + step, seen.end) }, all,
+                      j + step >= seen.end);
     while ((j += step) < seen.end);
     oa_arena_release(t->scratch, mark);
 }
 
-static void forward_item(void *argument, long item, const struct oa_worker *w)
+static void logits_item(void *argument, long item, const struct oa_worker *w)
 {
-    struct forward *f = argument;
+    struct logits_call *f = argument;
     struct oa_tiles t;
-    struct sums s;
+    struct softmax_sums s;
     long head = item / f->cuts, begin = item % f->cuts * f->rows,
          end = oa_min(begin + f->rows, f->a->shape.queries);
     oa_tiles_open(&t, f->d, f->a, w, f->d->cpu->kernels.key_block);
-    take_sums(&t, &s);
+    take_softmax_sums(&t, &s);
     oa_tiles_head(&t, head / f->a->shape.heads, head % f->a->shape.heads);
     long step = oa_tiles_rows_at_once(&t);
     for (long i0 = begin; i0 < end && !t.failed; i0 += step)
-        forward_rows(&t, &s, (struct oa_span){ i0, oa_min(i0 + step, end) });
+        logits_rows(&t, &s, (struct oa_bounds){ i0, oa_min(i0 + step, end) });
 }
 
 void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
@@ -202,10 +203,10 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
         return;
     }
     long heads = a->shape.batch * a->shape.heads;
-    struct forward f = { .d = d, .a = a, .cuts = 1, .rows = a->shape.queries };
+    struct logits_call f = { .d = d, .a = a, .cuts = 1, .rows = a->shape.queries };
     if (heads < ENOUGH_ITEMS) {
         f.rows = BLOCKS_AN_ITEM * oa_tiles_query_block(d, a, d->cpu->kernels.key_block);
         f.cuts = oa_blocks(a->shape.queries, f.rows);
     }
-    oa_parallel(d->context, heads * f.cuts, forward_item, &f);
+    oa_parallel(d->context, heads * f.cuts, logits_item, &f);
 }

@@ -28,16 +28,16 @@ enum {
 };
 
 /* begin ≤ x < end; empty when begin ≥ end. */
-struct oa_span {
+struct oa_bounds {
     long begin, end;
 };
 
-static inline struct oa_span oa_span_cut(struct oa_span a, struct oa_span b)
+static inline struct oa_bounds oa_bounds_cut(struct oa_bounds a, struct oa_bounds b)
 {
-    return (struct oa_span){ oa_max(a.begin, b.begin), oa_min(a.end, b.end) };
+    return (struct oa_bounds){ oa_max(a.begin, b.begin), oa_min(a.end, b.end) };
 }
 
-static inline long oa_span_length(struct oa_span s)
+static inline long oa_bounds_length(struct oa_bounds s)
 {
     return oa_max(0, s.end - s.begin);
 }
@@ -46,8 +46,8 @@ static inline long oa_span_length(struct oa_span s)
 static inline const void *oa_key_row(const struct oa_device *d, const struct oa_attention_shape *s,
                                      long b, long h, long j, long width, const void *x, long ld)
 {
-    long apart = (h * s->keys_apart + j) * width, beside = (b * s->keys + j) * ld + h * width;
-    return oa_act_at(d, x, s->keys_apart ? apart : beside);
+    long apart = (h * s->key_head_rows + j) * width, beside = (b * s->keys + j) * ld + h * width;
+    return oa_act_at(d, x, s->key_head_rows ? apart : beside);
 }
 
 static inline long oa_tile_round(long n)
@@ -84,12 +84,12 @@ struct oa_tiles {
     struct oa_packed q[OA_MAX_PARTS], k[OA_MAX_PARTS], v, d_o; /* FOLD: both are rows of queries */
 
     /* the query block at work: its real rows; the keys that any of them sees; what each row sees */
-    struct oa_span rows, seen;
+    struct oa_bounds rows, seen;
     long padded_rows;
     int32_t *low, *high;
 
     /* the tile at work: its keys; what each row sees, counted from the first of them */
-    struct oa_span cols;
+    struct oa_bounds cols;
     long padded_cols;
     int32_t *tile_low, *tile_high;
     void *s,
@@ -110,26 +110,26 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h);
 /* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are
  * packed as zeros. */
 struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length,
-                               struct oa_span rows, long real, long width);
+                               struct oa_bounds rows, long real, long width);
 /* The same of the values. */
-struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_span rows, long real);
-void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient);
-void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient);
+struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_bounds rows, long real);
+void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradient);
+void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient);
 /* Both sides of the parts whose queries and keys are tables. */
-void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols);
+void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_bounds cols);
 
 /* The keys that rows i0 … i1-1 can see: support, causality and length; begin is a multiple of
  * OA_TILE_GRANULE. */
-struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
+struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
 /* Keys that all blocks of queries at work meet before others do: as many as stay in the L2 cache,
  * packed and with their sums, in whole tiles; all of `seen` where a support is, since blocks then
  * see few, and each its own. */
-long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_span seen);
+long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen);
 /* Rows of the blocks of queries at work, at most. */
 long oa_tiles_rows_at_once(const struct oa_tiles *t);
 /* Goes to the block of queries that starts at i0, looking at the keys `within` only. False: it sees
  * none of them. */
-bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within);
+bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_bounds within);
 /* Goes to the next tile of the block, at first to the first. False: there is none. */
 bool oa_tiles_next(struct oa_tiles *t);
 /* Supports whose rows are not intervals: what of t->s is between the bounds and not visible gets a

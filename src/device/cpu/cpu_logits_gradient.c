@@ -38,23 +38,21 @@ enum {
     MOST_BLOCKS = 8   /* … of at most so many query blocks */
 };
 
-/* ---- items
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- items ---- */
 
-static struct oa_span piece(long number, long size, long n)
+static struct oa_bounds nth_piece(long number, long size, long n)
 {
-    return (struct oa_span){ number * size, oa_min(number * size + size, n) };
+    return (struct oa_bounds){ number * size, oa_min(number * size + size, n) };
 }
 
-static void gradient_item(void *argument, long item, const struct oa_worker *w)
+static void logits_gradient_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct oa_backward *f = argument;
+    const struct oa_logits_backward *f = argument;
     const struct oa_attention_shape *s = &f->a->shape;
     long row_cuts = oa_blocks(s->queries, f->row_cut),
          col_cuts = oa_max(1, oa_blocks(s->keys, f->col_cut));
-    struct oa_span rows = piece(item % row_cuts, f->row_cut, s->queries);
-    struct oa_span cols = piece(item / row_cuts % col_cuts, f->col_cut, s->keys);
+    struct oa_bounds rows = nth_piece(item % row_cuts, f->row_cut, s->queries);
+    struct oa_bounds cols = nth_piece(item / row_cuts % col_cuts, f->col_cut, s->keys);
     long group = item / row_cuts / col_cuts, b0 = group / f->head_items, h0 = group % f->head_items;
     struct oa_tiles t;
     struct oa_gradients g;
@@ -69,7 +67,7 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
         }
 }
 
-static void run_pass(struct oa_backward *f, int sides, long row_cut, long col_cut)
+static void run_pass(struct oa_logits_backward *f, int sides, long row_cut, long col_cut)
 {
     const struct oa_attention_shape *s = &f->a->shape;
     f->sides = sides;
@@ -80,10 +78,10 @@ static void run_pass(struct oa_backward *f, int sides, long row_cut, long col_cu
     f->batch_items = f->merge_batch ? 1 : s->batch;
     f->head_items = f->merge_heads ? 1 : s->heads;
     long cuts = oa_blocks(s->queries, f->row_cut) * oa_max(1, oa_blocks(s->keys, f->col_cut));
-    oa_parallel(f->d->context, f->batch_items * f->head_items * cuts, gradient_item, f);
+    oa_parallel(f->d->context, f->batch_items * f->head_items * cuts, logits_gradient_item, f);
 }
 
-static void find_shared(struct oa_backward *f)
+static void find_shared(struct oa_logits_backward *f)
 {
     for (int c = 0; c < f->a->parts; c++) {
         const struct oa_part *p = &f->a->part[c];
@@ -97,12 +95,12 @@ static void find_shared(struct oa_backward *f)
 }
 
 /* Rows or keys of an item when `items` long sequences are cut. */
-static long cut(long items, long length, long block)
+static long rows_per_item(long items, long length, long block)
 {
     return block * oa_max(1, oa_min(items * oa_blocks(length, block) / CUT_ITEMS, MOST_BLOCKS));
 }
 
-static long items_of(const struct oa_backward *f)
+static long one_pass_items(const struct oa_logits_backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
     return (f->merge_batch ? 1 : s->batch) * (f->merge_heads ? 1 : s->heads);
@@ -111,16 +109,16 @@ static long items_of(const struct oa_backward *f)
 /* Sums apart make an item of each (b,h), if nothing else is shared. */
 bool oa_shared_wanted(const struct oa_logits *a)
 {
-    struct oa_backward f = { .a = a };
+    struct oa_logits_backward f = { .a = a };
     bool others = false;
     find_shared(&f);
     for (int c = 0; c < a->parts; c++)
         others |= a->part[c].kind == OA_PART_TABLE && a->part[c].dtable;
-    return !others && !f.merge_queries && items_of(&f) < ENOUGH_ITEMS &&
+    return !others && !f.merge_queries && one_pass_items(&f) < ENOUGH_ITEMS &&
            a->shape.batch * a->shape.heads >= ENOUGH_ITEMS;
 }
 
-static bool take_shared(struct oa_backward *f)
+static bool take_shared(struct oa_logits_backward *f)
 {
     f->shared = (struct oa_shared){ .d = f->d, .a = f->a };
     if (!oa_shared_wanted(f->a))
@@ -130,33 +128,31 @@ static bool take_shared(struct oa_backward *f)
     return f->shared.sums;
 }
 
-static void run_passes(struct oa_backward *f)
+static void run_passes(struct oa_logits_backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
     long block = oa_tiles_query_block(f->d, f->a, f->d->cpu->kernels.key_block),
-         items = items_of(f);
+         items = one_pass_items(f);
     if (items >= ENOUGH_ITEMS || (s->queries <= block && s->keys <= block)) {
         run_pass(f, OA_QUERY_SIDE | OA_KEY_SIDE, s->queries, s->keys);
         return;
     }
-    run_pass(f, OA_KEY_SIDE, s->queries, cut(items, s->keys, block));
+    run_pass(f, OA_KEY_SIDE, s->queries, rows_per_item(items, s->keys, block));
     f->merge_batch = f->merge_queries;
     f->merge_heads = false;
-    run_pass(f, OA_QUERY_SIDE, cut((f->merge_batch ? 1 : s->batch) * s->heads, s->queries, block),
-             s->keys);
+    run_pass(f, OA_QUERY_SIDE,
+             rows_per_item((f->merge_batch ? 1 : s->batch) * s->heads, s->queries, block), s->keys);
 }
 
-/* ---- dα
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- dα ---- */
 
-static long dalpha_blocks(const struct oa_backward *f)
+static long dalpha_blocks(const struct oa_logits_backward *f)
 {
     long rows = oa_tile_round(oa_min(f->d->cpu->kernels.query_block, f->a->shape.queries));
     return oa_blocks(f->a->shape.queries, rows);
 }
 
-static bool take_distances(struct oa_backward *f)
+static bool take_distance_sums(struct oa_logits_backward *f)
 {
     size_t bytes = oa_distances_bytes(f->d, f->a);
     if (bytes == 0)
@@ -167,7 +163,7 @@ static bool take_distances(struct oa_backward *f)
     return f->distances;
 }
 
-static bool take_dalpha(struct oa_backward *f)
+static bool take_alpha_gradients(struct oa_logits_backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
     if (!f->a->dalpha)
@@ -180,7 +176,7 @@ static bool take_dalpha(struct oa_backward *f)
 }
 
 /* Adds the partial sums of a head in the order of batch items and blocks. */
-static void add_dalpha(const struct oa_backward *f)
+static void add_alpha_gradients(const struct oa_logits_backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
     long blocks = dalpha_blocks(f), parts = f->a->parts;
@@ -203,12 +199,12 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
         oa_pieces_gradient(d, a);
         return;
     }
-    struct oa_backward f = { .d = d, .a = a };
+    struct oa_logits_backward f = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch);
     find_shared(&f);
-    if (take_dalpha(&f) && take_distances(&f) && take_shared(&f)) {
+    if (take_alpha_gradients(&f) && take_distance_sums(&f) && take_shared(&f)) {
         run_passes(&f);
-        add_dalpha(&f);
+        add_alpha_gradients(&f);
         oa_distances_finish(d, a, f.distances);
         if (f.shared.sums)
             oa_shared_add(&f.shared);

@@ -12,7 +12,7 @@
 
 enum { OA_QUERY_SIDE = 1, OA_KEY_SIDE = 2 };
 
-struct oa_backward {
+struct oa_logits_backward {
     struct oa_device *d;
     const struct oa_logits *a;
     bool merge_batch,
@@ -28,15 +28,15 @@ struct oa_backward {
 
 /* Gradients of the (b,h) at work. */
 struct oa_gradients {
-    const struct oa_backward *f;
+    const struct oa_logits_backward *f;
     bool logits;                                  /* dS is needed at all */
     void *p, *dp, *ds;                            /* tiles: act D, real dP, act dS */
     void *lse, *delta, *factor;                   /* real [query_block] */
-    struct oa_span rows;                          /* the queries at work that dq, dfold are about */
+    struct oa_bounds rows;                        /* the queries at work that dq, dfold are about */
     bool met[OA_PACKED_BLOCKS];                   /* of their blocks: a tile was there */
     void *dq[OA_MAX_PARTS];                       /* real [rows, K] */
     void *dfold[OA_MAX_PARTS];                    /* real [rows, b]: dk of a fold */
-    struct oa_span cols;                          /* the keys that dk, dv, dbias are about */
+    struct oa_bounds cols;                        /* the keys that dk, dv, dbias are about */
     void *dk[OA_MAX_PARTS], *dbias[OA_MAX_PARTS]; /* real [cols, K], [cols] */
     void *dv;                                     /* real [cols, V] */
     void *row;                                    /* real: one row of a tile or of q */
@@ -45,15 +45,16 @@ struct oa_gradients {
 
 /* Whether this pass makes them: gradients of the values, of anything by way of the logits, of the
  * table of a part. */
-bool oa_wants_dv(const struct oa_backward *f);
-bool oa_wants_logits(const struct oa_backward *f);
-bool oa_wants_dtable(const struct oa_backward *f, int c);
+bool oa_wants_dv(const struct oa_logits_backward *f);
+bool oa_wants_logits(const struct oa_logits_backward *f);
+bool oa_wants_dtable(const struct oa_logits_backward *f, int c);
 
 /* Takes what is taken once for an item. */
-void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g, const struct oa_backward *f);
+void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
+                      const struct oa_logits_backward *f);
 /* Gradients of the (b,h) at work, from its queries `rows` and keys `cols`. */
-void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows,
-                      struct oa_span cols);
+void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows,
+                      struct oa_bounds cols);
 
 /* Adds what the tile at work gives; first: of its block of queries. */
 void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first);

@@ -7,45 +7,44 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what is wanted
- * ------------------------------------------------------------------------------------------- */
+/* ---- what is wanted ---- */
 
-static bool wants_dq(const struct oa_backward *f, int c)
+static bool wants_dq(const struct oa_logits_backward *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
     return (f->sides & OA_QUERY_SIDE) && p->kind != OA_PART_TABLE && (p->dq || f->dalpha);
 }
 
-static bool wants_dfold(const struct oa_backward *f, int c)
+static bool wants_dfold(const struct oa_logits_backward *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
     return (f->sides & OA_QUERY_SIDE) && p->kind == OA_PART_FOLD && (p->dk || f->dalpha);
 }
 
-static bool wants_dk(const struct oa_backward *f, int c)
+static bool wants_dk(const struct oa_logits_backward *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->dk;
 }
 
-static bool wants_dbias(const struct oa_backward *f, int c)
+static bool wants_dbias(const struct oa_logits_backward *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->bias && p->dbias;
 }
 
-bool oa_wants_dtable(const struct oa_backward *f, int c)
+bool oa_wants_dtable(const struct oa_logits_backward *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_TABLE && p->dtable;
 }
 
-bool oa_wants_dv(const struct oa_backward *f)
+bool oa_wants_dv(const struct oa_logits_backward *f)
 {
     return (f->sides & OA_KEY_SIDE) && f->a->dv;
 }
 
-bool oa_wants_logits(const struct oa_backward *f)
+bool oa_wants_logits(const struct oa_logits_backward *f)
 {
     bool wanted = (f->sides & OA_QUERY_SIDE) && (f->dalpha || f->distances);
     for (int c = 0; c < f->a->parts; c++)
@@ -54,9 +53,7 @@ bool oa_wants_logits(const struct oa_backward *f)
     return wanted;
 }
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 static long widest_row(const struct oa_tiles *t)
 {
@@ -67,7 +64,8 @@ static long widest_row(const struct oa_tiles *t)
     return widest;
 }
 
-void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g, const struct oa_backward *f)
+void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g,
+                      const struct oa_logits_backward *f)
 {
     size_t real = t->d->numbers.real_size, act = t->d->numbers.act_size;
     long tile = t->query_block * t->key_block, rows = oa_tiles_rows_at_once(t);
@@ -90,7 +88,7 @@ void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g, const struct o
     }
 }
 
-static void *take_zeros(struct oa_tiles *t, long n)
+static void *take_zero_reals(struct oa_tiles *t, long n)
 {
     void *x = oa_tiles_take(t, n, t->d->numbers.real_size);
     if (x)
@@ -99,34 +97,34 @@ static void *take_zeros(struct oa_tiles *t, long n)
 }
 
 /* What is taken for a (b,h): sums over its queries. */
-static void take_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa_span cols)
+static void take_head_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds cols)
 {
-    long rows = oa_tile_round(oa_span_length(cols));
+    long rows = oa_tile_round(oa_bounds_length(cols));
     g->cols = cols;
-    g->dv = oa_wants_dv(g->f) ? take_zeros(t, rows * oa_gradient_width(t, t->a->shape.value_width))
-                              : NULL;
+    g->dv = oa_wants_dv(g->f)
+                ? take_zero_reals(t, rows * oa_gradient_width(t, t->a->shape.value_width))
+                : NULL;
     for (int c = 0; c < t->a->parts; c++) {
         g->dk[c] = wants_dk(g->f, c)
-                       ? take_zeros(t, rows * oa_gradient_width(t, t->a->part[c].width))
+                       ? take_zero_reals(t, rows * oa_gradient_width(t, t->a->part[c].width))
                        : NULL;
-        g->dbias[c] = wants_dbias(g->f, c) ? take_zeros(t, rows) : NULL;
+        g->dbias[c] = wants_dbias(g->f, c) ? take_zero_reals(t, rows) : NULL;
     }
 }
 
-/* ---- one block of queries
- * ------------------------------------------------------------------------------------- */
+/* ---- one block of queries ---- */
 
-static long output_at(const struct oa_tiles *t, long i)
+static long output_index(const struct oa_tiles *t, long i)
 {
     const struct oa_logits *a = t->a;
     return (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width;
 }
 
-static void load_rows(struct oa_tiles *t, struct oa_gradients *g)
+static void load_block_rows(struct oa_tiles *t, struct oa_gradients *g)
 {
     struct oa_device *d = t->d;
     const struct oa_logits *a = t->a;
-    long rows = oa_span_length(t->rows), at = output_at(t, t->rows.begin);
+    long rows = oa_bounds_length(t->rows), at = output_index(t, t->rows.begin);
     long row = (t->b * a->shape.heads + t->h) * a->shape.queries + t->rows.begin;
     oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
     oa_real_fill(d, t->padded_rows, 0, g->delta);
@@ -160,7 +158,7 @@ static double rows_dot(const struct oa_tiles *t, const struct oa_gradients *g, s
                        const void *sums)
 {
     double sum = 0;
-    for (long i = 0; i < oa_span_length(t->rows); i++) {
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
         const void *row = oa_act_at(t->d, x.x, (t->rows.begin - x.begin + i) * x.width);
         sum += t->d->cpu->kernels.dot(x.width, oa_gradient_reals(t, g, x.width, row),
                                       oa_real_at(t->d, sums, i * x.width));
@@ -197,8 +195,8 @@ static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long 
 
 /* dq of rows i0 … end-1, of which the block has seen the first `rows`; dα of a product is τ Σ_i
  * q_i·G_i. */
-static void finish_query_side(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows,
-                              long end)
+static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int c, long i0,
+                                 long rows, long end)
 {
     const struct oa_part *p = &t->a->part[c];
     void *dq = oa_gradient_block(t, g, g->dq[c], p->width);
@@ -217,29 +215,27 @@ static void finish_query_side(struct oa_tiles *t, struct oa_gradients *g, int c,
 }
 
 /* The block at i0 with keys `cols`, which are the last that it may meet or not. */
-static void gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0, struct oa_span cols,
-                           bool last)
+static void head_gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0,
+                                struct oa_bounds cols, bool last)
 {
     long end = oa_min(i0 + t->query_block, t->a->shape.queries);
     bool *met = &g->met[(i0 - g->rows.begin) / t->query_block];
     if (oa_tiles_block(t, i0, cols)) {
-        load_rows(t, g);
+        load_block_rows(t, g);
         for (; oa_tiles_next(t); *met = true)
             oa_gradient_tile(t, g, !*met);
     }
     for (int c = 0; last && c < t->a->parts; c++)
-        finish_query_side(t, g, c, i0, *met ? oa_span_length(t->rows) : 0, end);
+        finish_block_queries(t, g, c, i0, *met ? oa_bounds_length(t->rows) : 0, end);
 }
 
-/* ---- one (b,h)
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- one (b,h) ---- */
 
 /* dk or dv: the real ones of g->cols, then zeros up to `end`. */
 static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long end,
                            long width, double factor, void *sums, void *x, long ld)
 {
-    long rows = oa_span_length(g->cols), begin = g->cols.begin;
+    long rows = oa_bounds_length(g->cols), begin = g->cols.begin;
     void *to = part_rows(t, x, ld, t->a->shape.keys, width, begin);
     size_t size = t->d->numbers.act_size;
     if (t->on_tiles) {
@@ -261,12 +257,12 @@ static void add_key_rows(const struct oa_tiles *t, const struct oa_gradients *g,
         t->d->cpu->kernels.axpy(rows * width, factor, sums, x);
 }
 
-static void finish_key_side(struct oa_tiles *t, struct oa_gradients *g, int c, long end)
+static void finish_head_keys(struct oa_tiles *t, struct oa_gradients *g, int c, long end)
 {
     const struct oa_part *p = &t->a->part[c];
     const struct oa_kernels *k = &t->d->cpu->kernels;
     double alpha = oa_tiles_alpha(t, c);
-    long n = oa_span_length(g->cols), begin = g->cols.begin;
+    long n = oa_bounds_length(g->cols), begin = g->cols.begin;
     if (g->dbias[c])
         k->axpy(n, alpha, g->dbias[c],
                 oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
@@ -280,50 +276,51 @@ static void finish_key_side(struct oa_tiles *t, struct oa_gradients *g, int c, l
 
 /* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the
  * one before. */
-static void gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows,
-                            struct oa_span cols, bool all, bool last)
+static void head_gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows,
+                                 struct oa_bounds cols, bool all, bool last)
 {
     size_t mark = oa_arena_mark(t->scratch);
     oa_tiles_pack_keys(t, cols, true);
     for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block) {
         if (all)
             g->rows.begin = i0, g->met[0] = false;
-        gradient_block(t, g, i0, cols, last);
+        head_gradient_block(t, g, i0, cols, last);
     }
     oa_arena_release(t->scratch, mark);
 }
 
 /* The packed operands of so many query blocks exist at a time: with a sparse support they stay in
  * the cache. */
-static void gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows)
+static void head_gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows)
 {
     size_t mark = oa_arena_mark(t->scratch);
-    struct oa_span seen =
+    struct oa_bounds seen =
         oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
-    seen = oa_span_cut(seen, g->cols);
+    seen = oa_bounds_cut(seen, g->cols);
     long step = oa_tiles_keys_at_once(t, seen), j = seen.begin;
-    bool all = oa_span_length(seen) <= step;
+    bool all = oa_bounds_length(seen) <= step;
     g->rows = rows;
     memset(g->met, 0, sizeof g->met);
     oa_tiles_pack_queries(t, rows, true);
     do
-        gradient_blocks(t, g, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all,
-                        j + step >= seen.end);
+        head_gradient_blocks(t, g, rows, (struct oa_bounds){ j, oa_min(j + step, seen.end) }, all,
+                             j + step >= seen.end);
     while ((j += step) < seen.end);
     oa_arena_release(t->scratch, mark);
 }
 
-void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows,
-                      struct oa_span cols)
+void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows,
+                      struct oa_bounds cols)
 {
     long step = oa_tiles_rows_at_once(t);
     size_t mark = oa_arena_mark(t->scratch);
-    take_sums(t, g, (struct oa_span){ cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) });
+    take_head_sums(t, g,
+                   (struct oa_bounds){ cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) });
     for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += step)
-        gradient_rows(t, g, (struct oa_span){ i0, oa_min(i0 + step, rows.end) });
+        head_gradient_rows(t, g, (struct oa_bounds){ i0, oa_min(i0 + step, rows.end) });
     if (!t->failed && g->dv)
         store_key_rows(t, g, cols.end, t->a->shape.value_width, 1, g->dv, t->a->dv, t->a->ldv);
     for (int c = 0; c < t->a->parts && !t->failed; c++)
-        finish_key_side(t, g, c, cols.end);
+        finish_head_keys(t, g, c, cols.end);
     oa_arena_release(t->scratch, mark);
 }

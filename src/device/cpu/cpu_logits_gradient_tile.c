@@ -7,13 +7,14 @@
 
 #include <string.h>
 
-static void *sum_row(const struct oa_tiles *t, const struct oa_gradients *g, void *sums, long width)
+static void *key_sum_row(const struct oa_tiles *t, const struct oa_gradients *g, void *sums,
+                         long width)
 {
     return oa_real_at(t->d, sums, (t->cols.begin - g->cols.begin) * oa_gradient_width(t, width));
 }
 
 /* t->s holds P. D: P itself, or what dropout leaves of it, in t->part. */
-static const void *dropped(struct oa_tiles *t)
+static const void *dropped_weights(struct oa_tiles *t)
 {
     if (t->a->keep >= 1)
         return t->s;
@@ -25,13 +26,13 @@ static const void *dropped(struct oa_tiles *t)
 /* dv += Dᵀ dO. */
 static void add_value_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
-    oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o, sum_row(t, g, g->dv, t->v.width),
+    oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o, key_sum_row(t, g, g->dv, t->v.width),
                           true);
 }
 
 /* dS into g->ds. What D has lost tells which dP to drop, and P = 0 needs none: random words are
  * made once. */
-static void logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
+static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
@@ -41,13 +42,13 @@ static void logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const vo
                         t->padded_cols, g->delta, g->ds, t->padded_cols);
 }
 
-static void add_table_gradient(struct oa_tiles *t, const struct oa_gradients *g, int c)
+static void add_tile_to_dtable(struct oa_tiles *t, const struct oa_gradients *g, int c)
 {
     const struct oa_part *p = &t->a->part[c];
     long n = p->table_length;
     void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
-    for (long i = 0; i < oa_span_length(t->rows); i++)
-        t->d->cpu->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
+    for (long i = 0; i < oa_bounds_length(t->rows); i++)
+        t->d->cpu->kernels.add_to_real(oa_bounds_length(t->cols), oa_tiles_alpha(t, c),
                                        oa_act_at(t->d, g->ds, i * t->padded_cols),
                                        oa_real_at(t->d, corner, i * n));
 }
@@ -58,7 +59,7 @@ static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, c
                        long step)
 {
     double sum = 0;
-    for (long i = 0; i < oa_span_length(t->rows); i++) {
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
         long low = t->tile_low[i], n = t->tile_high[i] - low;
         if (n > 0) {
             const void *ds = oa_act_at(t->d, g->ds, i * t->padded_cols + low);
@@ -89,8 +90,8 @@ static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
     long a = t->a->part[c].width, b = t->a->part[c].folds;
     void *all_dq = oa_gradient_block(t, g, g->dq[c], a),
          *all_dk = oa_gradient_block(t, g, g->dfold[c], b);
-    for (long i = 0; i < oa_span_length(t->rows); i++) {
-        const void *ds = oa_gradient_reals(t, g, oa_span_length(t->cols),
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
+        const void *ds = oa_gradient_reals(t, g, oa_bounds_length(t->cols),
                                            oa_act_at(d, g->ds, i * t->padded_cols));
         void *dq = oa_real_at(d, all_dq, i * a), *dk = oa_real_at(d, all_dk, i * b);
         if (first && dq)
@@ -113,19 +114,19 @@ static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
 
 static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
 {
-    const struct oa_backward *f = g->f;
+    const struct oa_logits_backward *f = g->f;
     if (t->a->part[c].kind == OA_PART_FOLD && (g->dq[c] || g->dfold[c]))
         add_fold_gradient(t, g, c, first);
     else if (g->dq[c])
         oa_tiles_keys_product(t, g->ds, t->k[c], oa_gradient_block(t, g, g->dq[c], t->k[c].width),
                               !first);
     if (g->dk[c])
-        oa_tiles_rows_product(t, g->ds, t->q[c], sum_row(t, g, g->dk[c], t->q[c].width), true);
+        oa_tiles_rows_product(t, g->ds, t->q[c], key_sum_row(t, g, g->dk[c], t->q[c].width), true);
     if (g->dbias[c])
-        t->d->cpu->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds,
-                                       t->padded_cols, sum_row(t, g, g->dbias[c], 1));
+        t->d->cpu->kernels.column_sums(oa_bounds_length(t->rows), oa_bounds_length(t->cols), g->ds,
+                                       t->padded_cols, key_sum_row(t, g, g->dbias[c], 1));
     if (oa_wants_dtable(f, c))
-        add_table_gradient(t, g, c);
+        add_tile_to_dtable(t, g, c);
     if (f->dalpha && (f->sides & OA_QUERY_SIDE))
         add_alpha_gradient(t, g, c);
 }
@@ -134,8 +135,8 @@ static void gradient_on_tiles(struct oa_tiles *t, struct oa_gradients *g, bool f
 {
     struct oa_attention_gradient x = { .lse = g->lse, .delta = g->delta, .first = first };
     x.dq = oa_gradient_block(t, g, g->dq[0], t->k[0].width);
-    x.dv = g->dv ? sum_row(t, g, g->dv, t->v.width) : NULL;
-    x.dk = g->dk[0] ? sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
+    x.dv = g->dv ? key_sum_row(t, g, g->dv, t->v.width) : NULL;
+    x.dk = g->dk[0] ? key_sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
     oa_attention_add_gradient(t, &x);
 }
 
@@ -148,12 +149,12 @@ void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
     double factor = oa_tiles_logits(t);
     t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
                                      t->tile_high, g->lse, t->s, t->padded_cols);
-    const void *p = dropped(t);
+    const void *p = dropped_weights(t);
     if (g->dv)
         add_value_gradient(t, g, p);
     if (!g->logits)
         return;
-    logits_gradient(t, g, p);
+    tile_logits_gradient(t, g, p);
     for (int c = 0; c < t->a->parts; c++)
         add_part_gradient(t, g, c, first);
     if (g->diagonals && (g->f->sides & OA_QUERY_SIDE))

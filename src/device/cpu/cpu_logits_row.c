@@ -15,12 +15,12 @@
 
 enum { KEYS = 64 }; /* of a block */
 
-struct call {
+struct logits_row_call {
     struct oa_device *d;
     const struct oa_logits *a;
 };
 
-struct row {
+struct logits_row {
     struct oa_device *d;
     const struct oa_logits *a;
     long b, h;
@@ -31,11 +31,9 @@ struct row {
     void *fold_query, *fold_key; /* real: both sides of a FOLD */
 };
 
-/* ---- logits
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- logits ---- */
 
-static const void *query_of(const struct row *r, const struct oa_part *p)
+static const void *row_query(const struct logits_row *r, const struct oa_part *p)
 {
     const struct oa_attention_shape *s = &r->a->shape;
     long at = p->q_table ? r->h * p->q_head_stride + s->first * p->width
@@ -43,24 +41,24 @@ static const void *query_of(const struct row *r, const struct oa_part *p)
     return oa_act_at(r->d, p->q, at);
 }
 
-static const void *keys_of(const struct row *r, const struct oa_part *p)
+static const void *block_keys(const struct logits_row *r, const struct oa_part *p)
 {
     if (p->k_table)
         return oa_act_at(r->d, p->k, r->h * p->k_head_stride + r->begin * p->ldk);
     return oa_key_row(r->d, &r->a->shape, r->b, r->h, r->begin, p->width, p->k, p->ldk);
 }
 
-static void add_dots(struct row *r, const struct oa_part *p, double alpha)
+static void add_row_dots(struct logits_row *r, const struct oa_part *p, double alpha)
 {
     const struct oa_kernels *k = &r->d->cpu->kernels;
     long n = r->end - r->begin;
-    k->row_dots(n, p->width, keys_of(r, p), p->ldk, query_of(r, p), 0, r->part);
+    k->row_dots(n, p->width, block_keys(r, p), p->ldk, row_query(r, p), 0, r->part);
     k->axpy(n, alpha * p->scale, r->part, r->s);
     if (p->bias)
         k->axpy(n, alpha, oa_real_at(r->d, p->bias, r->h * p->bias_head_stride + r->begin), r->s);
 }
 
-static void add_table(struct row *r, const struct oa_part *p, double alpha)
+static void add_row_table(struct logits_row *r, const struct oa_part *p, double alpha)
 {
     long n = p->table_length, row = r->h * n + r->a->shape.first;
     r->d->cpu->kernels.axpy(r->end - r->begin, alpha,
@@ -68,7 +66,7 @@ static void add_table(struct row *r, const struct oa_part *p, double alpha)
 }
 
 /* S_j = q[j mod width]·k[⌊j/width⌋], both of the query's token. */
-static void add_fold(struct row *r, const struct oa_part *p, double alpha)
+static void add_row_fold(struct logits_row *r, const struct oa_part *p, double alpha)
 {
     const struct oa_kernels *k = &r->d->cpu->kernels;
     k->real_from_act(p->width, oa_act_at(r->d, p->q, r->b * p->ldq + r->h * p->width),
@@ -82,42 +80,41 @@ static void add_fold(struct row *r, const struct oa_part *p, double alpha)
     }
 }
 
-static void fill_logits(struct row *r)
+static void fill_row_logits(struct logits_row *r)
 {
     const struct oa_logits *a = r->a;
     memset(r->s, 0, KEYS * r->d->numbers.real_size);
     for (int c = 0; c < a->parts; c++) {
         double alpha = a->alpha ? oa_real_get(r->d, a->alpha, r->h * a->parts + c) : 1;
         if (a->part[c].kind == OA_PART_DOT)
-            add_dots(r, &a->part[c], alpha);
+            add_row_dots(r, &a->part[c], alpha);
         else if (a->part[c].kind == OA_PART_TABLE)
-            add_table(r, &a->part[c], alpha);
+            add_row_table(r, &a->part[c], alpha);
         else
-            add_fold(r, &a->part[c], alpha);
+            add_row_fold(r, &a->part[c], alpha);
     }
     if (a->distances.table)
         oa_distances_add(r->d, a, r->h, 0, r->begin, r->end - r->begin, 1, r->s);
 }
 
-/* ---- what is visible
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- what is visible ---- */
 
-static struct oa_span sees(const struct row *r)
+static struct oa_bounds row_sees_keys(const struct logits_row *r)
 {
     const struct oa_support_functions *f = oa_support_functions(&r->a->support);
     const struct oa_attention_shape *shape = &r->a->shape;
     long keys = oa_real_length(shape->key_lengths, r->b, shape->keys);
-    struct oa_span all = { 0, shape->causal ? oa_min(keys, shape->first + 1) : keys }, range = all;
+    struct oa_bounds all = { 0, shape->causal ? oa_min(keys, shape->first + 1) : keys },
+                     range = all;
     if (oa_real_length(shape->query_lengths, r->b, 1) == 0)
-        return (struct oa_span){ 0, 0 };
+        return (struct oa_bounds){ 0, 0 };
     if (f)
         f->range(&r->a->support, shape, r->h, shape->first, shape->first + 1, &range.begin,
                  &range.end);
-    return oa_span_cut(all, range);
+    return oa_bounds_cut(all, range);
 }
 
-static bool is_empty(const struct row *r)
+static bool is_empty_block(const struct logits_row *r)
 {
     const struct oa_support_functions *f = oa_support_functions(&r->a->support);
     long i = r->a->shape.first;
@@ -125,7 +122,7 @@ static bool is_empty(const struct row *r)
            f->empty(&r->a->support, &r->a->shape, r->h, i, i + 1, r->begin, r->end);
 }
 
-static void hide_invisible(struct row *r)
+static void hide_row_keys(struct logits_row *r)
 {
     const struct oa_support_functions *f = oa_support_functions(&r->a->support);
     if (!f || f->row || !f->visible)
@@ -135,11 +132,9 @@ static void hide_invisible(struct row *r)
             oa_real_set(r->d, r->s, j - r->begin, -INFINITY);
 }
 
-/* ---- one row
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- one row ---- */
 
-static void add_block(struct row *r)
+static void add_key_block(struct logits_row *r)
 {
     static const int32_t none = 0;
     const struct oa_kernels *k = &r->d->cpu->kernels;
@@ -147,14 +142,14 @@ static void add_block(struct row *r)
     int32_t all = (int32_t)(r->end - r->begin);
     long V = a->shape.value_width;
     const void *v = oa_key_row(r->d, &a->shape, r->b, r->h, r->begin, V, a->v, a->ldv);
-    fill_logits(r);
-    hide_invisible(r);
+    fill_row_logits(r);
+    hide_row_keys(r);
     k->softmax_tile(1, all, 1, &none, &all, r->s, KEYS, r->m, r->z, r->rescale);
     k->scale_rows(1, V, r->rescale, r->o, V);
     k->weigh_rows(all, V, r->s, v, a->ldv, r->o);
 }
 
-static void finish(struct row *r)
+static void finish_logits_row(struct logits_row *r)
 {
     const struct oa_logits *a = r->a;
     long V = a->shape.value_width;
@@ -166,14 +161,16 @@ static void finish(struct row *r)
     r->d->cpu->kernels.act_from_real(V, r->o, oa_act_at(r->d, a->o, r->b * a->ldo + r->h * V));
 }
 
-static void *take(const struct row *r, const struct oa_worker *w, long n, bool *failed)
+static void *take_row_reals(const struct logits_row *r, const struct oa_worker *w, long n,
+                            bool *failed)
 {
     void *x = oa_arena_take(w->scratch, (size_t)n * r->d->numbers.real_size);
     *failed |= !x;
     return x;
 }
 
-static bool open_row(struct row *r, const struct call *f, long item, const struct oa_worker *w)
+static bool open_logits_row(struct logits_row *r, const struct logits_row_call *f, long item,
+                            const struct oa_worker *w)
 {
     const struct oa_logits *a = f->a;
     long V = a->shape.value_width, width = 1, folds = 1;
@@ -183,15 +180,17 @@ static bool open_row(struct row *r, const struct call *f, long item, const struc
         width = fold ? oa_max(width, a->part[c].width) : width;
         folds = fold ? oa_max(folds, a->part[c].folds) : folds;
     }
-    *r = (struct row){ .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads };
-    r->s = take(r, w, KEYS, &failed);
-    r->part = take(r, w, KEYS, &failed);
-    r->o = take(r, w, V, &failed);
-    r->m = take(r, w, 1, &failed);
-    r->z = take(r, w, 1, &failed);
-    r->rescale = take(r, w, 1, &failed);
-    r->fold_query = take(r, w, width, &failed);
-    r->fold_key = take(r, w, folds, &failed);
+    *r = (struct logits_row){
+        .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads
+    };
+    r->s = take_row_reals(r, w, KEYS, &failed);
+    r->part = take_row_reals(r, w, KEYS, &failed);
+    r->o = take_row_reals(r, w, V, &failed);
+    r->m = take_row_reals(r, w, 1, &failed);
+    r->z = take_row_reals(r, w, 1, &failed);
+    r->rescale = take_row_reals(r, w, 1, &failed);
+    r->fold_query = take_row_reals(r, w, width, &failed);
+    r->fold_key = take_row_reals(r, w, folds, &failed);
     if (failed)
         return false;
     oa_real_fill(r->d, V, 0, r->o);
@@ -200,22 +199,22 @@ static bool open_row(struct row *r, const struct call *f, long item, const struc
     return true;
 }
 
-static void row_item(void *argument, long item, const struct oa_worker *w)
+static void logits_row_item(void *argument, long item, const struct oa_worker *w)
 {
-    struct row r;
-    if (!open_row(&r, argument, item, w))
+    struct logits_row r;
+    if (!open_logits_row(&r, argument, item, w))
         return;
-    struct oa_span seen = sees(&r);
+    struct oa_bounds seen = row_sees_keys(&r);
     for (r.begin = seen.begin; r.begin < seen.end; r.begin = r.end) {
         r.end = oa_min(r.begin / KEYS * KEYS + KEYS, seen.end);
-        if (!is_empty(&r))
-            add_block(&r);
+        if (!is_empty_block(&r))
+            add_key_block(&r);
     }
-    finish(&r);
+    finish_logits_row(&r);
 }
 
 void oa_row_forward(struct oa_device *d, const struct oa_logits *a)
 {
-    struct call f = { d, a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, row_item, &f);
+    struct logits_row_call f = { d, a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, logits_row_item, &f);
 }

@@ -23,7 +23,7 @@ static bool has_bias(const struct oa_part *p)
 }
 
 /* Numbers of a (b,h) of the parts before part `count`. */
-static long numbers(const struct oa_logits *a, int count)
+static long shared_numbers(const struct oa_logits *a, int count)
 {
     long sum = 0;
     for (int c = 0; c < count; c++)
@@ -34,40 +34,40 @@ static long numbers(const struct oa_logits *a, int count)
 size_t oa_shared_bytes(const struct oa_device *d, const struct oa_logits *a)
 {
     const struct oa_attention_shape *s = &a->shape;
-    return (size_t)(s->batch * s->heads * numbers(a, a->parts)) * d->numbers.real_size;
+    return (size_t)(s->batch * s->heads * shared_numbers(a, a->parts)) * d->numbers.real_size;
 }
 
-static void *sums_of(const struct oa_shared *s, long b, long h, int part)
+static void *shared_sums(const struct oa_shared *s, long b, long h, int part)
 {
     const struct oa_logits *a = s->a;
     return oa_real_at(s->d, s->sums,
-                      (b * a->shape.heads + h) * numbers(a, a->parts) + numbers(a, part));
+                      (b * a->shape.heads + h) * shared_numbers(a, a->parts) +
+                          shared_numbers(a, part));
 }
 
 void oa_shared_clear(const struct oa_shared *s, long b, long h)
 {
-    memset(sums_of(s, b, h, 0), 0, (size_t)numbers(s->a, s->a->parts) * s->d->numbers.real_size);
+    memset(shared_sums(s, b, h, 0), 0,
+           (size_t)shared_numbers(s->a, s->a->parts) * s->d->numbers.real_size);
 }
 
 void *oa_shared_keys(const struct oa_shared *s, long b, long h, int part)
 {
     const struct oa_part *p = &s->a->part[part];
-    return s->sums ? sums_of(s, b, h, part) : oa_real_at(s->d, p->dk, h * p->k_head_stride);
+    return s->sums ? shared_sums(s, b, h, part) : oa_real_at(s->d, p->dk, h * p->k_head_stride);
 }
 
 void *oa_shared_bias(const struct oa_shared *s, long b, long h, int part)
 {
     const struct oa_part *p = &s->a->part[part];
     long keys = has_keys(p) ? p->width * s->a->shape.keys : 0;
-    return s->sums ? oa_real_at(s->d, sums_of(s, b, h, part), keys)
+    return s->sums ? oa_real_at(s->d, shared_sums(s, b, h, part), keys)
                    : oa_real_at(s->d, p->dbias, h * p->bias_head_stride);
 }
 
-/* ---- adding up
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- adding up ---- */
 
-struct addition {
+struct shared_addition {
     const struct oa_shared *from,
         *to; /* `to` has no sums: its places are the gradients themselves */
     void *(*place)(const struct oa_shared *s, long b, long h, int part);
@@ -75,9 +75,9 @@ struct addition {
     long count;
 };
 
-static void add_item(void *argument, long item, const struct oa_worker *w)
+static void add_shared_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct addition *f = argument;
+    const struct shared_addition *f = argument;
     const struct oa_shared *s = f->from;
     long at = item * RUN, n = oa_min(RUN, f->count - at);
     (void)w;
@@ -87,9 +87,9 @@ static void add_item(void *argument, long item, const struct oa_worker *w)
                                     oa_real_at(s->d, f->place(f->to, b, h, f->part), at));
 }
 
-static void add(struct addition f)
+static void add_shared_sums(struct shared_addition f)
 {
-    oa_parallel(f.from->d->context, oa_blocks(f.count, RUN), add_item, &f);
+    oa_parallel(f.from->d->context, oa_blocks(f.count, RUN), add_shared_item, &f);
 }
 
 void oa_shared_add(const struct oa_shared *s)
@@ -99,8 +99,8 @@ void oa_shared_add(const struct oa_shared *s)
     for (int c = 0; c < s->a->parts; c++) {
         const struct oa_part *p = &s->a->part[c];
         if (has_keys(p))
-            add((struct addition){ s, &to, oa_shared_keys, c, keys * p->width });
+            add_shared_sums((struct shared_addition){ s, &to, oa_shared_keys, c, keys * p->width });
         if (has_bias(p))
-            add((struct addition){ s, &to, oa_shared_bias, c, keys });
+            add_shared_sums((struct shared_addition){ s, &to, oa_shared_bias, c, keys });
     }
 }

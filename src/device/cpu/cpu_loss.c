@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-struct rows {
+struct loss_rows {
     struct oa_device *d;
     const struct oa_linear_loss *a;
     long first;    /* row of the input where the block starts */
@@ -22,7 +22,7 @@ struct rows {
 };
 
 /* A row of one logit; act_from_real rounds the gradient as it does everything else. */
-static double squared_error(const struct rows *r, long i, void *logit, void *dlogit)
+static double squared_error(const struct loss_rows *r, long i, void *logit, void *dlogit)
 {
     double error = oa_real_get(r->d, logit, 0) - r->a->value[r->first + i];
     oa_real_set(r->d, logit, 0, 2 * r->a->scale * error);
@@ -31,7 +31,8 @@ static double squared_error(const struct rows *r, long i, void *logit, void *dlo
     return error * error;
 }
 
-static double row_loss(const struct rows *r, long i, int32_t target, void *logits, void *dlogits)
+static double logits_loss(const struct loss_rows *r, long i, int32_t target, void *logits,
+                          void *dlogits)
 {
     const struct oa_linear_loss *a = r->a;
     if (a->bias)
@@ -42,10 +43,10 @@ static double row_loss(const struct rows *r, long i, int32_t target, void *logit
                                             dlogits);
 }
 
-static void one_row(void *argument, long i, const struct oa_worker *worker)
+static void loss_row_item(void *argument, long i, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct loss_rows *r = argument;
     const struct oa_linear_loss *a = r->a;
     int32_t target = a->value ? 0 : a->target[r->first + i];
     void *dlogits = r->dlogits ? oa_act_at(r->d, r->dlogits, i * a->vocabulary) : NULL;
@@ -55,10 +56,10 @@ static void one_row(void *argument, long i, const struct oa_worker *worker)
             memset(dlogits, 0, (size_t)a->vocabulary * r->d->numbers.act_size);
         return;
     }
-    r->loss[i] = row_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits);
+    r->loss[i] = logits_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits);
 }
 
-static double block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows)
+static double loss_block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows)
 {
     struct oa_arena *scratch = &d->scratch;
     size_t cells = (size_t)(rows * a->vocabulary);
@@ -74,8 +75,8 @@ static double block(struct oa_device *d, const struct oa_linear_loss *a, long fi
         &(struct oa_gemm){
             .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
         x, a->w, logits);
-    struct rows r = { d, a, first, logits, dlogits, loss };
-    oa_parallel(d->context, rows, one_row, &r);
+    struct loss_rows r = { d, a, first, logits, dlogits, loss };
+    oa_parallel(d->context, rows, loss_row_item, &r);
     if (dlogits) {
         oa_cpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w },
                     dlogits, a->w, oa_act_at(d, a->dx, first * w));
@@ -105,7 +106,7 @@ double oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
     double sum = 0;
     for (long first = 0; first < a->rows; first += rows) {
         size_t mark = oa_arena_mark(&d->scratch);
-        sum += block(d, a, first, oa_min(rows, a->rows - first));
+        sum += loss_block(d, a, first, oa_min(rows, a->rows - first));
         oa_arena_release(&d->scratch, mark);
     }
     return sum;
@@ -113,22 +114,22 @@ double oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 
 /* ---- rows of logits alone ---- */
 
-struct log_sums {
+struct log_sums_call {
     struct oa_device *d;
     long cols;
     const void *x;
     double *sums;
 };
 
-static void log_sum(void *argument, long i, const struct oa_worker *worker)
+static void log_sum_item(void *argument, long i, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct log_sums *l = argument;
+    const struct log_sums_call *l = argument;
     l->sums[i] = l->d->cpu->kernels.log_sum(l->cols, oa_real_at(l->d, l->x, i * l->cols));
 }
 
 void oa_cpu_log_sums(struct oa_device *d, long rows, long cols, const void *x, double *sums)
 {
-    struct log_sums l = { d, cols, x, sums };
-    oa_parallel(d->context, rows, log_sum, &l);
+    struct log_sums_call l = { d, cols, x, sums };
+    oa_parallel(d->context, rows, log_sum_item, &l);
 }

@@ -4,22 +4,22 @@
 
 #include <string.h>
 
-struct means {
+struct mean_call {
     struct oa_device *d;
     const struct oa_row_means *a;
 };
 
-static long real_rows(const struct oa_row_means *a, long b)
+static long averaged_rows(const struct oa_row_means *a, long b)
 {
     return a->lengths ? a->lengths[b] : a->length;
 }
 
-static void mean(void *argument, long b, const struct oa_worker *worker)
+static void mean_item(void *argument, long b, const struct oa_worker *worker)
 {
-    const struct means *m = argument;
+    const struct mean_call *m = argument;
     const struct oa_row_means *a = m->a;
     const struct oa_kernels *k = &m->d->cpu->kernels;
-    long rows = real_rows(a, b);
+    long rows = averaged_rows(a, b);
     void *sum = oa_arena_take(worker->scratch, (size_t)a->cols * k->real_size);
     if (!sum)
         return;
@@ -32,17 +32,17 @@ static void mean(void *argument, long b, const struct oa_worker *worker)
 
 void oa_cpu_mean_rows(struct oa_device *d, const struct oa_row_means *a)
 {
-    struct means m = { d, a };
-    oa_parallel(d->context, a->batch, mean, &m);
+    struct mean_call m = { d, a };
+    oa_parallel(d->context, a->batch, mean_item, &m);
 }
 
 /* One row of gradient, the same for all that are real. */
-static void mean_gradient(void *argument, long b, const struct oa_worker *worker)
+static void mean_gradient_item(void *argument, long b, const struct oa_worker *worker)
 {
-    const struct means *m = argument;
+    const struct mean_call *m = argument;
     const struct oa_row_means *a = m->a;
     const struct oa_kernels *k = &m->d->cpu->kernels;
-    long rows = real_rows(a, b);
+    long rows = averaged_rows(a, b);
     size_t bytes = (size_t)a->cols * k->act_size;
     void *share = oa_arena_take(worker->scratch, (size_t)a->cols * k->real_size);
     char *to = oa_act_at(m->d, a->dx, b * a->length * a->cols);
@@ -57,6 +57,6 @@ static void mean_gradient(void *argument, long b, const struct oa_worker *worker
 
 void oa_cpu_mean_rows_gradient(struct oa_device *d, const struct oa_row_means *a)
 {
-    struct means m = { d, a };
-    oa_parallel(d->context, a->batch, mean_gradient, &m);
+    struct mean_call m = { d, a };
+    oa_parallel(d->context, a->batch, mean_gradient_item, &m);
 }

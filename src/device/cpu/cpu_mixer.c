@@ -11,7 +11,7 @@
  */
 #include "device/cpu/cpu.h"
 
-struct mixer {
+struct mixer_rows {
     struct oa_device *d;
     long rows, cols, run, length, ld;
     const int32_t *high;
@@ -19,17 +19,17 @@ struct mixer {
     void *y;
 };
 
-static void run(struct mixer *m, oa_task *task, long rows)
+static void run_mixer_rows(struct mixer_rows *m, oa_task *task, long rows)
 {
     m->run = oa_item_rows(m->cols);
     oa_parallel(m->d->context, oa_blocks(rows, m->run), task, m);
 }
 
-static void mask_item(void *argument, long item, const struct oa_worker *worker)
+static void mask_rows_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
     static const int32_t none = 0;
-    const struct mixer *m = argument;
+    const struct mixer_rows *m = argument;
     for (long i = item * m->run; i < oa_min(m->rows, (item + 1) * m->run); i++)
         m->d->cpu->kernels.mask_tile(1, m->cols, &none, &m->high[i],
                                      oa_real_at(m->d, m->x, i * m->cols), m->cols,
@@ -39,14 +39,15 @@ static void mask_item(void *argument, long item, const struct oa_worker *worker)
 void oa_cpu_mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x,
                       void *y)
 {
-    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .high = high, .x = x, .y = y },
-        mask_item, rows);
+    run_mixer_rows(
+        &(struct mixer_rows){ .d = d, .rows = rows, .cols = cols, .high = high, .x = x, .y = y },
+        mask_rows_item, rows);
 }
 
-static void mask_gradient_item(void *argument, long item, const struct oa_worker *worker)
+static void mask_rows_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct mixer *m = argument;
+    const struct mixer_rows *m = argument;
     for (long i = item * m->run; i < oa_min(m->rows, (item + 1) * m->run); i++)
         m->d->cpu->kernels.axpy(oa_min(m->cols, m->high[i]), 1, oa_real_at(m->d, m->x, i * m->cols),
                                 oa_real_at(m->d, m->y, i * m->cols));
@@ -55,14 +56,15 @@ static void mask_gradient_item(void *argument, long item, const struct oa_worker
 void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high,
                                const void *dy, void *dx)
 {
-    run(&(struct mixer){ .d = d, .rows = rows, .cols = cols, .high = high, .x = dy, .y = dx },
-        mask_gradient_item, rows);
+    run_mixer_rows(
+        &(struct mixer_rows){ .d = d, .rows = rows, .cols = cols, .high = high, .x = dy, .y = dx },
+        mask_rows_gradient_item, rows);
 }
 
 /* One row of the bias, written out, for the kernel that adds a row to rows. */
-static void bias_item(void *argument, long item, const struct oa_worker *worker)
+static void position_bias_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct mixer *m = argument;
+    const struct mixer_rows *m = argument;
     void *row = oa_arena_take(worker->scratch, (size_t)m->cols * m->d->numbers.real_size);
     for (long i = item * m->run; row && i < oa_min(m->rows, (item + 1) * m->run); i++) {
         double bias = oa_real_get(m->d, m->x, i % m->length);
@@ -75,15 +77,15 @@ static void bias_item(void *argument, long item, const struct oa_worker *worker)
 void oa_cpu_add_position_bias(struct oa_device *d, long rows, long cols, long length,
                               const void *bias, void *y, long ldy)
 {
-    run(
-        &(struct mixer){
+    run_mixer_rows(
+        &(struct mixer_rows){
             .d = d, .rows = rows, .cols = cols, .length = length, .x = bias, .y = y, .ld = ldy },
-        bias_item, rows);
+        position_bias_item, rows);
 }
 
-static void position_item(void *argument, long item, const struct oa_worker *worker)
+static void position_sums_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct mixer *m = argument;
+    const struct mixer_rows *m = argument;
     void *row = oa_arena_take(worker->scratch, (size_t)m->cols * m->d->numbers.real_size);
     for (long i = item * m->run; row && i < oa_min(m->length, (item + 1) * m->run); i++) {
         double sum = oa_real_get(m->d, m->y, i);
@@ -99,8 +101,8 @@ static void position_item(void *argument, long item, const struct oa_worker *wor
 void oa_cpu_position_sums(struct oa_device *d, long rows, long cols, long length, const void *x,
                           long ldx, void *sums)
 {
-    run(
-        &(struct mixer){
+    run_mixer_rows(
+        &(struct mixer_rows){
             .d = d, .rows = rows, .cols = cols, .length = length, .x = x, .y = sums, .ld = ldx },
-        position_item, length);
+        position_sums_item, length);
 }

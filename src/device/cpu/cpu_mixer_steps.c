@@ -13,13 +13,13 @@
  */
 #include "device/cpu/cpu.h"
 
-struct call {
+struct mixer_steps_call {
     struct oa_device *d;
     const struct oa_mixer_steps *a;
     long block; /* channels an item */
 };
 
-struct work {
+struct mixer_work {
     struct oa_device *d;
     const struct oa_mixer_steps *a;
     long channel, channels;
@@ -33,11 +33,11 @@ static long first_unit(const struct oa_mixer_steps *a, long position)
     return oa_min(a->units, oa_blocks(position * a->units, a->length));
 }
 
-static bool open_work(struct work *w, const struct call *f, long item,
-                      const struct oa_worker *worker)
+static bool open_mixer_work(struct mixer_work *w, const struct mixer_steps_call *f, long item,
+                            const struct oa_worker *worker)
 {
     size_t real = f->d->numbers.real_size, units = (size_t)f->a->units;
-    *w = (struct work){ .d = f->d, .a = f->a, .channel = item * f->block };
+    *w = (struct mixer_work){ .d = f->d, .a = f->a, .channel = item * f->block };
     w->channels = oa_min(f->block, f->a->channels - w->channel);
     w->in = oa_arena_take(worker->scratch, units * real);
     w->out = oa_arena_take(worker->scratch, units * real);
@@ -46,7 +46,7 @@ static bool open_work(struct work *w, const struct call *f, long item,
     return w->in && w->out && w->x && w->act;
 }
 
-static void read_weights(struct work *w, long position, long low, long high)
+static void read_mixer_weights(struct mixer_work *w, long position, long low, long high)
 {
     const struct oa_mixer_steps *a = w->a;
     for (long u = low; u < a->units; u++)
@@ -57,7 +57,7 @@ static void read_weights(struct work *w, long position, long low, long high)
 }
 
 /* Units low … high−1 of a channel have heard all they are to hear. */
-static void finish_units(struct work *w, long low, long high, void *units)
+static void finish_hidden_units(struct mixer_work *w, long low, long high, void *units)
 {
     void *u = oa_real_at(w->d, units, low);
     w->d->cpu->kernels.axpy(high - low, 1, oa_real_at(w->d, w->a->in_bias, low), u);
@@ -66,36 +66,36 @@ static void finish_units(struct work *w, long low, long high, void *units)
     w->d->cpu->kernels.real_from_act(high - low, w->act, u);
 }
 
-static void step(struct work *w, long token)
+static void mixer_step(struct mixer_work *w, long token)
 {
     const struct oa_mixer_steps *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
     long position = a->first + token, low = first_unit(a, position),
          high = first_unit(a, position + 1);
     double bias = oa_real_get(w->d, a->out_bias, position);
-    read_weights(w, position, low, high);
+    read_mixer_weights(w, position, low, high);
     k->real_from_act(w->channels, oa_act_at(w->d, a->x, token * a->ldx + w->channel), w->x);
     for (long c = 0; c < w->channels; c++) {
         void *units = oa_real_at(w->d, a->state, (w->channel + c) * a->units);
         k->axpy(a->units - low, oa_real_get(w->d, w->x, c), oa_real_at(w->d, w->in, low),
                 oa_real_at(w->d, units, low));
-        finish_units(w, low, high, units);
+        finish_hidden_units(w, low, high, units);
         oa_real_set(w->d, w->x, c, k->dot(high, w->out, units) + bias);
     }
     k->act_from_real(w->channels, w->x, oa_act_at(w->d, a->y, token * a->ldy + w->channel));
 }
 
-static void steps_item(void *argument, long item, const struct oa_worker *worker)
+static void mixer_steps_item(void *argument, long item, const struct oa_worker *worker)
 {
-    struct work w;
-    if (!open_work(&w, argument, item, worker))
+    struct mixer_work w;
+    if (!open_mixer_work(&w, argument, item, worker))
         return;
     for (long token = 0; token < w.a->tokens; token++)
-        step(&w, token);
+        mixer_step(&w, token);
 }
 
 void oa_cpu_mixer_steps(struct oa_device *d, const struct oa_mixer_steps *a)
 {
-    struct call f = { .d = d, .a = a, .block = oa_item_rows(a->units) };
-    oa_parallel(d->context, oa_blocks(a->channels, f.block), steps_item, &f);
+    struct mixer_steps_call f = { .d = d, .a = a, .block = oa_item_rows(a->units) };
+    oa_parallel(d->context, oa_blocks(a->channels, f.block), mixer_steps_item, &f);
 }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static double sigmoid(double x)
+static double logistic(double x)
 {
     return 1 / (1 + exp(-x));
 }
@@ -20,7 +20,7 @@ static void head_weights(const struct oa_device *d, const struct oa_mixture_weig
             top = fmax(top, alpha[c] = oa_real_get(d, m->theta, head * m->parts + c));
     }
     if (m->kind == OA_MIX_SIGMOID) {
-        alpha[1] = sigmoid(oa_real_get(d, m->theta, 0));
+        alpha[1] = logistic(oa_real_get(d, m->theta, 0));
         alpha[0] = 1 - alpha[1];
     }
     for (int c = 0; c < m->parts && m->kind == OA_MIX_SOFTMAX; c++)
@@ -39,7 +39,7 @@ void oa_cpu_mixture(struct oa_device *d, const struct oa_mixture_weights *m)
     }
 }
 
-static void add_at(const struct oa_device *d, void *x, long i, double addend)
+static void add_theta_gradient(const struct oa_device *d, void *x, long i, double addend)
 {
     oa_real_set(d, x, i, oa_real_get(d, x, i) + addend);
 }
@@ -52,8 +52,8 @@ void oa_cpu_mixture_gradient(struct oa_device *d, const struct oa_mixture_weight
         for (int c = 0; c < m->parts; c++)
             mean += alpha[c] * (g[c] = oa_real_get(d, m->dalpha, h * m->parts + c));
         for (int c = 0; c < m->parts && m->kind == OA_MIX_SOFTMAX; c++)
-            add_at(d, m->dtheta, h * m->parts + c, alpha[c] * (g[c] - mean));
+            add_theta_gradient(d, m->dtheta, h * m->parts + c, alpha[c] * (g[c] - mean));
         if (m->kind == OA_MIX_SIGMOID)
-            add_at(d, m->dtheta, 0, alpha[0] * alpha[1] * (g[1] - g[0]));
+            add_theta_gradient(d, m->dtheta, 0, alpha[0] * alpha[1] * (g[1] - g[0]));
     }
 }

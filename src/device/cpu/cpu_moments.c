@@ -13,24 +13,24 @@
 
 #include <string.h>
 
-struct moments {
+struct moments_call {
     struct oa_device *d;
     const struct oa_moments_change *a;
 };
 
-static long real_rows(const struct oa_moments_change *a, int side, long b)
+static long moment_rows(const struct oa_moments_change *a, int side, long b)
 {
     return oa_real_length(a->lengths[side], b, a->rows[side]);
 }
 
 /* Sums of rows and of their products over the batch; gives the number of rows. */
-static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side, long h, void *sum,
-                   void *square)
+static long sum_moments(const struct moments_call *f, struct oa_gemm_state *gemm, int side, long h,
+                        void *sum, void *square)
 {
     const struct oa_moments_change *a = f->a;
     long K = a->width, ld = a->heads * K, total = 0;
     for (long b = 0; b < a->batch; b++) {
-        long n = real_rows(a, side, b);
+        long n = moment_rows(a, side, b);
         const void *x = oa_act_at(f->d, a->x[side], b * a->rows[side] * ld + h * K);
         struct oa_gemm g = { .m = K,
                              .n = K,
@@ -50,8 +50,8 @@ static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side
     return total;
 }
 
-static void add_change(const struct moments *f, long n, double factor, const void *sum,
-                       const void *average, void *change)
+static void add_moment_change(const struct moments_call *f, long n, double factor, const void *sum,
+                              const void *average, void *change)
 {
     for (long i = 0; i < n; i++) {
         double difference = factor * oa_real_get(f->d, sum, i) - oa_real_get(f->d, average, i);
@@ -59,9 +59,9 @@ static void add_change(const struct moments *f, long n, double factor, const voi
     }
 }
 
-static void side_item(void *argument, long item, const struct oa_worker *worker)
+static void moments_side_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct moments *f = argument;
+    const struct moments_call *f = argument;
     const struct oa_moments_change *a = f->a;
     long K = a->width;
     size_t real = f->d->numbers.real_size;
@@ -71,22 +71,22 @@ static void side_item(void *argument, long item, const struct oa_worker *worker)
         return;
     memset(sum, 0, (size_t)K * real);
     memset(square, 0, (size_t)(K * K) * real);
-    long n = add_up(f, f->d->cpu->gemm[worker->index], (int)(item / a->heads), item % a->heads, sum,
-                    square);
+    long n = sum_moments(f, f->d->cpu->gemm[worker->index], (int)(item / a->heads), item % a->heads,
+                         sum, square);
     if (n == 0)
         return;
     long first = item * K, square_first = first * K;
-    add_change(f, K, a->scale / (double)n, sum, oa_real_at(f->d, a->mean, first),
-               oa_real_at(f->d, a->mean_change, first));
-    add_change(f, K * K, a->scale * a->scale / (double)n, square,
-               oa_real_at(f->d, a->square, square_first),
-               oa_real_at(f->d, a->square_change, square_first));
+    add_moment_change(f, K, a->scale / (double)n, sum, oa_real_at(f->d, a->mean, first),
+                      oa_real_at(f->d, a->mean_change, first));
+    add_moment_change(f, K * K, a->scale * a->scale / (double)n, square,
+                      oa_real_at(f->d, a->square, square_first),
+                      oa_real_at(f->d, a->square_change, square_first));
 }
 
 void oa_cpu_moments_change(struct oa_device *d, const struct oa_moments_change *a)
 {
-    struct moments f = { d, a };
-    oa_parallel(d->context, 2 * a->heads, side_item, &f);
+    struct moments_call f = { d, a };
+    oa_parallel(d->context, 2 * a->heads, moments_side_item, &f);
     oa_real_set(d, a->batches, 0, oa_real_get(d, a->batches, 0) + 1);
 }
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-struct norm {
+struct residual_norm_call {
     struct oa_device *d;
     const struct oa_residual_norm *a;
     long block;
@@ -20,7 +20,8 @@ struct norm {
 
 /* y row = dropout(x row) over rows first … first+rows−1; every row starts at its own block of the
  * generator. */
-static void drop_rows(const struct norm *n, long first, long rows, const void *x, void *y)
+static void dropout_norm_rows(const struct residual_norm_call *n, long first, long rows,
+                              const void *x, void *y)
 {
     const struct oa_residual_norm *a = n->a;
     for (long i = 0; i < rows; i++)
@@ -29,9 +30,9 @@ static void drop_rows(const struct norm *n, long first, long rows, const void *x
             a->dropout.keep, oa_act_at(n->d, x, i * a->cols), oa_act_at(n->d, y, i * a->cols));
 }
 
-static void forward(void *argument, long item, const struct oa_worker *worker)
+static void residual_norm_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct norm *n = argument;
+    const struct residual_norm_call *n = argument;
     const struct oa_residual_norm *a = n->a;
     struct oa_device *d = n->d;
     long first = item * n->block, rows = oa_min(n->block, a->rows - first), at = first * a->cols;
@@ -43,7 +44,7 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
                 oa_arena_take(worker->scratch, (size_t)(rows * a->cols) * d->numbers.act_size);
             if (!dropped)
                 return;
-            drop_rows(n, first, rows, branch, dropped);
+            dropout_norm_rows(n, first, rows, branch, dropped);
             branch = dropped;
         }
         d->cpu->kernels.add(rows * a->cols, sum, branch, oa_act_at(d, a->sum, at));
@@ -55,14 +56,14 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
 
 void oa_cpu_residual_norm(struct oa_device *d, const struct oa_residual_norm *a)
 {
-    struct norm n = { .d = d, .a = a, .block = oa_item_rows(a->cols) };
-    oa_parallel(d->context, oa_blocks(a->rows, n.block), forward, &n);
+    struct residual_norm_call n = { .d = d, .a = a, .block = oa_item_rows(a->cols) };
+    oa_parallel(d->context, oa_blocks(a->rows, n.block), residual_norm_item, &n);
 }
 
-static void backward(void *argument, long item, const struct oa_worker *worker)
+static void residual_norm_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct norm *n = argument;
+    const struct residual_norm_call *n = argument;
     const struct oa_residual_norm *a = n->a;
     struct oa_device *d = n->d;
     long first = item * n->block, rows = oa_min(n->block, a->rows - first), at = first * a->cols;
@@ -79,20 +80,20 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
     if (!a->dbranch)
         return;
     if (a->dropout.keep < 1)
-        drop_rows(n, first, rows, dx, oa_act_at(d, a->dbranch, at));
+        dropout_norm_rows(n, first, rows, dx, oa_act_at(d, a->dbranch, at));
     else
         memcpy(oa_act_at(d, a->dbranch, at), dx, (size_t)(rows * a->cols) * d->numbers.act_size);
 }
 
 void oa_cpu_residual_norm_gradient(struct oa_device *d, const struct oa_residual_norm *a)
 {
-    struct norm n = { .d = d, .a = a, .block = oa_item_rows(a->cols) };
+    struct residual_norm_call n = { .d = d, .a = a, .block = oa_item_rows(a->cols) };
     long blocks = oa_blocks(a->rows, n.block);
     size_t mark = oa_arena_mark(&d->scratch);
     n.partial = oa_arena_take(&d->scratch, (size_t)(blocks * 2 * a->cols) * d->numbers.real_size);
     if (!n.partial)
         return;
-    oa_parallel(d->context, blocks, backward, &n);
+    oa_parallel(d->context, blocks, residual_norm_gradient_item, &n);
     for (long i = 0; i < blocks; i++) {
         d->cpu->kernels.axpy(a->cols, 1, oa_real_at(d, n.partial, i * 2 * a->cols), a->dgain);
         if (a->dbias)

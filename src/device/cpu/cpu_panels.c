@@ -16,8 +16,8 @@ struct oa_panels oa_panels_take(const struct oa_device *d, struct oa_arena *scra
     return p;
 }
 
-static void pack(const struct oa_device *d, struct oa_panels *p, const void *x,
-                 const struct oa_gemm *g)
+static void pack_into_panels(const struct oa_device *d, struct oa_panels *p, const void *x,
+                             const struct oa_gemm *g)
 {
     if (p->x)
         d->cpu->kernels.gemm_pack(g, &(struct oa_gemm_part){ .rows = g->k, .cols = g->n }, x, p->x);
@@ -27,13 +27,13 @@ static void pack(const struct oa_device *d, struct oa_panels *p, const void *x,
 void oa_panels_pair(const struct oa_device *d, struct oa_panels *p, const void *x, long ld,
                     long rows, long width)
 {
-    pack(d, p, x, &(struct oa_gemm){ .n = rows, .k = width, .ldb = ld, .tb = true });
+    pack_into_panels(d, p, x, &(struct oa_gemm){ .n = rows, .k = width, .ldb = ld, .tb = true });
 }
 
 void oa_panels_rows(const struct oa_device *d, struct oa_panels *p, const void *x, long ld,
                     long rows, long width)
 {
-    pack(d, p, x, &(struct oa_gemm){ .n = width, .k = rows, .ldb = ld });
+    pack_into_panels(d, p, x, &(struct oa_gemm){ .n = width, .k = rows, .ldb = ld });
 }
 
 bool oa_panels_serve(const struct oa_panels *p, const struct oa_gemm *g)

@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-struct piece {
+struct piece_work {
     struct oa_device *d;
     const struct oa_logits *a; /* of the whole */
     struct oa_piece p;
@@ -35,37 +35,34 @@ bool oa_pieces_wanted(const struct oa_logits *a)
            p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha;
 }
 
-/* ---- orders
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- orders ---- */
 
-static bool as_it_stands(const struct oa_row_order *o)
+static bool is_in_order(const struct oa_row_order *o)
 {
     return o->stride == o->take;
 }
 
-static long row_at(const struct oa_row_order *o, long sequence, long i)
+static long ordered_row(const struct oa_row_order *o, long sequence, long i)
 {
     return i / o->take * o->stride + o->first + sequence + i % o->take;
 }
 
 /* How many of the first `length` rows are in a sequence. */
-static long rows_of(const struct oa_row_order *o, long sequence, long length)
+static long ordered_rows(const struct oa_row_order *o, long sequence, long length)
 {
     long rest = length % o->stride - o->first - sequence;
     return length / o->stride * o->take + oa_max(0, oa_min(rest, o->take));
 }
 
-/* ---- walking over the rows of a piece
- * ---------------------------------------------------------------------------- */
+/* ---- walking over the rows of a piece ---- */
 
-struct walk;
-typedef void walker(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b,
-                    long from);
+struct piece_walk;
+typedef void walker(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
+                    long b, long from);
 
 /* Rows of the whole [B·n, ld] and of the piece [B·sequences·rows, ld of its own]. */
-struct walk {
-    const struct piece *c;
+struct piece_walk {
+    const struct piece_work *c;
     const struct oa_row_order *order;
     long n, rows, run; /* of a sequence: the whole, the piece; rows of an item */
     long cols, whole_ld, own_ld;
@@ -73,55 +70,55 @@ struct walk {
     walker *visit;
 };
 
-static void walk_item(void *argument, long item, const struct oa_worker *w)
+static void walk_piece_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct walk *k = argument;
+    const struct piece_walk *k = argument;
     long all = k->c->a->shape.batch * k->order->sequences * k->rows;
     for (long at = item * k->run; at < oa_min(all, (item + 1) * k->run); at++) {
         size_t mark = oa_arena_mark(w->scratch);
         long sequence = at / k->rows, i = at % k->rows;
         k->visit(k, w, sequence, i, sequence / k->order->sequences,
-                 row_at(k->order, sequence % k->order->sequences, i));
+                 ordered_row(k->order, sequence % k->order->sequences, i));
         oa_arena_release(w->scratch, mark);
     }
 }
 
-static void walk(struct walk *k)
+static void walk_piece(struct piece_walk *k)
 {
-    const struct piece *c = k->c;
+    const struct piece_work *c = k->c;
     k->n = c->a->shape.queries;
-    k->rows = rows_of(k->order, 0, k->n);
+    k->rows = ordered_rows(k->order, 0, k->n);
     k->run = oa_item_rows(k->cols);
     if (!c->failed && !c->d->dry)
         oa_parallel(c->d->context,
-                    oa_blocks(c->a->shape.batch * k->order->sequences * k->rows, k->run), walk_item,
-                    k);
+                    oa_blocks(c->a->shape.batch * k->order->sequences * k->rows, k->run),
+                    walk_piece_item, k);
 }
 
-static void *whole_row(const struct walk *k, long b, long from)
+static void *walk_whole_row(const struct piece_walk *k, long b, long from)
 {
     return oa_act_at(k->c->d, k->whole, (b * k->n + from) * k->whole_ld);
 }
 
-static void *own_row(const struct walk *k, long sequence, long i)
+static void *walk_piece_row(const struct piece_walk *k, long sequence, long i)
 {
     return oa_act_at(k->c->d, k->own, (sequence * k->rows + i) * k->own_ld);
 }
 
 /* A sequence may end a row before the first one does. */
-static void gather_row(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+static void gather_row(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                        long b, long from)
 {
     size_t bytes = (size_t)k->cols * k->c->d->numbers.act_size;
     (void)w;
     if (from < k->n)
-        memcpy(own_row(k, sequence, i), whole_row(k, b, from), bytes);
+        memcpy(walk_piece_row(k, sequence, i), walk_whole_row(k, b, from), bytes);
     else
-        memset(own_row(k, sequence, i), 0, bytes);
+        memset(walk_piece_row(k, sequence, i), 0, bytes);
 }
 
 /* The same of keys whose heads lie apart. */
-static void gather_key(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+static void gather_key(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                        long b, long from)
 {
     const struct oa_attention_shape *s = &k->c->a->shape;
@@ -129,24 +126,24 @@ static void gather_key(const struct walk *k, const struct oa_worker *w, long seq
     size_t bytes = (size_t)width * k->c->d->numbers.act_size;
     (void)w;
     if (from >= k->n)
-        memset(own_row(k, sequence, i), 0, bytes * (size_t)s->heads);
+        memset(walk_piece_row(k, sequence, i), 0, bytes * (size_t)s->heads);
     else
         for (long h = 0; h < s->heads; h++)
-            memcpy(oa_at(own_row(k, sequence, i), bytes, h),
+            memcpy(oa_at(walk_piece_row(k, sequence, i), bytes, h),
                    oa_key_row(k->c->d, s, b, h, from, width, k->whole, k->whole_ld), bytes);
 }
 
-static void add_row(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b,
-                    long from)
+static void add_piece_row(const struct piece_walk *k, const struct oa_worker *w, long sequence,
+                          long i, long b, long from)
 {
-    void *sum = whole_row(k, b, from);
+    void *sum = walk_whole_row(k, b, from);
     (void)w;
     if (from < k->n)
-        k->c->d->cpu->kernels.add(k->cols, sum, own_row(k, sequence, i), sum);
+        k->c->d->cpu->kernels.add(k->cols, sum, walk_piece_row(k, sequence, i), sum);
 }
 
 /* lse of all heads of a row: [B, H, n] and [B·sequences, H, rows]. */
-static void gather_lse(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+static void gather_lse(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                        long b, long from)
 {
     const struct oa_device *d = k->c->d;
@@ -158,126 +155,127 @@ static void gather_lse(const struct walk *k, const struct oa_worker *w, long seq
                                 : -INFINITY);
 }
 
-/* ---- opening a piece
- * --------------------------------------------------------------------------------------------- */
+/* ---- opening a piece ---- */
 
-static void *take(struct piece *c, long n, size_t size)
+static void *take_piece_memory(struct piece_work *c, long n, size_t size)
 {
     void *memory = oa_arena_take(&c->d->scratch, (size_t)n * size);
     c->failed |= !memory;
     return memory;
 }
 
-static long all_rows(const struct piece *c, const struct oa_row_order *o)
+static long piece_rows(const struct piece_work *c, const struct oa_row_order *o)
 {
-    return c->a->shape.batch * o->sequences * rows_of(o, 0, c->a->shape.queries);
+    return c->a->shape.batch * o->sequences * ordered_rows(o, 0, c->a->shape.queries);
 }
 
 /* Act rows of `cols` columns in the order of the piece; *ld is changed when they have to be copied.
  */
-static const void *gather_by(walker *visit, struct piece *c, const struct oa_row_order *o,
+static const void *gather_by(walker *visit, struct piece_work *c, const struct oa_row_order *o,
                              const void *x, long cols, long *ld)
 {
-    if (as_it_stands(o))
+    if (is_in_order(o))
         return x;
-    struct walk k = {
+    struct piece_walk k = {
         .c = c, .order = o, .cols = cols, .whole_ld = *ld, .own_ld = cols, .visit = visit
     };
     k.whole = oa_at(x, 1, 0);
-    k.own = take(c, all_rows(c, o) * cols, c->d->numbers.act_size);
-    walk(&k);
+    k.own = take_piece_memory(c, piece_rows(c, o) * cols, c->d->numbers.act_size);
+    walk_piece(&k);
     *ld = cols;
     return k.own;
 }
 
-static const void *gather(struct piece *c, const struct oa_row_order *o, const void *x, long cols,
-                          long *ld)
+static const void *gather_rows(struct piece_work *c, const struct oa_row_order *o, const void *x,
+                               long cols, long *ld)
 {
     return gather_by(gather_row, c, o, x, cols, ld);
 }
 
 /* Keys and values, of all heads side by side if they have to be copied. */
-static void gather_keys(struct piece *c)
+static void gather_keys(struct piece_work *c)
 {
     const struct oa_attention_shape *s = &c->a->shape;
     const struct oa_row_order *o = &c->p.keys;
     struct oa_part *part = &c->own.part[0];
-    walker *visit = s->keys_apart ? gather_key : gather_row;
+    walker *visit = s->key_head_rows ? gather_key : gather_row;
     part->k = gather_by(visit, c, o, part->k, s->heads * part->width, &part->ldk);
     c->own.v = gather_by(visit, c, o, c->a->v, s->heads * s->value_width, &c->own.ldv);
-    if (!as_it_stands(o))
-        c->own.shape.keys_apart = 0;
+    if (!is_in_order(o))
+        c->own.shape.key_head_rows = 0;
 }
 
-static void *fresh(struct piece *c, const struct oa_row_order *o, const void *wanted, long ld)
+static void *take_piece_rows(struct piece_work *c, const struct oa_row_order *o, const void *wanted,
+                             long ld)
 {
-    return wanted ? take(c, all_rows(c, o) * ld, c->d->numbers.act_size) : NULL;
+    return wanted ? take_piece_memory(c, piece_rows(c, o) * ld, c->d->numbers.act_size) : NULL;
 }
 
-static const int32_t *lengths(struct piece *c, const struct oa_row_order *o, const int32_t *whole)
+static const int32_t *piece_lengths(struct piece_work *c, const struct oa_row_order *o,
+                                    const int32_t *whole)
 {
     const struct oa_attention_shape *s = &c->a->shape;
-    if (as_it_stands(o))
+    if (is_in_order(o))
         return whole;
-    int32_t *own = take(c, s->batch * o->sequences, sizeof *own);
+    int32_t *own = take_piece_memory(c, s->batch * o->sequences, sizeof *own);
     for (long b = 0; b < s->batch * o->sequences && !c->failed && !c->d->dry; b++) {
         long length = whole ? oa_max(0, oa_min(whole[b / o->sequences], s->queries)) : s->queries;
-        own[b] = (int32_t)rows_of(o, b % o->sequences, length);
+        own[b] = (int32_t)ordered_rows(o, b % o->sequences, length);
     }
     return own;
 }
 
 /* Of the rows of the first sequence: the others are as far from each other. */
-static const int32_t *positions(struct piece *c, const struct oa_row_order *o)
+static const int32_t *piece_positions(struct piece_work *c, const struct oa_row_order *o)
 {
-    long rows = rows_of(o, 0, c->a->shape.queries);
-    int32_t *own = take(c, rows, sizeof *own);
+    long rows = ordered_rows(o, 0, c->a->shape.queries);
+    int32_t *own = take_piece_memory(c, rows, sizeof *own);
     for (long i = 0; i < rows && !c->failed && !c->d->dry; i++)
-        own[i] = (int32_t)row_at(o, 0, i);
+        own[i] = (int32_t)ordered_row(o, 0, i);
     return own;
 }
 
-static void *lse_of(struct piece *c, bool gradient)
+static void *piece_lse(struct piece_work *c, bool gradient)
 {
     const struct oa_row_order *o = &c->p.queries;
-    if (gradient && as_it_stands(o))
+    if (gradient && is_in_order(o))
         return c->a->lse;
-    struct walk k = {
+    struct piece_walk k = {
         .c = c, .order = o, .cols = c->a->shape.heads, .whole = c->a->lse, .visit = gather_lse
     };
-    k.own = take(c, all_rows(c, o) * c->a->shape.heads, c->d->numbers.real_size);
+    k.own = take_piece_memory(c, piece_rows(c, o) * c->a->shape.heads, c->d->numbers.real_size);
     if (gradient)
-        walk(&k);
+        walk_piece(&k);
     return k.own;
 }
 
 /* Where O, and backward also its gradient and those of q, k and v, of the piece are. */
-static void open_outputs(struct piece *c, bool gradient)
+static void open_outputs(struct piece_work *c, bool gradient)
 {
     const struct oa_logits *a = c->a;
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
     struct oa_part *part = &c->own.part[0];
     long cols = a->shape.heads * a->shape.value_width;
-    c->own.lse = lse_of(c, gradient);
+    c->own.lse = piece_lse(c, gradient);
     if (!gradient) {
         c->own.ldo = cols;
-        c->own.o = fresh(c, q, a->o, cols);
+        c->own.o = take_piece_rows(c, q, a->o, cols);
         return;
     }
     long ld = a->ldo;
-    c->own.o = oa_at(gather(c, q, a->o, cols, &c->own.ldo), 1, 0);
-    c->own.d_o = gather(c, q, a->d_o, cols, &ld);
-    part->dq = fresh(c, q, part->dq, part->ldq);
-    part->dk = fresh(c, k, part->dk, part->ldk);
-    c->own.dv = fresh(c, k, a->dv, c->own.ldv);
+    c->own.o = oa_at(gather_rows(c, q, a->o, cols, &c->own.ldo), 1, 0);
+    c->own.d_o = gather_rows(c, q, a->d_o, cols, &ld);
+    part->dq = take_piece_rows(c, q, part->dq, part->ldq);
+    part->dk = take_piece_rows(c, k, part->dk, part->ldk);
+    c->own.dv = take_piece_rows(c, k, a->dv, c->own.ldv);
 }
 
 /* False: there is no such piece. */
-static bool describe_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a,
+static bool describe_piece(struct piece_work *c, struct oa_device *d, const struct oa_logits *a,
                            int number)
 {
     const struct oa_attention_shape *s = &a->shape;
-    *c = (struct piece){ .d = d, .a = a, .own = *a };
+    *c = (struct piece_work){ .d = d, .a = a, .own = *a };
     if (!oa_support_functions(&a->support)->piece(&a->support, s, number, &c->p))
         return false;
     c->own.support = c->p.support;
@@ -285,15 +283,15 @@ static bool describe_piece(struct piece *c, struct oa_device *d, const struct oa
         return true;
     c->own.shape.causal = false;
     c->own.shape.batch = s->batch * c->p.queries.sequences;
-    c->own.shape.queries = rows_of(&c->p.queries, 0, s->queries);
-    c->own.shape.keys = rows_of(&c->p.keys, 0, s->queries);
+    c->own.shape.queries = ordered_rows(&c->p.queries, 0, s->queries);
+    c->own.shape.keys = ordered_rows(&c->p.keys, 0, s->queries);
     return true;
 }
 
 /* Takes the memory of the piece and fills it. Piece 0 needs none: it writes where the whole would.
  */
-static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a, int number,
-                       bool gradient)
+static bool open_piece(struct piece_work *c, struct oa_device *d, const struct oa_logits *a,
+                       int number, bool gradient)
 {
     if (!describe_piece(c, d, a, number))
         return false;
@@ -302,14 +300,14 @@ static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_log
     const struct oa_attention_shape *s = &a->shape;
     struct oa_part *part = &c->own.part[0];
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
-    c->own.shape.query_lengths = lengths(c, q, s->query_lengths);
-    c->own.shape.key_lengths = lengths(c, k, s->key_lengths);
+    c->own.shape.query_lengths = piece_lengths(c, q, s->query_lengths);
+    c->own.shape.key_lengths = piece_lengths(c, k, s->key_lengths);
     if (a->distances.table) {
-        c->own.distances.query = positions(c, q);
-        c->own.distances.key = positions(c, k);
+        c->own.distances.query = piece_positions(c, q);
+        c->own.distances.key = piece_positions(c, k);
     }
     c->own.dropout = oa_stream_child(a->dropout, (uint64_t)number);
-    part->q = gather(c, q, part->q, s->heads * part->width, &part->ldq);
+    part->q = gather_rows(c, q, part->q, s->heads * part->width, &part->ldq);
     gather_keys(c);
     open_outputs(c, gradient);
     return true;
@@ -319,7 +317,7 @@ double oa_pieces_copies(struct oa_device *d, const struct oa_logits *a, bool gra
 {
     size_t mark = oa_arena_mark(&d->scratch);
     double bytes = 0;
-    struct piece c;
+    struct piece_work c;
     for (int number = 0; open_piece(&c, d, a, number, gradient); number++) {
         bytes += (double)(oa_arena_mark(&d->scratch) - mark);
         oa_arena_release(&d->scratch, mark);
@@ -330,15 +328,13 @@ double oa_pieces_copies(struct oa_device *d, const struct oa_logits *a, bool gra
 double oa_pieces_pairs(struct oa_device *d, const struct oa_logits *a)
 {
     double pairs = 0;
-    struct piece c;
+    struct piece_work c;
     for (int number = 0; describe_piece(&c, d, a, number); number++)
         pairs += oa_tiles_pairs(d, &c.own);
     return pairs;
 }
 
-/* ---- forward
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 /* sum [n] += weight · act x; row [n] is scratch, both real. */
 static void add_weighted(const struct oa_device *d, long n, double weight, const void *x, void *row,
@@ -349,7 +345,7 @@ static void add_weighted(const struct oa_device *d, long n, double weight, const
 }
 
 /* O and lse of what came before, and of the piece, become those of both. */
-static void unite_row(const struct walk *k, const struct oa_worker *w, long sequence, long i,
+static void unite_row(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                       long b, long from)
 {
     const struct oa_device *d = k->c->d;
@@ -363,66 +359,65 @@ static void unite_row(const struct walk *k, const struct oa_worker *w, long sequ
         if (two == -INFINITY)
             continue;
         double top = fmax(one, two), both = top + log(exp(one - top) + exp(two - top));
-        void *o = oa_act_at(d, whole_row(k, b, from), h * V);
+        void *o = oa_act_at(d, walk_whole_row(k, b, from), h * V);
         memset(sum, 0, bytes);
         add_weighted(d, V, exp(one - both), o, row, sum);
-        add_weighted(d, V, exp(two - both), oa_act_at(d, own_row(k, sequence, i), h * V), row, sum);
+        add_weighted(d, V, exp(two - both), oa_act_at(d, walk_piece_row(k, sequence, i), h * V),
+                     row, sum);
         d->cpu->kernels.act_from_real(V, sum, o);
         oa_real_set(d, k->c->a->lse, at, both);
     }
 }
 
 /* In a sequence shorter than a stride the far pieces have no keys, or no queries. */
-static bool has_pairs(const struct piece *c)
+static bool piece_has_pairs(const struct piece_work *c)
 {
     return !c->failed && c->own.shape.queries > 0 && c->own.shape.keys > 0;
 }
 
-static void forward_piece(struct piece *c, int number)
+static void forward_piece(struct piece_work *c, int number)
 {
     long cols = c->a->shape.heads * c->a->shape.value_width;
     oa_cpu_logits(c->d, &c->own);
     if (number > 0)
-        walk(&(struct walk){ .c = c,
-                             .order = &c->p.queries,
-                             .cols = cols,
-                             .whole = c->a->o,
-                             .whole_ld = c->a->ldo,
-                             .own = c->own.o,
-                             .own_ld = cols,
-                             .visit = unite_row });
+        walk_piece(&(struct piece_walk){ .c = c,
+                                         .order = &c->p.queries,
+                                         .cols = cols,
+                                         .whole = c->a->o,
+                                         .whole_ld = c->a->ldo,
+                                         .own = c->own.o,
+                                         .own_ld = cols,
+                                         .visit = unite_row });
 }
 
 void oa_pieces_forward(struct oa_device *d, const struct oa_logits *a)
 {
     size_t mark = oa_arena_mark(&d->scratch);
-    struct piece c;
+    struct piece_work c;
     for (int number = 0; open_piece(&c, d, a, number, false); number++) {
-        if (has_pairs(&c))
+        if (piece_has_pairs(&c))
             forward_piece(&c, number);
         oa_arena_release(&d->scratch, mark);
     }
 }
 
-/* ---- backward
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- backward ---- */
 
-static void add_back(const struct piece *c, const struct oa_row_order *o, long cols, void *own,
+static void add_back(const struct piece_work *c, const struct oa_row_order *o, long cols, void *own,
                      long own_ld, void *whole, long ld)
 {
     if (own)
-        walk(&(struct walk){ .c = c,
-                             .order = o,
-                             .cols = cols,
-                             .whole = whole,
-                             .whole_ld = ld,
-                             .own = own,
-                             .own_ld = own_ld,
-                             .visit = add_row });
+        walk_piece(&(struct piece_walk){ .c = c,
+                                         .order = o,
+                                         .cols = cols,
+                                         .whole = whole,
+                                         .whole_ld = ld,
+                                         .own = own,
+                                         .own_ld = own_ld,
+                                         .visit = add_piece_row });
 }
 
-static void gradient_piece(struct piece *c, int number)
+static void gradient_piece(struct piece_work *c, int number)
 {
     const struct oa_logits *a = c->a;
     const struct oa_part *p = &a->part[0], *own = &c->own.part[0];
@@ -439,9 +434,9 @@ static void gradient_piece(struct piece *c, int number)
 void oa_pieces_gradient(struct oa_device *d, const struct oa_logits *a)
 {
     size_t mark = oa_arena_mark(&d->scratch);
-    struct piece c;
+    struct piece_work c;
     for (int number = 0; open_piece(&c, d, a, number, true); number++) {
-        if (has_pairs(&c))
+        if (piece_has_pairs(&c))
             gradient_piece(&c, number);
         oa_arena_release(&d->scratch, mark);
     }

@@ -25,12 +25,12 @@
 
 enum { TILE = 64 };
 
-struct call {
+struct polynomial_call {
     struct oa_device *d;
     const struct oa_polynomial *a;
 };
 
-struct work {
+struct polynomial_work {
     struct oa_device *d;
     const struct oa_polynomial *a;
     struct oa_gemm_state *gemm;
@@ -50,14 +50,15 @@ struct work {
     struct oa_panels q_rows, n_rows; /* … of dsᵀ q and wᵀ N */
 };
 
-static void *take(const struct oa_worker *worker, long n, size_t size, bool *failed)
+static void *take_polynomial_memory(const struct oa_worker *worker, long n, size_t size,
+                                    bool *failed)
 {
     void *memory = oa_arena_take(worker->scratch, (size_t)n * size);
     *failed |= !memory;
     return memory;
 }
 
-static void take_all_panels(struct work *w, struct oa_arena *scratch, bool *failed)
+static void take_all_panels(struct polynomial_work *w, struct oa_arena *scratch, bool *failed)
 {
     long keys = w->a->shape.keys, K = w->a->width, V = w->a->shape.value_width;
     if (w->a->shape.queries < OA_PANEL)
@@ -73,36 +74,36 @@ static void take_all_panels(struct work *w, struct oa_arena *scratch, bool *fail
     w->n_rows = oa_panels_take(w->d, scratch, TILE, V, false, failed);
 }
 
-static bool open_work(struct work *w, const struct call *c, long item,
-                      const struct oa_worker *worker)
+static bool open_polynomial_work(struct polynomial_work *w, const struct polynomial_call *c,
+                                 long item, const struct oa_worker *worker)
 {
     const struct oa_polynomial *a = c->a;
     const struct oa_attention_shape *s = &a->shape;
     size_t act = c->d->numbers.act_size, real = c->d->numbers.real_size;
     long K = a->width, V = s->value_width;
     bool failed = false;
-    *w = (struct work){
+    *w = (struct polynomial_work){
         .d = c->d, .a = a, .gemm = c->d->cpu->gemm[worker->index], .b = item / s->heads
     };
     w->h = item % s->heads;
     w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
     w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
-    w->q = take(worker, TILE * K, act, &failed);
-    w->s = take(worker, TILE * TILE, real, &failed);
-    w->dw = take(worker, TILE * TILE, real, &failed);
-    w->act = take(worker, TILE * TILE, act, &failed);
-    w->sum = take(worker, TILE * oa_max(K, V), real, &failed);
-    w->n = take(worker, TILE * V, act, &failed);
-    w->den = take(worker, TILE, real, &failed);
-    w->factor = take(worker, TILE, real, &failed);
-    w->e = take(worker, TILE, real, &failed);
-    w->scales = take(worker, K, real, &failed);
-    w->ones = take(worker, TILE, real, &failed);
-    w->low = take(worker, TILE, sizeof *w->low, &failed);
-    w->high = take(worker, TILE, sizeof *w->high, &failed);
+    w->q = take_polynomial_memory(worker, TILE * K, act, &failed);
+    w->s = take_polynomial_memory(worker, TILE * TILE, real, &failed);
+    w->dw = take_polynomial_memory(worker, TILE * TILE, real, &failed);
+    w->act = take_polynomial_memory(worker, TILE * TILE, act, &failed);
+    w->sum = take_polynomial_memory(worker, TILE * oa_max(K, V), real, &failed);
+    w->n = take_polynomial_memory(worker, TILE * V, act, &failed);
+    w->den = take_polynomial_memory(worker, TILE, real, &failed);
+    w->factor = take_polynomial_memory(worker, TILE, real, &failed);
+    w->e = take_polynomial_memory(worker, TILE, real, &failed);
+    w->scales = take_polynomial_memory(worker, K, real, &failed);
+    w->ones = take_polynomial_memory(worker, TILE, real, &failed);
+    w->low = take_polynomial_memory(worker, TILE, sizeof *w->low, &failed);
+    w->high = take_polynomial_memory(worker, TILE, sizeof *w->high, &failed);
     if (a->d_o) {
-        w->dk = take(worker, s->keys * K, real, &failed);
-        w->dv = take(worker, s->keys * V, real, &failed);
+        w->dk = take_polynomial_memory(worker, s->keys * K, real, &failed);
+        w->dv = take_polynomial_memory(worker, s->keys * V, real, &failed);
     }
     take_all_panels(w, worker->scratch, &failed);
     for (long i = 0; !failed && i < K; i++)
@@ -112,45 +113,45 @@ static bool open_work(struct work *w, const struct call *c, long item,
     return !failed;
 }
 
-/* ---- tiles
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- tiles ---- */
 
-static void multiply(const struct work *w, struct oa_gemm g, const void *a, const void *b,
-                     const struct oa_panels *p, long first, void *c)
+static void multiply_panels(const struct polynomial_work *w, struct oa_gemm g, const void *a,
+                            const void *b, const struct oa_panels *p, long first, void *c)
 {
     g.real_out = true;
     oa_panels_multiply(w->d, w->gemm, &g, a, b, p, first, c);
 }
 
-static void *row_of(const struct work *w, const void *x, long ld, long length, long width, long i)
+static void *polynomial_row(const struct polynomial_work *w, const void *x, long ld, long length,
+                            long width, long i)
 {
     return oa_act_at(w->d, x, (w->b * length + i) * ld + w->h * width);
 }
 
-static void *query_row(const struct work *w, const void *x, long ld, long width)
+static void *polynomial_query_row(const struct polynomial_work *w, const void *x, long ld,
+                                  long width)
 {
-    return row_of(w, x, ld, w->a->shape.queries, width, w->i0);
+    return polynomial_row(w, x, ld, w->a->shape.queries, width, w->i0);
 }
 
-static void *key_row(const struct work *w, const void *x, long ld, long width)
+static void *polynomial_key_row(const struct polynomial_work *w, const void *x, long ld, long width)
 {
-    return row_of(w, x, ld, w->a->shape.keys, width, w->j0);
+    return polynomial_row(w, x, ld, w->a->shape.keys, width, w->j0);
 }
 
-static void go_to_queries(struct work *w, long i0)
+static void go_to_queries(struct polynomial_work *w, long i0)
 {
     const struct oa_polynomial *a = w->a;
     w->i0 = i0;
     w->rows = oa_max(0, oa_min(TILE, w->queries - i0));
-    const void *q = query_row(w, a->q, a->ldq, a->width);
+    const void *q = polynomial_query_row(w, a->q, a->ldq, a->width);
     for (long i = 0; i < w->rows; i++)
         w->d->cpu->kernels.multiply(a->width, w->scales, oa_act_at(w->d, q, i * a->ldq),
                                     oa_act_at(w->d, w->q, i * a->width));
 }
 
 /* Keys that any row of the tile of queries sees. */
-static long end_of_keys(const struct work *w)
+static long end_of_keys(const struct polynomial_work *w)
 {
     if (w->rows == 0)
         return 0;
@@ -158,10 +159,10 @@ static long end_of_keys(const struct work *w)
 }
 
 /* w->s = τ q·k. One query alone, as in decoding, is no work for the matrix units. */
-static void multiply_keys(struct work *w)
+static void multiply_keys(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
-    const void *k = key_row(w, a->k, a->ldk, a->width);
+    const void *k = polynomial_key_row(w, a->k, a->ldk, a->width);
     struct oa_gemm g = { .m = w->rows,
                          .n = w->cols,
                          .k = a->width,
@@ -172,11 +173,11 @@ static void multiply_keys(struct work *w)
     if (w->rows == 1)
         w->d->cpu->kernels.row_dots(w->cols, a->width, k, a->ldk, w->q, 0, w->s);
     else
-        multiply(w, g, w->q, k, &w->k_pair, w->j0, w->s);
+        multiply_panels(w, g, w->q, k, &w->k_pair, w->j0, w->s);
 }
 
 /* Goes to the keys at j0. */
-static void go_to_keys(struct work *w, long j0)
+static void go_to_keys(struct polynomial_work *w, long j0)
 {
     const struct oa_polynomial *a = w->a;
     long end = a->shape.first + w->i0 + 1 - j0; /* of what the first row sees, causally */
@@ -189,38 +190,37 @@ static void go_to_keys(struct work *w, long j0)
     multiply_keys(w);
 }
 
-static void mask(struct work *w, const void *x, void *sums)
+static void mask_weights(struct polynomial_work *w, const void *x, void *sums)
 {
     w->d->cpu->kernels.mask_tile(w->rows, w->cols, w->low, w->high, x, w->cols, w->act, w->cols,
                                  sums);
 }
 
 /* Keys and values of the head. */
-static void pack_keys(struct work *w)
+static void pack_polynomial_keys(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
     long V = a->shape.value_width;
     w->j0 = 0;
-    const void *k = key_row(w, a->k, a->ldk, a->width), *v = key_row(w, a->v, a->ldv, V);
+    const void *k = polynomial_key_row(w, a->k, a->ldk, a->width),
+               *v = polynomial_key_row(w, a->v, a->ldv, V);
     oa_panels_pair(w->d, &w->k_pair, k, a->ldk, w->keys, a->width);
     oa_panels_rows(w->d, &w->k_rows, k, a->ldk, w->keys, a->width);
     oa_panels_pair(w->d, &w->v_pair, v, a->ldv, w->keys, V);
     oa_panels_rows(w->d, &w->v_rows, v, a->ldv, w->keys, V);
 }
 
-static void store(const struct work *w, const void *x, long rows, long all, long width, void *to,
-                  long ld)
+static void store_real_rows(const struct polynomial_work *w, const void *x, long rows, long all,
+                            long width, void *to, long ld)
 {
     w->d->cpu->kernels.tile_to_act(rows, width, x, width, to, ld);
     for (long i = rows; i < all; i++)
         memset(oa_act_at(w->d, to, i * ld), 0, (size_t)width * w->d->numbers.act_size);
 }
 
-/* ---- forward
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
-static void *saved(const struct work *w)
+static void *saved_denominators(const struct polynomial_work *w)
 {
     const struct oa_attention_shape *s = &w->a->shape;
     return oa_real_at(w->d, w->a->den, (w->b * s->heads + w->h) * s->queries + w->i0);
@@ -228,7 +228,7 @@ static void *saved(const struct work *w)
 
 /* A row whose denominator is 0 is 0; in single precision also one of less than 1e-30, by which a
  * quotient, or its derivative, would leave the range of numbers: (0.01)^20 does. */
-static void invert(const struct work *w, const void *den)
+static void invert_denominators(const struct polynomial_work *w, const void *den)
 {
     double least = w->d->numbers.real_size == sizeof(float) ? 1e-30 : 0;
     for (long i = 0; i < w->rows; i++) {
@@ -238,11 +238,11 @@ static void invert(const struct work *w, const void *den)
 }
 
 /* w->sum += w V, with the weights as reals in w->s, as acts in w->act. */
-static void add_values(struct work *w)
+static void add_weighted_values(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
     long V = a->shape.value_width;
-    const void *v = key_row(w, a->v, a->ldv, V);
+    const void *v = polynomial_key_row(w, a->v, a->ldv, V);
     struct oa_gemm g = { .m = w->rows,
                          .n = V,
                          .k = w->cols,
@@ -253,10 +253,10 @@ static void add_values(struct work *w)
     if (w->rows == 1)
         w->d->cpu->kernels.weigh_rows(w->high[0], V, w->s, v, a->ldv, w->sum);
     else
-        multiply(w, g, w->act, v, &w->v_rows, w->j0, w->sum);
+        multiply_panels(w, g, w->act, v, &w->v_rows, w->j0, w->sum);
 }
 
-static void forward_rows(struct work *w)
+static void polynomial_rows(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
@@ -267,41 +267,39 @@ static void forward_rows(struct work *w)
     for (long j0 = 0; j0 < end_of_keys(w); j0 += TILE) {
         go_to_keys(w, j0);
         k->power(w->rows * w->cols, a->degree, w->s);
-        mask(w, w->s, w->den);
-        add_values(w);
+        mask_weights(w, w->s, w->den);
+        add_weighted_values(w);
     }
-    memset(saved(w), 0, (size_t)all * k->real_size);
-    memcpy(saved(w), w->den, (size_t)w->rows * k->real_size);
-    invert(w, w->den);
+    memset(saved_denominators(w), 0, (size_t)all * k->real_size);
+    memcpy(saved_denominators(w), w->den, (size_t)w->rows * k->real_size);
+    invert_denominators(w, w->den);
     k->scale_rows(w->rows, V, w->factor, w->sum, V);
-    store(w, w->sum, w->rows, all, V, query_row(w, a->o, a->ldo, V), a->ldo);
+    store_real_rows(w, w->sum, w->rows, all, V, polynomial_query_row(w, a->o, a->ldo, V), a->ldo);
 }
 
-static void forward_item(void *argument, long item, const struct oa_worker *worker)
+static void polynomial_item(void *argument, long item, const struct oa_worker *worker)
 {
-    struct work w;
-    if (!open_work(&w, argument, item, worker))
+    struct polynomial_work w;
+    if (!open_polynomial_work(&w, argument, item, worker))
         return;
-    pack_keys(&w);
+    pack_polynomial_keys(&w);
     for (long i0 = 0; i0 < w.a->shape.queries; i0 += TILE) {
         go_to_queries(&w, i0);
-        forward_rows(&w);
+        polynomial_rows(&w);
     }
 }
 
-/* ---- backward
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- backward ---- */
 
 /* N and e of the tile's queries. */
-static void load_gradient(struct work *w)
+static void load_polynomial_gradient(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
     long V = a->shape.value_width;
-    const void *d_o = query_row(w, a->d_o, a->ldo, V);
-    k->row_dots(w->rows, V, d_o, a->ldo, query_row(w, a->o, a->ldo, V), a->ldo, w->e);
-    invert(w, saved(w));
+    const void *d_o = polynomial_query_row(w, a->d_o, a->ldo, V);
+    k->row_dots(w->rows, V, d_o, a->ldo, polynomial_query_row(w, a->o, a->ldo, V), a->ldo, w->e);
+    invert_denominators(w, saved_denominators(w));
     for (long i = 0; i < w->rows; i++)
         oa_real_set(w->d, w->e, i, -oa_real_get(w->d, w->e, i) * oa_real_get(w->d, w->factor, i));
     k->tile_to_real(w->rows, V, d_o, a->ldo, w->sum, V);
@@ -311,8 +309,8 @@ static void load_gradient(struct work *w)
 
 /* What the tile's queries give to its keys: x real += actᵀ · rows of `from`, which are there in
  * panels too. */
-static void add_to_keys(struct work *w, long width, const void *from, const struct oa_panels *p,
-                        void *x)
+static void add_to_keys(struct polynomial_work *w, long width, const void *from,
+                        const struct oa_panels *p, void *x)
 {
     struct oa_gemm g = { .m = w->cols,
                          .n = width,
@@ -322,18 +320,18 @@ static void add_to_keys(struct work *w, long width, const void *from, const stru
                          .ldc = width,
                          .ta = true,
                          .accumulate = true };
-    multiply(w, g, w->act, from, p, 0, oa_real_at(w->d, x, w->j0 * width));
+    multiply_panels(w, g, w->act, from, p, 0, oa_real_at(w->d, x, w->j0 * width));
 }
 
 /* w->dw = N vᵀ + e. */
-static void weights_gradient(struct work *w)
+static void polynomial_weights_gradient(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
     long V = a->shape.value_width;
     struct oa_gemm g = {
         .m = w->rows, .n = w->cols, .k = V, .lda = V, .ldb = a->ldv, .ldc = w->cols, .tb = true
     };
-    multiply(w, g, w->n, key_row(w, a->v, a->ldv, V), &w->v_pair, w->j0, w->dw);
+    multiply_panels(w, g, w->n, polynomial_key_row(w, a->v, a->ldv, V), &w->v_pair, w->j0, w->dw);
     for (long i = 0; i < w->rows; i++)
         w->d->cpu->kernels.axpy(w->cols, oa_real_get(w->d, w->e, i), w->ones,
                                 oa_real_at(w->d, w->dw, i * w->cols));
@@ -341,13 +339,13 @@ static void weights_gradient(struct work *w)
 
 /* dq collects in w->sum, without the factor τ of the query side; τ q stands in for q on the key
  * side. */
-static void gradient_tile(struct work *w)
+static void polynomial_gradient_tile(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
-    weights_gradient(w);
+    polynomial_weights_gradient(w);
     k->power_gradient(w->rows * w->cols, a->degree, w->dw, w->s);
-    mask(w, w->s, NULL);
+    mask_weights(w, w->s, NULL);
     struct oa_gemm g = { .m = w->rows,
                          .n = a->width,
                          .k = w->cols,
@@ -355,15 +353,16 @@ static void gradient_tile(struct work *w)
                          .ldb = a->ldk,
                          .ldc = a->width,
                          .accumulate = true };
-    multiply(w, g, w->act, key_row(w, a->k, a->ldk, a->width), &w->k_rows, w->j0, w->sum);
+    multiply_panels(w, g, w->act, polynomial_key_row(w, a->k, a->ldk, a->width), &w->k_rows, w->j0,
+                    w->sum);
     add_to_keys(w, a->width, w->q, &w->q_rows, w->dk);
 }
 
-static void gradient_rows(struct work *w)
+static void polynomial_gradient_rows(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
-    load_gradient(w);
+    load_polynomial_gradient(w);
     oa_panels_rows(w->d, &w->q_rows, w->q, a->width, w->rows, a->width);
     oa_panels_rows(w->d, &w->n_rows, w->n, a->shape.value_width, w->rows, a->shape.value_width);
     memset(w->sum, 0, (size_t)(w->rows * a->width) * k->real_size);
@@ -371,51 +370,52 @@ static void gradient_rows(struct work *w)
         go_to_keys(w, j0);
         memcpy(w->dw, w->s, (size_t)(w->rows * w->cols) * k->real_size);
         k->power(w->rows * w->cols, a->degree, w->dw);
-        mask(w, w->dw, NULL);
+        mask_weights(w, w->dw, NULL);
         add_to_keys(w, a->shape.value_width, w->n, &w->n_rows, w->dv);
-        gradient_tile(w);
+        polynomial_gradient_tile(w);
     }
     for (long i = 0; i < w->rows; i++)
         oa_real_set(w->d, w->factor, i, a->scale);
     k->scale_rows(w->rows, a->width, w->factor, w->sum, a->width);
     if (a->dq)
-        store(w, w->sum, w->rows, oa_min(TILE, a->shape.queries - w->i0), a->width,
-              query_row(w, a->dq, a->ldq, a->width), a->ldq);
+        store_real_rows(w, w->sum, w->rows, oa_min(TILE, a->shape.queries - w->i0), a->width,
+                        polynomial_query_row(w, a->dq, a->ldq, a->width), a->ldq);
 }
 
-static void gradient_item(void *argument, long item, const struct oa_worker *worker)
+static void polynomial_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
-    struct work w;
-    if (!open_work(&w, argument, item, worker))
+    struct polynomial_work w;
+    if (!open_polynomial_work(&w, argument, item, worker))
         return;
     const struct oa_polynomial *a = w.a;
     long V = a->shape.value_width, S = a->shape.keys;
     memset(w.dk, 0, (size_t)(S * a->width) * w.d->numbers.real_size);
     memset(w.dv, 0, (size_t)(S * V) * w.d->numbers.real_size);
-    pack_keys(&w);
+    pack_polynomial_keys(&w);
     for (long i0 = 0; i0 < a->shape.queries; i0 += TILE) {
         go_to_queries(&w, i0);
-        gradient_rows(&w);
+        polynomial_gradient_rows(&w);
     }
     w.j0 = 0;
     if (a->dk)
-        store(&w, w.dk, w.keys, S, a->width, key_row(&w, a->dk, a->ldk, a->width), a->ldk);
+        store_real_rows(&w, w.dk, w.keys, S, a->width,
+                        polynomial_key_row(&w, a->dk, a->ldk, a->width), a->ldk);
     if (a->dv)
-        store(&w, w.dv, w.keys, S, V, key_row(&w, a->dv, a->ldv, V), a->ldv);
+        store_real_rows(&w, w.dv, w.keys, S, V, polynomial_key_row(&w, a->dv, a->ldv, V), a->ldv);
 }
 
-static void run(struct oa_device *d, const struct oa_polynomial *a, oa_task *task)
+static void run_polynomial(struct oa_device *d, const struct oa_polynomial *a, oa_task *task)
 {
-    struct call c = { d, a };
+    struct polynomial_call c = { d, a };
     oa_parallel(d->context, a->shape.batch * a->shape.heads, task, &c);
 }
 
 void oa_cpu_polynomial(struct oa_device *d, const struct oa_polynomial *a)
 {
-    run(d, a, forward_item);
+    run_polynomial(d, a, polynomial_item);
 }
 
 void oa_cpu_polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a)
 {
-    run(d, a, gradient_item);
+    run_polynomial(d, a, polynomial_gradient_item);
 }

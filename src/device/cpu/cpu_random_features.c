@@ -27,14 +27,14 @@
 
 enum { ROWS = 64 };
 
-struct call {
+struct random_features_run {
     struct oa_device *d;
     const struct oa_random_features *a;
     struct oa_panels omega; /* of all heads: as columns of products forward, as rows backward */
 };
 
 /* One item: rows of one head, and room for what lies between. */
-struct work {
+struct random_features_work {
     struct oa_device *d;
     const struct oa_random_features *a;
     const struct oa_panels *omega;
@@ -47,22 +47,22 @@ struct work {
     void *sums;                /* real [ROWS] */
 };
 
-static long outputs(const struct oa_random_features *a)
+static long feature_outputs(const struct oa_random_features *a)
 {
     return a->kind == OA_RANDOM_HYPERBOLIC || a->kind == OA_RANDOM_TRIG ? 2 * a->count : a->count;
 }
 
-static bool open_work(struct work *w, const struct call *c, long item,
-                      const struct oa_worker *worker)
+static bool open_random_work(struct random_features_work *w, const struct random_features_run *c,
+                             long item, const struct oa_worker *worker)
 {
     const struct oa_random_features *a = c->a;
     long blocks = oa_blocks(a->length, ROWS), pair = item / blocks;
     size_t act = c->d->numbers.act_size, real = c->d->numbers.real_size;
-    *w = (struct work){ .d = c->d,
-                        .a = a,
-                        .omega = &c->omega,
-                        .gemm = c->d->cpu->gemm[worker->index],
-                        .b = pair / a->heads };
+    *w = (struct random_features_work){ .d = c->d,
+                                        .a = a,
+                                        .omega = &c->omega,
+                                        .gemm = c->d->cpu->gemm[worker->index],
+                                        .b = pair / a->heads };
     w->wide = c->omega.x ? oa_round_up(a->count, OA_PANEL) : a->count;
     w->h = pair % a->heads;
     w->i0 = item % blocks * ROWS;
@@ -78,52 +78,54 @@ static bool open_work(struct work *w, const struct call *c, long item,
 }
 
 /* The rows of the item in a matrix of `width` columns a head. */
-static void *place(const struct work *w, const void *x, long width)
+static void *random_block_rows(const struct random_features_work *w, const void *x, long width)
 {
     return oa_act_at(w->d, x, (w->b * w->a->length + w->i0) * w->a->heads * width + w->h * width);
 }
 
-static long pair(const struct work *w)
+static long batch_head(const struct random_features_work *w)
 {
     return w->b * w->a->heads + w->h;
 }
 
 /* Which statistics are those of the item. */
-static long fit(const struct work *w)
+static long fitted_head(const struct random_features_work *w)
 {
-    return w->a->same ? w->h : pair(w);
+    return w->a->same ? w->h : batch_head(w);
 }
 
-static const void *omega(const struct work *w)
+static const void *head_omega(const struct random_features_work *w)
 {
-    return oa_act_at(w->d, w->a->omega, w->a->each ? fit(w) * w->a->count * w->a->width : 0);
+    return oa_act_at(w->d, w->a->omega,
+                     w->a->each ? fitted_head(w) * w->a->count * w->a->width : 0);
 }
 
 /* P x, or x itself. */
-static const void *in_metric(const struct work *w, const void *x, long *ld)
+static const void *in_metric(const struct random_features_work *w, const void *x, long *ld)
 {
     long K = w->a->width;
     *ld = w->a->heads * K;
     if (!w->a->metric)
         return x;
     struct oa_gemm g = { .m = w->real, .n = K, .k = K, .lda = *ld, .ldb = K, .ldc = K };
-    w->d->cpu->kernels.gemm(w->gemm, &g, x, oa_act_at(w->d, w->a->metric, fit(w) * K * K), w->px);
+    w->d->cpu->kernels.gemm(w->gemm, &g, x, oa_act_at(w->d, w->a->metric, fitted_head(w) * K * K),
+                            w->px);
     *ld = K;
     return w->px;
 }
 
-static void zero_padding(const struct work *w, void *x, long width)
+static void zero_padding(const struct random_features_work *w, void *x, long width)
 {
     size_t act = w->d->numbers.act_size;
     for (long i = w->real; i < w->rows; i++)
         memset(oa_act_at(w->d, x, i * w->a->heads * width), 0, (size_t)width * act);
 }
 
-static void forward_rows(struct work *w, void *x, void *y, void *top)
+static void random_features_rows(struct random_features_work *w, void *x, void *y, void *top)
 {
     const struct oa_random_features *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
-    long r = outputs(a), ldx = a->heads * a->width, ldp;
+    long r = feature_outputs(a), ldx = a->heads * a->width, ldp;
     struct oa_gemm g = { .m = w->real,
                          .n = a->count,
                          .k = a->width,
@@ -132,32 +134,33 @@ static void forward_rows(struct work *w, void *x, void *y, void *top)
                          .ldc = w->wide,
                          .tb = true,
                          .real_out = true };
-    oa_panels_multiply(w->d, w->gemm, &g, x, omega(w), w->omega, 0, w->u);
+    oa_panels_multiply(w->d, w->gemm, &g, x, head_omega(w), w->omega, 0, w->u);
     k->random_features(a->kind, w->real, a->count, a->scale,
-                       a->bias ? oa_real_at(w->d, a->bias, fit(w) * a->count) : NULL, w->u, w->wide,
-                       y, a->heads * r, top);
+                       a->bias ? oa_real_at(w->d, a->bias, fitted_head(w) * a->count) : NULL, w->u,
+                       w->wide, y, a->heads * r, top);
     const void *px = in_metric(w, x, &ldp);
     k->row_dots(w->real, a->width, x, ldx, px, ldp, w->sums);
     k->axpy(w->real, a->half_norm * a->scale * a->scale, w->sums, top);
 }
 
-static void forward_item(void *argument, long item, const struct oa_worker *worker)
+static void random_features_item(void *argument, long item, const struct oa_worker *worker)
 {
-    struct work w;
-    if (!open_work(&w, argument, item, worker))
+    struct random_features_work w;
+    if (!open_random_work(&w, argument, item, worker))
         return;
     const struct oa_random_features *a = w.a;
-    long r = outputs(a);
-    void *y = place(&w, a->y, r), *top = oa_real_at(w.d, a->top, pair(&w) * a->length + w.i0);
+    long r = feature_outputs(a);
+    void *y = random_block_rows(&w, a->y, r),
+         *top = oa_real_at(w.d, a->top, batch_head(&w) * a->length + w.i0);
     if (w.real > 0)
-        forward_rows(&w, place(&w, a->x, a->width), y, top);
+        random_features_rows(&w, random_block_rows(&w, a->x, a->width), y, top);
     for (long i = w.real; i < w.rows; i++)
         oa_real_set(w.d, top, i, 0);
     zero_padding(&w, y, r);
 }
 
 /* dx = du Ω. Panels of Ω end with zeros, and so do the rows of du for them. */
-static void multiply_omega(const struct work *w)
+static void multiply_omega(const struct random_features_work *w)
 {
     long K = w->a->width, r = w->a->count;
     struct oa_gemm g = {
@@ -168,16 +171,16 @@ static void multiply_omega(const struct work *w)
         g.k = w->wide;
     oa_zero_rows(oa_act_at(w->d, w->du, r), (size_t)w->wide * act, (size_t)(w->wide - r) * act,
                  w->real);
-    oa_panels_multiply(w->d, w->gemm, &g, w->du, omega(w), w->omega, 0, w->dx);
+    oa_panels_multiply(w->d, w->gemm, &g, w->du, head_omega(w), w->omega, 0, w->dx);
 }
 
-static void gradient_rows(struct work *w, void *x, void *dx)
+static void random_features_gradient_rows(struct random_features_work *w, void *x, void *dx)
 {
     const struct oa_random_features *a = w->a;
     const struct oa_kernels *k = &w->d->cpu->kernels;
-    long r = outputs(a), ld = a->heads * r, ldx = a->heads * a->width, ldp;
-    k->random_features_gradient(a->kind, w->real, a->count, a->scale, place(w, a->y, r), ld,
-                                place(w, a->dy, r), ld, w->du, w->wide, w->sums);
+    long r = feature_outputs(a), ld = a->heads * r, ldx = a->heads * a->width, ldp;
+    k->random_features_gradient(a->kind, w->real, a->count, a->scale, random_block_rows(w, a->y, r),
+                                ld, random_block_rows(w, a->dy, r), ld, w->du, w->wide, w->sums);
     multiply_omega(w);
     const void *px = in_metric(w, x, &ldp);
     for (long i = 0; i < w->real; i++)
@@ -187,15 +190,15 @@ static void gradient_rows(struct work *w, void *x, void *dx)
     k->tile_to_act(w->real, a->width, w->dx, a->width, dx, ldx);
 }
 
-static void gradient_item(void *argument, long item, const struct oa_worker *worker)
+static void random_features_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
-    struct work w;
-    if (!open_work(&w, argument, item, worker))
+    struct random_features_work w;
+    if (!open_random_work(&w, argument, item, worker))
         return;
     long K = w.a->width;
-    void *dx = place(&w, w.a->dx, K);
+    void *dx = random_block_rows(&w, w.a->dx, K);
     if (w.real > 0)
-        gradient_rows(&w, place(&w, w.a->x, K), dx);
+        random_features_gradient_rows(&w, random_block_rows(&w, w.a->x, K), dx);
     zero_padding(&w, dx, K);
 }
 
@@ -207,10 +210,10 @@ struct oa_panels oa_random_panels(struct oa_device *d, const struct oa_random_fe
     return oa_panels_take(d, &d->scratch, a->count, a->width, forward, failed);
 }
 
-static void run(struct oa_device *d, const struct oa_random_features *a, bool forward,
-                oa_task *task)
+static void run_random_features(struct oa_device *d, const struct oa_random_features *a,
+                                bool forward, oa_task *task)
 {
-    struct call c = { .d = d, .a = a };
+    struct random_features_run c = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch);
     bool failed = false;
     c.omega = oa_random_panels(d, a, forward, &failed);
@@ -223,10 +226,10 @@ static void run(struct oa_device *d, const struct oa_random_features *a, bool fo
 
 void oa_cpu_random_features(struct oa_device *d, const struct oa_random_features *a)
 {
-    run(d, a, true, forward_item);
+    run_random_features(d, a, true, random_features_item);
 }
 
 void oa_cpu_random_features_gradient(struct oa_device *d, const struct oa_random_features *a)
 {
-    run(d, a, false, gradient_item);
+    run_random_features(d, a, false, random_features_gradient_item);
 }

@@ -27,8 +27,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- symmetric matrices
- * ------------------------------------------------------------------------------------------ */
+/* ---- symmetric matrices ---- */
 
 static void rotate_pair(long n, double *m, double *q, long i, long j)
 {
@@ -69,7 +68,7 @@ static bool is_diagonal(long n, const double *m)
 }
 
 /* m = Q diag(λ) Qᵀ, symmetric; work has 2n² doubles: a matrix with λ on its diagonal, then Q. */
-static void decompose(long n, const double *m, double *work)
+static void decompose_symmetric(long n, const double *m, double *work)
 {
     double *d = work, *q = work + n * n;
     memcpy(d, m, (size_t)(n * n) * sizeof *d);
@@ -83,7 +82,7 @@ static void decompose(long n, const double *m, double *work)
 }
 
 /* out = Q diag(f(λ)) Qᵀ of what was decomposed into `work`. */
-static void compose(long n, const double *work, double (*f)(double), double *out)
+static void compose_matrix(long n, const double *work, double (*f)(double), double *out)
 {
     const double *d = work, *q = work + n * n;
     memset(out, 0, (size_t)(n * n) * sizeof *out);
@@ -95,7 +94,7 @@ static void compose(long n, const double *work, double (*f)(double), double *out
     }
 }
 
-static void multiply(long n, const double *a, const double *b, double *out)
+static void multiply_square(long n, const double *a, const double *b, double *out)
 {
     for (long i = 0; i < n; i++) {
         for (long j = 0; j < n; j++) {
@@ -107,18 +106,16 @@ static void multiply(long n, const double *a, const double *b, double *out)
     }
 }
 
-static void scale(long n, double x, double *m)
+static void scale_matrix(long n, double x, double *m)
 {
     for (long i = 0; i < n * n; i++)
         m[i] *= x;
 }
 
-/* ---- the best a
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the best a ---- */
 
 /* (1 − 2φ − √((2φ + 1)² + 8φ))/16, without cancellation; in (−∞, 0]. */
-static double best(double phi)
+static double best_a(double phi)
 {
     phi = fmax(phi, 0);
     double root = sqrt(4 * phi * phi + 12 * phi + 1);
@@ -128,29 +125,27 @@ static double best(double phi)
 
 static double best_factor(double phi)
 {
-    return sqrt(1 - 4 * best(phi));
+    return sqrt(1 - 4 * best_a(phi));
 }
 
-static double root(double x)
+static double clamped_root(double x)
 {
     return sqrt(fmax(x, 0));
 }
 
-static double inverse_root(double x)
+static double clamped_inverse_root(double x)
 {
     return 1 / sqrt(fmax(x, 1e-300));
 }
 
-static double inverse(double x)
+static double clamped_inverse(double x)
 {
     return 1 / fmax(x, 1e-300);
 }
 
-/* ---- the kinds
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- the kinds ---- */
 
-static double trace(const struct oa_moments *m, const double *x)
+static double trace_of(const struct oa_moments *m, const double *x)
 {
     double sum = 0;
     for (long i = 0; i < m->width; i++)
@@ -158,7 +153,7 @@ static double trace(const struct oa_moments *m, const double *x)
     return sum;
 }
 
-static double means(const struct oa_moments *m)
+static double mean_dot(const struct oa_moments *m)
 {
     double sum = 0;
     for (long i = 0; i < m->width; i++)
@@ -168,9 +163,9 @@ static double means(const struct oa_moments *m)
 
 static void fit_favor(const struct oa_moments *m, struct oa_exponents *e)
 {
-    double phi =
-        (trace(m, m->square[0]) + trace(m, m->square[1]) + 2 * means(m)) / (double)m->width;
-    set_scaled_identity(m->width, best(phi), e->a);
+    double phi = (trace_of(m, m->square[0]) + trace_of(m, m->square[1]) + 2 * mean_dot(m)) /
+                 (double)m->width;
+    set_scaled_identity(m->width, best_a(phi), e->a);
     for (int side = 0; side < 2; side++) {
         set_scaled_identity(m->width, best_factor(phi), e->b[side]);
         set_scaled_identity(m->width, 1, e->p[side]);
@@ -184,10 +179,10 @@ static void fit_sderf(const struct oa_moments *m, struct oa_exponents *e)
     for (long i = 0; i < n * n; i++)
         sum[i] = m->square[0][i] + m->square[1][i] + m->mean[0][i / n] * m->mean[1][i % n] +
                  m->mean[1][i / n] * m->mean[0][i % n];
-    decompose(n, sum, e->work + n * n);
-    compose(n, e->work + n * n, best, e->a);
+    decompose_symmetric(n, sum, e->work + n * n);
+    compose_matrix(n, e->work + n * n, best_a, e->a);
     for (int side = 0; side < 2; side++) {
-        compose(n, e->work + n * n, best_factor, e->b[side]);
+        compose_matrix(n, e->work + n * n, best_factor, e->b[side]);
         set_scaled_identity(n, 1, e->p[side]);
     }
 }
@@ -198,39 +193,39 @@ static void fit_aderf(const struct oa_moments *m, struct oa_exponents *e)
     double *work = e->work, *one = work + 2 * nn, *two = one + nn, *r = two + nn, *t = r + nn;
     memcpy(one, m->square[0], (size_t)nn * sizeof *one);
     memcpy(two, m->square[1], (size_t)nn * sizeof *two);
-    double ridge[2] = { 1e-6 * trace(m, one) / (double)n, 1e-6 * trace(m, two) / (double)n };
+    double ridge[2] = { 1e-6 * trace_of(m, one) / (double)n, 1e-6 * trace_of(m, two) / (double)n };
     for (long i = 0; i < n; i++) {
         one[i * n + i] += ridge[0];
         two[i * n + i] += ridge[1];
     }
-    decompose(n, one, work);
-    compose(n, work, root, e->p[0]);
-    compose(n, work, inverse_root, e->p[1]);
-    multiply(n, e->p[0], two, t);
-    multiply(n, t, e->p[0], two);
-    decompose(n, two, work);
-    compose(n, work, root, r);
-    multiply(n, e->p[1], r, t);
-    multiply(n, t, e->p[1], one); /* G */
-    double phi = 2 * (trace(m, r) + means(m)) / (double)n;
-    set_scaled_identity(n, best(phi), e->a);
-    decompose(n, one, work);
-    compose(n, work, root, e->b[0]);
-    compose(n, work, inverse_root, e->b[1]);
+    decompose_symmetric(n, one, work);
+    compose_matrix(n, work, clamped_root, e->p[0]);
+    compose_matrix(n, work, clamped_inverse_root, e->p[1]);
+    multiply_square(n, e->p[0], two, t);
+    multiply_square(n, t, e->p[0], two);
+    decompose_symmetric(n, two, work);
+    compose_matrix(n, work, clamped_root, r);
+    multiply_square(n, e->p[1], r, t);
+    multiply_square(n, t, e->p[1], one); /* G */
+    double phi = 2 * (trace_of(m, r) + mean_dot(m)) / (double)n;
+    set_scaled_identity(n, best_a(phi), e->a);
+    decompose_symmetric(n, one, work);
+    compose_matrix(n, work, clamped_root, e->b[0]);
+    compose_matrix(n, work, clamped_inverse_root, e->b[1]);
     memcpy(e->p[0], one, (size_t)nn * sizeof *one);
-    compose(n, work, inverse, e->p[1]);
+    compose_matrix(n, work, clamped_inverse, e->p[1]);
     for (int side = 0; side < 2; side++)
-        scale(n, best_factor(phi), e->b[side]);
+        scale_matrix(n, best_factor(phi), e->b[side]);
 }
 
 static void fit_saderf(const struct oa_moments *m, struct oa_exponents *e)
 {
     long n = m->width;
-    double sum = means(m);
+    double sum = mean_dot(m);
     for (long i = 0; i < n; i++)
         sum += sqrt(m->square[0][i * n + i] * m->square[1][i * n + i]);
     double phi = 2 * sum / (double)n, factor = best_factor(phi);
-    set_scaled_identity(n, best(phi), e->a);
+    set_scaled_identity(n, best_a(phi), e->a);
     for (int side = 0; side < 2; side++) {
         set_scaled_identity(n, 0, e->b[side]);
         set_scaled_identity(n, 0, e->p[side]);
@@ -252,21 +247,20 @@ void oa_fit_exponents(enum oa_random_fit kind, const struct oa_moments *m, struc
                                                            [OA_FIT_SDERF] = fit_sderf,
                                                            [OA_FIT_ADERF] = fit_aderf,
                                                            [OA_FIT_SADERF] = fit_saderf };
-    fits[trace(m, m->square[0]) > 0 && trace(m, m->square[1]) > 0 ? kind : OA_FIT_FAVOR](m, e);
+    fits[trace_of(m, m->square[0]) > 0 && trace_of(m, m->square[1]) > 0 ? kind : OA_FIT_FAVOR](m,
+                                                                                               e);
 }
 
-/* ---- a (b, h)
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- a (b, h) ---- */
 
-struct call {
+struct random_statistics_call {
     struct oa_device *d;
     const struct oa_random_statistics *a;
 };
 
 /* Adds the moments of one side: rows of `x`. */
-static void add_moments(const struct call *c, const void *x, long b, long h, long length, long real,
-                        double *row, double *mean, double *square)
+static void add_side_moments(const struct random_statistics_call *c, const void *x, long b, long h,
+                             long length, long real, double *row, double *mean, double *square)
 {
     long K = c->a->width, ld = c->a->heads * K;
     void *reals = row + K;
@@ -283,8 +277,8 @@ static void add_moments(const struct call *c, const void *x, long b, long h, lon
 }
 
 /* Row r of Ω B and, with `bias`, ωᵀAω. */
-static void turn_rows(const struct call *c, const struct oa_exponents *e, int side, long pair,
-                      double *row)
+static void store_fitted_side(const struct random_statistics_call *c, const struct oa_exponents *e,
+                              int side, long pair, double *row)
 {
     long K = c->a->width, count = c->a->count;
     void *reals = row + K;
@@ -312,7 +306,8 @@ static void turn_rows(const struct call *c, const struct oa_exponents *e, int si
     }
 }
 
-static void copy_moments(const struct call *c, int side, long h, double *mean, double *square)
+static void read_given_moments(const struct random_statistics_call *c, int side, long h,
+                               double *mean, double *square)
 {
     long K = c->a->width, first = side * c->a->heads + h;
     for (long i = 0; i < K; i++)
@@ -321,14 +316,14 @@ static void copy_moments(const struct call *c, int side, long h, double *mean, d
         square[i] = oa_real_get(c->d, c->a->square, first * K * K + i);
 }
 
-static long rows_of(const int32_t *lengths, long b, long length)
+static long statistics_rows(const int32_t *lengths, long b, long length)
 {
     return oa_real_length(lengths, b, length);
 }
 
-static void fit_item(void *argument, long item, const struct oa_worker *worker)
+static void random_statistics_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct call *c = argument;
+    const struct random_statistics_call *c = argument;
     const struct oa_random_statistics *a = c->a;
     long K = a->width, KK = K * K, b = item / a->heads, h = item % a->heads;
     double *room =
@@ -342,20 +337,20 @@ static void fit_item(void *argument, long item, const struct oa_worker *worker)
         m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK
     };
     for (int side = 0; side < 2 && a->mean; side++)
-        copy_moments(c, side, h, mean + side * K, m + side * KK);
+        read_given_moments(c, side, h, mean + side * K, m + side * KK);
     if (!a->mean) {
-        add_moments(c, a->q, b, h, a->queries, rows_of(a->query_lengths, b, a->queries), row, mean,
-                    m);
-        add_moments(c, a->k, b, h, a->keys, rows_of(a->key_lengths, b, a->keys), row, mean + K,
-                    m + KK);
+        add_side_moments(c, a->q, b, h, a->queries,
+                         statistics_rows(a->query_lengths, b, a->queries), row, mean, m);
+        add_side_moments(c, a->k, b, h, a->keys, statistics_rows(a->key_lengths, b, a->keys), row,
+                         mean + K, m + KK);
     }
     oa_fit_exponents(a->kind, &moments, &e);
     for (int side = 0; side < 2; side++)
-        turn_rows(c, &e, side, item, row);
+        store_fitted_side(c, &e, side, item, row);
 }
 
 void oa_cpu_random_statistics(struct oa_device *d, const struct oa_random_statistics *a)
 {
-    struct call c = { d, a };
-    oa_parallel(d->context, a->batch * a->heads, fit_item, &c);
+    struct random_statistics_call c = { d, a };
+    oa_parallel(d->context, a->batch * a->heads, random_statistics_item, &c);
 }

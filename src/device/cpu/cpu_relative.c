@@ -19,11 +19,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- tables
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- tables ---- */
 
-static double slope(long head, long heads)
+static double alibi_slope(long head, long heads)
 {
     long power = 1;
     while (2 * power <= heads)
@@ -58,7 +56,7 @@ static long bucket_of(const struct oa_relative *a, long d)
 static void fill_head(struct oa_device *d, const struct oa_relative *a, long h)
 {
     long entries = 2 * a->length - 1;
-    double m = a->kind == OA_RELATIVE_ALIBI ? slope(h, a->heads) : 0;
+    double m = a->kind == OA_RELATIVE_ALIBI ? alibi_slope(h, a->heads) : 0;
     for (long e = 0; e < entries; e++) {
         double far = fabs((double)(e - a->length + 1));
         double value = a->kind == OA_RELATIVE_T5
@@ -76,8 +74,7 @@ void oa_cpu_relative(struct oa_device *d, const struct oa_relative *a)
         fill_head(d, a, h);
 }
 
-/* ---- rows of logits
- * --------------------------------------------------------------------------------------------- */
+/* ---- rows of logits ---- */
 
 static long query_position(const struct oa_logits *a, long i)
 {
@@ -85,7 +82,7 @@ static long query_position(const struct oa_logits *a, long i)
 }
 
 /* The entry of the table for distance 0 seen from query i: + position of a key. */
-static long centre(const struct oa_logits *a, long i)
+static long zero_distance_entry(const struct oa_logits *a, long i)
 {
     return a->distances.length - 1 - query_position(a, i);
 }
@@ -95,7 +92,7 @@ void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, lo
 {
     const struct oa_distances *r = &a->distances;
     const void *table = oa_real_at(d, r->table, h * (2 * r->length - 1));
-    long at = centre(a, i);
+    long at = zero_distance_entry(a, i);
     if (!r->key) {
         d->cpu->kernels.axpy(n, factor, oa_real_at(d, table, at + begin), s);
         return;
@@ -107,17 +104,15 @@ void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, lo
 
 void oa_tiles_add_distances(struct oa_tiles *t, double factor)
 {
-    for (long i = 0; t->a->distances.table && i < oa_span_length(t->rows); i++)
+    for (long i = 0; t->a->distances.table && i < oa_bounds_length(t->rows); i++)
         oa_distances_add(t->d, t->a, t->h, t->rows.begin + i, t->cols.begin,
-                         oa_span_length(t->cols), factor,
+                         oa_bounds_length(t->cols), factor,
                          oa_real_at(t->d, t->s, i * t->padded_cols));
 }
 
-/* ---- gradient
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- gradient ---- */
 
-static long blocks_of(const struct oa_device *d, const struct oa_logits *a)
+static long distance_blocks(const struct oa_device *d, const struct oa_logits *a)
 {
     return oa_blocks(a->shape.queries,
                      oa_tile_round(oa_min(d->cpu->kernels.query_block, a->shape.queries)));
@@ -125,7 +120,7 @@ static long blocks_of(const struct oa_device *d, const struct oa_logits *a)
 
 size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a)
 {
-    long sums = a->shape.batch * a->shape.heads * blocks_of(d, a) * a->distances.buckets;
+    long sums = a->shape.batch * a->shape.heads * distance_blocks(d, a) * a->distances.buckets;
     return a->distances.dbias ? (size_t)sums * sizeof(double) : 0;
 }
 
@@ -134,8 +129,8 @@ static double *block_sums(const struct oa_tiles *t, double *sums)
 {
     const struct oa_logits *a = t->a;
     long block = t->rows.begin / t->query_block;
-    return sums +
-           ((t->b * a->shape.heads + t->h) * blocks_of(t->d, a) + block) * a->distances.buckets;
+    return sums + ((t->b * a->shape.heads + t->h) * distance_blocks(t->d, a) + block) *
+                      a->distances.buckets;
 }
 
 /* Neighbouring keys are neighbours in the table: a row of dS goes onto the diagonals of the tile.
@@ -143,12 +138,12 @@ static double *block_sums(const struct oa_tiles *t, double *sums)
 static void sum_diagonals(struct oa_tiles *t, const void *ds, void *diagonal, double *sums)
 {
     const struct oa_distances *r = &t->a->distances;
-    long rows = oa_span_length(t->rows), cols = oa_span_length(t->cols);
+    long rows = oa_bounds_length(t->rows), cols = oa_bounds_length(t->cols);
     memset(diagonal, 0, (size_t)(rows + cols) * t->d->numbers.real_size);
     for (long i = 0; i < rows; i++)
         t->d->cpu->kernels.add_to_real(cols, 1, oa_act_at(t->d, ds, i * t->padded_cols),
                                        oa_real_at(t->d, diagonal, rows - 1 - i));
-    long at = centre(t->a, t->rows.begin) + t->cols.begin - (rows - 1);
+    long at = zero_distance_entry(t->a, t->rows.begin) + t->cols.begin - (rows - 1);
     for (long e = 0; e < rows + cols - 1; e++)
         sums[r->bucket[at + e]] += oa_real_get(t->d, diagonal, e);
 }
@@ -157,11 +152,11 @@ static void sum_diagonals(struct oa_tiles *t, const void *ds, void *diagonal, do
 static void sum_pairs(struct oa_tiles *t, const void *ds, void *row, double *sums)
 {
     const struct oa_distances *r = &t->a->distances;
-    for (long i = 0; i < oa_span_length(t->rows); i++) {
-        long at = centre(t->a, t->rows.begin + i);
-        t->d->cpu->kernels.real_from_act(oa_span_length(t->cols),
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
+        long at = zero_distance_entry(t->a, t->rows.begin + i);
+        t->d->cpu->kernels.real_from_act(oa_bounds_length(t->cols),
                                          oa_act_at(t->d, ds, i * t->padded_cols), row);
-        for (long j = 0; j < oa_span_length(t->cols); j++)
+        for (long j = 0; j < oa_bounds_length(t->cols); j++)
             sums[r->bucket[at + r->key[t->cols.begin + j]]] += oa_real_get(t->d, row, j);
     }
 }
@@ -178,7 +173,7 @@ void oa_tiles_distance_gradient(struct oa_tiles *t, const void *ds, void *room, 
 void oa_distances_finish(struct oa_device *d, const struct oa_logits *a, const double *sums)
 {
     const struct oa_attention_shape *s = &a->shape;
-    long blocks = blocks_of(d, a), buckets = a->distances.buckets;
+    long blocks = distance_blocks(d, a), buckets = a->distances.buckets;
     for (long at = 0; sums && at < s->heads * buckets; at++) {
         double sum = 0;
         for (long b = 0; b < s->batch; b++)

@@ -7,7 +7,7 @@
 
 enum { COLUMN_BLOCK = 64 }; /* columns an item sums: one or more cache lines of every type */
 
-struct rows {
+struct rows_call {
     struct oa_device *d;
     long rows, cols, block; /* block: rows an item */
     const void *x, *y, *factor;
@@ -22,21 +22,21 @@ struct rows {
 };
 
 /* Runs `task` on blocks of rows. */
-static void by_rows(struct rows *r, oa_task *task)
+static void run_by_rows(struct rows_call *r, oa_task *task)
 {
     r->block = oa_item_rows(r->cols);
     oa_parallel(r->d->context, oa_blocks(r->rows, r->block), task, r);
 }
 
-static void by_columns(struct rows *r, oa_task *task)
+static void run_by_columns(struct rows_call *r, oa_task *task)
 {
     oa_parallel(r->d->context, oa_blocks(r->cols, COLUMN_BLOCK), task, r);
 }
 
-static void add_bias(void *argument, long item, const struct oa_worker *worker)
+static void add_bias_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     long first = item * r->block;
     r->d->cpu->kernels.add_bias(oa_min(r->block, r->rows - first), r->cols, r->factor,
                                 oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
@@ -44,14 +44,16 @@ static void add_bias(void *argument, long item, const struct oa_worker *worker)
 
 void oa_cpu_add_bias(struct oa_device *d, long rows, long cols, const void *bias, void *y, long ldy)
 {
-    struct rows r = { .d = d, .rows = rows, .cols = cols, .factor = bias, .out = y, .ldout = ldy };
-    by_rows(&r, add_bias);
+    struct rows_call r = {
+        .d = d, .rows = rows, .cols = cols, .factor = bias, .out = y, .ldout = ldy
+    };
+    run_by_rows(&r, add_bias_item);
 }
 
-static void column_sums(void *argument, long item, const struct oa_worker *worker)
+static void column_sums_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     long first = item * COLUMN_BLOCK;
     r->d->cpu->kernels.column_sums(r->rows, oa_min(COLUMN_BLOCK, r->cols - first),
                                    oa_act_at(r->d, r->x, first), r->ldx,
@@ -61,14 +63,14 @@ static void column_sums(void *argument, long item, const struct oa_worker *worke
 void oa_cpu_column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx,
                         void *sums)
 {
-    struct rows r = { .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .out = sums };
-    by_columns(&r, column_sums);
+    struct rows_call r = { .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .out = sums };
+    run_by_columns(&r, column_sums_item);
 }
 
-static void feature(void *argument, long item, const struct oa_worker *worker)
+static void feature_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     long first = item * r->block;
     r->d->cpu->kernels.feature(r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols,
                                oa_act_at(r->d, r->x, first * r->ldx), r->ldx,
@@ -78,22 +80,22 @@ static void feature(void *argument, long item, const struct oa_worker *worker)
 void oa_cpu_feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width,
                     const void *x, long ldx, void *y, long ldy)
 {
-    struct rows r = { .d = d,
-                      .rows = rows,
-                      .cols = width,
-                      .x = x,
-                      .ldx = ldx,
-                      .out = y,
-                      .ldout = ldy,
-                      .feature = f,
-                      .degree = degree };
-    by_rows(&r, feature);
+    struct rows_call r = { .d = d,
+                           .rows = rows,
+                           .cols = width,
+                           .x = x,
+                           .ldx = ldx,
+                           .out = y,
+                           .ldout = ldy,
+                           .feature = f,
+                           .degree = degree };
+    run_by_rows(&r, feature_item);
 }
 
-static void feature_gradient(void *argument, long item, const struct oa_worker *worker)
+static void feature_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     long first = item * r->block;
     r->d->cpu->kernels.feature_gradient(r->feature, r->degree, oa_min(r->block, r->rows - first),
                                         r->cols, oa_act_at(r->d, r->x, first * r->ldx), r->ldx,
@@ -105,33 +107,33 @@ void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree,
                              long width, const void *x, long ldx, const void *dy, long lddy,
                              void *dx, long lddx)
 {
-    struct rows r = { .d = d,
-                      .rows = rows,
-                      .cols = width,
-                      .x = x,
-                      .ldx = ldx,
-                      .y = dy,
-                      .ldy = lddy,
-                      .out = dx,
-                      .ldout = lddx,
-                      .feature = f,
-                      .degree = degree };
-    by_rows(&r, feature_gradient);
+    struct rows_call r = { .d = d,
+                           .rows = rows,
+                           .cols = width,
+                           .x = x,
+                           .ldx = ldx,
+                           .y = dy,
+                           .ldy = lddy,
+                           .out = dx,
+                           .ldout = lddx,
+                           .feature = f,
+                           .degree = degree };
+    run_by_rows(&r, feature_gradient_item);
 }
 
-static bool is_real(const struct rows *r, long i)
+static bool is_real_row(const struct rows_call *r, long i)
 {
     return !r->lengths || i % r->length < r->lengths[i / r->length];
 }
 
-static void select_rows(void *argument, long item, const struct oa_worker *worker)
+static void select_rows_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     size_t bytes = (size_t)r->cols * r->d->numbers.act_size;
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
         void *out = oa_act_at(r->d, r->out, i * r->ldout);
-        if (is_real(r, i))
+        if (is_real_row(r, i))
             memcpy(out, oa_act_at(r->d, r->x, i * r->ldx), bytes);
         else
             memset(out, 0, bytes);
@@ -141,24 +143,24 @@ static void select_rows(void *argument, long item, const struct oa_worker *worke
 void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length,
                         const int32_t *lengths, const void *x, long ldx, void *y, long ldy)
 {
-    struct rows r = { .d = d,
-                      .rows = rows,
-                      .cols = cols,
-                      .length = length,
-                      .lengths = lengths,
-                      .x = x,
-                      .ldx = ldx,
-                      .out = y,
-                      .ldout = ldy };
-    by_rows(&r, select_rows);
+    struct rows_call r = { .d = d,
+                           .rows = rows,
+                           .cols = cols,
+                           .length = length,
+                           .lengths = lengths,
+                           .x = x,
+                           .ldx = ldx,
+                           .out = y,
+                           .ldout = ldy };
+    run_by_rows(&r, select_rows_item);
 }
 
 /* ---- rows of a sequence ---- */
 
-static void choose(void *argument, long i, const struct oa_worker *worker)
+static void choose_row_item(void *argument, long i, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     size_t bytes = (size_t)r->cols * r->d->numbers.act_size;
     long from = r->back ? i : r->index[i], to = r->back ? r->index[i] : i;
     memcpy(oa_act_at(r->d, r->out, to * r->cols), oa_act_at(r->d, r->x, from * r->cols), bytes);
@@ -166,23 +168,23 @@ static void choose(void *argument, long i, const struct oa_worker *worker)
 
 void oa_cpu_choose_rows(struct oa_device *d, const struct oa_row_choice *a)
 {
-    struct rows r = { .d = d, .cols = a->cols, .x = a->x, .out = a->y, .index = a->index };
-    oa_parallel(d->context, a->count, choose, &r);
+    struct rows_call r = { .d = d, .cols = a->cols, .x = a->x, .out = a->y, .index = a->index };
+    oa_parallel(d->context, a->count, choose_row_item, &r);
 }
 
 void oa_cpu_choose_rows_gradient(struct oa_device *d, const struct oa_row_choice *a)
 {
-    struct rows r = {
+    struct rows_call r = {
         .d = d, .cols = a->cols, .x = a->dy, .out = a->dx, .index = a->index, .back = true
     };
     oa_cpu_zero(d, (size_t)(a->rows * a->cols) * d->numbers.act_size, a->dx);
-    oa_parallel(d->context, a->count, choose, &r);
+    oa_parallel(d->context, a->count, choose_row_item, &r);
 }
 
-static void scale_columns(void *argument, long item, const struct oa_worker *worker)
+static void scale_columns_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++)
         r->d->cpu->kernels.multiply(r->cols, r->factor, oa_act_at(r->d, r->x, i * r->ldx),
                                     oa_act_at(r->d, r->out, i * r->ldout));
@@ -191,21 +193,21 @@ static void scale_columns(void *argument, long item, const struct oa_worker *wor
 void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor,
                           const void *x, long ldx, void *y, long ldy)
 {
-    struct rows r = { .d = d,
-                      .rows = rows,
-                      .cols = cols,
-                      .factor = factor,
-                      .x = x,
-                      .ldx = ldx,
-                      .out = y,
-                      .ldout = ldy };
-    by_rows(&r, scale_columns);
+    struct rows_call r = { .d = d,
+                           .rows = rows,
+                           .cols = cols,
+                           .factor = factor,
+                           .x = x,
+                           .ldx = ldx,
+                           .out = y,
+                           .ldout = ldy };
+    run_by_rows(&r, scale_columns_item);
 }
 
-static void scale_columns_gradient(void *argument, long item, const struct oa_worker *worker)
+static void scale_columns_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     long first = item * COLUMN_BLOCK, n = oa_min(COLUMN_BLOCK, r->cols - first);
     for (long i = 0; i < r->rows; i++)
         r->d->cpu->kernels.multiply_gradient(n, oa_act_at(r->d, r->x, i * r->ldx + first),
@@ -216,16 +218,16 @@ static void scale_columns_gradient(void *argument, long item, const struct oa_wo
 void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x,
                                    long ldx, const void *dy, long lddy, void *dfactor)
 {
-    struct rows r = {
+    struct rows_call r = {
         .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .y = dy, .ldy = lddy, .out = dfactor
     };
-    by_columns(&r, scale_columns_gradient);
+    run_by_columns(&r, scale_columns_gradient_item);
 }
 
-static void rotate(void *argument, long item, const struct oa_worker *worker)
+static void rotate_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct rows *r = argument;
+    const struct rows_call *r = argument;
     long width = r->cols / r->heads;
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
         long position = i % r->length * (width / 2);
@@ -238,15 +240,15 @@ static void rotate(void *argument, long item, const struct oa_worker *worker)
 void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width,
                    const void *cosine, const void *sine, double sign, void *x, long ldx)
 {
-    struct rows r = { .d = d,
-                      .rows = tokens,
-                      .cols = heads * width,
-                      .length = length,
-                      .heads = heads,
-                      .cosine = cosine,
-                      .sine = sine,
-                      .sign = sign,
-                      .out = x,
-                      .ldout = ldx };
-    by_rows(&r, rotate);
+    struct rows_call r = { .d = d,
+                           .rows = tokens,
+                           .cols = heads * width,
+                           .length = length,
+                           .heads = heads,
+                           .cosine = cosine,
+                           .sine = sine,
+                           .sign = sign,
+                           .out = x,
+                           .ldout = ldx };
+    run_by_rows(&r, rotate_item);
 }

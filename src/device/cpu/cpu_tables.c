@@ -44,7 +44,7 @@ bool oa_tables_shared(const struct oa_logits *a)
            all_full(s->query_lengths, s->batch, s->queries);
 }
 
-struct tables {
+struct tables_call {
     struct oa_device *d;
     const struct oa_logits *a;
     long cuts, cut;         /* items of a head; rows (forward) or keys (backward) of each */
@@ -54,7 +54,7 @@ struct tables {
 };
 
 /* Of each batch item the values of these rows, or dO of them all. */
-static struct oa_packed *pack_batch(struct oa_tiles *t, bool values, struct oa_span rows)
+static struct oa_packed *pack_batch(struct oa_tiles *t, bool values, struct oa_bounds rows)
 {
     const struct oa_attention_shape *s = &t->a->shape;
     struct oa_packed *packed = oa_tiles_take(t, s->batch, sizeof *packed);
@@ -66,36 +66,34 @@ static struct oa_packed *pack_batch(struct oa_tiles *t, bool values, struct oa_s
     return packed;
 }
 
-static void *output_row(const struct oa_tiles *t, const void *x, long b, long i)
+static void *tables_output_row(const struct oa_tiles *t, const void *x, long b, long i)
 {
     const struct oa_logits *a = t->a;
     return oa_act_at(t->d, x, (b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width);
 }
 
-static void *lse_row(const struct oa_tiles *t, long b)
+static void *tables_lse_row(const struct oa_tiles *t, long b)
 {
     const struct oa_attention_shape *s = &t->a->shape;
     return oa_real_at(t->d, t->a->lse, (b * s->heads + t->h) * s->queries + t->rows.begin);
 }
 
-/* ---- forward
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
-struct sums {
+struct tables_sums {
     struct oa_packed *v; /* [B] */
     void *m, *z, *rescale;
     void *p; /* act tile */
     void *o; /* real [B][query_block, V] */
 };
 
-static void *block_sum(const struct oa_tiles *t, const struct sums *s, long b)
+static void *block_sum(const struct oa_tiles *t, const struct tables_sums *s, long b)
 {
     return oa_real_at(t->d, s->o, b * t->query_block * t->a->shape.value_width);
 }
 
 /* lse of the rows (padded ones too, −∞) into s->m and for every batch item; 1/z into s->z. */
-static void finish_softmax(struct oa_tiles *t, struct sums *s)
+static void finish_softmax(struct oa_tiles *t, struct tables_sums *s)
 {
     struct oa_device *d = t->d;
     for (long i = 0; i < t->padded_rows; i++) {
@@ -104,12 +102,13 @@ static void finish_softmax(struct oa_tiles *t, struct sums *s)
         oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
     }
     for (long b = 0; b < t->a->shape.batch; b++)
-        memcpy(lse_row(t, b), s->m, (size_t)oa_span_length(t->rows) * d->numbers.real_size);
+        memcpy(tables_lse_row(t, b), s->m,
+               (size_t)oa_bounds_length(t->rows) * d->numbers.real_size);
 }
 
 /* Takes the softmax of all tiles of the block, which leaves the exponentials of the last one in
  * t->s. */
-static long add_softmax(struct oa_tiles *t, struct sums *s)
+static long add_softmax(struct oa_tiles *t, struct tables_sums *s)
 {
     long tiles = 0;
     oa_real_fill(t->d, t->padded_rows, -INFINITY, s->m);
@@ -124,14 +123,15 @@ static long add_softmax(struct oa_tiles *t, struct sums *s)
 }
 
 /* t->s holds a tile of P. */
-static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
+static void add_tables_tile(struct oa_tiles *t, struct tables_sums *s, bool first)
 {
     const void *p = oa_tiles_act(t, t->s, s->p);
     for (long b = 0; b < t->a->shape.batch; b++)
         oa_tiles_keys_product(t, p, s->v[b], block_sum(t, s, b), !first);
 }
 
-static void add_tiles_again(struct oa_tiles *t, struct sums *s, long i0, struct oa_span within)
+static void add_tiles_again(struct oa_tiles *t, struct tables_sums *s, long i0,
+                            struct oa_bounds within)
 {
     bool first = true;
     oa_tiles_block(t, i0, within);
@@ -139,51 +139,52 @@ static void add_tiles_again(struct oa_tiles *t, struct sums *s, long i0, struct 
         double factor = oa_tiles_logits(t);
         t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
                                          t->tile_high, s->m, t->s, t->padded_cols);
-        add_tile(t, s, first);
+        add_tables_tile(t, s, first);
     }
 }
 
-static void store_block(struct oa_tiles *t, struct sums *s, long i0, long rows, bool empty)
+static void store_tables_block(struct oa_tiles *t, struct tables_sums *s, long i0, long rows,
+                               bool empty)
 {
     long v = t->a->shape.value_width;
     size_t size = t->d->numbers.act_size;
     for (long b = 0; b < t->a->shape.batch; b++) {
-        void *o = output_row(t, t->a->o, b, i0);
+        void *o = tables_output_row(t, t->a->o, b, i0);
         if (empty) {
             oa_zero_rows(o, (size_t)t->a->ldo * size, (size_t)v * size, rows);
-            oa_real_fill(t->d, rows, -INFINITY, lse_row(t, b));
+            oa_real_fill(t->d, rows, -INFINITY, tables_lse_row(t, b));
         } else {
             t->d->cpu->kernels.tile_to_act(rows, v, block_sum(t, s, b), v, o, t->a->ldo);
         }
     }
 }
 
-static void forward_block(struct oa_tiles *t, struct sums *s, long i0)
+static void tables_block(struct oa_tiles *t, struct tables_sums *s, long i0)
 {
-    struct oa_span all = { 0, t->keys };
+    struct oa_bounds all = { 0, t->keys };
     long tiles = 0;
     if (oa_tiles_block(t, i0, all))
         tiles = add_softmax(t, s);
     if (tiles == 1) {
         t->d->cpu->kernels.scale_rows(t->padded_rows, t->padded_cols, s->z, t->s, t->padded_cols);
-        add_tile(t, s, true);
+        add_tables_tile(t, s, true);
     } else if (tiles > 1) {
         add_tiles_again(t, s, i0, all);
     }
-    store_block(t, s, i0, oa_span_length(t->rows), tiles == 0);
+    store_tables_block(t, s, i0, oa_bounds_length(t->rows), tiles == 0);
 }
 
-static void forward_item(void *argument, long item, const struct oa_worker *w)
+static void tables_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct tables *f = argument;
+    const struct tables_call *f = argument;
     const struct oa_logits *a = f->a;
     size_t real = f->d->numbers.real_size;
     long begin = item % f->cuts * f->cut, end = oa_min(begin + f->cut, a->shape.queries);
     struct oa_tiles t;
     oa_tiles_open(&t, f->d, a, w, KEY_BLOCKS * f->d->cpu->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
-    oa_tiles_pack_tables(&t, (struct oa_span){ begin, end }, oa_tiles_seen(&t, begin, end));
-    struct sums s = {
+    oa_tiles_pack_tables(&t, (struct oa_bounds){ begin, end }, oa_tiles_seen(&t, begin, end));
+    struct tables_sums s = {
         .v = pack_batch(&t, true, oa_tiles_seen(&t, begin, end)),
         .m = oa_tiles_take(&t, t.query_block, real),
         .z = oa_tiles_take(&t, t.query_block, real),
@@ -192,25 +193,23 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
         .o = oa_tiles_take(&t, a->shape.batch * t.query_block * a->shape.value_width, real),
     };
     for (long i0 = begin; i0 < end && !t.failed; i0 += t.query_block)
-        forward_block(&t, &s, i0);
+        tables_block(&t, &s, i0);
 }
 
 void oa_tables_forward(struct oa_device *d, const struct oa_logits *a)
 {
-    struct tables f = { .d = d,
-                        .a = a,
-                        .cut = FORWARD_BLOCKS * oa_tile_round(d->cpu->kernels.query_block) };
+    struct tables_call f = { .d = d,
+                             .a = a,
+                             .cut = FORWARD_BLOCKS * oa_tile_round(d->cpu->kernels.query_block) };
     f.cuts = oa_blocks(a->shape.queries, f.cut);
-    oa_parallel(d->context, a->shape.heads * f.cuts, forward_item, &f);
+    oa_parallel(d->context, a->shape.heads * f.cuts, tables_item, &f);
 }
 
-/* ---- backward
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- backward ---- */
 
-struct gradients {
-    const struct tables *f;
-    struct oa_span cols;
+struct tables_gradients {
+    const struct tables_call *f;
+    struct oa_bounds cols;
     struct oa_packed *v, *d_o; /* [B] */
     void *dv;                  /* real [B][cols, V] */
     void *p, *dp, *ds;         /* tiles: act, real, act */
@@ -228,26 +227,26 @@ static bool is_product(const struct oa_part *p)
     return p->kind == OA_PART_DOT;
 }
 
-static void *value_sum(const struct oa_tiles *t, const struct gradients *g, long b, long j)
+static void *value_sum(const struct oa_tiles *t, const struct tables_gradients *g, long b, long j)
 {
-    long rows = oa_tile_round(oa_span_length(g->cols));
+    long rows = oa_tile_round(oa_bounds_length(g->cols));
     return oa_real_at(t->d, g->dv, (b * rows + j - g->cols.begin) * t->a->shape.value_width);
 }
 
 /* Σ_b δ_b and lse of the rows of the block. */
-static void load_rows(struct oa_tiles *t, struct gradients *g)
+static void load_tables_rows(struct oa_tiles *t, struct tables_gradients *g)
 {
     const struct oa_logits *a = t->a;
     const struct oa_kernels *k = &t->d->cpu->kernels;
-    long rows = oa_span_length(t->rows);
+    long rows = oa_bounds_length(t->rows);
     oa_real_fill(t->d, t->padded_rows, 0, g->sum);
     for (long b = 0; b < a->shape.batch && g->f->logits; b++) {
-        k->row_dots(rows, a->shape.value_width, output_row(t, a->d_o, b, t->rows.begin), a->ldo,
-                    output_row(t, a->o, b, t->rows.begin), a->ldo, g->delta);
+        k->row_dots(rows, a->shape.value_width, tables_output_row(t, a->d_o, b, t->rows.begin),
+                    a->ldo, tables_output_row(t, a->o, b, t->rows.begin), a->ldo, g->delta);
         k->axpy(rows, 1, g->delta, g->sum);
     }
     oa_real_fill(t->d, t->padded_rows, -INFINITY, g->lse);
-    memcpy(g->lse, lse_row(t, 0), (size_t)rows * k->real_size);
+    memcpy(g->lse, tables_lse_row(t, 0), (size_t)rows * k->real_size);
 }
 
 static void *table_at(const struct oa_tiles *t, int c, const void *x)
@@ -256,24 +255,25 @@ static void *table_at(const struct oa_tiles *t, int c, const void *x)
     return oa_real_at(t->d, x, (t->h * n + t->rows.begin) * n + t->cols.begin);
 }
 
-static void add_table_gradient(const struct oa_tiles *t, const struct gradients *g, int c)
+static void add_tables_dtable(const struct oa_tiles *t, const struct tables_gradients *g, int c)
 {
     const struct oa_part *p = &t->a->part[c];
     void *corner = table_at(t, c, p->dtable);
-    for (long i = 0; i < oa_span_length(t->rows); i++)
-        t->d->cpu->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
+    for (long i = 0; i < oa_bounds_length(t->rows); i++)
+        t->d->cpu->kernels.add_to_real(oa_bounds_length(t->cols), oa_tiles_alpha(t, c),
                                        oa_act_at(t->d, g->ds, i * t->padded_cols),
                                        oa_real_at(t->d, corner, i * p->table_length));
 }
 
 /* Σ_ij dS_ij table_ij over what is visible. */
-static double alpha_gradient(const struct oa_tiles *t, const struct gradients *g, int c)
+static double tables_alpha_gradient(const struct oa_tiles *t, const struct tables_gradients *g,
+                                    int c)
 {
     const struct oa_part *p = &t->a->part[c];
     const struct oa_kernels *k = &t->d->cpu->kernels;
     const void *corner = table_at(t, c, p->table);
     double sum = 0;
-    for (long i = 0; i < oa_span_length(t->rows); i++) {
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
         long low = t->tile_low[i], n = oa_max(0, t->tile_high[i] - low);
         k->real_from_act(n, oa_act_at(t->d, g->ds, i * t->padded_cols + low), g->row);
         sum += k->dot(n, g->row, oa_real_at(t->d, corner, i * p->table_length + low));
@@ -282,7 +282,7 @@ static double alpha_gradient(const struct oa_tiles *t, const struct gradients *g
 }
 
 /* dS K and dSᵀ Q, without α and τ. */
-static void add_product_gradient(struct oa_tiles *t, struct gradients *g, int c, bool first)
+static void add_product_gradient(struct oa_tiles *t, struct tables_gradients *g, int c, bool first)
 {
     if (g->dq[c])
         oa_tiles_keys_product(t, g->ds, t->k[c], g->dq[c], !first);
@@ -293,11 +293,11 @@ static void add_product_gradient(struct oa_tiles *t, struct gradients *g, int c,
 }
 
 /* With G = dS K of the block: dα = τ Σ_i q_i·G_i, and α τ G is this item's share of dQ. */
-static void finish_product(struct oa_tiles *t, struct gradients *g, int c)
+static void finish_product(struct oa_tiles *t, struct tables_gradients *g, int c)
 {
     const struct oa_part *p = &t->a->part[c];
     const struct oa_kernels *k = &t->d->cpu->kernels;
-    long rows = oa_span_length(t->rows), first = t->rows.begin;
+    long rows = oa_bounds_length(t->rows), first = t->rows.begin;
     for (long i = 0; g->dalpha && i < rows; i++) {
         k->real_from_act(p->width, oa_act_at(t->d, t->q[c].x, (first + i) * p->width), g->row);
         g->dalpha[c] +=
@@ -308,7 +308,7 @@ static void finish_product(struct oa_tiles *t, struct gradients *g, int c)
                 oa_real_at(t->d, g->f->dq[c], (g->item * t->a->shape.queries + first) * p->width));
 }
 
-static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool first)
+static void add_logits_gradient(struct oa_tiles *t, struct tables_gradients *g, bool first)
 {
     for (long b = 0; b < t->a->shape.batch; b++)
         oa_tiles_pair_product(t, g->d_o[b], g->v[b], g->dp, b > 0);
@@ -320,13 +320,13 @@ static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool fi
             continue;
         }
         if (t->a->part[c].dtable)
-            add_table_gradient(t, g, c);
+            add_tables_dtable(t, g, c);
         if (g->dalpha)
-            g->dalpha[c] += alpha_gradient(t, g, c);
+            g->dalpha[c] += tables_alpha_gradient(t, g, c);
     }
 }
 
-static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
+static void tables_gradient_tile(struct oa_tiles *t, struct tables_gradients *g, bool first)
 {
     double factor = oa_tiles_logits(t);
     t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
@@ -340,34 +340,34 @@ static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
         add_logits_gradient(t, g, first);
 }
 
-static void store_values(struct oa_tiles *t, struct gradients *g)
+static void store_tables_values(struct oa_tiles *t, struct tables_gradients *g)
 {
     const struct oa_logits *a = t->a;
     long v = a->shape.value_width, begin = g->cols.begin;
     for (long b = 0; b < a->shape.batch; b++)
         t->d->cpu->kernels.tile_to_act(
-            oa_span_length(g->cols), v, value_sum(t, g, b, begin), v,
+            oa_bounds_length(g->cols), v, value_sum(t, g, b, begin), v,
             oa_act_at(t->d, a->dv, (b * a->shape.keys + begin) * a->ldv + t->h * v), a->ldv);
 }
 
-static void store_products(struct oa_tiles *t, struct gradients *g)
+static void store_tables_products(struct oa_tiles *t, struct tables_gradients *g)
 {
     for (int c = 0; c < t->a->parts; c++) {
         const struct oa_part *p = &t->a->part[c];
         if (g->dk[c])
             t->d->cpu->kernels.axpy(
-                oa_span_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
+                oa_bounds_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
                 oa_real_at(t->d, p->dk, t->h * p->k_head_stride + g->cols.begin * p->width));
     }
 }
 
-static void *take_zeros(struct oa_tiles *t, long n)
+static void *take_zero_sums(struct oa_tiles *t, long n)
 {
     void *x = oa_tiles_take(t, n, t->d->numbers.real_size);
     return x ? memset(x, 0, (size_t)n * t->d->numbers.real_size) : NULL;
 }
 
-static void take_products(struct oa_tiles *t, struct gradients *g)
+static void take_products(struct oa_tiles *t, struct tables_gradients *g)
 {
     long widest = t->key_block;
     for (int c = 0; c < t->a->parts; c++) {
@@ -377,65 +377,66 @@ static void take_products(struct oa_tiles *t, struct gradients *g)
         widest = oa_max(widest, p->width);
         if (g->f->dq[c] || g->f->dalpha)
             g->dq[c] = oa_tiles_take(t, t->query_block * p->width, t->d->numbers.real_size);
-        g->dk[c] = p->dk ? take_zeros(t, oa_tile_round(oa_span_length(g->cols)) * p->width) : NULL;
+        g->dk[c] =
+            p->dk ? take_zero_sums(t, oa_tile_round(oa_bounds_length(g->cols)) * p->width) : NULL;
     }
     g->row = oa_tiles_take(t, widest, t->d->numbers.real_size);
 }
 
-static void take_tiles(struct oa_tiles *t, struct gradients *g)
+static void take_tiles(struct oa_tiles *t, struct tables_gradients *g)
 {
     const struct oa_logits *a = t->a;
     size_t real = t->d->numbers.real_size, act = t->d->numbers.act_size;
     long tile = t->query_block * t->key_block;
     g->v = pack_batch(t, true, g->cols);
-    g->d_o = pack_batch(t, false, (struct oa_span){ 0, a->shape.queries });
+    g->d_o = pack_batch(t, false, (struct oa_bounds){ 0, a->shape.queries });
     g->p = oa_tiles_take(t, tile, act);
     g->dp = oa_tiles_take(t, tile, real);
     g->ds = oa_tiles_take(t, tile, act);
     g->lse = oa_tiles_take(t, t->query_block, real);
     g->delta = oa_tiles_take(t, t->query_block, real);
     g->sum = oa_tiles_take(t, t->query_block, real);
-    long sums = a->shape.batch * oa_tile_round(oa_span_length(g->cols)) * a->shape.value_width;
-    g->dv = a->dv ? take_zeros(t, sums) : NULL;
+    long sums = a->shape.batch * oa_tile_round(oa_bounds_length(g->cols)) * a->shape.value_width;
+    g->dv = a->dv ? take_zero_sums(t, sums) : NULL;
     take_products(t, g);
 }
 
-static void gradient_block(struct oa_tiles *t, struct gradients *g, long i0)
+static void tables_gradient_block(struct oa_tiles *t, struct tables_gradients *g, long i0)
 {
     bool first = true;
     if (!oa_tiles_block(t, i0, g->cols))
         return;
-    load_rows(t, g);
+    load_tables_rows(t, g);
     for (; oa_tiles_next(t); first = false)
-        gradient_tile(t, g, first);
+        tables_gradient_tile(t, g, first);
     for (int c = 0; c < t->a->parts && !first; c++)
         if (g->dq[c])
             finish_product(t, g, c);
 }
 
-static void gradient_item(void *argument, long item, const struct oa_worker *w)
+static void tables_gradient_item(void *argument, long item, const struct oa_worker *w)
 {
-    const struct tables *f = argument;
+    const struct tables_call *f = argument;
     const struct oa_logits *a = f->a;
     long begin = item % f->cuts * f->cut;
     struct oa_tiles t;
-    struct gradients g = { .f = f,
-                           .item = item,
-                           .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
+    struct tables_gradients g = { .f = f,
+                                  .item = item,
+                                  .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
     oa_tiles_open(&t, f->d, a, w, f->d->cpu->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
-    oa_tiles_pack_tables(&t, (struct oa_span){ 0, a->shape.queries }, g.cols);
+    oa_tiles_pack_tables(&t, (struct oa_bounds){ 0, a->shape.queries }, g.cols);
     take_tiles(&t, &g);
     g.dalpha = f->dalpha ? f->dalpha + item * a->parts : NULL;
     for (long i0 = 0; i0 < a->shape.queries && !t.failed; i0 += t.query_block)
-        gradient_block(&t, &g, i0);
+        tables_gradient_block(&t, &g, i0);
     if (!t.failed && g.dv)
-        store_values(&t, &g);
+        store_tables_values(&t, &g);
     if (!t.failed)
-        store_products(&t, &g);
+        store_tables_products(&t, &g);
 }
 
-static void add_dalpha(const struct tables *f)
+static void add_tables_dalpha(const struct tables_call *f)
 {
     long parts = f->a->parts;
     for (long at = 0; f->dalpha && at < f->a->shape.heads * parts; at++) {
@@ -446,7 +447,7 @@ static void add_dalpha(const struct tables *f)
     }
 }
 
-static void add_dq(const struct tables *f, int c)
+static void add_tables_dq(const struct tables_call *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
     long each = f->a->shape.queries * p->width;
@@ -455,7 +456,7 @@ static void add_dq(const struct tables *f, int c)
                                 oa_real_at(f->d, p->dq, item / f->cuts * p->q_head_stride));
 }
 
-static bool take_dq(struct tables *f, int c)
+static bool take_tables_dq(struct tables_call *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
     size_t bytes = (size_t)(f->a->shape.heads * f->cuts * f->a->shape.queries * p->width) *
@@ -468,7 +469,7 @@ static bool take_dq(struct tables *f, int c)
     return f->dq[c];
 }
 
-static bool take_dalpha(struct tables *f)
+static bool take_tables_dalpha(struct tables_call *f)
 {
     if (!f->a->dalpha)
         return true;
@@ -481,19 +482,19 @@ static bool take_dalpha(struct tables *f)
 
 void oa_tables_gradient(struct oa_device *d, const struct oa_logits *a)
 {
-    struct tables f = { .d = d, .a = a, .cut = GRADIENT_KEYS, .logits = a->dalpha };
+    struct tables_call f = { .d = d, .a = a, .cut = GRADIENT_KEYS, .logits = a->dalpha };
     f.cuts = oa_blocks(a->shape.keys, f.cut);
     for (int c = 0; c < a->parts; c++)
         f.logits |= a->part[c].dtable || a->part[c].dq || a->part[c].dk;
     size_t mark = oa_arena_mark(&d->scratch);
-    bool taken = (a->dv || f.logits) && take_dalpha(&f);
+    bool taken = (a->dv || f.logits) && take_tables_dalpha(&f);
     for (int c = 0; c < a->parts; c++)
-        taken = taken && take_dq(&f, c);
+        taken = taken && take_tables_dq(&f, c);
     if (taken) {
-        oa_parallel(d->context, a->shape.heads * f.cuts, gradient_item, &f);
-        add_dalpha(&f);
+        oa_parallel(d->context, a->shape.heads * f.cuts, tables_gradient_item, &f);
+        add_tables_dalpha(&f);
     }
     for (int c = 0; c < a->parts && taken; c++)
-        add_dq(&f, c);
+        add_tables_dq(&f, c);
     oa_arena_release(&d->scratch, mark);
 }

@@ -5,9 +5,7 @@
 
 #include <string.h>
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 void *oa_tiles_take(struct oa_tiles *t, long n, size_t size)
 {
@@ -70,9 +68,7 @@ void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows)
         memset((char *)x + (size_t)i * row_bytes, 0, bytes);
 }
 
-/* ---- products
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- products ---- */
 
 static const void *packed_row(const struct oa_tiles *t, struct oa_packed p, long row)
 {
@@ -87,8 +83,8 @@ static const void *panels_from(const void *panels, long row, size_t bytes)
                                          : NULL;
 }
 
-static void multiply(struct oa_tiles *t, const struct oa_gemm *g, const void *a, const void *b,
-                     const void *panels, void *c)
+static void multiply_tile(struct oa_tiles *t, const struct oa_gemm *g, const void *a, const void *b,
+                          const void *panels, void *c)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     if (panels)
@@ -132,8 +128,8 @@ void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_
                          .tb = true,
                          .accumulate = accumulate,
                          .real_out = true };
-    multiply(t, &g, packed_row(t, rows, t->rows.begin), packed_row(t, keys, t->cols.begin),
-             pair_panels(t, &keys, t->cols.begin), tile);
+    multiply_tile(t, &g, packed_row(t, rows, t->rows.begin), packed_row(t, keys, t->cols.begin),
+                  pair_panels(t, &keys, t->cols.begin), tile);
 }
 
 void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c,
@@ -148,8 +144,8 @@ void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .accumulate = accumulate,
                          .real_out = true,
                          .packed_k = keys.rows };
-    multiply(t, &g, tile, packed_row(t, keys, t->cols.begin),
-             tile_panels(t, &keys, t->cols.begin, g.k), c);
+    multiply_tile(t, &g, tile, packed_row(t, keys, t->cols.begin),
+                  tile_panels(t, &keys, t->cols.begin, g.k), c);
 }
 
 void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c,
@@ -165,8 +161,8 @@ void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .accumulate = accumulate,
                          .real_out = true,
                          .packed_k = rows.rows };
-    multiply(t, &g, tile, packed_row(t, rows, t->rows.begin),
-             tile_panels(t, &rows, t->rows.begin, g.k), c);
+    multiply_tile(t, &g, tile, packed_row(t, rows, t->rows.begin),
+                  tile_panels(t, &rows, t->rows.begin, g.k), c);
 }
 
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)
@@ -178,9 +174,7 @@ const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)
     return act;
 }
 
-/* ---- logits
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- logits ---- */
 
 double oa_tiles_alpha(const struct oa_tiles *t, int part)
 {
@@ -189,18 +183,19 @@ double oa_tiles_alpha(const struct oa_tiles *t, int part)
 
 /* Every row of s += factor · a row of reals that starts at `row`, `step` elements further for the
  * next one. */
-static void add_rows(struct oa_tiles *t, double factor, const void *row, long step, void *s)
+static void add_tile_rows(struct oa_tiles *t, double factor, const void *row, long step, void *s)
 {
-    for (long i = 0; i < oa_span_length(t->rows); i++)
-        t->d->cpu->kernels.axpy(oa_span_length(t->cols), factor, oa_real_at(t->d, row, i * step),
+    for (long i = 0; i < oa_bounds_length(t->rows); i++)
+        t->d->cpu->kernels.axpy(oa_bounds_length(t->cols), factor, oa_real_at(t->d, row, i * step),
                                 oa_real_at(t->d, s, i * t->padded_cols));
 }
 
-static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
+static void add_tile_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
 {
     if (p->bias)
-        add_rows(t, factor, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin),
-                 0, t->s);
+        add_tile_rows(t, factor,
+                      oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin), 0,
+                      t->s);
 }
 
 static const void *table_corner(const struct oa_tiles *t, const struct oa_part *p)
@@ -227,11 +222,11 @@ bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *
 }
 
 /* s += factor · a FOLD: a fold of the row is k_i[fold] times a piece of q_i. */
-static void add_fold(struct oa_tiles *t, int c, double factor)
+static void add_tile_fold(struct oa_tiles *t, int c, double factor)
 {
     struct oa_device *d = t->d;
     long width = t->a->part[c].width;
-    for (long i = 0; i < oa_span_length(t->rows); i++) {
+    for (long i = 0; i < oa_bounds_length(t->rows); i++) {
         oa_tiles_fold_row(t, c, i);
         for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);)
             d->cpu->kernels.axpy(run.n, factor * oa_real_get(d, t->fold, width + run.fold),
@@ -248,21 +243,21 @@ static double part_factor(const struct oa_tiles *t, int c)
 }
 
 /* s += part / base */
-static void add_part(struct oa_tiles *t, int c, double base)
+static void add_tile_part(struct oa_tiles *t, int c, double base)
 {
     const struct oa_part *p = &t->a->part[c];
     double factor = part_factor(t, c) / base;
     if (p->kind == OA_PART_TABLE) {
-        add_rows(t, factor, table_corner(t, p), p->table_length, t->s);
+        add_tile_rows(t, factor, table_corner(t, p), p->table_length, t->s);
         return;
     }
     if (p->kind == OA_PART_FOLD) {
-        add_fold(t, c, factor);
+        add_tile_fold(t, c, factor);
         return;
     }
     oa_tiles_pair_product(t, t->q[c], t->k[c], t->part, false);
     t->d->cpu->kernels.axpy(t->padded_rows * t->padded_cols, factor, t->part, t->s);
-    add_bias(t, p, oa_tiles_alpha(t, c) / base);
+    add_tile_bias(t, p, oa_tiles_alpha(t, c) / base);
 }
 
 /* s = the first part / base, where base is its factor: no pass over the tile. */
@@ -272,13 +267,13 @@ static void put_first_part(struct oa_tiles *t, double base)
     size_t size = t->d->numbers.real_size;
     if (p->kind == OA_PART_DOT) {
         oa_tiles_pair_product(t, t->q[0], t->k[0], t->s, false);
-        add_bias(t, p, oa_tiles_alpha(t, 0) / base);
+        add_tile_bias(t, p, oa_tiles_alpha(t, 0) / base);
         return;
     }
-    for (long i = 0; i < oa_span_length(t->rows); i++)
+    for (long i = 0; i < oa_bounds_length(t->rows); i++)
         memcpy(oa_real_at(t->d, t->s, i * t->padded_cols),
                oa_real_at(t->d, table_corner(t, p), i * p->table_length),
-               (size_t)oa_span_length(t->cols) * size);
+               (size_t)oa_bounds_length(t->cols) * size);
 }
 
 /* The factor of the first part is left to the softmax, which multiplies by one anyway, and the
@@ -295,7 +290,7 @@ double oa_tiles_logits(struct oa_tiles *t)
         memset(t->s, 0, (size_t)(t->padded_rows * t->padded_cols) * t->d->numbers.real_size);
     base = first ? base : 1;
     for (int c = first; c < t->a->parts; c++)
-        add_part(t, c, base);
+        add_tile_part(t, c, base);
     oa_tiles_add_distances(t, 1 / base);
     oa_tiles_hide(t);
     return base;

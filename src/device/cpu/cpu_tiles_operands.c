@@ -10,7 +10,7 @@ enum {
     AHEAD = 8 /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
 };
 
-static long rows_of(const int32_t *lengths, long b, long length)
+static long real_tile_rows(const int32_t *lengths, long b, long length)
 {
     return oa_real_length(lengths, b, length);
 }
@@ -19,17 +19,17 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h)
 {
     t->b = b;
     t->h = h;
-    t->queries = rows_of(t->a->shape.query_lengths, b, t->a->shape.queries);
-    t->keys = rows_of(t->a->shape.key_lengths, b, t->a->shape.keys);
+    t->queries = real_tile_rows(t->a->shape.query_lengths, b, t->a->shape.queries);
+    t->keys = real_tile_rows(t->a->shape.key_lengths, b, t->a->shape.keys);
 }
 
 /* Rows begin … end-1 of a matrix of `width` columns, followed by zeros; where they are if none are
  * wanted and that is allowed. */
-static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct oa_span rows,
-                             long width, bool in_place)
+static struct oa_packed pack_tile_rows(struct oa_tiles *t, const void *x, long ld,
+                                       struct oa_bounds rows, long width, bool in_place)
 {
     size_t size = t->d->numbers.act_size, bytes = (size_t)width * size;
-    long n = oa_span_length(rows), padded = oa_tile_round(n);
+    long n = oa_bounds_length(rows), padded = oa_tile_round(n);
     if ((ld == width || in_place) && padded == n)
         return (struct oa_packed){
             .x = x, .begin = rows.begin, .width = width, .ld = ld, .rows = padded
@@ -49,7 +49,7 @@ static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct 
 }
 
 /* op(B) of shape g in panels. */
-static const void *panels(struct oa_tiles *t, const struct oa_gemm *g, const void *b)
+static const void *make_panels(struct oa_tiles *t, const struct oa_gemm *g, const void *b)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     void *to = oa_tiles_take(t, (long)k->gemm_packed_bytes(g), 1);
@@ -58,46 +58,47 @@ static const void *panels(struct oa_tiles *t, const struct oa_gemm *g, const voi
     return to;
 }
 
-static void pack_panels(struct oa_tiles *t, struct oa_packed *p, int sides)
+static void pack_operand_panels(struct oa_tiles *t, struct oa_packed *p, int sides)
 {
     if (!t->d->cpu->kernels.gemm_part || t->failed || p->rows == 0)
         return;
     if (sides & OA_PACKED_PAIR)
-        p->pair = panels(
+        p->pair = make_panels(
             t, &(struct oa_gemm){ .n = p->rows, .k = p->width, .ldb = p->ld, .tb = true }, p->x);
     if (sides & OA_PACKED_TILES)
-        p->tiles = panels(t, &(struct oa_gemm){ .n = p->width, .k = p->rows, .ldb = p->ld }, p->x);
+        p->tiles =
+            make_panels(t, &(struct oa_gemm){ .n = p->width, .k = p->rows, .ldb = p->ld }, p->x);
 }
 
 /* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are
  * packed as zeros. */
 static struct oa_packed pack_head(struct oa_tiles *t, const void *x, long ld, long length,
-                                  struct oa_span rows, long real, long width, bool in_place)
+                                  struct oa_bounds rows, long real, long width, bool in_place)
 {
-    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    struct oa_bounds kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
     long first = (t->b * length + rows.begin) * ld + t->h * width;
-    return pack(t, oa_act_at(t->d, x, first), ld, kept, width, in_place);
+    return pack_tile_rows(t, oa_act_at(t->d, x, first), ld, kept, width, in_place);
 }
 
 /* Keys or values, of width columns. */
-static struct oa_packed pack_keys(struct oa_tiles *t, const void *x, long ld, struct oa_span rows,
-                                  long real, long width, bool in_place)
+static struct oa_packed pack_head_keys(struct oa_tiles *t, const void *x, long ld,
+                                       struct oa_bounds rows, long real, long width, bool in_place)
 {
     const struct oa_attention_shape *s = &t->a->shape;
-    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    if (s->keys_apart)
-        return pack(t, oa_key_row(t->d, s, t->b, t->h, rows.begin, width, x, ld), width, kept,
-                    width, false);
+    struct oa_bounds kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    if (s->key_head_rows)
+        return pack_tile_rows(t, oa_key_row(t->d, s, t->b, t->h, rows.begin, width, x, ld), width,
+                              kept, width, false);
     return pack_head(t, x, ld, s->keys, rows, real, width, in_place);
 }
 
-struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_span rows, long real)
+struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_bounds rows, long real)
 {
-    return pack_keys(t, t->a->v, t->a->ldv, rows, real, t->a->shape.value_width, false);
+    return pack_head_keys(t, t->a->v, t->a->ldv, rows, real, t->a->shape.value_width, false);
 }
 
 struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length,
-                               struct oa_span rows, long real, long width)
+                               struct oa_bounds rows, long real, long width)
 {
     return pack_head(t, x, ld, length, rows, real, width, false);
 }
@@ -109,14 +110,14 @@ static const void *query_table(const struct oa_tiles *t, const struct oa_part *p
 }
 
 static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_stride,
-                                   struct oa_span rows, long real, long width)
+                                   struct oa_bounds rows, long real, long width)
 {
-    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), width, kept, width,
-                false);
+    struct oa_bounds kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    return pack_tile_rows(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), width,
+                          kept, width, false);
 }
 
-void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols)
+void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_bounds cols)
 {
     for (int c = 0; c < t->a->parts; c++) {
         const struct oa_part *p = &t->a->part[c];
@@ -129,12 +130,12 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_spa
 
 /* Short sequences are read where they are on tiles: queries meet few keys, and keys go to panels
  * from the L2 cache. */
-static bool stay(const struct oa_tiles *t)
+static bool is_read_in_place(const struct oa_tiles *t)
 {
     return t->on_tiles && t->a->shape.keys <= FEW_KEYS;
 }
 
-void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient)
+void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradient)
 {
     const struct oa_logits *a = t->a;
     for (int c = 0; c < a->parts; c++) {
@@ -143,22 +144,22 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradien
             t->q[c] =
                 pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
         else if (p->q)
-            t->q[c] =
-                pack_head(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width, stay(t));
+            t->q[c] = pack_head(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width,
+                                is_read_in_place(t));
         if (p->kind == OA_PART_FOLD)
             t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
         if (gradient && p->kind == OA_PART_DOT && !t->on_tiles)
-            pack_panels(t, &t->q[c], OA_PACKED_TILES);
+            pack_operand_panels(t, &t->q[c], OA_PACKED_TILES);
     }
     if (gradient) {
         t->d_o = pack_head(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries,
-                           a->shape.value_width, stay(t));
+                           a->shape.value_width, is_read_in_place(t));
         if (!t->on_tiles)
-            pack_panels(t, &t->d_o, OA_PACKED_TILES);
+            pack_operand_panels(t, &t->d_o, OA_PACKED_TILES);
     }
 }
 
-void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient)
+void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient)
 {
     const struct oa_logits *a = t->a;
     for (int c = 0; c < a->parts; c++) {
@@ -166,9 +167,12 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient)
         if (p->kind != OA_PART_DOT)
             continue;
         t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
-                             : pack_keys(t, p->k, p->ldk, cols, t->keys, p->width, stay(t));
-        pack_panels(t, &t->k[c], gradient ? OA_PACKED_PAIR | OA_PACKED_TILES : OA_PACKED_PAIR);
+                             : pack_head_keys(t, p->k, p->ldk, cols, t->keys, p->width,
+                                              is_read_in_place(t));
+        pack_operand_panels(t, &t->k[c],
+                            gradient ? OA_PACKED_PAIR | OA_PACKED_TILES : OA_PACKED_PAIR);
     }
-    t->v = pack_keys(t, a->v, a->ldv, cols, t->keys, a->shape.value_width, stay(t));
-    pack_panels(t, &t->v, gradient ? OA_PACKED_PAIR : OA_PACKED_TILES);
+    t->v =
+        pack_head_keys(t, a->v, a->ldv, cols, t->keys, a->shape.value_width, is_read_in_place(t));
+    pack_operand_panels(t, &t->v, gradient ? OA_PACKED_PAIR : OA_PACKED_TILES);
 }

@@ -14,23 +14,23 @@ enum {
     LOT = 2          /* tiles of keys that all blocks of queries at work meet before others */
 };
 
-struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
+struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
 {
     const struct oa_logits *a = t->a;
     long first = a->shape.first;
-    struct oa_span seen = { 0, a->shape.causal ? oa_min(t->keys, first + i1) : t->keys },
-                   range = seen;
+    struct oa_bounds seen = { 0, a->shape.causal ? oa_min(t->keys, first + i1) : t->keys },
+                     range = seen;
     if (t->support)
         t->support->range(&a->support, &a->shape, t->h, first + i0, first + i1, &range.begin,
                           &range.end);
-    seen = oa_span_cut(seen, range);
+    seen = oa_bounds_cut(seen, range);
     seen.begin = seen.begin / OA_TILE_GRANULE * OA_TILE_GRANULE;
     return seen;
 }
 
-long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_span seen)
+long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen)
 {
-    return t->support ? oa_max(1, oa_span_length(seen)) : LOT * t->key_block;
+    return t->support ? oa_max(1, oa_bounds_length(seen)) : LOT * t->key_block;
 }
 
 long oa_tiles_rows_at_once(const struct oa_tiles *t)
@@ -39,34 +39,34 @@ long oa_tiles_rows_at_once(const struct oa_tiles *t)
                   oa_tile_round(t->a->shape.queries));
 }
 
-static struct oa_span row_sees(const struct oa_tiles *t, long i)
+static struct oa_bounds row_sees(const struct oa_tiles *t, long i)
 {
     const struct oa_logits *a = t->a;
-    struct oa_span sees = t->seen, row = sees;
+    struct oa_bounds sees = t->seen, row = sees;
     long position = a->shape.first + i;
     if (t->support && t->support->row)
         t->support->row(&a->support, &a->shape, t->h, position, &row.begin, &row.end);
     if (a->shape.causal)
         row.end = oa_min(row.end, position + 1);
-    return oa_span_cut(sees, row);
+    return oa_bounds_cut(sees, row);
 }
 
-static void go_to_block(struct oa_tiles *t, long i0, struct oa_span within)
+static void go_to_block(struct oa_tiles *t, long i0, struct oa_bounds within)
 {
-    t->rows = (struct oa_span){ i0, oa_max(i0, oa_min(i0 + t->query_block, t->queries)) };
-    t->padded_rows = oa_tile_round(oa_span_length(t->rows));
-    t->seen = oa_span_cut(oa_tiles_seen(t, t->rows.begin, t->rows.end), within);
-    t->cols = (struct oa_span){ t->seen.begin, t->seen.begin };
+    t->rows = (struct oa_bounds){ i0, oa_max(i0, oa_min(i0 + t->query_block, t->queries)) };
+    t->padded_rows = oa_tile_round(oa_bounds_length(t->rows));
+    t->seen = oa_bounds_cut(oa_tiles_seen(t, t->rows.begin, t->rows.end), within);
+    t->cols = (struct oa_bounds){ t->seen.begin, t->seen.begin };
 }
 
-bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within)
+bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_bounds within)
 {
     go_to_block(t, i0, within);
-    long rows = oa_span_length(t->rows);
-    if (rows == 0 || oa_span_length(t->seen) == 0)
+    long rows = oa_bounds_length(t->rows);
+    if (rows == 0 || oa_bounds_length(t->seen) == 0)
         return false;
     for (long i = 0; i < t->padded_rows; i++) {
-        struct oa_span sees = i < rows ? row_sees(t, i0 + i) : (struct oa_span){ 0, 0 };
+        struct oa_bounds sees = i < rows ? row_sees(t, i0 + i) : (struct oa_bounds){ 0, 0 };
         t->low[i] = (int32_t)sees.begin;
         t->high[i] = (int32_t)sees.end;
     }
@@ -89,29 +89,29 @@ static bool step_empty(const struct oa_tiles *t, long j)
 
 /* The next tile: as many keys as fit; with a support that knows its empty tiles, up to the next of
  * these. */
-static struct oa_span next_cols(const struct oa_tiles *t)
+static struct oa_bounds next_cols(const struct oa_tiles *t)
 {
     long j = t->cols.end, end = oa_min(j + t->key_block, t->seen.end);
     if (!t->support || !t->support->empty)
-        return (struct oa_span){ j, end };
+        return (struct oa_bounds){ j, end };
     while (j < t->seen.end && step_empty(t, j))
         j = step_end(t, j);
     long last = oa_min(j + t->key_block, t->seen.end), e = j;
     while (e < last && !step_empty(t, e))
         e = step_end(t, e);
-    return (struct oa_span){ j, oa_min(e, last) };
+    return (struct oa_bounds){ j, oa_min(e, last) };
 }
 
 /* Columns of the tile at work that are made for rows i … end − 1, a group: as many whole panels as
  * hold what any of them sees. */
 static long group_cols(const struct oa_tiles *t, long i, long end)
 {
-    struct oa_span see = oa_span_cut(oa_tiles_seen(t, i, oa_min(end, t->rows.end)), t->cols);
-    if (oa_span_length(see) == 0)
+    struct oa_bounds see = oa_bounds_cut(oa_tiles_seen(t, i, oa_min(end, t->rows.end)), t->cols);
+    if (oa_bounds_length(see) == 0)
         return 0;
     long first = (see.begin - t->cols.begin) / OA_PANEL * OA_PANEL;
     return oa_min(oa_round_up(see.end - t->cols.begin, OA_PANEL),
-                  oa_tile_round(oa_span_length(t->cols))) -
+                  oa_tile_round(oa_bounds_length(t->cols))) -
            first;
 }
 
@@ -121,7 +121,7 @@ static double tile_pairs(const struct oa_tiles *t)
 {
     double pairs = 0;
     if (!t->on_tiles)
-        return (double)(t->padded_rows * oa_tile_round(oa_span_length(t->cols)));
+        return (double)(t->padded_rows * oa_tile_round(oa_bounds_length(t->cols)));
     for (long i = 0; i < t->padded_rows; i += OA_PANEL) {
         long rows = oa_min(OA_PANEL, t->padded_rows - i), first = t->rows.begin + i;
         pairs += (double)(rows * group_cols(t, first, first + rows));
@@ -130,11 +130,11 @@ static double tile_pairs(const struct oa_tiles *t)
 }
 
 /* Of one block of queries. */
-static double block_pairs(struct oa_tiles *t, long i0)
+static double tile_pairs_of_block(struct oa_tiles *t, long i0)
 {
     double pairs = 0;
-    go_to_block(t, i0, (struct oa_span){ 0, t->keys });
-    for (t->cols = next_cols(t); oa_span_length(t->cols) > 0; t->cols = next_cols(t))
+    go_to_block(t, i0, (struct oa_bounds){ 0, t->keys });
+    for (t->cols = next_cols(t); oa_bounds_length(t->cols) > 0; t->cols = next_cols(t))
         pairs += tile_pairs(t);
     return pairs;
 }
@@ -152,24 +152,24 @@ double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
     long blocks = oa_blocks(t.queries, t.query_block), step = oa_max(1, blocks / COUNTED);
     for (t.h = 0; t.h < a->shape.heads; t.h++) {
         for (long b = step / 2; b < blocks && !oa_stop_requested(d->context); b += step, counted++)
-            pairs += block_pairs(&t, b * t.query_block);
+            pairs += tile_pairs_of_block(&t, b * t.query_block);
     }
     double all = (double)(blocks * a->shape.heads);
     return counted > 0 ? pairs * (all / counted) * (double)a->shape.batch : 0;
 }
 
-static int32_t within_tile(long key, struct oa_span cols)
+static int32_t within_tile(long key, struct oa_bounds cols)
 {
     return (int32_t)(oa_max(cols.begin, oa_min(key, cols.end)) - cols.begin);
 }
 
 bool oa_tiles_next(struct oa_tiles *t)
 {
-    struct oa_span cols = next_cols(t);
-    if (oa_span_length(cols) == 0)
+    struct oa_bounds cols = next_cols(t);
+    if (oa_bounds_length(cols) == 0)
         return false; /* and stays where it is */
     t->cols = cols;
-    t->padded_cols = oa_tile_round(oa_span_length(t->cols));
+    t->padded_cols = oa_tile_round(oa_bounds_length(t->cols));
     for (long i = 0; i < t->padded_rows; i++) {
         t->tile_low[i] = within_tile(t->low[i], t->cols);
         t->tile_high[i] = within_tile(t->high[i], t->cols);
@@ -200,6 +200,6 @@ void oa_tiles_hide(struct oa_tiles *t)
         return;
     if (f->full && f->full(s, &t->a->shape, t->h, first, end, t->cols.begin, t->cols.end))
         return;
-    for (long i = 0; i < oa_span_length(t->rows); i++)
+    for (long i = 0; i < oa_bounds_length(t->rows); i++)
         hide_in_row(t, i);
 }

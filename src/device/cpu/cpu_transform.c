@@ -14,13 +14,13 @@
 
 #include <string.h>
 
-struct transform {
+struct transform_call {
     struct oa_device *d;
     const struct oa_transform *a;
 };
 
 /* One worker on OA_LANES rows. */
-struct work {
+struct transform_work {
     struct oa_device *d;
     const struct oa_transform *a;
     const struct oa_chain *c;
@@ -29,12 +29,12 @@ struct work {
     void *x, *y, *spare; /* real [D, OA_LANES] */
 };
 
-static bool open_work(struct work *w, const struct transform *f, long item,
-                      const struct oa_worker *worker)
+static bool open_transform_work(struct transform_work *w, const struct transform_call *f, long item,
+                                const struct oa_worker *worker)
 {
     const struct oa_transform *a = f->a;
     size_t block = (size_t)(a->chain.width * OA_LANES) * f->d->numbers.real_size;
-    *w = (struct work){ .d = f->d, .a = a, .c = &a->chain, .first = item * OA_LANES };
+    *w = (struct transform_work){ .d = f->d, .a = a, .c = &a->chain, .first = item * OA_LANES };
     w->rows = oa_min(OA_LANES, a->rows - w->first);
     w->column = oa_arena_take(worker->scratch, (size_t)a->chain.out * sizeof *w->column);
     w->x = oa_arena_take(worker->scratch, block);
@@ -43,70 +43,71 @@ static bool open_work(struct work *w, const struct transform *f, long item,
     return w->column && w->x && w->y && w->spare;
 }
 
-static const void *numbers(const struct work *w, long h, long at)
+static const void *chain_numbers(const struct transform_work *w, long h, long at)
 {
     return oa_real_at(w->d, w->a->numbers, h * oa_chain_numbers(w->c) + at);
 }
 
-static void read_columns(struct work *w, long h)
+static void read_chain_columns(struct transform_work *w, long h)
 {
-    const void *columns = numbers(w, h, oa_chain_columns_at(w->c));
+    const void *columns = chain_numbers(w, h, oa_chain_columns_at(w->c));
     for (long l = 0; l < w->c->out; l++)
         w->column[l] = (int32_t)oa_real_get(w->d, columns, l);
 }
 
 /* w->y ← H (s_i ∘ x), or with `transposed` Hᵀ; x may be w->y. */
-static void apply_factor(struct work *w, long h, long i, bool transposed, const void *x)
+static void apply_chain_factor(struct transform_work *w, long h, long i, bool transposed,
+                               const void *x)
 {
     long b = oa_chain_unit(w->c);
-    w->d->cpu->kernels.hadamard(w->c->width, b, numbers(w, h, i * w->c->width), x, w->y);
+    w->d->cpu->kernels.hadamard(w->c->width, b, chain_numbers(w, h, i * w->c->width), x, w->y);
     if (!oa_chain_mixes(w->c))
         return;
-    w->d->cpu->kernels.mix_runs(w->c->width, b, transposed, numbers(w, h, oa_chain_mix_at(w->c)),
-                                w->y, w->spare);
+    w->d->cpu->kernels.mix_runs(w->c->width, b, transposed,
+                                chain_numbers(w, h, oa_chain_mix_at(w->c)), w->y, w->spare);
     void *mixed = w->spare;
     w->spare = w->y;
     w->y = mixed;
 }
 
-static void forward_item(void *argument, long item, const struct oa_worker *worker)
+static void transform_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct transform *f = argument;
+    const struct transform_call *f = argument;
     const struct oa_transform *a = f->a;
-    struct work w;
-    if (!open_work(&w, f, item, worker))
+    struct transform_work w;
+    if (!open_transform_work(&w, f, item, worker))
         return;
     long factors = w.c->factors, K = w.c->out;
     f->d->cpu->kernels.lanes_in(w.rows, w.c->width, NULL, oa_act_at(f->d, a->x, w.first * a->ldx),
                                 a->ldx, w.x);
     for (long h = 0; h < a->heads; h++) {
-        read_columns(&w, h);
+        read_chain_columns(&w, h);
         for (long i = 0; i < factors; i++)
-            apply_factor(&w, h, i, true, i ? w.y : w.x);
-        f->d->cpu->kernels.lanes_out(w.rows, K, w.column, numbers(&w, h, factors * w.c->width),
-                                     factors ? w.y : w.x,
-                                     oa_act_at(f->d, a->y, w.first * a->ldy + h * K), a->ldy);
+            apply_chain_factor(&w, h, i, true, i ? w.y : w.x);
+        f->d->cpu->kernels.lanes_out(
+            w.rows, K, w.column, chain_numbers(&w, h, factors * w.c->width), factors ? w.y : w.x,
+            oa_act_at(f->d, a->y, w.first * a->ldy + h * K), a->ldy);
     }
 }
 
-static void backward_item(void *argument, long item, const struct oa_worker *worker)
+static void transform_gradient_item(void *argument, long item, const struct oa_worker *worker)
 {
-    const struct transform *f = argument;
+    const struct transform_call *f = argument;
     const struct oa_transform *a = f->a;
-    struct work w;
-    if (!open_work(&w, f, item, worker))
+    struct transform_work w;
+    if (!open_transform_work(&w, f, item, worker))
         return;
     long D = w.c->width, K = w.c->out;
     size_t block = (size_t)(D * OA_LANES) * f->d->numbers.real_size;
     memset(w.x, 0, block);
     for (long h = 0; h < a->heads; h++) {
-        read_columns(&w, h);
+        read_chain_columns(&w, h);
         memset(w.y, 0, block);
         f->d->cpu->kernels.lanes_in(w.rows, K, w.column,
                                     oa_act_at(f->d, a->dy, w.first * a->ldy + h * K), a->ldy, w.y);
         for (long i = w.c->factors; i > 0; i--)
-            apply_factor(&w, h, i, false, w.y);
-        f->d->cpu->kernels.scale_rows(D, OA_LANES, numbers(&w, h, 0), w.y, OA_LANES);
+            apply_chain_factor(&w, h, i, false, w.y);
+        f->d->cpu->kernels.scale_rows(D, OA_LANES, chain_numbers(&w, h, 0), w.y, OA_LANES);
         f->d->cpu->kernels.axpy(D * OA_LANES, 1, w.y, w.x);
     }
     f->d->cpu->kernels.lanes_out(w.rows, D, NULL, NULL, w.x,
@@ -115,14 +116,14 @@ static void backward_item(void *argument, long item, const struct oa_worker *wor
 
 void oa_cpu_transform(struct oa_device *d, const struct oa_transform *a)
 {
-    struct transform f = { d, a };
-    oa_parallel(d->context, oa_blocks(a->rows, OA_LANES), forward_item, &f);
+    struct transform_call f = { d, a };
+    oa_parallel(d->context, oa_blocks(a->rows, OA_LANES), transform_item, &f);
 }
 
 void oa_cpu_transform_gradient(struct oa_device *d, const struct oa_transform *a)
 {
-    struct transform f = { d, a };
-    oa_parallel(d->context, oa_blocks(a->rows, OA_LANES), backward_item, &f);
+    struct transform_call f = { d, a };
+    oa_parallel(d->context, oa_blocks(a->rows, OA_LANES), transform_gradient_item, &f);
 }
 
 double oa_transform_flops(const struct oa_transform *a)

@@ -6,7 +6,7 @@
 
 enum { RUN = 16384 }; /* elements an item; of sums OA_SQUARES_RUN, in which their order is fixed */
 
-struct update {
+struct update_call {
     struct oa_device *d;
     long n;
     const struct oa_adamw *adamw;
@@ -16,10 +16,10 @@ struct update {
     double *partial;
 };
 
-static void adamw(void *argument, long item, const struct oa_worker *worker)
+static void adamw_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct update *u = argument;
+    const struct update_call *u = argument;
     long i = item * RUN, n = oa_min(RUN, u->n - i);
     void *w = oa_real_at(u->d, u->w, i);
     u->d->cpu->kernels.adamw(n, u->adamw, w, oa_real_at(u->d, u->m, i), oa_real_at(u->d, u->v, i),
@@ -31,14 +31,16 @@ static void adamw(void *argument, long item, const struct oa_worker *worker)
 void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v,
                   const void *g, void *copy)
 {
-    struct update u = { .d = d, .n = n, .adamw = h, .w = w, .m = m, .v = v, .g = g, .copy = copy };
-    oa_parallel(d->context, oa_blocks(n, RUN), adamw, &u);
+    struct update_call u = {
+        .d = d, .n = n, .adamw = h, .w = w, .m = m, .v = v, .g = g, .copy = copy
+    };
+    oa_parallel(d->context, oa_blocks(n, RUN), adamw_item, &u);
 }
 
-static void sgd(void *argument, long item, const struct oa_worker *worker)
+static void sgd_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct update *u = argument;
+    const struct update_call *u = argument;
     long i = item * RUN;
     u->d->cpu->kernels.sgd(oa_min(RUN, u->n - i), u->lr, u->momentum, u->weight_decay,
                            u->gradient_scale, oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i),
@@ -48,22 +50,22 @@ static void sgd(void *argument, long item, const struct oa_worker *worker)
 void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay,
                 double gradient_scale, void *w, void *m, const void *g)
 {
-    struct update u = { .d = d,
-                        .n = n,
-                        .lr = lr,
-                        .momentum = momentum,
-                        .weight_decay = weight_decay,
-                        .gradient_scale = gradient_scale,
-                        .w = w,
-                        .m = m,
-                        .g = g };
-    oa_parallel(d->context, oa_blocks(n, RUN), sgd, &u);
+    struct update_call u = { .d = d,
+                             .n = n,
+                             .lr = lr,
+                             .momentum = momentum,
+                             .weight_decay = weight_decay,
+                             .gradient_scale = gradient_scale,
+                             .w = w,
+                             .m = m,
+                             .g = g };
+    oa_parallel(d->context, oa_blocks(n, RUN), sgd_item, &u);
 }
 
-static void axpy(void *argument, long item, const struct oa_worker *worker)
+static void axpy_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct update *u = argument;
+    const struct update_call *u = argument;
     long i = item * RUN;
     u->d->cpu->kernels.axpy(oa_min(RUN, u->n - i), u->lr, oa_real_at(u->d, u->g, i),
                             oa_real_at(u->d, u->w, i));
@@ -71,14 +73,14 @@ static void axpy(void *argument, long item, const struct oa_worker *worker)
 
 void oa_cpu_axpy(struct oa_device *d, long n, double a, const void *x, void *y)
 {
-    struct update u = { .d = d, .n = n, .lr = a, .w = y, .g = x };
-    oa_parallel(d->context, oa_blocks(n, RUN), axpy, &u);
+    struct update_call u = { .d = d, .n = n, .lr = a, .w = y, .g = x };
+    oa_parallel(d->context, oa_blocks(n, RUN), axpy_item, &u);
 }
 
-static void sum_squares(void *argument, long item, const struct oa_worker *worker)
+static void sum_squares_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
-    const struct update *u = argument;
+    const struct update_call *u = argument;
     long i = item * OA_SQUARES_RUN;
     u->partial[item] =
         u->d->cpu->kernels.sum_squares(oa_min(OA_SQUARES_RUN, u->n - i), oa_real_at(u->d, u->g, i));
@@ -88,13 +90,14 @@ double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x)
 {
     long items = oa_blocks(n, OA_SQUARES_RUN);
     size_t mark = oa_arena_mark(&d->scratch);
-    struct update u = { .d = d,
-                        .n = n,
-                        .g = x,
-                        .partial = oa_arena_take(&d->scratch, (size_t)items * sizeof(double)) };
+    struct update_call u = { .d = d,
+                             .n = n,
+                             .g = x,
+                             .partial =
+                                 oa_arena_take(&d->scratch, (size_t)items * sizeof(double)) };
     if (!u.partial)
         return NAN;
-    oa_parallel(d->context, items, sum_squares, &u);
+    oa_parallel(d->context, items, sum_squares_item, &u);
     double sum = 0;
     for (long i = 0; i < items; i++)
         sum += u.partial[i];

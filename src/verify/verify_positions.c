@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Order: swapping two tokens only swaps their outputs if no part of the attention claims to depend
+ * on positions; otherwise it must change an output.
+ *
+ * Lengths: a sequence shorter than N gives the same as a layer with tables of its length. A longer
+ * one is rejected if the layer has tables of length N, and else gives the same as with a larger N.
+ */
+#include "verify/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- order ---- */
+
+static void swap_token_rows(double *x, long a, long b, long width)
+{
+    for (long i = 0; i < width; i++) {
+        double kept = x[a * width + i];
+        x[a * width + i] = x[b * width + i];
+        x[b * width + i] = kept;
+    }
+}
+
+static bool has_relative_positions(const struct oa_group *g)
+{
+    return oa_group_relative(g).kind != OA_RELATIVE_NONE;
+}
+
+static bool order_matters(const struct oa_group *g)
+{
+    bool matters = g->mechanism->can & OA_ORDER || has_relative_positions(g);
+    for (int i = 0; i < g->components; i++)
+        matters |= order_matters(&g->component[i]);
+    return matters;
+}
+
+/* Does every token attend to itself only? */
+static bool sees_only_itself(struct oa_case *a, const struct oa_group *g)
+{
+    long rows = g->shape.heads * a->T;
+    struct oa_oracle in = oa_case_oracle(a, 0);
+    double *w = oa_case_array(a, rows * a->S), others = 0;
+    if (!g->mechanism->weights || !w || g->mechanism->weights(g, &in, w) != OA_OK)
+        return false;
+    for (long r = 0; r < rows; r++) {
+        for (long j = 0; j < a->S; j++)
+            others += j != r % a->T && w[r * a->S + j] != 0;
+    }
+    return others == 0;
+}
+
+static bool sees_all_keys(const struct oa_case *a, const struct oa_group *g)
+{
+    return g->support.form != OA_SUPPORT_ALL &&
+           oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
+}
+
+/* Order cannot matter where a token attends to itself only, or, without relative positions, to all
+ * tokens. */
+static bool order_can_matter(struct oa_case *a)
+{
+    bool shows = false;
+    for (int i = 0; i < a->rig.layer.groups; i++) {
+        const struct oa_group *g = &a->rig.layer.group[i];
+        shows |= !sees_only_itself(a, g) &&
+                 (has_relative_positions(g) || (order_matters(g) && !sees_all_keys(a, g)));
+    }
+    return shows;
+}
+
+/* The largest change of an output of the first item, moved with its token, when tokens i and j are
+ * swapped. */
+static double change_by_swap(struct oa_proof *p, struct oa_case *a, const double *before, long i,
+                             long j)
+{
+    swap_token_rows(a->x, i, j, a->D);
+    bool done = oa_proof_run(p, a);
+    swap_token_rows(a->x, i, j, a->D);
+    swap_token_rows(a->y, i, j, a->D);
+    return done ? oa_proof_difference(before, a->y, a->T * a->D) : NAN;
+}
+
+/* Of several pairs, since both tokens of a pair may see the same keys. */
+double oa_order_difference(struct oa_proof *p, struct oa_case *a)
+{
+    static const long pairs[][2] = { { 0, 3 }, { 1, 5 }, { 0, 5 }, { 2, 3 } };
+    double difference = 0, *before = oa_case_array(a, a->B * a->T * a->D);
+    a->no_gradients = true;
+    if (!before || !oa_proof_run(p, a))
+        return NAN;
+    memcpy(before, a->y, (size_t)(a->B * a->T * a->D) * sizeof *before);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        difference = fmax(difference, change_by_swap(p, a, before, pairs[i][0], pairs[i][1]));
+    return difference;
+}
+
+static void swapped_tokens_swap_outputs(struct oa_proof *p, struct oa_case *a)
+{
+    bool matters = false;
+    double difference = oa_order_difference(p, a);
+    for (int i = 0; i < a->rig.layer.groups; i++)
+        matters |= order_matters(&a->rig.layer.group[i]);
+    if (isnan(difference))
+        return;
+    if (!matters)
+        oa_proof_measure(p, a, difference, 1e-8, "change of outputs by swapping two tokens");
+    else if (order_can_matter(a)) /* after a run, which reads a layout of blocks */
+        oa_proof_measure(p, a, difference <= 1e-8, 0,
+                         "order of tokens has no effect, but is claimed to (0: it has)");
+}
+
+static void verify_order(struct oa_proof *p, const char *spec)
+{
+    struct oa_setup setup = { .precision = OA_PRECISION_F64 };
+    oa_proof_check_modes(p, spec, &setup, OA_MODE_BOTH, OA_MODE_BOTH, swapped_tokens_swap_outputs);
+}
+
+const struct oa_subject oa_subject_order = {
+    .name = "order",
+    .work = 1,
+    .each = verify_order,
+};
+
+/* ---- lengths ---- */
+
+/* Copies the leading part of a parameter with larger dimensions. */
+static void copy_leading_values(const struct oa_case *from, const struct oa_parameter *w,
+                                struct oa_case *to, struct oa_parameter *cut)
+{
+    for (long i = 0; w && i < cut->count; i++) {
+        long rest = i, at = 0, stride = 1;
+        for (int d = cut->dims - 1; d >= 0; d--) {
+            at += rest % cut->dim[d] * stride;
+            rest /= cut->dim[d];
+            stride *= w->dim[d];
+        }
+        oa_real_write(to->rig.device, cut->value, i, oa_real_read(from->rig.device, w->value, at));
+    }
+}
+
+static bool depends_on_maximum_length(const struct oa_group *groups, int count)
+{
+    bool counts = false;
+    for (const struct oa_group *g = groups; g < groups + count; g++)
+        counts |= (g->mechanism->length_counts && g->mechanism->length_counts(g)) ||
+                  depends_on_maximum_length(g->component, g->components);
+    return counts;
+}
+
+static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_case *a)
+{
+    struct oa_case cut;
+    struct oa_setup setup = a->setup;
+    setup.length = a->T;
+    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
+        !oa_proof_open(p, setup.spec, setup.mode, &setup, &cut))
+        return;
+    for (int i = 0; i < cut.rig.store.count; i++)
+        copy_leading_values(a, oa_store_find(&a->rig.store, cut.rig.store.parameter[i]->name), &cut,
+                            cut.rig.store.parameter[i]);
+    oa_store_refresh(&cut.rig.store);
+    a->no_gradients = cut.no_gradients = true;
+    if (oa_proof_run(p, a) && oa_proof_run(p, &cut))
+        oa_proof_measure(p, a, oa_proof_difference(cut.y, a->y, a->B * a->T * a->D), 1e-12,
+                         "6 tokens with N = 11, against tables cut to N = 6");
+    oa_case_close(&cut);
+}
+
+static void longer_is_rejected(struct oa_proof *p, struct oa_case *a)
+{
+    enum oa_error e = oa_case_run(a);
+    if (e != OA_NO_MEMORY)
+        oa_clear_error(p->context);
+    oa_proof_measure(p, a, e != OA_SHAPE, 0, "sequence longer than N is accepted (0: rejected)");
+}
+
+/* Parameters of the same name have the same values. */
+static void longer_equals_larger_n(struct oa_proof *p, struct oa_case *a)
+{
+    struct oa_case longer;
+    struct oa_setup setup = a->setup;
+    setup.length = a->T;
+    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
+        !oa_proof_open(p, setup.spec, setup.mode, &setup, &longer))
+        return;
+    longer.no_gradients = true;
+    if (oa_proof_run(p, a) && oa_proof_run(p, &longer))
+        oa_proof_measure(p, a, oa_proof_difference(longer.y, a->y, a->B * a->T * a->D), 1e-12,
+                         "more tokens than N, against a layer with larger N");
+    oa_case_close(&longer);
+}
+
+void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_case *a)
+{
+    bool bound = false;
+    for (int i = 0; i < a->rig.layer.groups; i++)
+        bound |= (oa_atom_capabilities(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
+    a->no_gradients = true;
+    if (bound)
+        longer_is_rejected(p, a);
+    else
+        longer_equals_larger_n(p, a);
+}
+
+static void verify_lengths(struct oa_proof *p, const char *spec)
+{
+    struct oa_setup shorter = { .precision = OA_PRECISION_F64, .length = 11 },
+                    longer = { .precision = OA_PRECISION_F64, .queries = 8, .length = 7 };
+    oa_proof_check_modes(p, spec, &shorter, OA_MODE_BOTH, OA_MODE_CROSS,
+                         shorter_equals_shorter_tables);
+    oa_proof_check_modes(p, spec, &longer, OA_MODE_BOTH, OA_MODE_CROSS,
+                         oa_longer_is_rejected_or_equal);
+}
+
+const struct oa_subject oa_subject_lengths = {
+    .name = "lengths",
+    .work = 1,
+    .each = verify_lengths,
+};

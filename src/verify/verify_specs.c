@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which attentions are verified: every mechanism of the registry with its defaults, with every
+ * value of every choice, with every flag, with a value of every integer, and in some combinations
+ * of options. A registered mechanism is verified without further work. */
+#include "attention/language/language.h"
+#include "verify/verify.h"
+
+#include <string.h>
+
+static const char *const combinations[] = {
+    "softmax(tie, temperature, diagonal)",
+    "softmax(tie, temperature, scale=jl)",
+    "orthogonal(qk=srht, tie, scale=jl, diagonal)",
+    "orthogonal(qk=learned, temperature, diagonal)",
+    "orthogonal(share=layers)",
+    "linear(map=power, degree=3, tie, temperature)",
+    "linear(map=relu, qk=haar, scale=jl)",
+    "local(window=2, dilation=2, qk=slice)",
+    "cosformer(length=80, qk=haar, tie, diagonal)",
+    "polynomial(degree=4, bias=1, temperature)",
+    "taylor(width=5, tie, scale=jl)",
+    "polysketch(sketch=2, qk=srht)",
+    "performer(kernel=hyperbolic, draw=iid, features=7)",
+    "performer(features=9, ensemble=hd3, qk=givens, temperature)",
+    "performer(kernel=smreg, tie):1 | cosformer:1",
+    "local(window=1)",
+    "dense(input=full, hidden=3, shared, bias)",
+    "factorized-dense(b=1, input=full)",
+    "factorized-random + factorized-dense",
+    "mix(softmax, factorized-random(rank=2), alpha=sigmoid)",
+    "mix(factorized-random(rank=2), random, alpha=fixed, weights=0.5/-2)",
+    "dense:1 | factorized-dense:1",
+    "random(init=normal)",
+    "random(frozen, init=uniform, sigma=2)",
+    "gaussian(offset=-1, sigma=0.7, renormalise)",
+    "gaussian(offset=12.3, renormalise)",
+    "gaussian(offset=-30.25, sigma=2, renormalise)",
+    "gaussian(offset=0.5, sigma=3)",
+    "lightconv(width=1)",
+    "lightconv(width=4, glu)",
+    "lightconv(width=3, glu, renormalise)",
+    "dynamicconv(width=5, glu, renormalise)",
+    "dynamicconv(width=3, glu):1 | gaussian:1",
+    "lightconv(width=3):1 | dynamicconv(width=9):1",
+    "pattern(left, edge=clamp)",
+    "pattern(right, edge=self)",
+    "pattern(previous, edge=clamp)",
+    "pattern(next, edge=self, unit=word)",
+    "pattern(left, edge=clamp, unit=word)",
+    "pattern(right, unit=word)",
+    "pattern(start, unit=word)",
+    "pattern(last, unit=word)",
+    "random + softmax",
+    "dense + random(frozen, init=normal) + orthogonal(temperature)",
+    "mix(softmax(tie), dense(bias), alpha=sigmoid)",
+    "mix(softmax, random, alpha=sum)",
+    "mix(random, softmax, alpha=fixed, weights=0.3/-0.7)",
+    "local(window=2):1 | linear:1",
+    "dense:1 | mix(softmax, dense(shared), alpha=sigmoid):1",
+    "orthogonal(qk=slice):1 | pattern(previous):1",
+    "sparse(fixed, stride=3, summary=2)",
+    "sparse(fixed, stride=3, heads=split, qk=haar)",
+    "sparse(stride=2, tie, temperature):1 | block-local(size=2):1",
+    "longformer(window=1, global=2, tie, temperature, diagonal)",
+    "longformer(window=1, global=9)",
+    "longformer(window=2, qk=slice, scale=jl):1 | softmax:1",
+    "block-sparse(block=2, from=local)",
+    "block-sparse(block=2, from=fixed, scale=jl)",
+    "bigbird(block=1, random=1, window=1)",
+    "bigbird(block=2, random=1, window=1, global=1):1 | softmax:1",
+    "linformer(rank=3, share=heads, temperature)",
+    "linformer(rank=2, share=kv, tie)",
+    "linformer(rank=3, qk=haar, scale=jl):1 | gaussian:1",
+    "mixer(hidden=9, value)",
+    "lightconv(width=3, glu):1 | mixer(hidden=5):1",
+    "mixer:1 | mixer(value):1",
+    "local(window=4):1 | softmax:1",
+    "block-local(size=5)",
+    "polynomial(degree=4, bias=1)",
+    "linear(map=power, degree=3, tie)",
+    "performer(kernel=trig):1 | cosformer:1",
+    "random + softmax + dense + orthogonal(tie)",
+    "dense:1 | mixer(hidden=9):1",
+    "gaussian(offset=-1, sigma=0.3, renormalise)",
+    "gaussian(offset=3, sigma=0.3)",
+    "gaussian(offset=-2.5, sigma=0.2)",
+    "pattern(left, edge=self)",
+    "pattern(previous, edge=self):1 | pattern(left):1",
+    "sparse(stride=4, heads=split)",
+    "longformer(window=2, global=3)",
+    "longformer(window=2, global=0)",
+    "longformer(window=1, global=2, shared)",
+    "longformer(window=2, qk=slice):1 | linear:1",
+    "block-sparse(block=2, from=fixed)",
+    "bigbird(block=2, random=1, window=1, global=1)",
+    "linformer(rank=3, share=kv)",
+    "mixer(hidden=30, value)",
+    "mixer(hidden=3)",
+    "softmax:1 | dense:1",
+    "softmax(relative=t5, buckets=8, distance=6)",
+    "mix(random, softmax, relative=t5, buckets=8, distance=7)",
+    "mix(random, factorized-random(rank=2), alpha=sum, relative=alibi)",
+    "longformer(window=1, global=2, relative=t5, buckets=8, distance=6)",
+    "longformer(window=2, global=1, shared, relative=alibi)",
+    "sparse(fixed, stride=3, summary=2, relative=t5, buckets=8, distance=9)",
+    "sparse(stride=3, relative=t5, buckets=8, distance=7)",
+    "sparse(stride=4, heads=split, relative=alibi)",
+    "local(window=2, dilation=2, relative=alibi)",
+    "bigbird(block=2, random=1, window=1, global=1, relative=t5, buckets=8, distance=9)",
+    "softmax(tie, relative=alibi):1 | local(window=4, relative=t5, buckets=8, distance=8):1",
+};
+
+enum { FIRST_CAPACITY = 64 };
+
+/* Adds the text unless it is invalid: a choice may need another option. */
+static void add_spec(struct oa_proof *p, const char *text)
+{
+    struct oa_spec spec;
+    enum oa_error e = oa_spec_parse(p->context, text, &spec);
+    oa_spec_free(&spec);
+    if (e == OA_NO_MEMORY)
+        return;
+    oa_clear_error(p->context);
+    int n = p->spec_count;
+    if (e != OA_OK)
+        return;
+    if (n == 0 || (n >= FIRST_CAPACITY && (n & (n - 1)) == 0)) {
+        size_t size = sizeof p->specs[0], room = n ? 2 * (size_t)n : FIRST_CAPACITY;
+        void *grown = oa_grow(p->context, p->specs, (size_t)n * size, room * size);
+        if (!grown)
+            return;
+        p->specs = grown;
+    }
+    snprintf(p->specs[p->spec_count++], sizeof p->specs[0], "%s", text);
+}
+
+/* "key=number", small enough for the sequences of the checks unless the mechanism names one. */
+static void print_integer_option(const struct oa_mechanism *m, const struct oa_argument *a,
+                                 char *out, size_t size)
+{
+    size_t n = strlen(a->key);
+    for (int i = 0; m->numbers && oa_choice_word(m->numbers, i, out, size); i++) {
+        if (strncmp(out, a->key, n) == 0 && out[n] == '=')
+            return;
+    }
+    snprintf(out, size, "%s=3", a->key);
+}
+
+static void add_option_specs(struct oa_proof *p, const struct oa_mechanism *m,
+                             const struct oa_argument *a)
+{
+    char text[OA_PROOF_TEXT], number[64], word[64];
+    if (a->kind == OA_VALUE_FLAG || a->kind == OA_VALUE_INT) {
+        print_integer_option(m, a, number, sizeof number);
+        snprintf(text, sizeof text, "%s(%s)", m->name, a->kind == OA_VALUE_FLAG ? a->key : number);
+        add_spec(p, text);
+    }
+    for (int i = 0; a->kind == OA_VALUE_CHOICE && oa_choice_word(a->choices, i, word, sizeof word);
+         i++) {
+        snprintf(text, sizeof text, "%s(%s%s%s%s%s)", m->name, m->trial ? m->trial : "",
+                 m->trial ? ", " : "", a->key, a->key[0] ? "=" : "", word);
+        add_spec(p, text);
+    }
+}
+
+/* The layers of the one attention, each by itself. */
+static void add_layer_specs(struct oa_proof *p)
+{
+    for (int i = 0; i < p->only_spec.layers; i++) {
+        struct oa_spec one = { .layer = &p->only_spec.layer[i], .layers = 1 };
+        struct oa_text text;
+        oa_text_init(&text, p->context);
+        oa_spec_print(&one, &text);
+        bool whole = oa_status(p->context) == OA_OK;
+        if (whole && text.length < sizeof p->specs[0])
+            add_spec(p, text.s);
+        else if (whole)
+            oa_fail(p->context, OA_ARGUMENT, "the attention is longer than %d characters",
+                    OA_PROOF_TEXT - 1);
+        oa_text_free(&text);
+    }
+}
+
+enum oa_error oa_proof_collect(struct oa_proof *p)
+{
+    const struct oa_mechanism *m;
+    if (p->only) {
+        add_layer_specs(p);
+        return oa_status(p->context);
+    }
+    for (int i = 0; (m = oa_mechanism_at(i)); i++) {
+        add_spec(p, m->name);
+        for (const struct oa_argument *a = m->arguments; a->key; a++) {
+            /* projections are the same code for all mechanisms */
+            if (!p->quick || a->kind != OA_VALUE_CHOICE || strcmp(a->key, "qk") != 0)
+                add_option_specs(p, m, a);
+        }
+    }
+    for (size_t i = 0; i < sizeof combinations / sizeof combinations[0]; i++)
+        add_spec(p, combinations[i]);
+    return oa_status(p->context);
+}
