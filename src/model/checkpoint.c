@@ -13,7 +13,7 @@ enum { VALUES, MOMENT1, MOMENT2, ARRAYS, FROZEN = ARRAYS, MOST };
 static const char *const array_name[MOST] = { "values", "moment1", "moment2", "frozen" };
 
 /* Host views of the flat arrays of a store; of sharded or absent moments only the sizes. */
-struct flat_arrays {
+struct store_arrays {
     struct oa_view view[MOST];
     struct oa_array array[MOST];
 };
@@ -24,7 +24,7 @@ static const void *checkpoint_moment_bytes(void *argument, const struct oa_array
     return s->gather_moment(s->gather_argument, a->name == array_name[MOMENT2]);
 }
 
-static enum oa_error flat_open(const struct oa_model *m, unsigned use, struct flat_arrays *f)
+static enum oa_error flat_open(const struct oa_model *m, unsigned use, struct store_arrays *f)
 {
     const struct oa_store *s = &m->store;
     enum oa_type type = m->device->numbers.real;
@@ -50,7 +50,7 @@ static enum oa_error flat_open(const struct oa_model *m, unsigned use, struct fl
     return oa_status(m->context);
 }
 
-static void flat_close(struct flat_arrays *f)
+static void flat_close(struct store_arrays *f)
 {
     for (int i = 0; i < MOST; i++)
         oa_view_close(&f->view[i]);
@@ -58,7 +58,7 @@ static void flat_close(struct flat_arrays *f)
 
 /* CRC-32 of the frozen tensors, which are regenerated from the seed: detects differences between
  * machines. */
-static void flat_frozen_crc(const struct flat_arrays *f, char out[16])
+static void flat_frozen_crc(const struct store_arrays *f, char out[16])
 {
     const struct oa_view *frozen = &f->view[FROZEN];
     unsigned long crc = crc32_z(0, NULL, 0);
@@ -69,12 +69,12 @@ static void flat_frozen_crc(const struct flat_arrays *f, char out[16])
 
 /* Number of arrays in the file; with train.init, frozen tensors cannot be regenerated and are
  * saved. */
-static int flat_count(const struct flat_arrays *f, const struct oa_progress *p)
+static int flat_count(const struct store_arrays *f, const struct oa_progress *p)
 {
     return p->origin.start.hex[0] && f->view[FROZEN].bytes ? MOST : ARRAYS;
 }
 
-static enum oa_error flat_write(const struct oa_model *m, const struct flat_arrays *f,
+static enum oa_error flat_write(const struct oa_model *m, const struct store_arrays *f,
                                 const struct oa_progress *p, const char *path)
 {
     struct oa_text options;
@@ -126,7 +126,7 @@ static enum oa_error flat_write(const struct oa_model *m, const struct flat_arra
 enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progress *p,
                                  const char *path)
 {
-    struct flat_arrays f;
+    struct store_arrays f;
     enum oa_error e = flat_open(m, OA_VIEW_READ, &f);
     if (e == OA_OK)
         e = flat_write(m, &f, p, path);
@@ -159,7 +159,7 @@ static enum oa_error checkpoint_require_checksum(const struct oa_model *m, const
 
 static enum oa_error checkpoint_check_arrays(const struct oa_model *m, const char *path,
                                              const struct oa_tensors *f,
-                                             const struct flat_arrays *have, int arrays)
+                                             const struct store_arrays *have, int arrays)
 {
     char frozen[16];
     for (int i = 0; i < arrays; i++) {
@@ -209,7 +209,7 @@ static enum oa_error checkpoint_read_progress(oa_context *c, const char *path,
 static enum oa_error checkpoint_restore(struct oa_model *m, const struct oa_progress *p,
                                         const char *path, const struct oa_tensors *from)
 {
-    struct flat_arrays f;
+    struct store_arrays f;
     enum oa_error e = flat_open(m, OA_VIEW_READ | OA_VIEW_WRITE, &f);
     int arrays = flat_count(&f, p);
     if (e == OA_OK)

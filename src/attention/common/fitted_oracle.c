@@ -84,9 +84,9 @@ static void fitted_copy_moments(const struct fitted_oracle *f, long head, struct
     }
 }
 
-static enum oa_error fitted_head(struct fitted_oracle *f, const struct oa_oracle *in,
-                                 enum oa_random_fit kind, long head, const double *q,
-                                 const double *k, double *w)
+static enum oa_error fitted_map_head(struct fitted_oracle *f, const struct oa_oracle *in,
+                                     enum oa_random_fit kind, long head, const double *q,
+                                     const double *k, double *w)
 {
     long K = f->K, KK = K * K, stride = K * f->g->shape.heads;
     double *room = oa_alloc(f->g->context, (size_t)(2 * K + (7 + OA_FIT_WORK) * KK) * sizeof *room);
@@ -124,8 +124,8 @@ enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle
     f.scale = pow((double)f.K, -0.25);
     enum oa_error e = oa_oracle_project(g, in, q, q + width * in->queries);
     for (long h = 0; e == OA_OK && h < g->shape.heads; h++)
-        e = fitted_head(&f, in, kind, h, q, q + width * in->queries,
-                        weights + h * in->queries * in->keys);
+        e = fitted_map_head(&f, in, kind, h, q, q + width * in->queries,
+                            weights + h * in->queries * in->keys);
     oa_free(q);
     return e;
 }
