@@ -423,7 +423,7 @@ static void check_choice(const char *attention)
     close_rig(&r);
 }
 
-static void chosen_rows_go_on(void **state)
+static void selected_rows_continue(void **state)
 {
     (void)state;
     for (int i = 0; i < ATTENTIONS; i++)
@@ -442,7 +442,7 @@ static void assert_refusal(struct rig *r, enum oa_error e, const char *part)
     oa_clear_error(r->c);
 }
 
-static void what_cannot_be_read_is_refused(void **state)
+static void models_that_cannot_decode_are_refused(void **state)
 {
     static struct rig r;
     struct oa_decoding a;
@@ -472,8 +472,8 @@ int main(void)
         cmocka_unit_test(rows_equal_one_decoding),
         cmocka_unit_test(new_weights_are_read),
         cmocka_unit_test(redrawn_weights_are_packed_again),
-        cmocka_unit_test(chosen_rows_go_on),
-        cmocka_unit_test(what_cannot_be_read_is_refused),
+        cmocka_unit_test(selected_rows_continue),
+        cmocka_unit_test(models_that_cannot_decode_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -406,7 +406,7 @@ static void stacks_are_refused_with_reasons(void **state)
 
 /* A long text is shown around the place; the caret stays under it, also behind letters of several
  * bytes. */
-static void carets_of_long_texts(void **state)
+static void carets_point_into_long_texts(void **state)
 {
     (void)state;
     char text[600] = "";
@@ -565,7 +565,7 @@ static void parse_anything(const char *text)
     oa_clear_error(context);
 }
 
-static void any_bytes(void **state)
+static void any_bytes_are_parsed_or_refused(void **state)
 {
     (void)state;
     struct oa_stream s = oa_stream_named(1, "test/language");
@@ -595,12 +595,12 @@ int main(void)
         cmocka_unit_test(stacks_have_their_layers),
         cmocka_unit_test(labels_are_known),
         cmocka_unit_test(stacks_are_refused_with_reasons),
-        cmocka_unit_test(carets_of_long_texts),
+        cmocka_unit_test(carets_point_into_long_texts),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(heads_are_shared),
         cmocka_unit_test(values_and_defaults),
         cmocka_unit_test(choices_are_whole_words),
-        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(any_bytes_are_parsed_or_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
