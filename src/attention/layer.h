@@ -58,7 +58,7 @@ struct oa_layer_row {
 /* Projections of a decoding batch, computed for all sequences when the first one needs them. */
 struct oa_shared_rows {
     oa_tensor *x;        /* of all sequences */
-    long sequence;       /* the one at hand */
+    long sequence;       /* the current one */
     long invariant_rows; /* of products over all (oa_gemm) */
     struct oa_shared_projection *first;
 };

@@ -6,7 +6,7 @@
  *
  * The cosine of a difference is a product of features, φ_t(x) = [relu(x) sin θ_t, relu(x) cos θ_t]
  * with θ_t = π t/(2M), t from 0, so it runs on the kernel engine with r = 2K. M is a fixed option
- * (default N): taken from the batch at hand, as in the authors' code, it would make outputs depend
+ * (default N): taken from the current batch, as in the authors' code, it would make outputs depend
  * on padding. Longer sequences than M would have negative weights and are refused. A query without
  * positive channels is dead: its output is 0 and it sends no gradient. Cost: per head (T +
  * S)·2K·(2V + 2).

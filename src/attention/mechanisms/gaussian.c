@@ -7,7 +7,7 @@
  *
  * over the keys there are: near the ends, and in a causal layer, the weights sum to less than 1,
  * unless they are divided by their sum (`renormalise`). Nothing is trained but W_V. In
- * cross-attention query i looks at place i + o of the memory.
+ * cross-attention query i attends around position i + o of the memory.
  *
  * Cost: O(n·σ·V): weights that are too small for a double to see are left out (cpu_band.c says
  * which).

@@ -5,10 +5,14 @@
  *
  *     O_i = Σ_j w_ij (x_j W_V),   n = length of the sequence, i, j = 0 … n − 1
  *
- *     current  [j = i]        previous  [j = i − 1]      next  [j = i + 1]      last  [j = n − 1]
- *     left     (j+1)³ / ((i−1)i/2)²  for j ≤ i − 2       right  (n−j)³ / ((n−i−2)(n−i−1)/2)²  for j
- * ≥ i + 2 end      (j+1)³ / (n(n+1)/2)²                      start  (n−j)³ / (n(n+1)/2)²;  causal:
- * n = i + 1
+ *     current    [j = i]
+ *     previous   [j = i − 1]
+ *     next       [j = i + 1]
+ *     last       [j = n − 1]
+ *     left       (j+1)³ / ((i−1)i/2)²           for j ≤ i − 2
+ *     right      (n−j)³ / ((n−i−2)(n−i−1)/2)²   for j ≥ i + 2
+ *     end        (j+1)³ / (n(n+1)/2)²
+ *     start      (n−j)³ / (n(n+1)/2)²           causal: n = i + 1
  *
  * A row without keys is empty (edge=zero), attends to itself (self) or to the nearest end (clamp).
  * unit=word: the pattern is over words, and the tokens of a word share its weight. The weights sum
@@ -20,7 +24,7 @@
 
 static const struct oa_argument arguments[] = {
     { "", OA_VALUE_CHOICE, NULL, "current|previous|next|left|right|end|start|last", 0, 0,
-      "where a token looks" },
+      "which tokens are attended to" },
     { "edge", OA_VALUE_CHOICE, NULL, "zero|self|clamp", 0, 0,
       "a row without keys: empty, itself, or the nearest end" },
     { "unit", OA_VALUE_CHOICE, NULL, "token|word", 0, 0,
@@ -43,21 +47,18 @@ static bool by_words(const struct oa_group *g)
     return oa_atom_is(g->atom, "unit", "word");
 }
 
-static bool pattern_looks_ahead(enum oa_pattern kind)
-{
-    return kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
-           kind == OA_PATTERN_LAST;
-}
-
 static bool pattern_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
                                size_t size)
 {
+    enum oa_pattern kind = (enum oa_pattern)oa_atom_value(a, "")->number;
+    bool ahead = kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
+                 kind == OA_PATTERN_LAST;
     (void)cross;
     if (causal && oa_atom_is(a, "unit", "word"))
         snprintf(sentence, size,
                  "pattern(unit=word) has no causal form: the tokens of a word share its weight, "
                  "and some of them are in the future; use unit=token in a causal stack");
-    else if (causal && pattern_looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
+    else if (causal && ahead)
         snprintf(sentence, size,
                  "pattern(next), (right), (end) and (last) look ahead and have no causal form; "
                  "current, previous, left and start have one");
@@ -124,7 +125,7 @@ static double pattern_term(enum oa_pattern kind, long i, long j, long n)
     return 0;
 }
 
-/* The token that stands in for an empty row, or −1. */
+/* The token that an empty row attends to, or −1. */
 static long edge_target(enum oa_pattern kind, enum oa_edge edge, long i, long n)
 {
     if (edge == OA_EDGE_SELF)

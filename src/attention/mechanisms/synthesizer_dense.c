@@ -5,9 +5,8 @@
  *
  *     S_i = relu(in_i W1 + b1) W2 + b2,      O = softmax(S) (X W_V)
  *
- * in_i is all of x_i, or its D/H channels at the head's number; row i of the logits is made from
- * token i alone, so keys are never compared with queries, and the N columns of W2 stand for
- * positions.
+ * in_i is x_i, or the D/H channels of x_i at the head's number. Row i of the logits depends on
+ * token i only: keys are not compared with queries; the N columns of W2 are positions.
  *
  * Shapes: W1 [H, hidden, in], W2 [H, N, hidden] or shared [N, hidden]; a sequence shorter than N
  * uses the leading rows. To the logits engine W2 is a table of keys and the hidden layer the

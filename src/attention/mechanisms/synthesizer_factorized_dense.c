@@ -6,7 +6,7 @@
  *     S_ij = A_i[j mod a] · B_i[⌊j/a⌋],  A_i = in_i W_A,  B_i = in_i W_B,  a·b = N,      O =
  * softmax(S) (X W_V)
  *
- * A_i is tiled and B_i repeated, so that each of the N positions has a pair of numbers of its own:
+ * A_i is tiled and B_i repeated, so that each of the N positions has a distinct pair of elements:
  * a row of logits is the Kronecker product B_i ⊗ A_i. (Tiling both would repeat with the period
  * lcm(a, b).) in_i is all of x_i, or its D/H channels at the head's number; only the query's token
  * enters. A sequence shorter than N uses the leading columns.
