@@ -111,9 +111,10 @@ struct oa_option {
     enum oa_kind kind;
     const char *fallback; /* the default, as text */
     const char *choices;  /* CHOICE: "adamw|sgd|adafactor", else NULL */
-    double low, high;     /* INT, REAL */
+    double low, high;     /* INT, REAL: the range, both ends included */
     const char *help;
-    long reserved[2];
+    const char *former; /* key of earlier versions, still accepted; NULL: none */
+    long reserved[1];
 };
 OA_API int
 oa_option_describe(int i,
@@ -126,8 +127,14 @@ OA_API oa_config *oa_config_new(oa_context *c); /* defaults; NULL after a failur
 OA_API void oa_config_free(oa_config *config);
 /* key "model.layers", value as text: refused with the nearest spelling, or with the range. */
 OA_API enum oa_error oa_config_set(oa_config *config, const char *key, const char *value);
+/* The value as text, to a sink. */
 OA_API enum oa_error oa_config_get(const oa_config *config, const char *key,
                                    const struct oa_output *out);
+/* The value of an option of kind INT, REAL or BOOL (0 or 1); of kind TEXT (borrowed until the
+ * option is set again). OA_ARGUMENT for another kind. */
+OA_API enum oa_error oa_config_get_number(const oa_config *config, const char *key, double *value);
+OA_API enum oa_error oa_config_get_text(const oa_config *config, const char *key,
+                                        const char **value);
 OA_API enum oa_error oa_config_read(oa_config *config,
                                     const char *path); /* YAML: the options that are there */
 OA_API enum oa_error oa_config_write(const oa_config *config,

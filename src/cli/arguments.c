@@ -62,7 +62,9 @@ static bool find_option(const struct command *c, const char *name, size_t length
     for (int i = 0; oa_option_describe(i, out); i++) {
         char key[NAME];
         snprintf(key, sizeof key, "%s.%s", out->section, out->name);
-        if (strlen(key) == length && memcmp(key, name, length) == 0)
+        const char *former = out->former ? out->former : key;
+        if ((strlen(key) == length && memcmp(key, name, length) == 0) ||
+            (strlen(former) == length && memcmp(former, name, length) == 0))
             return has_section(c, out->section);
     }
     return false;

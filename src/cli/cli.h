@@ -30,6 +30,7 @@ struct flag {
     const char *fallback; /* the default as help says it; NULL: none */
     const char *help;
     const char *words; /* values to offer, "a|b"; NULL: any */
+    bool hidden;       /* a former name: accepted, not shown */
 };
 
 struct command {

@@ -33,20 +33,6 @@ static enum oa_error check_use(struct call *call)
     return OA_OK;
 }
 
-static void see_text(void *argument, const char *text, size_t length)
-{
-    bool *some = argument;
-    (void)text;
-    *some = *some || length > 0;
-}
-
-static bool configuration_names_some(const struct call *call)
-{
-    bool some = false;
-    struct oa_output out = { .sink = see_text, .argument = &some };
-    return oa_config_get(call->config, "compare.attentions", &out) == OA_OK && some;
-}
-
 /* The folder of a comparison has what was trained; of the options only what its runs share stands
  * there. */
 static void say_defaults(const struct call *call)
@@ -70,7 +56,11 @@ static enum oa_error compare(struct call *call, const char **attentions)
         return e;
     oa_config_overwrite(call->config, flag_given(call, "overwrite"));
     int count = flag_values(call, "attention", attentions);
-    bool given = count > 0 || configuration_names_some(call);
+    const char *configured;
+    e = oa_config_get_text(call->config, "compare.attentions", &configured);
+    if (e != OA_OK)
+        return e;
+    bool given = count > 0 || *configured;
     return oa_compare(call->config, given ? attentions : usual, given ? count : USUAL,
                       flag_value(call, "out"), &call->out);
 }
@@ -128,11 +118,10 @@ static const struct flag flags[] = {
       .argument = "NATS",
       .key = "compare.margin",
       .help = "a difference to the baseline that does not matter, in nats a token" },
-    { .name = "looks",
-      .argument = "NAME",
-      .key = "compare.looks",
-      .help = "any: verdicts against the baseline hold however often seeds are added and looked at",
-      .words = "one|any" },
+    { .name = "sequential",
+      .key = "compare.sequential",
+      .help = "verdicts stay valid at any number of interim analyses while seeds are added" },
+    { .name = "looks", .argument = "NAME", .key = "compare.looks", .help = "", .hidden = true },
     { .name = "out",
       .argument = "DIR",
       .fallback = "comparison",
@@ -162,7 +151,7 @@ const struct command command_compare = {
         "visible tokens in the "
         "place of its attention. It is compared and not ranked; what shows no significant "
         "difference to it has not "
-        "been shown to attend to anything (--compare.floor off leaves it out).\n"
+        "been shown to attend to anything (--compare.uniform_baseline off leaves it out).\n"
         "With --equal time every run trains until it has had as much processor time as the first "
         "attention's run of "
         "the same seed took, or --train.seconds; pace.json in its folder repeats it exactly.\n"

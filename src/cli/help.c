@@ -70,7 +70,8 @@ void visit_options(const struct command *c, void (*visit)(void *argument, const 
 {
     struct oa_option o;
     for (const struct flag *f = c->flags; f && f->name; f++)
-        show_flag(f, visit, argument);
+        if (!f->hidden)
+            show_flag(f, visit, argument);
     for (const struct flag *f = common_flags(); f->name; f++)
         if (takes_common(c, f))
             show_flag(f, visit, argument);
