@@ -151,7 +151,7 @@ static bool parse_long(struct call *call, int argc, char **argv, int *i)
     struct oa_option option;
     if (flag && !flag->argument) {
         if (equals)
-            return wrong_use(call, "--%s is a switch and takes no value", flag->name) == OA_OK;
+            return wrong_use(call, "--%s takes no value", flag->name) == OA_OK;
         give(call, flag->name, "");
         return true;
     }
@@ -237,7 +237,7 @@ bool allow_none(struct call *call, const char *names, const char *because)
     for (char *rest = NULL, *name = strtok_r(words, " ", &rest); name;
          name = strtok_r(NULL, " ", &rest))
         if (flag_given(call, name)) {
-            wrong_use(call, "--%s would do nothing: %s", name, because);
+            wrong_use(call, "--%s has no effect: %s", name, because);
             return false;
         }
     return true;
@@ -265,8 +265,8 @@ bool want_words(struct call *call, int least, int most, const char *what)
     if (call->words < least)
         wrong_use(call, "%s needs %s", call->command->name, what);
     else if (call->words > most)
-        wrong_use(call, "%s takes %s, but \"%.60s\" is one word too many", call->command->name,
-                  what, call->word[most]);
+        wrong_use(call, "unexpected argument \"%.60s\": %s takes %s", call->word[most],
+                  call->command->name, what);
     return !call->said;
 }
 
