@@ -193,7 +193,8 @@ bool oa_label_spell(const char **s, size_t *n, struct oa_real_text *whole);
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0);
 bool oa_parse_real(const char *text, double *value); /* the whole text, in the C locale */
 const char *oa_plural(double count);                 /* "" for 1, else "s" */
-/* oa_nearest ("did you mean") is in orthant.h. */
+/* The candidate nearest to `word` by edit distance; NULL if none is near (for "did you mean"). */
+const char *oa_nearest(const char *word, const char *const *candidates, int count);
 
 /* ---- files ---- */
 

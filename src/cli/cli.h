@@ -11,7 +11,7 @@
 #ifndef ORTHANT_CLI_H
 #define ORTHANT_CLI_H
 
-#include "orthant/orthant.h"
+#include "api/commands.h"
 
 #include <stdbool.h>
 #include <stdio.h>
