@@ -93,10 +93,10 @@ wrong() { # PATTERN WORD...
     [ ! -e x ] || fail "data $* left a folder"
 }
 wrong "a task, or 'list'"
-wrong 'one word too many' copy sort --out x
+wrong 'unexpected argument' copy sort --out x
 wrong 'did you mean copy' copi --out x
 wrong 'needs --out' copy
-wrong 'out would do nothing' list --out x
+wrong 'out has no effect' list --out x
 wrong 'depth would do nothing: copy' copy --depth 3 --out x
 wrong 'values would do nothing: induction' induction --values 3 --out x
 wrong 'from 1 to 1000000' copy --alphabet 0 --out x
