@@ -108,7 +108,7 @@ static struct tensor make_rows(const struct logits_run *r, long length, long wid
 static void make_keys(struct logits_run *r, int p, char kind)
 {
     const struct logits_case *c = r->c;
-    struct oa_part *part = &r->a.part[p];
+    struct oa_logits_part *part = &r->a.part[p];
     struct part_tensors *t = &r->part[p];
     if (!is_key_table(kind)) {
         t->k = make_rows(r, c->keys, c->width, r->a.shape.key_lengths);
@@ -149,7 +149,7 @@ static void make_table(struct logits_run *r, int p, char kind)
 static void make_part(struct logits_run *r, int p, char kind)
 {
     const struct logits_case *c = r->c;
-    struct oa_part *part = &r->a.part[p];
+    struct oa_logits_part *part = &r->a.part[p];
     struct part_tensors *t = &r->part[p];
     if (is_table(kind)) {
         make_table(r, p, kind);
@@ -269,14 +269,14 @@ static bool visible(const struct logits_run *r, long b, long h, long i, long j)
 
 static long key_at(const struct logits_run *r, int p, long b, long h, long j, long e)
 {
-    const struct oa_part *part = &r->a.part[p];
+    const struct oa_logits_part *part = &r->a.part[p];
     return part->k_table ? h * part->k_head_stride + j * part->width + e
                          : at(r, b, r->c->keys, j, h, part->width, e);
 }
 
 static double logit(const struct logits_run *r, int p, long b, long h, long i, long j)
 {
-    const struct oa_part *part = &r->a.part[p];
+    const struct oa_logits_part *part = &r->a.part[p];
     const struct part_tensors *t = &r->part[p];
     if (part->kind == OA_PART_TABLE)
         return t->table.value[(h * part->table_length + i) * part->table_length + j];
@@ -325,7 +325,7 @@ static double weights(const struct logits_run *r, long b, long h, long i, double
 
 static void want_part(struct logits_run *r, int p, long b, long h, long i, long j, double ds)
 {
-    const struct oa_part *part = &r->a.part[p];
+    const struct oa_logits_part *part = &r->a.part[p];
     struct part_tensors *t = &r->part[p];
     double alpha = alpha_of(r, h, p);
     if (r->a.dalpha)

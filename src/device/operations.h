@@ -38,7 +38,7 @@ enum oa_part_kind {
 };
 /* One addend of the logits. Gradients: pointers that are NULL are not wanted. Act gradients are
  * overwritten, real ones are added to. */
-struct oa_part {
+struct oa_logits_part {
     enum oa_part_kind kind;
     long width;   /* DOT: K; FOLD: width of q, a */
     double scale; /* DOT: τ */
@@ -90,7 +90,7 @@ struct oa_logits {
     struct oa_attention_shape shape;
     struct oa_support support; /* zeros = every key */
     int parts;
-    struct oa_part part[OA_MAX_PARTS];
+    struct oa_logits_part part[OA_MAX_PARTS];
     const void *alpha;             /* real [H, parts]: weights of the parts; NULL = 1 */
     void *dalpha;                  /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
     struct oa_distances distances; /* added to the sum of the parts, with weight 1 */
@@ -263,7 +263,7 @@ struct oa_polynomial {
 /* ---- given weights: fixed patterns (docs/attention.md: pattern), O(n) by shifts and prefix sums
  * ---- */
 
-enum oa_pattern {
+enum oa_pattern_kind {
     OA_PATTERN_CURRENT,
     OA_PATTERN_PREVIOUS,
     OA_PATTERN_NEXT,
@@ -276,7 +276,7 @@ enum oa_pattern {
 enum oa_edge { OA_EDGE_ZERO, OA_EDGE_SELF, OA_EDGE_CLAMP };
 struct oa_pattern_attention {
     struct oa_attention_shape shape;
-    enum oa_pattern pattern;
+    enum oa_pattern_kind pattern;
     enum oa_edge edge;
     const int32_t
         *words; /* [B·S] word numbers: patterns over words (unit=word); NULL = over tokens */
@@ -291,7 +291,7 @@ struct oa_pattern_attention {
     double *state;
 };
 /* Rows of V numbers that the causal form of a pattern keeps. */
-int oa_pattern_state(enum oa_pattern p);
+int oa_pattern_state(enum oa_pattern_kind p);
 
 /* ---- weights over a band of keys (docs/attention.md: gaussian, lightconv, dynamicconv): formulas
  * in cpu_band.c */
@@ -474,7 +474,7 @@ struct oa_embedding {
 };
 
 /* y[t] = pixels[t]/127.5 − 1 where ids[t] is 0, and zeros elsewhere. */
-struct oa_patches {
+struct oa_patch_rows {
     long tokens, count;
     const uint8_t *pixels; /* [tokens, count] */
     const int32_t *ids;

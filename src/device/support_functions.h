@@ -53,7 +53,7 @@ struct oa_piece {
 };
 
 /* NULL: every key is seen. */
-const struct oa_support_functions *oa_support_functions(const struct oa_support *s);
+const struct oa_support_functions *oa_support_functions_of(const struct oa_support *s);
 
 extern const struct oa_support_functions oa_support_window, oa_support_dilated, oa_support_global,
     oa_support_block, oa_support_block_list, oa_support_key_sets, oa_support_near,

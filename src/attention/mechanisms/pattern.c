@@ -28,9 +28,9 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static enum oa_pattern pattern_kind_of(const struct oa_group *g)
+static enum oa_pattern_kind pattern_kind_of(const struct oa_group *g)
 {
-    return (enum oa_pattern)oa_atom_value(g->atom, "")->number;
+    return (enum oa_pattern_kind)oa_atom_value(g->atom, "")->number;
 }
 
 static enum oa_edge edge_of(const struct oa_group *g)
@@ -43,7 +43,7 @@ static bool by_words(const struct oa_group *g)
     return oa_atom_is(g->atom, "unit", "word");
 }
 
-static bool pattern_looks_ahead(enum oa_pattern kind)
+static bool pattern_looks_ahead(enum oa_pattern_kind kind)
 {
     return kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
            kind == OA_PATTERN_LAST;
@@ -58,7 +58,7 @@ static bool pattern_mode_clash(const struct oa_atom *a, bool causal, bool cross,
                  "pattern(unit=word) has no causal form: the tokens of a word share its weight, "
                  "and some of them "
                  "are in the future; use unit=token in a causal stack");
-    else if (causal && pattern_looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
+    else if (causal && pattern_looks_ahead((enum oa_pattern_kind)oa_atom_value(a, "")->number))
         snprintf(sentence, size,
                  "pattern(next), (right), (end) and (last) look ahead and have no causal form; "
                  "current, previous, "
@@ -103,7 +103,7 @@ static double pattern_cube(long x)
 }
 
 /* Unnormalised ξ_ij over n positions. */
-static double pattern_term(enum oa_pattern kind, long i, long j, long n)
+static double pattern_term(enum oa_pattern_kind kind, long i, long j, long n)
 {
     switch (kind) {
     case OA_PATTERN_CURRENT:
@@ -127,7 +127,7 @@ static double pattern_term(enum oa_pattern kind, long i, long j, long n)
 }
 
 /* The token that stands in for an empty row, or −1. */
-static long edge_target(enum oa_pattern kind, enum oa_edge edge, long i, long n)
+static long edge_target(enum oa_pattern_kind kind, enum oa_edge edge, long i, long n)
 {
     if (edge == OA_EDGE_SELF)
         return i;

@@ -113,14 +113,14 @@ void oa_cpu_embed_gradient(struct oa_device *d, const struct oa_embedding *a)
 
 struct patches_call {
     struct oa_device *d;
-    const struct oa_patches *a;
+    const struct oa_patch_rows *a;
     long block;
 };
 
 static void patches_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct patches_call *p = argument;
-    const struct oa_patches *a = p->a;
+    const struct oa_patch_rows *a = p->a;
     struct oa_device *d = p->d;
     void *row = oa_arena_take(worker->scratch, (size_t)a->count * d->numbers.real_size);
     if (!row)
@@ -132,7 +132,7 @@ static void patches_item(void *argument, long item, const struct oa_worker *work
     }
 }
 
-void oa_cpu_patches(struct oa_device *d, const struct oa_patches *a)
+void oa_cpu_patches(struct oa_device *d, const struct oa_patch_rows *a)
 {
     struct patches_call p = { d, a, oa_item_rows(a->count) };
     oa_parallel(d->context, oa_blocks(a->tokens, p.block), patches_item, &p);

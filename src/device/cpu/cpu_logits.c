@@ -4,14 +4,16 @@
  * without S or P in memory. Online softmax (Milakov & Gimelshein 2018) over tiles (Rabe & Staats
  * 2021; Dao et al. 2022): with running maximum m and sum z of a row,
  *
- *     m' = max(m, max_j S_ij),  z' = z e^{m−m'} + Σ_j e^{S_ij−m'},  acc' = acc e^{m−m'} + Σ_j
- * e^{S_ij−m'} v_j,
+ *     m' = max(m, max_j S_ij)
+ *     z' = z e^{m−m'} + Σ_j e^{S_ij−m'}
+ *     acc' = acc e^{m−m'} + Σ_j e^{S_ij−m'} v_j
  *
- * and at the end O = acc/z, lse = m + log z. A row that sees nothing has z = 0: O = 0, lse = −∞.
+ * and at the end O = acc/z, lse = m + log z. A row without visible keys has z = 0: O = 0,
+ * lse = −∞.
  *
- * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs, O(query_block·key_block
- * + S(K + V)) memory a worker. An item is a (b,h); where these are few, a few blocks of queries of
- * one.
+ * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs; memory per worker
+ * O(query_block·key_block + S(K + V)). An item is a (b,h) or, where these are few, a few blocks of
+ * queries of one.
  */
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"

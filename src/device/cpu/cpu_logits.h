@@ -2,19 +2,26 @@
  *
  * Private to the logits engine: how one worker walks over the tiles of S of one (batch item, head).
  *
- * S is never stored. Queries are cut into blocks, the keys that a block sees into tiles; a tile of
- * S lives in a buffer of at most query_block × key_block reals that stays in the L2 cache, dense:
- * its leading dimension is its width, which makes the products 10 to 20 % faster than one fixed
- * leading dimension would. Operands of a (b,h) are packed first: contiguous copies, filled up with
- * rows of zeros to a multiple of OA_TILE_GRANULE. Products of packed operands run 10 to 20 % faster
- * than of columns cut from [B·T, H·K], they have few different shapes (each costs oneDNN a
- * compilation), and what stands in padded rows, NaN included, cannot reach them.
+ * S is never stored. Terms:
+ *
+ *     block            rows of queries, query_block of them
+ *     tile             block × keys that it sees, at most key_block: a dense buffer of reals that
+ *                      stays in the L2 cache. Its leading dimension is its width, which makes
+ *                      products 10 to 20 % faster than a fixed leading dimension
+ *     packed operand   a contiguous copy of rows of a (b,h), padded with rows of zeros to a
+ * multiple of OA_TILE_GRANULE. Products of these are 10 to 20 % faster than of columns of [B·T,
+ * H·K], have few different shapes (each costs oneDNN a compilation), and NaN in padded rows cannot
+ * reach them panel            OA_PANEL rows or columns of a packed operand in the order in which
+ * the matrix units read them (cpu_panels.h) piece            one of disjoint parts of a sparse
+ * support, dense in an order of rows of its own (cpu_pieces.c)
+ *
+ * Use:
  *
  *     oa_tiles_open(&t, …);
- *     oa_tiles_head(&t, b, h);                      pack what is needed: oa_tiles_pack_queries,
- * oa_tiles_pack_keys if (oa_tiles_block(&t, i0, all keys))         rows i0 … i0 + query_block - 1
+ *     oa_tiles_head(&t, b, h);                 then oa_tiles_pack_queries, oa_tiles_pack_keys
+ *     if (oa_tiles_block(&t, i0, all keys))    rows i0 … i0 + query_block − 1
  *         while (oa_tiles_next(&t))
- *             factor = oa_tiles_logits(&t);         t.s holds the tile of S
+ *             factor = oa_tiles_logits(&t);    t.s has the tile of S
  */
 #ifndef ORTHANT_DEVICE_CPU_CPU_LOGITS_H
 #define ORTHANT_DEVICE_CPU_CPU_LOGITS_H
@@ -121,9 +128,9 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_b
 /* The keys that rows i0 … i1-1 can see: support, causality and length; begin is a multiple of
  * OA_TILE_GRANULE. */
 struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
-/* Keys that all blocks of queries at work meet before others do: as many as stay in the L2 cache,
- * packed and with their sums, in whole tiles; all of `seen` where a support is, since blocks then
- * see few, and each its own. */
+/* Keys of a block of keys, which all blocks of queries at work go through before the next: as many
+ * as stay in the L2 cache, packed and with their sums, in whole tiles; all of `seen` with a
+ * support, since blocks of queries then see few keys, and different ones. */
 long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen);
 /* Rows of the blocks of queries at work, at most. */
 long oa_tiles_rows_at_once(const struct oa_tiles *t);
@@ -178,7 +185,7 @@ void oa_real_fill(const struct oa_device *d, long n, double value, void *x);
 void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows);
 
 /* Logits that do not depend on the input: a table, or the product of two. */
-static inline bool oa_part_given(const struct oa_part *p)
+static inline bool oa_part_given(const struct oa_logits_part *p)
 {
     return p->kind == OA_PART_TABLE ||
            (p->kind == OA_PART_DOT && p->q_table && p->k_table && p->k_head_stride && !p->bias);

@@ -84,7 +84,7 @@ static void run_pass(struct oa_logits_backward *f, int sides, long row_cut, long
 static void find_shared(struct oa_logits_backward *f)
 {
     for (int c = 0; c < f->a->parts; c++) {
-        const struct oa_part *p = &f->a->part[c];
+        const struct oa_logits_part *p = &f->a->part[c];
         bool keys = p->kind == OA_PART_DOT && p->k_table && p->dk,
              bias = p->kind == OA_PART_DOT && p->dbias;
         bool table = p->kind == OA_PART_TABLE && p->dtable;

@@ -11,31 +11,31 @@
 
 static bool wants_dq(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_QUERY_SIDE) && p->kind != OA_PART_TABLE && (p->dq || f->dalpha);
 }
 
 static bool wants_dfold(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_QUERY_SIDE) && p->kind == OA_PART_FOLD && (p->dk || f->dalpha);
 }
 
 static bool wants_dk(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->dk;
 }
 
 static bool wants_dbias(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->bias && p->dbias;
 }
 
 bool oa_wants_dtable(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_TABLE && p->dtable;
 }
 
@@ -181,7 +181,7 @@ static void store_query_rows(const struct oa_tiles *t, const struct oa_gradients
 static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows,
                         long end)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     double alpha = oa_tiles_alpha(t, c);
     void *dq = oa_gradient_block(t, g, g->dq[c], p->width),
          *dk = oa_gradient_block(t, g, g->dfold[c], p->folds);
@@ -198,7 +198,7 @@ static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long 
 static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int c, long i0,
                                  long rows, long end)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     void *dq = oa_gradient_block(t, g, g->dq[c], p->width);
     if (p->kind == OA_PART_FOLD && (dq || g->dfold[c]))
         finish_fold(t, g, c, i0, rows, end);
@@ -259,7 +259,7 @@ static void add_key_rows(const struct oa_tiles *t, const struct oa_gradients *g,
 
 static void finish_head_keys(struct oa_tiles *t, struct oa_gradients *g, int c, long end)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     const struct oa_kernels *k = &t->d->cpu->kernels;
     double alpha = oa_tiles_alpha(t, c);
     long n = oa_bounds_length(g->cols), begin = g->cols.begin;

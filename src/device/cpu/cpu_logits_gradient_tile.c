@@ -44,7 +44,7 @@ static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, con
 
 static void add_tile_to_dtable(struct oa_tiles *t, const struct oa_gradients *g, int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     long n = p->table_length;
     void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
     for (long i = 0; i < oa_bounds_length(t->rows); i++)
@@ -73,7 +73,7 @@ static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, c
 /* dα but for the products, see finish_query_side. */
 static void add_alpha_gradient(const struct oa_tiles *t, const struct oa_gradients *g, int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     long n = p->table_length;
     if (p->kind == OA_PART_TABLE)
         *oa_dalpha_slot(t, g, c) += tile_dot(

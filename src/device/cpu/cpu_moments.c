@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first and second moments of queries and keys in a batch, beside their running averages m, to
- * which features are fitted (cpu_random_statistics.c). For each head and side
+ * First and second moments of the queries and keys of a batch, relative to their running averages
+ * m, M, to which features are fitted (cpu_random_statistics.c). For each head and side, over the n
+ * real rows of the batch,
  *
- *     μ = (s/n) Σ x,   M = (s²/n) Xᵀ X   over the n real rows of the batch,   and what is added up
- * is μ − m, M − m.
+ *     μ = (s/n) Σ x,   M' = (s²/n) Xᵀ X;   the changes get μ − m and M' − M added
  *
- * The averages themselves move after the step, by the mean over its micro-batches.
- * An item is a head of one side; it goes through the batch in order. 2·K² FLOPs a row.
+ * The averages move after the step, by the mean over its micro-batches. An item is a head of one
+ * side and goes through the batch in order. 2·K² FLOPs per row.
  */
 #include "device/cpu/cpu.h"
 

@@ -29,8 +29,8 @@ struct piece_work {
 
 bool oa_pieces_wanted(const struct oa_logits *a)
 {
-    const struct oa_part *p = &a->part[0];
-    const struct oa_support_functions *f = oa_support_functions(&a->support);
+    const struct oa_logits_part *p = &a->part[0];
+    const struct oa_support_functions *f = oa_support_functions_of(&a->support);
     return f && f->piece && a->shape.queries == a->shape.keys && a->parts == 1 &&
            p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha;
 }
@@ -197,7 +197,7 @@ static void gather_keys(struct piece_work *c)
 {
     const struct oa_attention_shape *s = &c->a->shape;
     const struct oa_row_order *o = &c->p.keys;
-    struct oa_part *part = &c->own.part[0];
+    struct oa_logits_part *part = &c->own.part[0];
     walker *visit = s->key_head_rows ? gather_key : gather_row;
     part->k = gather_by(visit, c, o, part->k, s->heads * part->width, &part->ldk);
     c->own.v = gather_by(visit, c, o, c->a->v, s->heads * s->value_width, &c->own.ldv);
@@ -254,7 +254,7 @@ static void open_outputs(struct piece_work *c, bool gradient)
 {
     const struct oa_logits *a = c->a;
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
-    struct oa_part *part = &c->own.part[0];
+    struct oa_logits_part *part = &c->own.part[0];
     long cols = a->shape.heads * a->shape.value_width;
     c->own.lse = piece_lse(c, gradient);
     if (!gradient) {
@@ -276,7 +276,7 @@ static bool describe_piece(struct piece_work *c, struct oa_device *d, const stru
 {
     const struct oa_attention_shape *s = &a->shape;
     *c = (struct piece_work){ .d = d, .a = a, .own = *a };
-    if (!oa_support_functions(&a->support)->piece(&a->support, s, number, &c->p))
+    if (!oa_support_functions_of(&a->support)->piece(&a->support, s, number, &c->p))
         return false;
     c->own.support = c->p.support;
     if (number == 0)
@@ -298,7 +298,7 @@ static bool open_piece(struct piece_work *c, struct oa_device *d, const struct o
     if (number == 0)
         return true;
     const struct oa_attention_shape *s = &a->shape;
-    struct oa_part *part = &c->own.part[0];
+    struct oa_logits_part *part = &c->own.part[0];
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
     c->own.shape.query_lengths = piece_lengths(c, q, s->query_lengths);
     c->own.shape.key_lengths = piece_lengths(c, k, s->key_lengths);
@@ -420,7 +420,7 @@ static void add_back(const struct piece_work *c, const struct oa_row_order *o, l
 static void gradient_piece(struct piece_work *c, int number)
 {
     const struct oa_logits *a = c->a;
-    const struct oa_part *p = &a->part[0], *own = &c->own.part[0];
+    const struct oa_logits_part *p = &a->part[0], *own = &c->own.part[0];
     long cols = a->shape.heads * p->width;
     oa_cpu_logits_gradient(c->d, &c->own);
     if (number == 0)

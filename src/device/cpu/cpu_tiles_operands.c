@@ -104,7 +104,7 @@ struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long 
 }
 
 /* Row 0 of a table of queries is that of position 0. */
-static const void *query_table(const struct oa_tiles *t, const struct oa_part *p)
+static const void *query_table(const struct oa_tiles *t, const struct oa_logits_part *p)
 {
     return oa_act_at(t->d, p->q, t->a->shape.first * p->width);
 }
@@ -120,7 +120,7 @@ static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_bounds cols)
 {
     for (int c = 0; c < t->a->parts; c++) {
-        const struct oa_part *p = &t->a->part[c];
+        const struct oa_logits_part *p = &t->a->part[c];
         if (!p->q_table || !p->k_table)
             continue;
         t->q[c] = pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
@@ -139,7 +139,7 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradi
 {
     const struct oa_logits *a = t->a;
     for (int c = 0; c < a->parts; c++) {
-        const struct oa_part *p = &a->part[c];
+        const struct oa_logits_part *p = &a->part[c];
         if (p->q_table)
             t->q[c] =
                 pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
@@ -163,7 +163,7 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient
 {
     const struct oa_logits *a = t->a;
     for (int c = 0; c < a->parts; c++) {
-        const struct oa_part *p = &a->part[c];
+        const struct oa_logits_part *p = &a->part[c];
         if (p->kind != OA_PART_DOT)
             continue;
         t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)

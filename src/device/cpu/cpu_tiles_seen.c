@@ -11,7 +11,7 @@
 enum {
     EMPTY_STEP = 64, /* keys that are asked for at a time when a support knows its empty tiles */
     COUNTED = 256,   /* blocks of queries of a head that a plan looks at */
-    LOT = 2          /* tiles of keys that all blocks of queries at work meet before others */
+    KEY_TILES = 2    /* tiles of a block of keys (oa_tiles_keys_at_once) */
 };
 
 struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
@@ -30,7 +30,7 @@ struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
 
 long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen)
 {
-    return t->support ? oa_max(1, oa_bounds_length(seen)) : LOT * t->key_block;
+    return t->support ? oa_max(1, oa_bounds_length(seen)) : KEY_TILES * t->key_block;
 }
 
 long oa_tiles_rows_at_once(const struct oa_tiles *t)
@@ -144,7 +144,7 @@ static double tile_pairs_of_block(struct oa_tiles *t, long i0)
 double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
 {
     struct oa_tiles t = { .d = d, .a = a, .queries = a->shape.queries, .keys = a->shape.keys };
-    t.support = oa_support_functions(&a->support);
+    t.support = oa_support_functions_of(&a->support);
     double pairs = 0, counted = 0;
     t.key_block = oa_tile_round(oa_min(d->cpu->kernels.key_block, t.keys));
     t.on_tiles = oa_attention_on_tiles(d, a, t.key_block);
