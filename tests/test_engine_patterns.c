@@ -186,7 +186,7 @@ static bool has_causal_form(enum oa_pattern_kind p)
            p == OA_PATTERN_START;
 }
 
-static void patterns(void **state)
+static void patterns_are_their_definition(void **state)
 {
     static const long lengths[] = { 1, 2, 3, 7, 40 };
     (void)state;
@@ -202,7 +202,7 @@ static void patterns(void **state)
 }
 
 /* Long sequences: cubic weights reach 7·10¹⁰, in f32 the causal start must still be right. */
-static void long_patterns(void **state)
+static void long_patterns_stay_accurate(void **state)
 {
     enum { N = 4096 };
     (void)state;
@@ -232,8 +232,8 @@ static void long_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns),
-        cmocka_unit_test(long_patterns),
+        cmocka_unit_test(patterns_are_their_definition),
+        cmocka_unit_test(long_patterns_stay_accurate),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The forms of supports, and what is asked of any of them. */
+ * The forms of supports, and functions for all of them. */
 #include "device/support_functions.h"
 
 const struct oa_support_functions *oa_support_functions_of(const struct oa_support *s)
@@ -58,9 +58,9 @@ static double pairs_until(const struct oa_support *s, const struct oa_attention_
     return n > 0 ? oa_support_functions_of(s)->pairs(s, &whole, head) : 0;
 }
 
-/* Queries behind others, as in decoding: one is looked at by itself. Of more, what they see of the
- * keys after the summaries is what the sequence that begins there has more with them than without
- * them. */
+/* Queries after others, as in decoding: a single one is counted by itself. For several the pairs
+ * with keys after the summaries are a difference: those of the sequence with these queries minus
+ * those without. */
 static double pairs_behind(const struct oa_support *s, const struct oa_attention_shape *a,
                            long head)
 {

@@ -83,8 +83,8 @@ static double key_sets_pairs(const struct oa_support *s, const struct oa_attenti
 
 /* ---- pieces: near, before, and without causality after ---- */
 
-/* A band or a cell; in heads without, what their far set holds nearby: the row itself, or the
- * summary columns of its own cell, which only each other see. */
+/* A band or a cell; in heads without these, the near pairs of their far set: the row itself, or the
+ * summary columns of its own cell, visible to each other only. */
 static void near_row(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                      long i, long *low, long *high)
 {
@@ -165,7 +165,7 @@ const struct oa_support_functions oa_support_summary_before = { .range = piece_r
 const struct oa_support_functions oa_support_summary_after = { .range = piece_range,
                                                                .row = summary_after };
 
-/* Causality cuts the near piece and leaves nothing after. */
+/* With causality the near piece is cut and there is no piece `after`. */
 static bool key_sets_piece(const struct oa_support *s, const struct oa_attention_shape *a,
                            int number, struct oa_piece *out)
 {

@@ -60,7 +60,7 @@ static double state_share(const struct oa_linear_work *w, long i)
     return exp(oa_linear_state_scale(w) - oa_real_get(w->d, w->seen, w->i0 + i));
 }
 
-/* w->sum holds numerators, w->den what the chunk's own keys add to the denominators. */
+/* w->sum: numerators; w->den: what the keys of the chunk add to the denominators. */
 static void finish_chunk_rows(struct oa_linear_work *w)
 {
     const struct oa_linear_attention *a = w->a;

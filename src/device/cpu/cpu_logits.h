@@ -152,7 +152,7 @@ double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a);
 double oa_tiles_logits(struct oa_tiles *t);
 /* Row i of both sides of a FOLD as reals, in t->fold: q_i [width], then k_i [folds]. */
 void oa_tiles_fold_row(struct oa_tiles *t, int part, long i);
-/* A piece of columns j … j+n-1 of a FOLD that lie in one fold: j = fold·width + first. */
+/* A run of columns j … j+n-1 of a FOLD in one fold: j = fold·width + first. */
 struct oa_fold_run {
     long j, n, fold, first;
 };
@@ -166,8 +166,7 @@ void oa_tiles_dropout(struct oa_tiles *t, void *x);
 /* Where the random words of the tile at work are: block0 and blocks_a_row of dropout_tile. */
 void oa_tiles_dropout_blocks(const struct oa_tiles *t, uint64_t *block0, uint64_t *blocks_a_row);
 
-/* A tile of reals as an operand of a product; `act` has room for it and is used when the types
- * differ. */
+/* A tile of reals as an operand of a product, in the buffer `act` when the types differ. */
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act);
 
 /* Products of the tile at work with packed operands; all results are real, and overwritten without
@@ -191,8 +190,8 @@ static inline bool oa_part_given(const struct oa_logits_part *p)
            (p->kind == OA_PART_DOT && p->q_table && p->k_table && p->k_head_stride && !p->bias);
 }
 
-/* cpu_attention_tiles.c: whether it makes the tiles of an attention, of at most key_block keys; the
- * open t says so. */
+/* cpu_attention_tiles.c: whether it computes the tiles of an attention, of at most key_block keys
+ * (t->on_tiles). */
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block);
 /* The tile at work, forward; … backward, where g->d_o is set here. */
 void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *sums);
@@ -214,8 +213,8 @@ void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, lo
                       long n, double factor, void *s);
 void oa_tiles_add_distances(struct oa_tiles *t,
                             double factor); /* the tile at work; nothing where there is no table */
-/* Gradient of the biases of buckets: sums, doubles of oa_distances_bytes (0: not wanted) that are
- * zeros at first, one set a block of queries; dS act of the tile at work; room for a row and a
+/* Gradient of the biases of buckets. sums: oa_distances_bytes of doubles (0: not wanted), zeros at
+ * first, one set per block of queries; dS: act, of the tile at work; room: buffer for a row and a
  * column of it in reals. */
 size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a);
 void oa_tiles_distance_gradient(struct oa_tiles *t, const void *ds, void *room, double *sums);

@@ -106,7 +106,7 @@ static long one_pass_items(const struct oa_logits_backward *f)
     return (f->merge_batch ? 1 : s->batch) * (f->merge_heads ? 1 : s->heads);
 }
 
-/* Sums apart make an item of each (b,h), if nothing else is shared. */
+/* Separate sums make an item of each (b,h), if nothing else is shared. */
 bool oa_shared_wanted(const struct oa_logits *a)
 {
     struct oa_logits_backward f = { .a = a };

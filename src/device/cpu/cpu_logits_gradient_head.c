@@ -114,17 +114,12 @@ static void take_head_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa
 
 /* ---- one block of queries ---- */
 
-static long output_index(const struct oa_tiles *t, long i)
-{
-    const struct oa_logits *a = t->a;
-    return (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width;
-}
-
 static void load_block_rows(struct oa_tiles *t, struct oa_gradients *g)
 {
     struct oa_device *d = t->d;
     const struct oa_logits *a = t->a;
-    long rows = oa_bounds_length(t->rows), at = output_index(t, t->rows.begin);
+    long rows = oa_bounds_length(t->rows),
+         at = (t->b * a->shape.queries + t->rows.begin) * a->ldo + t->h * a->shape.value_width;
     long row = (t->b * a->shape.heads + t->h) * a->shape.queries + t->rows.begin;
     oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
     oa_real_fill(d, t->padded_rows, 0, g->delta);
@@ -214,7 +209,7 @@ static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int
         store_query_rows(t, g, i0, rows, end, p->width, factor, dq, p->dq, p->ldq);
 }
 
-/* The block at i0 with keys `cols`, which are the last that it may meet or not. */
+/* The block at i0 with keys `cols`; last: no keys follow. */
 static void head_gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0,
                                 struct oa_bounds cols, bool last)
 {
@@ -247,16 +242,6 @@ static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *
                  end - begin - rows);
 }
 
-/* dk to a table that the batch shares. */
-static void add_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows,
-                         long width, double factor, const void *sums, void *x)
-{
-    if (t->on_tiles)
-        oa_attention_add(t, sums, rows, width, factor, g->row, x);
-    else
-        t->d->cpu->kernels.axpy(rows * width, factor, sums, x);
-}
-
 static void finish_head_keys(struct oa_tiles *t, struct oa_gradients *g, int c, long end)
 {
     const struct oa_logits_part *p = &t->a->part[c];
@@ -266,16 +251,18 @@ static void finish_head_keys(struct oa_tiles *t, struct oa_gradients *g, int c, 
     if (g->dbias[c])
         k->axpy(n, alpha, g->dbias[c],
                 oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
-    if (g->dk[c] && p->k_table)
-        add_key_rows(
-            t, g, n, p->width, alpha * p->scale, g->dk[c],
-            oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
-    else if (g->dk[c])
+    if (g->dk[c] && p->k_table) { /* to the table that the batch shares */
+        void *dk = oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width);
+        if (t->on_tiles)
+            oa_attention_add(t, g->dk[c], n, p->width, alpha * p->scale, g->row, dk);
+        else
+            k->axpy(n * p->width, alpha * p->scale, g->dk[c], dk);
+    } else if (g->dk[c])
         store_key_rows(t, g, end, p->width, alpha * p->scale, g->dk[c], p->dk, p->ldk);
 }
 
-/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the
- * one before. */
+/* Blocks of queries with keys `cols`; all: there are no other keys, and the blocks share a buffer.
+ */
 static void head_gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows,
                                  struct oa_bounds cols, bool all, bool last)
 {
@@ -289,8 +276,8 @@ static void head_gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, str
     oa_arena_release(t->scratch, mark);
 }
 
-/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in
- * the cache. */
+/* Packed operands exist for so many query blocks at a time: with a sparse support they stay in the
+ * cache. */
 static void head_gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows)
 {
     size_t mark = oa_arena_mark(t->scratch);

@@ -33,26 +33,17 @@ struct logits_row {
 
 /* ---- logits ---- */
 
-static const void *row_query(const struct logits_row *r, const struct oa_logits_part *p)
-{
-    const struct oa_attention_shape *s = &r->a->shape;
-    long at = p->q_table ? r->h * p->q_head_stride + s->first * p->width
-                         : r->b * p->ldq + r->h * p->width;
-    return oa_act_at(r->d, p->q, at);
-}
-
-static const void *block_keys(const struct logits_row *r, const struct oa_logits_part *p)
-{
-    if (p->k_table)
-        return oa_act_at(r->d, p->k, r->h * p->k_head_stride + r->begin * p->ldk);
-    return oa_key_row(r->d, &r->a->shape, r->b, r->h, r->begin, p->width, p->k, p->ldk);
-}
-
 static void add_row_dots(struct logits_row *r, const struct oa_logits_part *p, double alpha)
 {
     const struct oa_kernels *k = &r->d->cpu->kernels;
+    const struct oa_attention_shape *s = &r->a->shape;
     long n = r->end - r->begin;
-    k->row_dots(n, p->width, block_keys(r, p), p->ldk, row_query(r, p), 0, r->part);
+    long query = p->q_table ? r->h * p->q_head_stride + s->first * p->width
+                            : r->b * p->ldq + r->h * p->width;
+    const void *keys = p->k_table
+                           ? oa_act_at(r->d, p->k, r->h * p->k_head_stride + r->begin * p->ldk)
+                           : oa_key_row(r->d, s, r->b, r->h, r->begin, p->width, p->k, p->ldk);
+    k->row_dots(n, p->width, keys, p->ldk, oa_act_at(r->d, p->q, query), 0, r->part);
     k->axpy(n, alpha * p->scale, r->part, r->s);
     if (p->bias)
         k->axpy(n, alpha, oa_real_at(r->d, p->bias, r->h * p->bias_head_stride + r->begin), r->s);

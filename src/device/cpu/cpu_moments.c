@@ -18,11 +18,6 @@ struct moments_call {
     const struct oa_moments_change *a;
 };
 
-static long moment_rows(const struct oa_moments_change *a, int side, long b)
-{
-    return oa_real_length(a->lengths[side], b, a->rows[side]);
-}
-
 /* Sums of rows and of their products over the batch; gives the number of rows. */
 static long sum_moments(const struct moments_call *f, struct oa_gemm_state *gemm, int side, long h,
                         void *sum, void *square)
@@ -30,7 +25,7 @@ static long sum_moments(const struct moments_call *f, struct oa_gemm_state *gemm
     const struct oa_moments_change *a = f->a;
     long K = a->width, ld = a->heads * K, total = 0;
     for (long b = 0; b < a->batch; b++) {
-        long n = moment_rows(a, side, b);
+        long n = oa_real_length(a->lengths[side], b, a->rows[side]);
         const void *x = oa_act_at(f->d, a->x[side], b * a->rows[side] * ld + h * K);
         struct oa_gemm g = { .m = K,
                              .n = K,

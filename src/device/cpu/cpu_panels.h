@@ -16,7 +16,7 @@ struct oa_panels {
     long k;      /* of what was packed */
 };
 
-/* Takes room for `most` rows of `width` numbers. *failed becomes true without memory. */
+/* Takes scratch for `most` rows of `width` numbers; *failed becomes true without memory. */
 struct oa_panels oa_panels_take(const struct oa_device *d, struct oa_arena *scratch, long most,
                                 long width, bool pair, bool *failed);
 /* Packs rows of act x, which was taken as a pair; … as rows. */
@@ -27,15 +27,15 @@ void oa_panels_rows(const struct oa_device *d, struct oa_panels *p, const void *
 /* Whether a product takes the panels: there are some, and it has enough rows to be worth the matrix
  * units. */
 bool oa_panels_serve(const struct oa_panels *p, const struct oa_gemm *g);
-/* c = a op(b) as kernels.h: b is what lies in the panels from row `first` on, a multiple of
- * OA_PANEL. Rows behind those that were packed are zeros; if there are others in the last panel
- * along k, their part of a must be zeros. */
+/* c = a op(b) as kernels.h: b is the operand in the panels from row `first` on, a multiple of
+ * OA_PANEL. Rows after the packed ones count as zeros; if the last panel along k has other rows,
+ * their columns of a must be zeros. */
 void oa_panels_multiply(const struct oa_device *d, struct oa_gemm_state *s, const struct oa_gemm *g,
                         const void *a, const void *b, const struct oa_panels *p, long first,
                         void *c);
 
-/* cpu_random_features.c: room in the device's scratch for Ω, where it is one for all heads; the
- * plan takes it too. */
+/* cpu_random_features.c: scratch of the device for Ω, where all heads share it; the plan takes it
+ * too. */
 struct oa_panels oa_random_panels(struct oa_device *d, const struct oa_random_features *a,
                                   bool forward, bool *failed);
 

@@ -47,7 +47,7 @@ struct pattern_rows {
     struct oa_device *d;
     const struct oa_pattern_attention *a;
     long b, h, tokens, units;
-    long first, history;  /* position of the first unit; rows of x that stand before it */
+    long first, history;  /* position of the first unit; rows of x before it */
     long values, width;   /* V; V filled up to a multiple of LANES */
     const int32_t *words; /* of this batch item; NULL: units are tokens */
     double *x, *y;        /* [units, V] */
@@ -331,7 +331,7 @@ static long real_tokens(const struct oa_attention_shape *s, long b)
                   oa_real_length(s->query_lengths, b, s->keys));
 }
 
-/* ---- what is kept between calls: values of the last units, then running sums ---- */
+/* ---- the state between calls: values of the last units, then running sums ---- */
 
 static int kept_values(enum oa_pattern_kind p)
 {

@@ -60,7 +60,7 @@ struct piece_walk;
 typedef void walker(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                     long b, long from);
 
-/* Rows of the whole [B·n, ld] and of the piece [B·sequences·rows, ld of its own]. */
+/* Rows of the whole [B·n, ld] and of the piece [B·sequences·rows, own_ld]. */
 struct piece_walk {
     const struct piece_work *c;
     const struct oa_row_order *order;
@@ -117,7 +117,7 @@ static void gather_row(const struct piece_walk *k, const struct oa_worker *w, lo
         memset(walk_piece_row(k, sequence, i), 0, bytes);
 }
 
-/* The same of keys whose heads lie apart. */
+/* The same for keys stored head by head. */
 static void gather_key(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                        long b, long from)
 {
@@ -169,8 +169,7 @@ static long piece_rows(const struct piece_work *c, const struct oa_row_order *o)
     return c->a->shape.batch * o->sequences * ordered_rows(o, 0, c->a->shape.queries);
 }
 
-/* Act rows of `cols` columns in the order of the piece; *ld is changed when they have to be copied.
- */
+/* Act rows of `cols` columns in the order of the piece; *ld changes when they are copied. */
 static const void *gather_by(walker *visit, struct piece_work *c, const struct oa_row_order *o,
                              const void *x, long cols, long *ld)
 {
@@ -249,7 +248,7 @@ static void *piece_lse(struct piece_work *c, bool gradient)
     return k.own;
 }
 
-/* Where O, and backward also its gradient and those of q, k and v, of the piece are. */
+/* Memory of O of the piece, backward also of the gradients of O, q, k and v. */
 static void open_outputs(struct piece_work *c, bool gradient)
 {
     const struct oa_logits *a = c->a;
@@ -270,7 +269,7 @@ static void open_outputs(struct piece_work *c, bool gradient)
     c->own.dv = take_piece_rows(c, k, a->dv, c->own.ldv);
 }
 
-/* False: there is no such piece. */
+/* False: no such piece. */
 static bool describe_piece(struct piece_work *c, struct oa_device *d, const struct oa_logits *a,
                            int number)
 {
@@ -288,8 +287,8 @@ static bool describe_piece(struct piece_work *c, struct oa_device *d, const stru
     return true;
 }
 
-/* Takes the memory of the piece and fills it. Piece 0 needs none: it writes where the whole would.
- */
+/* Takes and fills the memory of the piece. Piece 0 needs none: it writes to the memory of the
+ * whole. */
 static bool open_piece(struct piece_work *c, struct oa_device *d, const struct oa_logits *a,
                        int number, bool gradient)
 {
@@ -344,7 +343,7 @@ static void add_weighted(const struct oa_device *d, long n, double weight, const
     d->cpu->kernels.axpy(n, weight, row, sum);
 }
 
-/* O and lse of what came before, and of the piece, become those of both. */
+/* Combines O and lse of the earlier pieces with those of this one. */
 static void unite_row(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                       long b, long from)
 {

@@ -337,8 +337,7 @@ static void polynomial_weights_gradient(struct polynomial_work *w)
                                 oa_real_at(w->d, w->dw, i * w->cols));
 }
 
-/* dq collects in w->sum, without the factor τ of the query side; τ q stands in for q on the key
- * side. */
+/* dq is summed in w->sum without the factor τ; dk uses τ q. */
 static void polynomial_gradient_tile(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;

@@ -309,16 +309,6 @@ static void store_fitted_side(const struct random_statistics_call *c, const stru
     }
 }
 
-static void read_given_moments(const struct random_statistics_call *c, int side, long h,
-                               double *mean, double *square)
-{
-    long K = c->a->width, first = side * c->a->heads + h;
-    for (long i = 0; i < K; i++)
-        mean[i] = oa_real_get(c->d, c->a->mean, first * K + i);
-    for (long i = 0; i < K * K; i++)
-        square[i] = oa_real_get(c->d, c->a->square, first * K * K + i);
-}
-
 static long statistics_rows(const int32_t *lengths, long b, long length)
 {
     return oa_real_length(lengths, b, length);
@@ -339,8 +329,13 @@ static void random_statistics_item(void *argument, long item, const struct oa_wo
     struct oa_exponents e = {
         m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK
     };
-    for (int side = 0; side < 2 && a->mean; side++)
-        read_given_moments(c, side, h, mean + side * K, m + side * KK);
+    for (int side = 0; side < 2 && a->mean; side++) {
+        long head = side * a->heads + h;
+        for (long i = 0; i < K; i++)
+            mean[side * K + i] = oa_real_get(c->d, a->mean, head * K + i);
+        for (long i = 0; i < KK; i++)
+            m[side * KK + i] = oa_real_get(c->d, a->square, head * KK + i);
+    }
     if (!a->mean) {
         add_side_moments(c, a->q, b, h, a->queries,
                          statistics_rows(a->query_lengths, b, a->queries), row, mean, m);

@@ -31,8 +31,8 @@ static double alibi_slope(long head, long heads)
     return exp2(-8 * (double)(2 * (head - power) + 1) / (double)(2 * power));
 }
 
-/* Of the `count` buckets of one side. 10⁻⁹ keeps the rounding of a logarithm from deciding where a
- * bucket begins. */
+/* Bucket of distance t among the `count` of one side. 10⁻⁹ makes the first distance of a bucket
+ * independent of the rounding of the logarithm. */
 static long side_bucket(long t, long count, long distance)
 {
     long exact = count / 2;
@@ -76,15 +76,11 @@ void oa_cpu_relative(struct oa_device *d, const struct oa_relative *a)
 
 /* ---- rows of logits ---- */
 
-static long query_position(const struct oa_logits *a, long i)
-{
-    return a->distances.query ? a->distances.query[i] : a->shape.first + i;
-}
-
 /* The entry of the table for distance 0 seen from query i: + position of a key. */
 static long zero_distance_entry(const struct oa_logits *a, long i)
 {
-    return a->distances.length - 1 - query_position(a, i);
+    long position = a->distances.query ? a->distances.query[i] : a->shape.first + i;
+    return a->distances.length - 1 - position;
 }
 
 void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, long i, long begin,
@@ -133,8 +129,8 @@ static double *block_sums(const struct oa_tiles *t, double *sums)
                       a->distances.buckets;
 }
 
-/* Neighbouring keys are neighbours in the table: a row of dS goes onto the diagonals of the tile.
- */
+/* Neighbouring keys are neighbours in the table: rows of dS are added along the diagonals of the
+ * tile. */
 static void sum_diagonals(struct oa_tiles *t, const void *ds, void *diagonal, double *sums)
 {
     const struct oa_distances *r = &t->a->distances;

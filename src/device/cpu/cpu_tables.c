@@ -122,7 +122,7 @@ static long add_softmax(struct oa_tiles *t, struct tables_sums *s)
     return tiles;
 }
 
-/* t->s holds a tile of P. */
+/* t->s has a tile of P. */
 static void add_tables_tile(struct oa_tiles *t, struct tables_sums *s, bool first)
 {
     const void *p = oa_tiles_act(t, t->s, s->p);

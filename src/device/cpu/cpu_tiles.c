@@ -75,8 +75,8 @@ static const void *packed_row(const struct oa_tiles *t, struct oa_packed p, long
     return oa_act_at(t->d, p.x, (row - p.begin) * p.ld);
 }
 
-/* Panels of p from row `row` on, `bytes` a step of rows; NULL where there are none or the row lies
- * within a step. */
+/* Panels from row `row` on, `bytes` per OA_PANEL rows; NULL without panels, or if the row is not
+ * the first of a panel. */
 static const void *panels_from(const void *panels, long row, size_t bytes)
 {
     return panels && row % OA_PANEL == 0 ? (const char *)panels + (size_t)(row / OA_PANEL) * bytes
@@ -221,7 +221,7 @@ bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *
     return run->n > 0;
 }
 
-/* s += factor · a FOLD: a fold of the row is k_i[fold] times a piece of q_i. */
+/* s += factor · a FOLD: part `fold` of the row is k_i[fold] times q_i. */
 static void add_tile_fold(struct oa_tiles *t, int c, double factor)
 {
     struct oa_device *d = t->d;

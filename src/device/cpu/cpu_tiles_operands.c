@@ -7,7 +7,7 @@
 
 enum {
     FEW_KEYS = 128, /* for which heads are not worth being copied on tiles */
-    AHEAD = 8 /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
+    AHEAD = 8 /* prefetch distance of packing, in rows: a row of [B·T, H·K] is alone in its page */
 };
 
 static long real_tile_rows(const int32_t *lengths, long b, long length)
@@ -23,8 +23,8 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h)
     t->keys = real_tile_rows(t->a->shape.key_lengths, b, t->a->shape.keys);
 }
 
-/* Rows begin … end-1 of a matrix of `width` columns, followed by zeros; where they are if none are
- * wanted and that is allowed. */
+/* Rows begin … end-1 of a matrix of `width` columns, padded with zeros; in place where that is
+ * allowed and no padding is needed. */
 static struct oa_packed pack_tile_rows(struct oa_tiles *t, const void *x, long ld,
                                        struct oa_bounds rows, long width, bool in_place)
 {
@@ -128,7 +128,7 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_b
     }
 }
 
-/* Short sequences are read where they are on tiles: queries meet few keys, and keys go to panels
+/* Short sequences are read in place on tiles: they have few keys per query, and keys are packed
  * from the L2 cache. */
 static bool is_read_in_place(const struct oa_tiles *t)
 {
