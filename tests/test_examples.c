@@ -381,7 +381,7 @@ static void test_patches(void **state)
     static const char *const wrong[] = { "patch:", "patch:3", "patch:1", "patch:64", "patch:4x" };
     for (int i = 0; i < 5; i++) {
         assert_int_equal(oa_example_texts_tokenizer(context, &t, wrong[i], &tok), OA_ARGUMENT);
-        expect_error(OA_ARGUMENT, "P one of 2, 4, 8, 16, 32");
+        expect_error(OA_ARGUMENT, "must be 2, 4, 8, 16 or 32");
     }
     assert_int_equal(oa_example_texts_tokenizer(context, &t, "patch:4", &tok), OA_OK);
     struct oa_example_layout layout = { .source_begin = "[CLS]",
@@ -403,7 +403,7 @@ static void test_patches(void **state)
     struct oa_given_text text = { "abc", 3 };
     assert_int_equal(oa_source_encode(read, &layout, "here, line 2", &text, 1, &e), OA_FORMAT);
     expect_error(OA_FORMAT,
-                 "here, line 2: a picture has 32 x 32 pixels of a byte, and this has 3 bytes");
+                 "here, line 2: a picture has 32 x 32 bytes, not 3");
     oa_tokenizer_close(read);
     oa_tokenizer_close(tok);
     oa_example_texts_close(&t);

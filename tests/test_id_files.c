@@ -103,9 +103,9 @@ static void test_what_is_refused(void **state)
     read("ids", "test_ids_odd.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT, "test_ids_odd.bin: 7 bytes are not a whole number of 16-bit ids");
     read("ids", "test_ids_cut.bin", NULL, 0, &corpus, &size);
-    refused(OA_FORMAT, "tells of 5 ids of 2 bytes, and 8 bytes follow");
+    refused(OA_FORMAT, "says 5 ids of 2 bytes, but 8 bytes follow");
     read("ids", "test_ids_version.bin", NULL, 0, &corpus, &size);
-    refused(OA_FORMAT, "version 2 of the llm.c header");
+    refused(OA_FORMAT, "version 2 of llm.c header");
     read("ids", "test_ids_tasks.bin", NULL, 0, &corpus, &size);
     refused(OA_UNSUPPORTED, "evaluation file of llm.c");
     read("ids:50001", "test_ids_raw.bin", NULL, 0, &corpus, &size);
@@ -118,13 +118,13 @@ static void test_what_is_refused(void **state)
     read("bpe:300", "test_ids_raw.bin", NULL, 0, &corpus, &size);
     refused(OA_ARGUMENT, "the tokenizer \"bpe:300\" is made from text");
     read("ids", "test_ids_raw.bin,test_ids_text.txt", NULL, 0, &corpus, &size);
-    refused(OA_ARGUMENT, "1 of 2 files hold token ids");
+    refused(OA_ARGUMENT, "1 of 2 files contain token ids");
     read("ids", "test_ids_text.txt", NULL, 0, &corpus, &size);
     refused(OA_ARGUMENT, "ids:N");
     read("ids", "test_ids_nowhere.bin", NULL, 0, &corpus, &size);
     refused(OA_IO, "test_ids_nowhere.bin");
     read("ids:0", "test_ids_raw.bin", NULL, 0, &corpus, &size);
-    refused(OA_ARGUMENT, "ids:N has the ids");
+    refused(OA_ARGUMENT, "N of ids:N, the number of ids");
 }
 
 /* Saved, read and written back: ids are words, and other words are refused. */

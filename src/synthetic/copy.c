@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * copy, reverse, sort: sequences to sequences, which need content, order and both. */
+ * copy, reverse, sort: sequence-to-sequence tasks. */
 #include "synthetic/symbol_rows.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static bool draw_copy(const long *size, struct oa_dice *dice, struct oa_example 
 
 const struct oa_synthetic_task oa_task_copy = {
     .name = "copy",
-    .title = "say a sequence again",
+    .title = "copy a sequence",
     .rule = "Each symbol is uniform over the alphabet; the target is the source.",
     .length = "symbols",
     .source = "Graves, Wayne, Danihelka: Neural Turing Machines, 2014, arXiv:1410.5401",
@@ -50,9 +50,8 @@ static bool draw_reverse(const long *size, struct oa_dice *dice, struct oa_examp
 
 const struct oa_synthetic_task oa_task_reverse = {
     .name = "reverse",
-    .title = "say a sequence backwards",
-    .rule = "Each symbol is uniform over the alphabet; the target is the source from its end to "
-            "its beginning.",
+    .title = "reverse a sequence",
+    .rule = "Each symbol is uniform over the alphabet; the target is the source in reverse order.",
     .length = "symbols",
     .source = "Grefenstette, Hermann, Suleyman, Blunsom: Learning to Transduce with Unbounded "
               "Memory, 2015, arXiv:1506.02516",
@@ -87,9 +86,9 @@ static bool draw_sort(const long *size, struct oa_dice *dice, struct oa_example 
 
 const struct oa_synthetic_task oa_task_sort = {
     .name = "sort",
-    .title = "put numbers in order",
-    .rule = "Each number is uniform from 0 to alphabet - 1; the target has those of the source in "
-            "ascending order, as often as they are there.",
+    .title = "sort numbers",
+    .rule = "Each number is uniform from 0 to alphabet - 1; the target is the source in ascending "
+            "order, with repetitions.",
     .length = "numbers",
     .source = "Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016, "
               "arXiv:1511.06391",

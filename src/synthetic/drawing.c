@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drawing. A block of examples is drawn on all threads, each until the rule takes a draw; then, one
- * after another, an input that was there before is drawn again. Attempt a of example i has the
- * stream (seed, "data/TASK/PART") → i → a, so that threads and blocks have no part in what comes
- * out.
+ * Rejection sampling of distinct examples. A block is drawn in parallel, each example until the
+ * rule accepts it; then, sequentially, repeated inputs are redrawn. Attempt a of example i uses the
+ * stream (seed, "data/TASK/PART") → i → a, so results do not depend on threads and blocks.
  */
 #include "synthetic/seen_inputs.h"
 #include "synthetic/synthetic.h"
@@ -79,7 +78,7 @@ static bool try_once(const struct oa_drawing *d, struct slot *s)
     return d->plan->task->draw(d->plan->size, &dice, &s->example);
 }
 
-/* Until the rule takes a draw, a stop is asked for, memory is gone or it makes no sense any more.
+/* Draws until the rule accepts, or a stop request, an error or MOST_ATTEMPTS.
  */
 static void search_examples(void *argument, long item, const struct oa_worker *worker)
 {
@@ -100,13 +99,13 @@ static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthet
     if (signal)
         return oa_fail(d->context, OA_INTERRUPTED, "stopped by signal %d", signal);
     return oa_fail(d->context, OA_ARGUMENT,
-                   "%s: %ld draws gave no example %ld of the part \"%s\" that is not there "
-                   "already; ask for fewer, or give other lengths",
+                   "%s: no new example found in %ld draws for example %ld of \"%s\"; ask for fewer "
+                   "examples or other lengths",
                    d->plan->task->name, (long)MOST_ATTEMPTS, (long)s->number + 1,
                    oa_set_names[part]);
 }
 
-/* Draws again while the input was there before. */
+/* Redraws while the input is a repetition. */
 static enum oa_error settle_drawing(struct oa_drawing *d, enum oa_synthetic_part part, long item)
 {
     struct slot *s = &d->slot[item];
@@ -122,7 +121,7 @@ static enum oa_error settle_drawing(struct oa_drawing *d, enum oa_synthetic_part
     return OA_OK;
 }
 
-/* ---- all of a part ---- */
+/* ---- a part ---- */
 
 static enum oa_error draw_block(struct oa_drawing *d, enum oa_synthetic_part part, long first,
                                 long count, oa_synthetic_take *take, void *argument)

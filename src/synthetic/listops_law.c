@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double enough = 1e200; /* beyond it products are no numbers any more */
+static const double enough = 1e200; /* a bound against overflow */
 
 struct length_law {
     double leaf, node, last;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parity, majority: a property of all bits together; one changes with every bit, the other with
- * hardly any. */
+ * parity, majority: functions of all bits, sensitive to every bit or to few. */
 #include "synthetic/symbol_rows.h"
 
 #include <math.h>
@@ -11,7 +10,7 @@ static long two(const long *size)
     return 2;
 }
 
-/* Bits into the input; how many are 1. */
+/* Draws the input. Returns the number of ones. */
 static long draw_bits(const long *size, struct oa_dice *dice, struct oa_example *e)
 {
     long n = oa_row_draw(size, 2, dice, e), ones = 0;
@@ -39,7 +38,7 @@ static bool draw_parity(const long *size, struct oa_dice *dice, struct oa_exampl
 const struct oa_synthetic_task oa_task_parity = {
     .name = "parity",
     .title = "is the number of ones odd?",
-    .rule = "Bits, each 0 or 1 by chance; the label is 1 when the number of ones is odd, else 0.",
+    .rule = "Uniform random bits; the label is 1 when the number of ones is odd, else 0.",
     .length = "bits",
     .source = "Hahn: Theoretical Limitations of Self-Attention in Neural Sequence Models, TACL "
               "2020, arXiv:1906.06755",
@@ -54,7 +53,7 @@ const struct oa_synthetic_task oa_task_parity = {
 
 /* ---- majority ---- */
 
-/* Of n bits the chance that as many are 1 as 0: C(n, n/2) / 2^n = Π (2i - 1) / 2i. */
+/* The probability of a tie of n bits: C(n, n/2) / 2^n = Π (2i - 1) / 2i. */
 static double tie(long n)
 {
     double chance = n % 2 == 0;
@@ -82,8 +81,8 @@ static bool draw_majority(const long *size, struct oa_dice *dice, struct oa_exam
 const struct oa_synthetic_task oa_task_majority = {
     .name = "majority",
     .title = "are there more ones than zeros?",
-    .rule = "Bits, each 0 or 1 by chance, but not as many of both; the label is 1 when there are "
-            "more ones, else 0.",
+    .rule = "Uniform random bits without ties; the label is 1 when there are more ones than zeros, "
+            "else 0.",
     .length = "bits",
     .source = "Merrill, Sabharwal, Smith: Saturated Transformers are Constant-Depth Threshold "
               "Circuits, TACL 2022, arXiv:2106.16213",

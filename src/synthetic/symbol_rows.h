@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to synthetic: rows of symbols, each uniform over the alphabet and free of the others,
- * which several tasks begin with.
+ * Private to synthetic: rows of independent uniform symbols.
  */
 #ifndef ORTHANT_SYMBOL_ROWS_H
 #define ORTHANT_SYMBOL_ROWS_H
@@ -10,7 +9,7 @@
 
 /* Fills e->room, sets e->words and returns it. The length is uniform from least to most. */
 long oa_row_draw(const long *size, long alphabet, struct oa_dice *dice, struct oa_example *e);
-/* Rows of each length from least to most: Σ alphabet^n. */
+/* The number of rows: Σ alphabet^n over lengths least … most. */
 double oa_row_count(const long *size, long alphabet);
 
 #endif

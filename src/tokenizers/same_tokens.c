@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Do two tokenizers read a text alike? */
+ * Whether two tokenizers encode every text the same. */
 #include "tokenizers/tokenizer_parts.h"
 
 static bool same_pieces(const struct oa_vocabulary *a, const struct oa_vocabulary *b)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), the two classes of
- * characters that added tokens ask for, and the GPT-2 alphabet, which spells every byte as one
- * printable character.
+ * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), character classes,
+ * and the GPT-2 alphabet, which represents every byte by one printable character.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -82,7 +81,7 @@ void oa_print_character(struct oa_text *out, const char *text, size_t length)
     uint32_t code = 0;
     int n = oa_utf8_decode(text, length, &code);
     if (n == 0)
-        oa_text_printf(out, "byte 0x%02X, which is not UTF-8,", (unsigned)(uint8_t)text[0]);
+        oa_text_printf(out, "byte 0x%02X (not UTF-8)", (unsigned)(uint8_t)text[0]);
     else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
         oa_text_printf(out, "character U+%04X", (unsigned)code);
     else
@@ -140,8 +139,8 @@ bool oa_is_word(uint32_t code)
 
 /* ---- the byte alphabet ---- */
 
-/* Bytes that are printable in Latin-1 stand for themselves; the other 68 follow at U+0100 in
- * increasing order: 0x00 … 0x20 (33 of them), 0x7F … 0xA0 (34), 0xAD. */
+/* Printable Latin-1 bytes represent themselves; the other 68 are U+0100 … in increasing order: 0x00
+ * … 0x20 (33), 0x7F … 0xA0 (34), 0xAD. */
 uint32_t oa_byte_to_code(uint8_t byte)
 {
     if (byte <= 0x20)

@@ -97,8 +97,8 @@ wrong 'one word too many' copy sort --out x
 wrong 'did you mean copy' copi --out x
 wrong 'needs --out' copy
 wrong 'out would do nothing' list --out x
-wrong 'depth would do nothing: copy' copy --depth 3 --out x
-wrong 'values would do nothing: induction' induction --values 3 --out x
+wrong 'depth has no effect on task copy' copy --depth 3 --out x
+wrong 'values has no effect on task induction' induction --values 3 --out x
 wrong 'from 1 to 1000000' copy --alphabet 0 --out x
 wrong 'takes from 1 to 10000' copy --alphabet 10001 --out x
 wrong 'from 0 to 100000000' copy --train -1 --out x
