@@ -269,10 +269,10 @@ static void test_json(void **state)
     assert_row(OA_ANSWER_TEXT, "target,source", "ex.jsonl", 0, CELLS("2.5", "a"));
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"b\"}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
-            "ex.jsonl, line 2: there is no key \"target\"");
-    refused(OA_ANSWER_TEXT, "1,2", "ex.jsonl", NULL, OA_ARGUMENT, "data.columns names \"1\"");
+            "ex.jsonl, line 2: missing key \"target\"");
+    refused(OA_ANSWER_TEXT, "1,2", "ex.jsonl", NULL, OA_ARGUMENT, "data.columns: ex.jsonl has no column \"1\"");
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": []}\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "the list is empty");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "empty list at key");
     write_text("ex.jsonl", "{\"source\": {}, \"target\": \"a\"}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
             "neither a string nor a number at key \"source\"");
@@ -601,7 +601,7 @@ static void test_classes(void **state)
     write_text("ex.tsv", "1\ta\n0\tb\n");
     write_text("ex.valid.tsv", "1\ta\tb\n");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", OA_FORMAT,
-            "ex.tsv has single texts and ex.valid.tsv has pairs");
+            "ex.tsv has single texts, but ex.valid.tsv has pairs");
     FILE *f = fopen("ex.tsv", "w");
     for (int i = 0; i < 150; i++)
         fprintf(f, "text %d\t%d\n", i, i & 1);

@@ -80,7 +80,7 @@ static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *n
         error = add_characters(tok, seen);
     if (error == OA_OK && tok->vocabulary.size == 0)
         error =
-            oa_fail(c, OA_ARGUMENT, "\"%s\" is empty: no characters for a char vocabulary", name);
+            oa_fail(c, OA_ARGUMENT, "no text in \"%s\" to make a char vocabulary from", name);
     if (error == OA_OK)
         error = oa_tokenizer_finish(tok, "char");
     if (error != OA_OK)
