@@ -289,7 +289,7 @@ static void test_json(void **state)
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
             "at byte 1 expected an object {\"key\": value, …}");
     write_text("ex.jsonl", "{\"a\": 1, \"b\": 2}\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_ARGUMENT, "the 2 keys \"a\", \"b\"");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_ARGUMENT, "2 keys (\"a\", \"b\")");
 }
 
 static void test_pictures(void **state)

@@ -10,7 +10,6 @@
  * 2 [SM 3 9 ] 1 ]", with an operator and its bracket as one word: the arena's input pipeline also
  * removes the other brackets of its files.
  */
-#include "synthetic/listops.h"
 #include "synthetic/listops_law.h"
 #include "synthetic/synthetic.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "synthetic/listops_law.h"
-#include "synthetic/listops.h"
 #include "synthetic/synthetic.h"
 
 #include <math.h>

@@ -13,6 +13,9 @@
 
 #include "base/base.h"
 
+#define OA_LISTOPS_NODE 0.25 /* probability of an operator */
+enum { OA_LISTOPS_OPERATORS = 4 };
+
 /* Σ f_1 over the lengths least … most; NaN: no memory. */
 double oa_listops_share(const long *size); /* the probability of such a tree */
 double oa_listops_trees(const long *size); /* the number of such trees, at most 1e200 */

@@ -79,8 +79,7 @@ static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *n
     if (error == OA_OK)
         error = add_characters(tok, seen);
     if (error == OA_OK && tok->vocabulary.size == 0)
-        error =
-            oa_fail(c, OA_ARGUMENT, "no text in \"%s\" to make a char vocabulary from", name);
+        error = oa_fail(c, OA_ARGUMENT, "no text in \"%s\" to make a char vocabulary from", name);
     if (error == OA_OK)
         error = oa_tokenizer_finish(tok, "char");
     if (error != OA_OK)

@@ -26,7 +26,7 @@ static enum oa_error size_of_files(oa_context *c, const char *train_files, const
                                    long *size)
 {
     struct largest_id l = { c, -1 };
-    bool are, there = valid_files && valid_files[strspn(valid_files, " ")];
+    bool are;
     OA_TRY(oa_id_files_are(c, train_files, &are));
     if (!are)
         return oa_fail(c, OA_ARGUMENT,
@@ -34,7 +34,7 @@ static enum oa_error size_of_files(oa_context *c, const char *train_files, const
                        "written as text use ids:N",
                        train_files ? train_files : "no file");
     OA_TRY(oa_id_files_read(c, train_files, note_largest_id, &l));
-    if (there)
+    if (oa_is_given(valid_files))
         OA_TRY(oa_id_files_read(c, valid_files, note_largest_id, &l));
     *size = (long)l.id + 1;
     return *size ? OA_OK : oa_fail(c, OA_ARGUMENT, "%s has no ids", train_files);

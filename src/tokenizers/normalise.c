@@ -56,18 +56,15 @@ static bool order_marks(oa_context *c, struct codes *s, size_t first, size_t n)
 }
 
 /* Compatibility decompositions newer than Unicode 12.0, which the reference lacks. */
-static bool is_newer(utf8proc_int32_t code)
+static bool is_newer(uint32_t code)
 {
-    static const utf8proc_int32_t ranges[][2] = {
+    static const uint32_t ranges[][2] = {
         { 0x32ff, 0x32ff },   { 0xa7f1, 0xa7f4 },   { 0xab69, 0xab69 },   { 0x105c9, 0x105e4 },
         { 0x10781, 0x107ba }, { 0x11383, 0x11391 }, { 0x113c5, 0x113c8 }, { 0x11938, 0x11938 },
         { 0x16121, 0x16128 }, { 0x16d68, 0x16d6a }, { 0x1ccd6, 0x1ccf9 }, { 0x1e030, 0x1e06d },
         { 0x1f16c, 0x1f16c }, { 0x1fbf0, 0x1fbf9 }
     };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (code >= ranges[i][0] && code <= ranges[i][1])
-            return true;
-    return false;
+    return OA_CODE_IN(code, ranges);
 }
 
 static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t options,
@@ -85,7 +82,7 @@ static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t 
         if (!oa_reserve(c, &s->code, &s->capacity, s->count + MOST_EXPANSION, sizeof *s->code))
             return false;
         size_t parts = 1;
-        if (is_newer(code))
+        if (is_newer((uint32_t)code))
             s->code[s->count] = code;
         else
             parts = (size_t)utf8proc_decompose_char(code, s->code + s->count, MOST_EXPANSION,

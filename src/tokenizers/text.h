@@ -61,9 +61,13 @@ size_t oa_utf8_mark_length(const char *text, size_t length); /* of a leading byt
 
 size_t oa_utf8_valid_length(const char *text, size_t length);   /* of the longest valid prefix */
 size_t oa_utf8_invalid_length(const char *text, size_t length); /* of the invalid prefix */
-bool oa_is_space(uint32_t code);                                /* Unicode White_Space */
-bool oa_is_blank(const char *text, size_t n);                   /* only White_Space */
-bool oa_is_word(uint32_t code); /* \w: Alphabetic, Mark, Decimal_Number, … */
+/* Whether the code point is in one of the ranges [first, last]. */
+bool oa_code_in(uint32_t code, const uint32_t (*range)[2], size_t count);
+#define OA_CODE_IN(code, ranges) oa_code_in(code, ranges, sizeof(ranges) / sizeof *(ranges))
+bool oa_is_space(uint32_t code);              /* Unicode White_Space */
+bool oa_is_given(const char *option);         /* neither NULL nor only blanks */
+bool oa_is_blank(const char *text, size_t n); /* only White_Space */
+bool oa_is_word(uint32_t code);               /* \w: Alphabetic, Mark, Decimal_Number, … */
 void oa_print_character(struct oa_text *out, const char *text,
                         size_t length); /* "é (U+00E9)", for messages */
 

@@ -86,7 +86,7 @@ enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader 
         oa_reader_close(r);
         return OA_NO_MEMORY;
     }
-    r->next = r->files[strspn(r->files, " ")] ? r->files : NULL;
+    r->next = oa_is_given(r->files) ? r->files : NULL;
     *out = r;
     return OA_OK;
 }

@@ -305,3 +305,27 @@ enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t 
     }
     return oa_status(out->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
+
+/* ---- comparison ---- */
+
+static bool same_pieces(const struct oa_vocabulary *a, const struct oa_vocabulary *b)
+{
+    if (a->model_size != b->model_size)
+        return false;
+    for (int32_t i = 0; i < a->model_size; i++) {
+        size_t n, m;
+        const char *s = oa_words_at(&a->pieces, i, &n), *t = oa_words_at(&b->pieces, i, &m);
+        if (n != m || memcmp(s, t, n) != 0 || a->id_of[i] != b->id_of[i])
+            return false;
+    }
+    return true;
+}
+
+bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b)
+{
+    return a->kind == b->kind && json_equal(a->frame, b->frame) &&
+           same_pieces(&a->vocabulary, &b->vocabulary) &&
+           a->bpe.merge_count == b->bpe.merge_count &&
+           (a->bpe.merge_count == 0 ||
+            memcmp(a->bpe.merge, b->bpe.merge, a->bpe.merge_count * sizeof *a->bpe.merge) == 0);
+}

@@ -72,7 +72,7 @@ enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok,
 enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size,
                                      struct oa_tokenizer **out);
 void oa_tokenizer_close(struct oa_tokenizer *tok);
-/* Whether both encode every text the same, without regard to added tokens (same_tokens.c). */
+/* Whether both encode every text the same, without regard to added tokens. */
 bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b);
 
 enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok);

@@ -90,6 +90,19 @@ void oa_print_character(struct oa_text *out, const char *text, size_t length)
 
 /* ---- classes ---- */
 
+bool oa_code_in(uint32_t code, const uint32_t (*range)[2], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (code >= range[i][0] && code <= range[i][1])
+            return true;
+    return false;
+}
+
+bool oa_is_given(const char *option)
+{
+    return option && option[strspn(option, " ")];
+}
+
 bool oa_is_space(uint32_t code)
 {
     if (code < 0x80)
@@ -110,15 +123,14 @@ bool oa_is_blank(const char *text, size_t n)
     return true;
 }
 
-/* Letters that Unicode counts as symbols: circled, squared and regional ones. */
-static bool is_enclosed_letter(uint32_t code)
-{
-    return (code >= 0x24b6 && code <= 0x24e9) || (code >= 0x1f130 && code <= 0x1f149) ||
-           (code >= 0x1f150 && code <= 0x1f169) || (code >= 0x1f170 && code <= 0x1f189);
-}
-
 bool oa_is_word(uint32_t code)
 {
+    static const uint32_t enclosed_letters[][2] = { /* Alphabetic symbols */
+                                                    { 0x24b6, 0x24e9 },
+                                                    { 0x1f130, 0x1f149 },
+                                                    { 0x1f150, 0x1f169 },
+                                                    { 0x1f170, 0x1f189 }
+    };
     switch (utf8proc_category((utf8proc_int32_t)code)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -133,7 +145,7 @@ bool oa_is_word(uint32_t code)
     case UTF8PROC_CATEGORY_PC:
         return true;
     default:
-        return code == 0x200c || code == 0x200d || is_enclosed_letter(code);
+        return code == 0x200c || code == 0x200d || OA_CODE_IN(code, enclosed_letters);
     }
 }
 

@@ -104,7 +104,7 @@ wrong 'it must be from 1 to 10000' copy --alphabet 10001 --out x
 wrong 'from 0 to 100000000' copy --train -1 --out x
 wrong '--min-length = 9 exceeds --max-length = 8' copy --min-length 9 --max-length 8 --out x
 wrong 'only 26 inputs' copy --max-length 1 --out x
-wrong 'no example' copy --train 0 --valid 0 --test 0 --out x
+wrong 'nothing to generate' copy --train 0 --valid 0 --test 0 --out x
 wrong 'did you mean --max-length' copy --max-lenght 3 --out x
 mkdir -p mine
 echo mine >mine/train.source
