@@ -50,7 +50,7 @@ static bool by_words(const struct oa_group *g)
 static bool pattern_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
                                size_t size)
 {
-    enum oa_pattern kind = (enum oa_pattern)oa_atom_value(a, "")->number;
+    enum oa_pattern_kind kind = (enum oa_pattern_kind)oa_atom_value(a, "")->number;
     bool ahead = kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
                  kind == OA_PATTERN_LAST;
     (void)cross;
