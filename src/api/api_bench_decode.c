@@ -179,7 +179,7 @@ static enum oa_error measure(struct report *r, struct oa_options *changed)
         OA_TRY(oa_options_set(r->c, changed, "model.attention", attention));
         r->row[r->rows] =
             (struct row){ .attention = attention, .sequences = q->sequences[i % q->sizes] };
-        oa_bar_say(&bar, i, count * q->sizes);
+        oa_bar_log(&bar, i, count * q->sizes);
         OA_TRY(measure_row(r, changed, &r->row[r->rows]));
         r->rows++;
     }

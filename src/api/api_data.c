@@ -9,7 +9,7 @@
 
 static void say_progress(void *bar, long done, long all)
 {
-    oa_bar_say(bar, done, all);
+    oa_bar_log(bar, done, all);
 }
 
 static long number_at(const json_t *record, const char *group, const char *name)

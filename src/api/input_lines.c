@@ -83,7 +83,7 @@ static enum oa_error encode(struct oa_input_lines *l, const char *s, size_t n, b
 static void say_progress(struct oa_input_lines *l)
 {
     if (l->all > 0)
-        oa_bar_say(&l->bar, (long)l->bytes, (long)(l->all > l->bytes ? l->all : l->bytes));
+        oa_bar_log(&l->bar, (long)l->bytes, (long)(l->all > l->bytes ? l->all : l->bytes));
     else
         oa_log(l->context, 1, "%llu lines", (unsigned long long)l->lines);
 }

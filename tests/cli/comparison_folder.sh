@@ -48,7 +48,7 @@ for change in '--train.steps 40' '--train.eval_every 15' '--train.log_every 3'; 
     expect 0 train --config tiny.yaml --model.ffn 128 --quiet --train.steps 60 $change --train.checkpoint_every 10 --out other/run
     for file in other/run/checkpoint-* other/run/log.jsonl; do cp "$file" $run/; done
     expect 2 compare $options --out c
-    name=${change#--}; says err "$run was begun with ${name% *} = .*not of this comparison"
+    name=${change#--}; says err "$run was begun with ${name% *} = .*of another comparison"
     rm -r $run/checkpoint-* other/run
 done
 
