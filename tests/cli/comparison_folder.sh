@@ -63,7 +63,7 @@ cp config.json $run/
 # 4. Where nothing was measured nothing is said of how.
 expect 4 compare $options --train.optimizer sgd --train.lr 1000 --train.clip 0 --train.warmup 1 --out diverged
 says out 'failed 2 of 2'
-! grep -q 'measured apart' out || fail "speeds of runs that failed are said to have been measured"
+! grep -q 'timing rounds' out || fail "speeds of runs that failed are said to have been measured"
 ! grep -q 'easured apart' diverged/report.html || fail "the page says that speeds were measured"
 [ ! -e diverged/speed.json ] || fail "speeds of nothing are kept"
 
