@@ -32,9 +32,7 @@ static int close_context(void **state)
     return 0;
 }
 
-/* ---- files made by hand
- * --------------------------------------------------------------------------------------------
- */
+/* ---- files made by hand ---- */
 
 #define MOST 12
 struct input {
@@ -130,9 +128,7 @@ static bool has_result(const char *name)
     return has;
 }
 
-/* ---- what is missing
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- what is missing ---- */
 
 static double *output_of(const char *spec, uint64_t seed)
 {
@@ -211,16 +207,14 @@ static void shapes_come_from_the_tensors(void **state)
     assert_int_equal(count, 2 * 4 * 5 * 5);
 }
 
-/* ---- what is refused
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- what is refused ---- */
 
 static void files_are_checked(void **state)
 {
     (void)state;
     struct input f = { .heads = "2" };
     add(&f, "memory", OA_F32, 3, 2, 5, 8);
-    assert_refused(&f, "softmax", plain, "there is no tensor x");
+    assert_refused(&f, "softmax", plain, "tensor x is missing");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 5, 6);
     assert_refused(&f, "softmax", plain,
@@ -240,7 +234,7 @@ static void files_are_checked(void **state)
     assert_refused(&f, "softmax", plain, "lengths[1] is 6; expected 0 to 5, the length of x");
     f = start();
     f.heads = NULL;
-    assert_refused(&f, "softmax", plain, "how many heads?");
+    assert_refused(&f, "softmax", plain, "number of heads missing");
     f = start();
     f.heads = "two";
     assert_refused(&f, "softmax", plain, "the number of heads is two");
@@ -261,10 +255,10 @@ static void parameters_are_checked(void **state)
                    "no use for the tensor query.wieght; did you mean query.weight?");
     f = start();
     add(&f, "query.bias", OA_F32, 1, 8, 0, 0);
-    assert_refused(&f, "orthogonal", plain, "no use for the tensor query.bias");
+    assert_refused(&f, "orthogonal", plain, "unknown tensor query.bias");
     f = start();
     add(&f, "key.weight", OA_F32, 2, 8, 8, 0);
-    assert_refused(&f, "softmax(tie)", plain, "no use for the tensor key.weight");
+    assert_refused(&f, "softmax(tie)", plain, "unknown tensor key.weight");
     f = start();
     add(&f, "expect.anything", OA_F32, 1, 8, 0, 0);
     assert_int_equal(attend(&f, "softmax", plain), OA_OK);
@@ -299,7 +293,7 @@ static void fits_in_causal_layers_are_given(void **state)
     assert_int_equal(attend(&f, "performer(kernel=favor++)", causal), OA_OK);
     f = start();
     add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
-    assert_refused(&f, "performer(kernel=favor+)", plain, "no use for the tensor features.mean");
+    assert_refused(&f, "performer(kernel=favor+)", plain, "unknown tensor features.mean");
 }
 
 static void numbers_are_checked(void **state)
@@ -329,12 +323,12 @@ static void overflow_is_refused(void **state)
     struct input f = start();
     for (int i = 0; i < 2 * 5 * 8; i++)
         reals(&f, 0)[i] = 1e38f;
-    assert_refused(&f, "softmax", plain, "of the result y is not finite");
+    assert_refused(&f, "softmax", plain, "of result y is not finite");
     f = start();
     add(&f, "dy", OA_F32, 3, 2, 5, 8);
     for (int i = 0; i < 2 * 5 * 8; i++)
         reals(&f, 1)[i] = 3e38f;
-    assert_refused(&f, "softmax", plain, "of the result grad.");
+    assert_refused(&f, "softmax", plain, "of result grad.");
 }
 
 static void words_are_checked(void **state)
@@ -345,12 +339,12 @@ static void words_are_checked(void **state)
                    "needs the word numbers of the tokens (word_ids)");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
-    assert_refused(&f, "pattern", plain, "no use for the tensor word_ids");
+    assert_refused(&f, "pattern", plain, "unknown tensor word_ids");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
     integers(&f, 1)[7] = 2;
     assert_refused(&f, "pattern(unit=word)", plain,
-                   "word_ids[1, 2] is 2; word numbers begin at 0 and rise by 0 or 1");
+                   "word_ids[1, 2] is 2; word numbers must start at 0 and increase by 0 or 1");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
     assert_int_equal(attend(&f, "pattern(unit=word)", plain), OA_OK);
@@ -361,7 +355,7 @@ static void combinations_are_checked(void **state)
     (void)state;
     struct input f = start();
     assert_refused(&f, "local ; softmax", plain,
-                   "attend runs one layer, and \"local ; softmax\" has 2");
+                   "attend runs one layer; \"local ; softmax\" has 2");
     f = start();
     assert_refused(&f, "sofmax", plain, "did you mean softmax?");
     f = start();

@@ -140,7 +140,7 @@ static void what_the_user_can_prove(void **state)
     }
 }
 
-static void run(struct oa_proof *p, struct oa_case *a)
+static void run(struct oa_proof *p, struct oa_attention_case *a)
 {
     oa_proof_run(p, a);
 }
@@ -217,7 +217,7 @@ static void a_table_that_ends_is_found_without_its_claim(void **state)
                                       .queries = 6 + 2 * i,
                                       .length = 7 };
             struct oa_proof p = { .context = context, .subject = "claims" };
-            struct oa_case a;
+            struct oa_attention_case a;
             setup.stand_in = said ? NULL : &silent;
             assert_true(oa_proof_open(&p, "random(frozen)", OA_MODE_CAUSAL, &setup, &a));
             properties[i](&p, &a);
@@ -318,7 +318,8 @@ static struct oa_proof of_cases(void)
     return (struct oa_proof){ .context = context, .subject = "cases", .quick = true };
 }
 
-static void open_case(const char *text, enum oa_mode mode, struct oa_setup setup, struct oa_case *a)
+static void open_case(const char *text, enum oa_mode mode, struct oa_setup setup,
+                      struct oa_attention_case *a)
 {
     setup.spec = text;
     setup.mode = mode;
@@ -327,7 +328,7 @@ static void open_case(const char *text, enum oa_mode mode, struct oa_setup setup
 
 /* Forward and backward in any case; judged by loops of one thread, which read and write nothing of
  * the engines. */
-static void prove_case(struct oa_proof *p, struct oa_case *a)
+static void prove_case(struct oa_proof *p, struct oa_attention_case *a)
 {
     if (only_threads() || only_memory()) {
         assert_int_equal(oa_case_run(a), OA_OK);
@@ -347,7 +348,7 @@ static void too_long_is_refused(void **state)
         "linformer", "mixer",  "random + softmax", "softmax:1 | dense:1"
     };
     for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
-        struct oa_case a;
+        struct oa_attention_case a;
         const char *sentence;
         open_case(bound[i], OA_MODE_BOTH, (struct oa_setup){ F64, .queries = 8, .length = 7 }, &a);
         assert_int_equal(oa_case_run(&a), OA_SHAPE);
@@ -397,7 +398,7 @@ static void supports_over_many_tiles(void **state)
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CAUSAL; mode++) {
-            struct oa_case a;
+            struct oa_attention_case a;
             struct oa_setup setup = { F64, .padding = true, .queries = 200, .length = 200 };
             open_case(texts[i], (enum oa_mode)mode, setup, &a);
             prove_case(&p, &a);
@@ -422,7 +423,7 @@ static void parts_over_many_tiles(void **state)
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int variant = 0; variant < 3; variant++) {
-            struct oa_case a;
+            struct oa_attention_case a;
             long n = variant == 2 ? 600 : 200;
             struct oa_setup setup = { F64, .padding = variant == 0, .queries = n, .length = n };
             open_case(texts[i], variant ? OA_MODE_CAUSAL : OA_MODE_BOTH, setup, &a);
@@ -450,7 +451,7 @@ static void long_sequences(void **state)
                                          "polysketch(sketch=3)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CROSS; mode++) {
-            struct oa_case a;
+            struct oa_attention_case a;
             struct oa_setup setup = { F64, .padding = true, .queries = 150, .keys = 140,
                                       .length = 150 };
             open_case(texts[i], (enum oa_mode)mode, setup, &a);
@@ -616,7 +617,7 @@ static void flops_agree_with_the_plan(void **state)
 
 static void assert_refused(struct oa_setup setup, const char *part)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     const char *sentence;
     assert_int_not_equal(oa_case_open(context, &setup, &a), OA_OK);
     oa_case_close(&a);

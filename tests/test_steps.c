@@ -32,14 +32,14 @@ static int close_context(void **state)
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static void check(const struct oa_case *a)
+static void check(const struct oa_attention_case *a)
 {
     const char *sentence;
     if (oa_last_error(a->context, &sentence) != OA_OK)
         fail_msg("%s (%s): %s", a->setup.spec, oa_mode_name(a->setup.mode), sentence);
 }
 
-static struct oa_state *open_state(const struct oa_case *a)
+static struct oa_state *open_state(const struct oa_attention_case *a)
 {
     struct oa_state *s;
     oa_layer_state_open(&a->rig.layer, a->T, &s);
@@ -47,8 +47,8 @@ static struct oa_state *open_state(const struct oa_case *a)
     return s;
 }
 
-static void steps(struct oa_case *a, struct oa_state *s, long b, long from, long to, long chunk,
-                  double *y)
+static void steps(struct oa_attention_case *a, struct oa_state *s, long b, long from, long to,
+                  long chunk, double *y)
 {
     for (long t = from; t < to; t += chunk) {
         oa_case_step(a, s, b, t, oa_min(chunk, to - t), y + t * a->D);
@@ -64,14 +64,14 @@ static bool needs_all(const struct oa_layer *l)
     return false;
 }
 
-typedef void property(struct oa_case *a);
+typedef void property(struct oa_attention_case *a);
 
 /* Every attention that can go by steps in that mode; returns how many there are. */
 static int for_all(struct oa_setup setup, enum oa_mode mode, property *p)
 {
     int cases = 0;
     for (int i = 0; i < all.spec_count; i++) {
-        struct oa_case a;
+        struct oa_attention_case a;
         setup.spec = all.specs[i];
         setup.mode = mode;
         if (oa_case_open(context, &setup, &a) == OA_OK && !needs_all(&a.rig.layer)) {
@@ -97,7 +97,7 @@ static double claimed(const struct oa_layer *l, long t)
 }
 
 /* The tables of the mechanisms say how many numbers are kept, at every token. */
-static void keeps_what_is_claimed(struct oa_case *a)
+static void keeps_what_is_claimed(struct oa_attention_case *a)
 {
     double *y = oa_case_array(a, a->T * a->D);
     struct oa_state *s = open_state(a);
@@ -139,7 +139,7 @@ static size_t bytes_held(const struct oa_layer *l, const struct oa_state *s)
 }
 
 /* Later tokens allocate nothing, and where the claim is bounded so is the memory. */
-static void allocates_nothing(struct oa_case *a)
+static void allocates_nothing(struct oa_attention_case *a)
 {
     enum { WARM = 140, MORE = 180 };
     double *y = oa_case_array(a, MORE * a->D);
@@ -173,7 +173,7 @@ static void allocations(void **state)
 
 /* A copy goes on as the original would have, bit for bit, whatever it held before, and whatever the
  * original does. */
-static void copies_go_on(struct oa_case *a)
+static void copies_go_on(struct oa_attention_case *a)
 {
     long half = a->T / 2, rest = (a->T - half) * a->D;
     double *want = oa_case_array(a, a->T * a->D), *y = oa_case_array(a, a->T * a->D);
@@ -212,7 +212,7 @@ struct summaries {
     long stride, summary;
 };
 
-static double distance(const struct oa_case *a, const double *x, const double *y)
+static double distance(const struct oa_attention_case *a, const double *x, const double *y)
 {
     double size = 0, error = 0;
     for (long i = 0; i < a->T * a->D; i++) {
@@ -223,7 +223,7 @@ static double distance(const struct oa_case *a, const double *x, const double *y
 }
 
 /* At any time there are the summaries and two strides at most. */
-static void holds_summaries(const struct oa_case *a, const struct oa_state *s,
+static void holds_summaries(const struct oa_attention_case *a, const struct oa_state *s,
                             const struct summaries *c)
 {
     double rows = (double)(2 * c->stride + c->summary * (a->T / c->stride));
@@ -234,7 +234,7 @@ static void holds_summaries(const struct oa_case *a, const struct oa_state *s,
 }
 
 /* Steps of so many tokens give the rows of the whole, which has been run. */
-static void goes_as_the_whole(struct oa_case *a, struct oa_state *s, long chunk)
+static void goes_as_the_whole(struct oa_attention_case *a, struct oa_state *s, long chunk)
 {
     static const double allowed[] = {
         [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-13
@@ -247,7 +247,7 @@ static void goes_as_the_whole(struct oa_case *a, struct oa_state *s, long chunk)
         fail_msg("%s, %ld tokens at a time: %g away from the whole", a->setup.spec, chunk, d);
 }
 
-static void goes_on_from_summaries(struct oa_case *a, const struct summaries *c)
+static void goes_on_from_summaries(struct oa_attention_case *a, const struct summaries *c)
 {
     static const long chunks[] = { 1, 2, 3, 7, 20, SUMMARY_TOKENS };
     struct oa_state *s = open_state(a);
@@ -280,7 +280,7 @@ static void summaries(void **state)
                                   .rotary = i % 2,
                                   .queries = SUMMARY_TOKENS,
                                   .length = SUMMARY_TOKENS };
-        struct oa_case a;
+        struct oa_attention_case a;
         assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
         goes_on_from_summaries(&a, c);
         oa_case_close(&a);
@@ -292,7 +292,7 @@ static void summaries(void **state)
  */
 static void keeps_the_less(const struct oa_setup *setup)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     assert_int_equal(oa_case_open(context, setup, &a), OA_OK);
     struct oa_state *s = open_state(&a);
     a.no_gradients = true;
@@ -333,7 +333,7 @@ enum { THREAD_TOKENS = 20, THREAD_WIDTH = 32 };
 static void run_with(const struct oa_setup *setup, int threads,
                      double y[THREAD_TOKENS * THREAD_WIDTH])
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = threads });
     assert_int_equal(oa_case_open(c, setup, &a), OA_OK);
     struct oa_state *s = open_state(&a);
@@ -344,7 +344,7 @@ static void run_with(const struct oa_setup *setup, int threads,
     oa_close(c);
 }
 
-static void same_bits(struct oa_case *a)
+static void same_bits(struct oa_attention_case *a)
 {
     static double one[THREAD_TOKENS * THREAD_WIDTH], three[THREAD_TOKENS * THREAD_WIDTH];
     run_with(&a->setup, 1, one);
@@ -386,7 +386,7 @@ static void tables_end(void **state)
         "mixer", "random + softmax", "softmax:1 | dense:1"
     };
     for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
-        struct oa_case a;
+        struct oa_attention_case a;
         struct oa_setup setup = {
             .spec = bound[i], .mode = OA_MODE_CAUSAL, .queries = 9, .length = 8
         };
@@ -402,7 +402,7 @@ static void tables_end(void **state)
 
 static enum oa_error open_refused(const char *spec, enum oa_mode mode)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     struct oa_state *s;
     struct oa_setup setup = { .spec = spec, .mode = mode };
     assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
@@ -418,7 +418,7 @@ static void refusals(void **state)
     says(OA_UNSUPPORTED, open_refused("softmax", OA_MODE_BOTH), "self-attention must be causal");
     says(OA_UNSUPPORTED, open_refused("performer(kernel=sderf)", OA_MODE_CROSS),
          "all queries at once");
-    struct oa_case a;
+    struct oa_attention_case a;
     struct oa_state *s;
     struct oa_setup setup = { .spec = "softmax", .mode = OA_MODE_CAUSAL };
     assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);

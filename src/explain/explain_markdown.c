@@ -11,7 +11,7 @@
 /* ---- text ---- */
 
 /* Text of a paragraph or a cell: escapes the special characters of Markdown outside of `code`. */
-static void add_escaped(struct oa_text *out, const char *text)
+static void add_escaped_markdown(struct oa_text *out, const char *text)
 {
     bool code = false;
     for (; *text; text++) {
@@ -105,7 +105,7 @@ static void add_option_row(struct oa_text *out, const struct oa_argument *a)
                        a->kind == OA_VALUE_FLAG ? "no"
                        : a->fallback            ? a->fallback
                                                 : "auto");
-    add_escaped(out, a->help);
+    add_escaped_markdown(out, a->help);
     oa_text_printf(out, " |\n");
 }
 
@@ -194,7 +194,7 @@ static void add_modes(struct oa_text *out, oa_context *c, const struct oa_mechan
             add_mode_exceptions(out, c, m, (enum oa_mode)mode);
         } else {
             oa_text_printf(out, "no; ");
-            add_escaped(out, s.why_not[mode]);
+            add_escaped_markdown(out, s.why_not[mode]);
         }
         oa_text_printf(out, "\n");
     }
@@ -222,7 +222,7 @@ static void add_mistakes(struct oa_text *out, const char *text)
         if (*s == '\n')
             oa_text_printf(out, "\n- ");
         else
-            add_escaped(out, one);
+            add_escaped_markdown(out, one);
     }
     oa_text_printf(out, "\n\n");
 }
@@ -230,18 +230,18 @@ static void add_mistakes(struct oa_text *out, const char *text)
 static void add_mechanism_section(struct oa_text *out, oa_context *c, const struct oa_mechanism *m)
 {
     oa_text_printf(out, "### %s\n\n**%s.** ", m->name, m->title);
-    add_escaped(out, m->citation);
+    add_escaped_markdown(out, m->citation);
     oa_text_printf(out, "\n\n");
     add_formula(out, m->formula);
     add_mechanism_options(out, m);
     add_modes(out, c, m);
     oa_text_printf(out, "- **cost:** ");
-    add_escaped(out, m->cost);
+    add_escaped_markdown(out, m->cost);
     oa_text_printf(out, "\n- **decoding state:** ");
-    add_escaped(out, m->state);
+    add_escaped_markdown(out, m->state);
     oa_text_printf(out, "\n\n");
     if (m->caveats) {
-        add_escaped(out, m->caveats);
+        add_escaped_markdown(out, m->caveats);
         oa_text_printf(out, "\n\n");
     }
     add_mistakes(out, m->mistakes);
@@ -259,7 +259,7 @@ static void add_mechanism_table(struct oa_text *out)
         for (int f = 0; f < 4; f++)
             oa_text_printf(out, "| %s ", m->can & flags[f] ? "yes" : "–");
         oa_text_printf(out, "| ");
-        add_escaped(out, m->cost);
+        add_escaped_markdown(out, m->cost);
         oa_text_printf(out, " |\n");
     }
     oa_text_printf(out, "\nA mixture is bound to N if a component is.\n\n");
@@ -328,7 +328,7 @@ static void add_projections(struct oa_text *out)
                         "properties:\n\n");
     for (int i = OA_PROJECTION_DRAWN; i < OA_PROJECTIONS; i++) {
         oa_text_printf(out, "- `%s`: ", oa_projection_name((enum oa_projection)i));
-        add_escaped(out, oa_projection_says((enum oa_projection)i));
+        add_escaped_markdown(out, oa_projection_says((enum oa_projection)i));
         oa_text_printf(out, "\n");
     }
     oa_text_printf(out,
@@ -361,11 +361,11 @@ static void add_relative_positions(struct oa_text *out)
             kind;
         const struct oa_relative_words *r = oa_relative_words(&atom);
         oa_text_printf(out, "\n**%s.** ", r->name);
-        add_escaped(out, r->citation);
+        add_escaped_markdown(out, r->citation);
         oa_text_printf(out, "\n\n");
         add_formula(out, r->formula);
         oa_text_printf(out, "Cost: ");
-        add_escaped(out, r->cost);
+        add_escaped_markdown(out, r->cost);
         oa_text_printf(out, ".\n");
     }
     oa_text_printf(out, "\nWith `share=layers` all layers have the `relative.bias` of layer 0, as "

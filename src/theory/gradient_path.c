@@ -43,7 +43,7 @@ static void measure_projected_gradient(const struct oa_draw *w, double *out)
     }
 }
 
-static enum oa_error draw_projected_gradients(struct oa_theory *t, enum oa_projection kind,
+static enum oa_error draw_projected_gradients(struct oa_theory_results *t, enum oa_projection kind,
                                               double *v)
 {
     struct oa_draws draws = { .kind = kind,
@@ -57,27 +57,28 @@ static enum oa_error draw_projected_gradients(struct oa_theory *t, enum oa_proje
     return oa_draws_run(t->context, &draws, v);
 }
 
-static void add_projected_gradient(struct oa_theory *t)
+static void add_projected_gradient(struct oa_theory_results *t)
 {
     double v[STATISTICS * DRAWS], worst = 0;
     if (draw_projected_gradients(t, OA_PROJECTION_HAAR, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[WORST * DRAWS + i]);
-    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_GRADIENTS,
-                                           .name = "gradient-kept",
-                                           .proposition = "|g Uᵀ| = |g|",
-                                           .meaning = "Proposition 2 of the proposal: U preserves "
+    oa_theory_add(t, &(struct oa_theory_finding){ .part = OA_PART_GRADIENTS,
+                                                  .name = "gradient-kept",
+                                                  .proposition = "|g Uᵀ| = |g|",
+                                                  .meaning =
+                                                      "Proposition 2 of the proposal: U preserves "
                                                       "the length of the gradient of the queries. "
                                                       "Holds exactly.",
-                                           .claimed = "error 0",
-                                           .claim = 0,
-                                           .law = 0,
-                                           .measured = worst });
+                                                  .claimed = "error 0",
+                                                  .claim = 0,
+                                                  .law = 0,
+                                                  .measured = worst });
     if (draw_projected_gradients(t, OA_PROJECTION_GAUSSIAN, v) != OA_OK)
         return;
     struct oa_measured spread = oa_measured_root(oa_measured_of(v + SQUARE * DRAWS, DRAWS));
-    struct oa_finding f = {
+    struct oa_theory_finding f = {
         .part = OA_PART_GRADIENTS,
         .name = "gaussian-gradient",
         .proposition = "Gaussian projections do not preserve gradients",
@@ -197,7 +198,7 @@ static void measure_gradient_path(const struct oa_draw *w, double *out)
     }
 }
 
-static void add_gradient_path(struct oa_theory *t, const double *v)
+static void add_gradient_path(struct oa_theory_results *t, const double *v)
 {
     double ratios[PATH_DRAWS];
     for (int i = 0; i < PATH_DRAWS; i++) /* deviation 1 (s = 1) against 1/16 */
@@ -205,7 +206,7 @@ static void add_gradient_path(struct oa_theory *t, const double *v)
     struct oa_measured m = oa_measured_of(ratios, PATH_DRAWS);
     oa_theory_add(
         t,
-        &(struct oa_finding){
+        &(struct oa_theory_finding){
             .part = OA_PART_GRADIENTS,
             .name = "gradient-path",
             .proposition = "gradients neither vanish nor explode",
@@ -221,8 +222,8 @@ static void add_gradient_path(struct oa_theory *t, const double *v)
             .error = m.error });
 }
 
-static void add_path_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                           const double *v)
+static void add_path_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
+                           int color, const double *v)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, SPREADS);
     if (!c)
@@ -234,7 +235,7 @@ static void add_path_curve(struct oa_theory *t, struct oa_plot *p, const char *n
     }
 }
 
-static void plot_gradient_path(struct oa_theory *t, const double *v)
+static void plot_gradient_path(struct oa_theory_results *t, const double *v)
 {
     struct oa_plot *p = oa_theory_plot(
         t, &(struct oa_plot){
@@ -255,7 +256,7 @@ static void plot_gradient_path(struct oa_theory *t, const double *v)
     add_path_curve(t, p, "median token", 1, v + SPREADS * PATH_DRAWS);
 }
 
-void oa_measure_gradients(struct oa_theory *t)
+void oa_measure_gradients(struct oa_theory_results *t)
 {
     double v[2 * SPREADS * PATH_DRAWS];
     struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,

@@ -55,7 +55,7 @@ static int compare_lengths(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct width_point measure_width(struct oa_theory *t, const struct plot_vectors *v,
+static struct width_point measure_width(struct oa_theory_results *t, const struct plot_vectors *v,
                                         enum oa_projection kind, long k)
 {
     static const struct width_point none = { { NAN, NAN, NAN }, NAN, NAN };
@@ -137,7 +137,7 @@ static double error_law(double d, double k, int level)
 }
 
 /* From 4 to d/2, evenly on a logarithmic axis. */
-static void add_law_curve(struct oa_theory *t, struct oa_plot *p, const char *name,
+static void add_law_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
                           double (*law)(double, double, int), int level)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, 7, STEPS);
@@ -156,8 +156,8 @@ struct width_series {
 };
 
 /* The values at `offset` of struct width_point. */
-static void add_width_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                            const struct width_series *w, size_t offset)
+static void add_width_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
+                            int color, const struct width_series *w, size_t offset)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, w->count);
     if (!c)
@@ -170,7 +170,7 @@ static void add_width_curve(struct oa_theory *t, struct oa_plot *p, const char *
     }
 }
 
-static void add_generator_curves(struct oa_theory *t, struct oa_plot *const plot[3],
+static void add_generator_curves(struct oa_theory_results *t, struct oa_plot *const plot[3],
                                  const struct plot_vectors *v)
 {
     struct width_series w = { .count = 0 };
@@ -193,7 +193,7 @@ static void add_generator_curves(struct oa_theory *t, struct oa_plot *const plot
     }
 }
 
-void oa_plot_lengths(struct oa_theory *t)
+void oa_plot_lengths(struct oa_theory_results *t)
 {
     struct plot_vectors v;
     struct oa_plot *const plot[3] = { oa_theory_plot(t, &spread), oa_theory_plot(t, &dense),

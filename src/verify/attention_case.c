@@ -6,12 +6,12 @@
 
 /* ---- numbers ---- */
 
-double *oa_case_array(struct oa_case *a, long count)
+double *oa_case_array(struct oa_attention_case *a, long count)
 {
     return oa_arena_take(&a->arena, (size_t)(count + 1) * sizeof(double));
 }
 
-double *oa_case_normals(struct oa_case *a, const char *name, long count)
+double *oa_case_normals(struct oa_attention_case *a, const char *name, long count)
 {
     double *out = oa_case_array(a, count);
     struct oa_stream s = oa_stream_named(11, name);
@@ -20,7 +20,7 @@ double *oa_case_normals(struct oa_case *a, const char *name, long count)
     return out;
 }
 
-static void *case_reals(struct oa_case *a, const double *x, long count)
+static void *case_reals(struct oa_attention_case *a, const double *x, long count)
 {
     void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.real_size);
     if (out)
@@ -28,7 +28,7 @@ static void *case_reals(struct oa_case *a, const double *x, long count)
     return out;
 }
 
-static void *case_acts(struct oa_case *a, const double *x, long count)
+static void *case_acts(struct oa_attention_case *a, const double *x, long count)
 {
     void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.act_size);
     if (out)
@@ -37,7 +37,7 @@ static void *case_acts(struct oa_case *a, const double *x, long count)
 }
 
 /* Normals rounded to the precision of activations. */
-static double *rounded_normals(struct oa_case *a, const char *name, long count)
+static double *rounded_normals(struct oa_attention_case *a, const char *name, long count)
 {
     double *out = oa_case_normals(a, name, count);
     void *act = out ? case_acts(a, out, count) : NULL;
@@ -48,7 +48,7 @@ static double *rounded_normals(struct oa_case *a, const char *name, long count)
 
 /* ---- opening ---- */
 
-static struct oa_layer_shape case_shape(const struct oa_case *a)
+static struct oa_layer_shape case_shape(const struct oa_attention_case *a)
 {
     const struct oa_setup *s = &a->setup;
     struct oa_layer_shape shape = oa_even_shape(a->D, s->heads, a->N);
@@ -60,7 +60,7 @@ static struct oa_layer_shape case_shape(const struct oa_case *a)
     return shape;
 }
 
-static void fill_case_angles(struct oa_case *a)
+static void fill_case_angles(struct oa_attention_case *a)
 {
     long count = a->N * (a->D / a->setup.heads / 2);
     a->cosine = oa_case_normals(a, "angles", count);
@@ -72,7 +72,7 @@ static void fill_case_angles(struct oa_case *a)
     }
 }
 
-static void fill_case_inputs(struct oa_case *a)
+static void fill_case_inputs(struct oa_attention_case *a)
 {
     long rows = a->B * a->T, memory_rows = a->B * a->S;
     oa_tape_reset(&a->rig.tape, false, false, oa_stream_named(1, "inputs"));
@@ -101,7 +101,7 @@ static void fill_case_inputs(struct oa_case *a)
 
 /* Initial values are special (zeros, ones): trainable ones become random, rounded to the precision
  * of activations. */
-static void fill_case_parameters(struct oa_case *a)
+static void fill_case_parameters(struct oa_attention_case *a)
 {
     for (int i = 0; i < a->rig.store.count; i++) {
         struct oa_parameter *p = a->rig.store.parameter[i];
@@ -126,7 +126,7 @@ long oa_case_heads(const struct oa_layer_spec *l)
     return open ? oa_max(2, given + open) : given;
 }
 
-static void set_case_sizes(struct oa_case *a)
+static void set_case_sizes(struct oa_attention_case *a)
 {
     struct oa_setup *s = &a->setup;
     s->heads = s->heads ? s->heads : oa_case_heads(&a->rig.spec.layer[0]);
@@ -138,7 +138,7 @@ static void set_case_sizes(struct oa_case *a)
     a->N = s->length ? s->length : 7;
 }
 
-static oa_tensor *case_forward(struct oa_case *a, struct oa_layer_input *in)
+static oa_tensor *case_forward(struct oa_attention_case *a, struct oa_layer_input *in)
 {
     long D = a->D, half = D / a->setup.heads / 2;
     in->x =
@@ -152,7 +152,7 @@ static oa_tensor *case_forward(struct oa_case *a, struct oa_layer_input *in)
                                           : NULL;
 }
 
-static struct oa_layer_input case_input(const struct oa_case *a)
+static struct oa_layer_input case_input(const struct oa_attention_case *a)
 {
     return (struct oa_layer_input){ .batch = a->B,
                                     .queries = a->T,
@@ -164,7 +164,7 @@ static struct oa_layer_input case_input(const struct oa_case *a)
 
 /* Statistics that training updates get the values of a step, since initial ones are special (no
  * correlations, all heads equal). */
-static enum oa_error update_case_state(struct oa_case *a)
+static enum oa_error update_case_state(struct oa_attention_case *a)
 {
     if (a->rig.store.live == a->rig.store.updated)
         return OA_OK;
@@ -174,9 +174,9 @@ static enum oa_error update_case_state(struct oa_case *a)
     return oa_layer_after_step(&a->rig.layer, 1);
 }
 
-enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_case *a)
+enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_attention_case *a)
 {
-    *a = (struct oa_case){ .setup = *setup, .context = c };
+    *a = (struct oa_attention_case){ .setup = *setup, .context = c };
     oa_arena_init(&a->arena, c, false);
     OA_TRY(oa_rig_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
     if (a->setup.stand_in)
@@ -192,7 +192,7 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
     return update_case_state(a);
 }
 
-void oa_case_close(struct oa_case *a)
+void oa_case_close(struct oa_attention_case *a)
 {
     oa_rig_close(&a->rig);
     oa_arena_free(&a->arena);
@@ -201,14 +201,14 @@ void oa_case_close(struct oa_case *a)
 /* ---- running ---- */
 
 /* The gradient of x or memory, zeros if there is none. */
-static void read_case_gradient(struct oa_case *a, const oa_tensor *x, double *out)
+static void read_case_gradient(struct oa_attention_case *a, const oa_tensor *x, double *out)
 {
     memset(out, 0, (size_t)(x->rows * x->cols) * sizeof *out);
     if (x->gradient)
         oa_acts_read(a->rig.device, x->rows * x->cols, x->gradient, out);
 }
 
-enum oa_error oa_case_run(struct oa_case *a)
+enum oa_error oa_case_run(struct oa_attention_case *a)
 {
     struct oa_layer_input in = case_input(a);
     long count = a->B * a->T * a->D;
@@ -229,8 +229,8 @@ enum oa_error oa_case_run(struct oa_case *a)
     return oa_status(a->context);
 }
 
-enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count,
-                           double *y)
+enum oa_error oa_case_step(struct oa_attention_case *a, struct oa_state *s, long b, long first,
+                           long count, double *y)
 {
     oa_tape *t = &a->rig.tape;
     long D = a->D, half = D / a->setup.heads / 2;
@@ -252,7 +252,7 @@ enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long f
     return oa_status(a->context);
 }
 
-struct oa_oracle oa_case_oracle(const struct oa_case *a, long b)
+struct oa_oracle oa_case_oracle(const struct oa_attention_case *a, long b)
 {
     const double *memory = a->memory ? a->memory + b * a->S * a->D : NULL;
     return (struct oa_oracle){ .x = a->x + b * a->T * a->D,
@@ -265,7 +265,7 @@ struct oa_oracle oa_case_oracle(const struct oa_case *a, long b)
                                .sine = a->sine };
 }
 
-void oa_case_copy_values(const struct oa_case *from, struct oa_case *to)
+void oa_case_copy_values(const struct oa_attention_case *from, struct oa_attention_case *to)
 {
     struct oa_view v;
     size_t bytes = (size_t)from->rig.store.total * from->rig.device->numbers.real_size;
@@ -276,7 +276,7 @@ void oa_case_copy_values(const struct oa_case *from, struct oa_case *to)
     oa_view_close(&v);
 }
 
-double *oa_case_results(struct oa_case *a, long *count)
+double *oa_case_results(struct oa_attention_case *a, long *count)
 {
     long n = a->B * a->T * a->D, m = a->memory ? a->B * a->S * a->D : 0, at = 0;
     const double *parts[] = { a->y, a->dx, a->dmemory };

@@ -159,7 +159,7 @@ static enum oa_error open_case_writer(struct case_search *s, struct oa_tokenizer
     return oa_writer_open(s->m->model, *tok, &decode, WIDTH, &s->writer);
 }
 
-static void check_search(struct oa_proof *p, struct oa_model_case *m)
+static void check_beam_search(struct oa_proof *p, struct oa_model_case *m)
 {
     struct case_search s = { .m = m };
     struct oa_tokenizer *tok = NULL;
@@ -184,8 +184,8 @@ static void check_search(struct oa_proof *p, struct oa_model_case *m)
 
 /* Reads `rows` texts from row `first` of the batch together; out [OA_CASE_LENGTH, rows, V] gets the
  * logits. */
-static void read_texts(struct oa_model_case *m, struct oa_decodings *d, int first, int rows,
-                       float *out)
+static void read_case_texts(struct oa_model_case *m, struct oa_decodings *d, int first, int rows,
+                            float *out)
 {
     long V = m->model->vocabulary;
     if (oa_decodings_begin(d, rows, NULL) != OA_OK)
@@ -207,9 +207,9 @@ static void other_texts_change_nothing(struct oa_proof *p, struct oa_model_case 
     size_t row = OA_CASE_VOCABULARY;
     double different = 0;
     if (oa_decodings_open(m->model, OA_CASE_ROWS, &d) == OA_OK)
-        read_texts(m, &d, 0, OA_CASE_ROWS, all);
+        read_case_texts(m, &d, 0, OA_CASE_ROWS, all);
     for (int r = 0; r < OA_CASE_ROWS && oa_status(p->context) == OA_OK; r++) {
-        read_texts(m, &d, r, 1, one);
+        read_case_texts(m, &d, r, 1, one);
         for (size_t t = 0; t < OA_CASE_LENGTH; t++)
             different += memcmp(one + t * row, all + (t * OA_CASE_ROWS + (size_t)r) * row,
                                 row * sizeof *one) != 0;
@@ -248,7 +248,7 @@ static void verify_beams(struct oa_proof *p, const char *spec)
                 continue;
             if (oa_model_case_open(p->context, spec, f, precisions[k], &m) == OA_OK) {
                 if (can_decode(m.model) && f->encoder)
-                    check_search(p, &m);
+                    check_beam_search(p, &m);
                 else if (can_decode(m.model))
                     other_texts_change_nothing(p, &m);
             }

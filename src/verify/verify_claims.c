@@ -52,7 +52,7 @@ static struct map_summary measure_oracle_map(const double *w, long rows, long ke
 
 /* OA_POSITIVE and OA_AVERAGES if they hold for a group of the case; 0 if it has no map. If all rows
  * sum to 0 (a Gaussian far in the future of a causal layer), AVERAGES is as claimed. */
-static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
+static unsigned map_properties(struct oa_attention_case *a, const struct oa_group *g)
 {
     unsigned holds = OA_POSITIVE | OA_AVERAGES, claims = oa_atom_claims(g->atom);
     double heaviest = 0, *w = oa_case_array(a, g->shape.heads * a->T * a->S);
@@ -74,7 +74,7 @@ static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
 /* ---- dropout ---- */
 
 /* Outputs that a dropout of 0.9 changes; NaN after an error. */
-static double count_dropout_changes(struct oa_proof *p, struct oa_case *a)
+static double count_dropout_changes(struct oa_proof *p, struct oa_attention_case *a)
 {
     long count = a->B * a->T * a->D;
     double *without = oa_case_array(a, count), different = 0;
@@ -99,7 +99,7 @@ static const struct oa_setup claims_setup = { .precision = OA_PRECISION_F64,
 
 /* Do parameters grow with N, or does the support end? Depends on options, so it is checked for
  * every attention. */
-static bool is_bound_to_n(struct oa_proof *p, const struct oa_case *a)
+static bool is_bound_to_n(struct oa_proof *p, const struct oa_attention_case *a)
 {
     struct oa_layer_shape shape = a->rig.layer.shape;
     struct oa_rig longer;
@@ -115,7 +115,7 @@ static bool is_bound_to_n(struct oa_proof *p, const struct oa_case *a)
     return ends;
 }
 
-void oa_attention_matches_claims(struct oa_proof *p, struct oa_case *a)
+void oa_attention_matches_claims(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool drops = false, bound = false, ends = is_bound_to_n(p, a);
     for (int i = 0; i < a->rig.layer.groups; i++) {
@@ -162,7 +162,7 @@ static unsigned measure_causal(const struct claims_subject *s)
 {
     struct oa_mechanism claiming = *s->m;
     struct oa_setup setup = claims_setup;
-    struct oa_case a;
+    struct oa_attention_case a;
     double leaks = 1, meets = 1;
     claiming.can |= OA_CAN_CAUSAL;
     setup.stand_in = &claiming;
@@ -176,7 +176,7 @@ static unsigned measure_causal(const struct claims_subject *s)
 
 static unsigned measure_map_and_dropout(const struct claims_subject *s)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     unsigned holds = 0;
     if (oa_proof_open(s->p, s->text, OA_MODE_BOTH, &claims_setup, &a)) {
         holds = map_properties(&a, &a.rig.layer.group[0]) |
@@ -191,7 +191,7 @@ static bool order_matters_for(const struct claims_subject *s, const char *text)
     struct oa_setup setup = {
         .spec = text, .precision = OA_PRECISION_F64, .queries = 24, .length = 24
     };
-    struct oa_case a;
+    struct oa_attention_case a;
     bool shows =
         oa_case_open(s->p->context, &setup, &a) == OA_OK && oa_order_difference(s->p, &a) > 1e-8;
     if (oa_status(s->p->context) != OA_NO_MEMORY)
@@ -271,7 +271,7 @@ static bool ignores_values(const struct claims_subject *s)
 {
     struct oa_mechanism given = *s->m;
     struct oa_setup setup = claims_setup;
-    struct oa_case a;
+    struct oa_attention_case a;
     bool ignores = true;
     given.can &= ~(unsigned)OA_OWN_VALUES;
     setup.stand_in = &given;

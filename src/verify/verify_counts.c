@@ -136,7 +136,7 @@ static void check_flops(struct oa_proof *p, const char *spec)
     oa_rig_close(&l);
 }
 
-static void visible_pairs_match_formula(struct oa_proof *p, struct oa_case *a)
+static void visible_pairs_match_formula(struct oa_proof *p, struct oa_attention_case *a)
 {
     const struct oa_group *g = &a->rig.layer.group[0];
     struct oa_oracle in = { .queries = a->T, .keys = a->S, .length = a->S };

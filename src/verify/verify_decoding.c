@@ -16,7 +16,7 @@ static bool layer_needs_all_tokens(const struct oa_layer *l)
 }
 
 /* Sums in another order, times what the mechanism can enlarge a rounding by. */
-static double decoding_bound(const struct oa_case *a)
+static double decoding_bound(const struct oa_attention_case *a)
 {
     static const double each[] = {
         [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-12
@@ -28,7 +28,7 @@ static double decoding_bound(const struct oa_case *a)
 }
 
 struct decoding {
-    struct oa_case *a;
+    struct oa_attention_case *a;
     struct oa_state *state;
     double *whole, *y; /* [B, T, D] */
     double *condition; /* [B, T] */
@@ -47,7 +47,7 @@ static bool decode_chunks(const struct decoding *d, struct oa_state *s, long b, 
 
 static void compare_with_whole(struct oa_proof *p, const struct decoding *d, const char *how)
 {
-    const struct oa_case *a = d->a;
+    const struct oa_attention_case *a = d->a;
     double bound = decoding_bound(a);
     for (long b = 0; b < a->B; b++) {
         long at = b * a->T * a->D;
@@ -76,7 +76,7 @@ static void check_chunk_sizes(struct oa_proof *p, const struct decoding *d)
 /* The copy continues after the first half; what the original reads then does not change it. */
 static void check_state_copy(struct oa_proof *p, const struct decoding *d)
 {
-    struct oa_case *a = d->a;
+    struct oa_attention_case *a = d->a;
     struct oa_state *copy;
     long half = a->T / 2;
     if (a->memory || oa_layer_state_open(&a->rig.layer, a->T, &copy) != OA_OK)
@@ -94,7 +94,7 @@ static void check_state_copy(struct oa_proof *p, const struct decoding *d)
     oa_layer_state_close(&a->rig.layer, copy);
 }
 
-static void decoding_matches_whole_sequence(struct oa_proof *p, struct oa_case *a)
+static void decoding_matches_whole_sequence(struct oa_proof *p, struct oa_attention_case *a)
 {
     long count = a->B * a->T * a->D;
     struct decoding d = { .a = a,

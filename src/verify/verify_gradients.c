@@ -12,7 +12,7 @@
 
 static const double step = 1e-6, tolerance = 1e-6;
 
-static double case_loss(struct oa_proof *p, struct oa_case *a)
+static double case_loss(struct oa_proof *p, struct oa_attention_case *a)
 {
     double sum = 0;
     a->no_gradients = true;
@@ -24,7 +24,7 @@ static double case_loss(struct oa_proof *p, struct oa_case *a)
 }
 
 /* Makes values that the host has written visible to the device; view NULL: of an input. */
-static void store_changed_values(struct oa_case *a, const struct oa_view *view)
+static void store_changed_values(struct oa_attention_case *a, const struct oa_view *view)
 {
     if (view)
         oa_view_store(view);
@@ -32,7 +32,7 @@ static void store_changed_values(struct oa_case *a, const struct oa_view *view)
 }
 
 /* (loss(values + h·direction) − loss(values − h·direction))/2h */
-static double central_difference(struct oa_proof *p, struct oa_case *a, double *values,
+static double central_difference(struct oa_proof *p, struct oa_attention_case *a, double *values,
                                  const struct oa_view *view, const double *direction, long count,
                                  double h)
 {
@@ -54,9 +54,10 @@ static double central_difference(struct oa_proof *p, struct oa_case *a, double *
 /* The derivative of the loss along a random direction against the gradient. `values` are doubles
  * that the case reads, in the store through a view. Near a denominator of 0 the truncation error
  * h²f'''/6 can exceed the bound; a second step removes it (Richardson). */
-static void check_gradient_along_direction(struct oa_proof *p, struct oa_case *a, const char *what,
-                                           double *values, const struct oa_view *view,
-                                           const double *gradient, long count)
+static void check_gradient_along_direction(struct oa_proof *p, struct oa_attention_case *a,
+                                           const char *what, double *values,
+                                           const struct oa_view *view, const double *gradient,
+                                           long count)
 {
     size_t mark = oa_arena_mark(&a->arena);
     double *direction = oa_case_normals(a, what, count), analytic = 0, size = 0;
@@ -79,7 +80,7 @@ static void check_gradient_along_direction(struct oa_proof *p, struct oa_case *a
     oa_arena_release(&a->arena, mark);
 }
 
-static bool fits_its_inputs(const struct oa_case *a)
+static bool fits_its_inputs(const struct oa_attention_case *a)
 {
     bool fitted = false;
     for (int i = 0; i < a->rig.layer.groups; i++) {
@@ -89,7 +90,7 @@ static bool fits_its_inputs(const struct oa_case *a)
     return fitted;
 }
 
-static double *copy_doubles(struct oa_case *a, const double *x, long count)
+static double *copy_doubles(struct oa_attention_case *a, const double *x, long count)
 {
     double *out = oa_case_array(a, count);
     if (out && x)
@@ -97,7 +98,7 @@ static double *copy_doubles(struct oa_case *a, const double *x, long count)
     return out;
 }
 
-static void check_parameter_gradients(struct oa_proof *p, struct oa_case *a)
+static void check_parameter_gradients(struct oa_proof *p, struct oa_attention_case *a)
 {
     struct oa_device *d = a->rig.device;
     const struct oa_store *store = &a->rig.store;
@@ -120,7 +121,7 @@ static void check_parameter_gradients(struct oa_proof *p, struct oa_case *a)
     }
 }
 
-void oa_gradients_match_differences(struct oa_proof *p, struct oa_case *a)
+void oa_gradients_match_differences(struct oa_proof *p, struct oa_attention_case *a)
 {
     a->no_gradients = false;
     if (fits_its_inputs(a) || !oa_proof_run(p, a))

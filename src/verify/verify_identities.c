@@ -12,10 +12,10 @@
 #include <string.h>
 
 /* Sets the parameters for which `a` equals `b`. False: expected parameters are missing. */
-typedef bool identity_setter(struct oa_case *a, struct oa_case *b);
+typedef bool identity_setter(struct oa_attention_case *a, struct oa_attention_case *b);
 
 /* R = A·I: one factor is the table, the other the identity. */
-static bool set_full_rank(struct oa_case *a, struct oa_case *b)
+static bool set_full_rank(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     struct oa_parameter *r = oa_store_find(&b->rig.store, "random.logits");
     struct oa_parameter *left = oa_store_find(&a->rig.store, "random.left"),
@@ -30,7 +30,7 @@ static bool set_full_rank(struct oa_case *a, struct oa_case *b)
 }
 
 /* E = F = I. */
-static bool set_unit_projection(struct oa_case *a, struct oa_case *b)
+static bool set_unit_projection(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     (void)b;
     static const char *const names[] = { "length.key", "length.value" };
@@ -45,7 +45,7 @@ static bool set_unit_projection(struct oa_case *a, struct oa_case *b)
 }
 
 /* Copies the parameters of b to the first component of a. */
-static bool set_first_component(struct oa_case *a, struct oa_case *b)
+static bool set_first_component(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     bool all = true;
     for (int i = 0; i < b->rig.store.count; i++) {
@@ -61,7 +61,7 @@ static bool set_first_component(struct oa_case *a, struct oa_case *b)
     return all;
 }
 
-static bool set_equal_projections(struct oa_case *a, struct oa_case *b)
+static bool set_equal_projections(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     (void)b;
     struct oa_parameter *q = oa_store_find(&a->rig.store, "query.weight"),
@@ -71,7 +71,7 @@ static bool set_equal_projections(struct oa_case *a, struct oa_case *b)
     return q && k;
 }
 
-static bool set_zero_bias(struct oa_case *a, struct oa_case *b)
+static bool set_zero_bias(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     struct oa_parameter *r = oa_store_find(&a->rig.store, "relative.bias");
     (void)b;
@@ -81,7 +81,7 @@ static bool set_zero_bias(struct oa_case *a, struct oa_case *b)
 }
 
 /* Slopes as biases: of 16 buckets a side the first 8 have one distance each, of 32 the first 16. */
-static bool set_slopes(struct oa_case *a, struct oa_case *b)
+static bool set_slopes(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     struct oa_parameter *r = oa_store_find(&a->rig.store, "relative.bias");
     (void)b;
@@ -162,7 +162,7 @@ static const struct identity {
 
 static void check_identity(struct oa_proof *p, const struct identity *w, enum oa_mode mode)
 {
-    struct oa_case a, b;
+    struct oa_attention_case a, b;
     struct oa_setup setup = { .precision = OA_PRECISION_F64,
                               .padding = !w->whole,
                               .length = w->exact ? 6 : 7 };
@@ -210,7 +210,7 @@ enum { TOKENS = 128, HEAD = 32, SAMPLES = 4 };
 
 /* Outputs for inputs scaled so that |x + y|² is small enough for an estimate; NULL after an error.
  */
-static double *run_single_head(struct oa_proof *p, const char *spec, struct oa_case *a)
+static double *run_single_head(struct oa_proof *p, const char *spec, struct oa_attention_case *a)
 {
     struct oa_setup setup = { .precision = OA_PRECISION_F32,
                               .width = HEAD,
@@ -239,7 +239,7 @@ static double relative_distance(const double *got, const double *want, long coun
 static void check_performer(struct oa_proof *p, const char *kernel)
 {
     static const int features[] = { 32, 128, 512, 2048 };
-    struct oa_case exact, a;
+    struct oa_attention_case exact, a;
     double before = 0.99 /* of no output at all: 1 */,
            *want = run_single_head(p, "softmax", &exact);
     for (int i = 0; want && i < 4; i++) {
@@ -266,7 +266,7 @@ static void check_performer(struct oa_proof *p, const char *kernel)
 static void check_initial_random_map(struct oa_proof *p)
 {
     enum { N = 512 };
-    struct oa_case a;
+    struct oa_attention_case a;
     struct oa_setup setup = {
         .precision = OA_PRECISION_F32, .width = 8, .heads = 8, .batch = 1, .queries = N, .length = N
     };

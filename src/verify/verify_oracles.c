@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static double linear_output(const struct oa_case *a, const struct oa_parameter *w,
+static double linear_output(const struct oa_attention_case *a, const struct oa_parameter *w,
                             const struct oa_parameter *b, long out, const double *row, long width)
 {
     double sum = b ? oa_real_read(a->rig.device, b->value, out) : 0;
@@ -18,8 +18,8 @@ static double linear_output(const struct oa_case *a, const struct oa_parameter *
 }
 
 /* Largest distance of a row sum from 1, or from 0 without a visible key. */
-static double worst_row_sum(const struct oa_case *a, const struct oa_group *g, const double *map,
-                            long b)
+static double worst_row_sum(const struct oa_attention_case *a, const struct oa_group *g,
+                            const double *map, long b)
 {
     double worst = 0;
     for (long r = 0; g->mechanism->scores && r < g->shape.heads * a->T; r++) {
@@ -35,7 +35,7 @@ static double worst_row_sum(const struct oa_case *a, const struct oa_group *g, c
 }
 
 /* The values that row t averages, into [S, D]. */
-static void fill_value_rows(const struct oa_case *a, const struct oa_group *g, long t,
+static void fill_value_rows(const struct oa_attention_case *a, const struct oa_group *g, long t,
                             const double *source, double *values)
 {
     for (long j = 0; j < a->S; j++) {
@@ -48,7 +48,7 @@ static void fill_value_rows(const struct oa_case *a, const struct oa_group *g, l
 }
 
 struct oracle_item { /* one item of the batch */
-    const struct oa_case *a;
+    const struct oa_attention_case *a;
     long b;
     const double *source; /* of keys and values */
     double *map, *values, *o, *want;
@@ -57,7 +57,7 @@ struct oracle_item { /* one item of the batch */
 
 static void mix_oracle_row(const struct oracle_item *m, const struct oa_group *g, long t)
 {
-    const struct oa_case *a = m->a;
+    const struct oa_attention_case *a = m->a;
     long D = a->D, V = D / a->setup.heads;
     for (long c = 0; c < g->shape.heads * V; c++) {
         const double *row = m->map + (c / V * a->T + t) * a->S;
@@ -71,7 +71,7 @@ static void mix_oracle_row(const struct oracle_item *m, const struct oa_group *g
 /* O = A V, all groups side by side. */
 static enum oa_error mix_oracle_values(struct oa_proof *p, struct oracle_item *m)
 {
-    const struct oa_case *a = m->a;
+    const struct oa_attention_case *a = m->a;
     struct oa_oracle in = oa_case_oracle(a, m->b);
     for (long t = 0; t < a->T; t++)
         m->condition[t] = 1;
@@ -93,7 +93,7 @@ static enum oa_error mix_oracle_values(struct oa_proof *p, struct oracle_item *m
 /* The expected outputs, [T, D]. */
 static void project_oracle_output(const struct oracle_item *m)
 {
-    const struct oa_case *a = m->a;
+    const struct oa_attention_case *a = m->a;
     for (long t = 0; t < a->T; t++) {
         bool padded = a->lengths && !a->memory && t >= a->lengths[m->b];
         for (long c = 0; c < a->D; c++)
@@ -109,7 +109,7 @@ static void project_oracle_output(const struct oracle_item *m)
  * the summands, not to the sum. */
 static double oracle_difference(const struct oracle_item *m, double bound)
 {
-    const struct oa_case *a = m->a;
+    const struct oa_attention_case *a = m->a;
     const double *got = a->y + m->b * a->T * a->D;
     struct oa_row_set rows = { m->want, got, m->condition, a->T, a->D };
     if (a->setup.precision != OA_PRECISION_F64)
@@ -124,7 +124,7 @@ static double oracle_difference(const struct oracle_item *m, double bound)
     return worst;
 }
 
-static bool all_groups_have_maps(const struct oa_case *a)
+static bool all_groups_have_maps(const struct oa_attention_case *a)
 {
     bool all = true;
     for (int i = 0; i < a->rig.layer.groups; i++)
@@ -132,7 +132,7 @@ static bool all_groups_have_maps(const struct oa_case *a)
     return all;
 }
 
-void oa_outputs_match_oracle(struct oa_proof *p, struct oa_case *a)
+void oa_outputs_match_oracle(struct oa_proof *p, struct oa_attention_case *a)
 {
     static const double bounds[] = {
         [OA_PRECISION_F64] = 1e-11, [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 5e-2

@@ -36,7 +36,7 @@ static bool order_matters(const struct oa_group *g)
 }
 
 /* Does every token attend to itself only? */
-static bool sees_only_itself(struct oa_case *a, const struct oa_group *g)
+static bool sees_only_itself(struct oa_attention_case *a, const struct oa_group *g)
 {
     long rows = g->shape.heads * a->T;
     struct oa_oracle in = oa_case_oracle(a, 0);
@@ -50,7 +50,7 @@ static bool sees_only_itself(struct oa_case *a, const struct oa_group *g)
     return others == 0;
 }
 
-static bool sees_all_keys(const struct oa_case *a, const struct oa_group *g)
+static bool sees_all_keys(const struct oa_attention_case *a, const struct oa_group *g)
 {
     return g->support.form != OA_SUPPORT_ALL &&
            oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
@@ -58,7 +58,7 @@ static bool sees_all_keys(const struct oa_case *a, const struct oa_group *g)
 
 /* Order cannot matter where a token attends to itself only, or, without relative positions, to all
  * tokens. */
-static bool order_can_matter(struct oa_case *a)
+static bool order_can_matter(struct oa_attention_case *a)
 {
     bool shows = false;
     for (int i = 0; i < a->rig.layer.groups; i++) {
@@ -71,8 +71,8 @@ static bool order_can_matter(struct oa_case *a)
 
 /* The largest change of an output of the first item, moved with its token, when tokens i and j are
  * swapped. */
-static double change_by_swap(struct oa_proof *p, struct oa_case *a, const double *before, long i,
-                             long j)
+static double change_by_swap(struct oa_proof *p, struct oa_attention_case *a, const double *before,
+                             long i, long j)
 {
     swap_token_rows(a->x, i, j, a->D);
     bool done = oa_proof_run(p, a);
@@ -82,7 +82,7 @@ static double change_by_swap(struct oa_proof *p, struct oa_case *a, const double
 }
 
 /* Of several pairs, since both tokens of a pair may see the same keys. */
-double oa_order_difference(struct oa_proof *p, struct oa_case *a)
+double oa_order_difference(struct oa_proof *p, struct oa_attention_case *a)
 {
     static const long pairs[][2] = { { 0, 3 }, { 1, 5 }, { 0, 5 }, { 2, 3 } };
     double difference = 0, *before = oa_case_array(a, a->B * a->T * a->D);
@@ -95,7 +95,7 @@ double oa_order_difference(struct oa_proof *p, struct oa_case *a)
     return difference;
 }
 
-static void swapped_tokens_swap_outputs(struct oa_proof *p, struct oa_case *a)
+static void swapped_tokens_swap_outputs(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool matters = false;
     double difference = oa_order_difference(p, a);
@@ -125,8 +125,8 @@ const struct oa_subject oa_subject_order = {
 /* ---- lengths ---- */
 
 /* Copies the leading part of a parameter with larger dimensions. */
-static void copy_leading_values(const struct oa_case *from, const struct oa_parameter *w,
-                                struct oa_case *to, struct oa_parameter *cut)
+static void copy_leading_values(const struct oa_attention_case *from, const struct oa_parameter *w,
+                                struct oa_attention_case *to, struct oa_parameter *cut)
 {
     for (long i = 0; w && i < cut->count; i++) {
         long rest = i, at = 0, stride = 1;
@@ -148,9 +148,9 @@ static bool depends_on_maximum_length(const struct oa_group *groups, int count)
     return counts;
 }
 
-static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_case *a)
+static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_attention_case *a)
 {
-    struct oa_case cut;
+    struct oa_attention_case cut;
     struct oa_setup setup = a->setup;
     setup.length = a->T;
     if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
@@ -167,7 +167,7 @@ static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_case *a)
     oa_case_close(&cut);
 }
 
-static void longer_is_rejected(struct oa_proof *p, struct oa_case *a)
+static void longer_is_rejected(struct oa_proof *p, struct oa_attention_case *a)
 {
     enum oa_error e = oa_case_run(a);
     if (e != OA_NO_MEMORY)
@@ -176,9 +176,9 @@ static void longer_is_rejected(struct oa_proof *p, struct oa_case *a)
 }
 
 /* Parameters of the same name have the same values. */
-static void longer_equals_larger_n(struct oa_proof *p, struct oa_case *a)
+static void longer_equals_larger_n(struct oa_proof *p, struct oa_attention_case *a)
 {
-    struct oa_case longer;
+    struct oa_attention_case longer;
     struct oa_setup setup = a->setup;
     setup.length = a->T;
     if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
@@ -191,7 +191,7 @@ static void longer_equals_larger_n(struct oa_proof *p, struct oa_case *a)
     oa_case_close(&longer);
 }
 
-void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_case *a)
+void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool bound = false;
     for (int i = 0; i < a->rig.layer.groups; i++)

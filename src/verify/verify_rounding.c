@@ -21,7 +21,7 @@ void oa_raise_conditions(const struct oa_group *g, const double *map, long queri
     }
 }
 
-double *oa_case_conditions(struct oa_case *a)
+double *oa_case_conditions(struct oa_attention_case *a)
 {
     double *row = oa_case_array(a, a->B * a->T),
            *map = oa_case_array(a, a->setup.heads * a->T * a->S);
@@ -58,7 +58,7 @@ double oa_row_set_difference(const struct oa_row_set *r, double bound)
     return off == 0 ? 0 : sqrt(off / (all > 0 ? all : 1));
 }
 
-void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_case *a,
+void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_attention_case *a,
                                   const double *condition, double bound, long item)
 {
     double worst = 0;
