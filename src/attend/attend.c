@@ -64,14 +64,6 @@ static struct oa_array *add_result(struct attend_results *r, const char *name, i
     return out->name && out->data ? out : NULL;
 }
 
-static void set_result_element(const struct oa_array *out, long i, double value)
-{
-    if (out->type == OA_F64)
-        ((double *)(uintptr_t)out->data)[i] = value;
-    else
-        ((float *)(uintptr_t)out->data)[i] = (float)value;
-}
-
 /* Adds acts or, with `real`, reals; NULL = zeros. */
 static void add_tensor_result(struct attend_results *r, const char *name, int dims, const long *dim,
                               const void *values, bool real)
@@ -228,8 +220,12 @@ static enum oa_error add_weight_result(struct oa_attend_run *a, struct attend_re
         OA_TRY(oa_status(a->context));
         OA_TRY(oa_layer_weights(&a->rig.layer, &in, map));
         oa_arena_release(&a->arena, mark);
-        for (long i = 0; i < each; i++)
-            set_result_element(out, b * each + i, map[i]);
+        for (long i = 0; i < each; i++) {
+            if (out->type == OA_F64)
+                ((double *)(uintptr_t)out->data)[b * each + i] = map[i];
+            else
+                ((float *)(uintptr_t)out->data)[b * each + i] = (float)map[i];
+        }
     }
     return oa_status(a->context);
 }

@@ -29,6 +29,9 @@ long oa_attend_key_length(const struct oa_attend_run *a, long b);
 enum oa_error oa_attend_read(struct oa_attend_run *a);
 bool oa_attend_is_input(const char *name); /* is it one of these tensors? */
 
+/* "2, 5, 8"; −1 is "at least 1". */
+void oa_attend_print_sizes(int dims, const long *dim, char *out, size_t size);
+
 /* attend_parameters.c */
 /* Opens the layer, and allocates and fills its store. */
 enum oa_error oa_attend_open_layer(struct oa_attend_run *a);

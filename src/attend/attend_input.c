@@ -42,13 +42,13 @@ static enum oa_error check_input_type(const struct oa_attend_run *a, const struc
                    t->name, oa_type_name(t->type), integers ? "I32" : "F32, F64 or BF16");
 }
 
-static void print_shape(const struct oa_array *t, char *out, size_t size)
+void oa_attend_print_sizes(int dims, const long *dim, char *out, size_t size)
 {
-    size_t n = (size_t)snprintf(out, size, "[");
-    for (int i = 0; i < t->dims && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%ld", i ? ", " : "", t->dim[i]);
-    if (n < size)
-        snprintf(out + n, size - n, "]");
+    size_t n = 0;
+    out[0] = 0;
+    for (int i = 0; i < dims && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, dim[i] < 0 ? "%sat least %ld" : "%s%ld",
+                              i ? ", " : "", labs(dim[i]));
 }
 
 /* Finds the tensor `name`, NULL if absent; −1 in dim accepts any size from 1. */
@@ -66,17 +66,11 @@ static enum oa_error find_input(const struct oa_attend_run *a, const char *name,
         fits = dim[i] < 0 ? t->dim[i] >= 1 : t->dim[i] == dim[i];
     if (fits)
         return OA_OK;
-    char found[160], wanted[160] = "";
-    print_shape(t, found, sizeof found);
-    for (int i = 0; i < dims; i++) {
-        size_t n = strlen(wanted);
-        if (dim[i] < 0)
-            snprintf(wanted + n, sizeof wanted - n, "%sat least 1", i ? ", " : "");
-        else
-            snprintf(wanted + n, sizeof wanted - n, "%s%ld", i ? ", " : "", dim[i]);
-    }
-    return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is %s; expected %s = [%s]", a->options->in,
-                   name, found, shape, wanted);
+    char found[160], wanted[160];
+    oa_attend_print_sizes(t->dims, t->dim, found, sizeof found);
+    oa_attend_print_sizes(dims, dim, wanted, sizeof wanted);
+    return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is [%s]; expected %s = [%s]",
+                   a->options->in, name, found, shape, wanted);
 }
 
 static enum oa_error find_input_rows(struct oa_attend_run *a)

@@ -142,20 +142,12 @@ static enum oa_error check_tensors_are_known(const struct oa_attend_run *a)
 
 /* ---- values ---- */
 
-static void print_sizes(int dims, const long *dim, char *out, size_t size)
-{
-    size_t n = 0;
-    out[0] = 0;
-    for (int i = 0; i < dims && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%ld", i ? ", " : "", dim[i]);
-}
-
 static enum oa_error check_stored_parameter(const struct oa_attend_run *a,
                                             const struct oa_parameter *p, const struct oa_array *t)
 {
     char found[120], wanted[120];
-    print_sizes(t->dims, t->dim, found, sizeof found);
-    print_sizes(p->dims, p->dim, wanted, sizeof wanted);
+    oa_attend_print_sizes(t->dims, t->dim, found, sizeof found);
+    oa_attend_print_sizes(p->dims, p->dim, wanted, sizeof wanted);
     if (strcmp(found, wanted) != 0)
         return oa_fail(a->context, OA_SHAPE,
                        "%s: tensor %s is [%s]; expected [%s] for %ld heads and width %ld",

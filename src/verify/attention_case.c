@@ -116,6 +116,15 @@ static void fill_case_parameters(struct oa_attention_case *a)
     oa_store_refresh(&a->rig.store);
 }
 
+bool oa_layer_needs_all_tokens(const struct oa_layer *l)
+{
+    for (int g = 0; g < l->groups; g++) {
+        if (l->group[g].needs_all)
+            return true;
+    }
+    return false;
+}
+
 long oa_case_heads(const struct oa_layer_spec *l)
 {
     long given = 0, open = 0;

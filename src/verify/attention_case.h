@@ -35,6 +35,8 @@ struct oa_attention_case {
     bool no_gradients; /* forward only */
 };
 
+/* Does a group need all tokens at once, so that it cannot decode? */
+bool oa_layer_needs_all_tokens(const struct oa_layer *l);
 long oa_case_heads(const struct oa_layer_spec *l); /* two, or the fewest that the text allows */
 /* Close in any case. */
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup,

@@ -33,13 +33,6 @@ static enum oa_error open_omega_draw(oa_context *c, struct omega_draw *w, uint64
     return OA_OK;
 }
 
-static void close_omega_draw(struct omega_draw *w)
-{
-    oa_arena_free(&w->arena);
-    oa_arena_free(&w->memory);
-    oa_rig_close(&w->rig);
-}
-
 /* In f64 reals and acts are doubles. */
 static void *device_array(struct omega_draw *w, long count)
 {
@@ -209,7 +202,9 @@ enum oa_error oa_feature_products(oa_context *c, const struct oa_feature_draws *
         e = e == OA_OK ? find_log_constant(c, &w) : e;
         for (long r = 0; e == OA_OK && r < OA_DRAW && first + r < count; r++)
             out[first + r] = feature_product(&w, r);
-        close_omega_draw(&w);
+        oa_arena_free(&w.arena);
+        oa_arena_free(&w.memory);
+        oa_rig_close(&w.rig);
         OA_TRY(e);
     }
     return OA_OK;

@@ -222,16 +222,12 @@ static void other_texts_change_nothing(struct oa_proof *p, struct oa_model_case 
 
 /* ---- the subject ---- */
 
-/* A layer that needs all tokens at once cannot decode. */
 static bool can_decode(const struct oa_model *m)
 {
     bool all = false;
     for (long i = 0; i < m->decoder.shape.layers; i++) {
         const struct oa_block *b = &m->decoder.block[i];
-        for (int g = 0; g < b->attention.groups; g++)
-            all |= b->attention.group[g].needs_all != NULL;
-        for (int g = 0; g < b->cross.groups; g++)
-            all |= b->cross.group[g].needs_all != NULL;
+        all |= oa_layer_needs_all_tokens(&b->attention) || oa_layer_needs_all_tokens(&b->cross);
     }
     return m->form.decoder && m->form.output == OA_OUTPUT_TOKENS && !all;
 }

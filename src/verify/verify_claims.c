@@ -244,11 +244,6 @@ static double flops_at(const struct claims_subject *s, long n)
     return flops;
 }
 
-static unsigned measure_linear(const struct claims_subject *s)
-{
-    return flops_at(s, 8L * LONG) < 9 * flops_at(s, LONG) ? OA_LINEAR_TIME : 0u;
-}
-
 static unsigned measure_tables(const struct claims_subject *s)
 {
     struct oa_layer_shape less = flops_shape(SHORT), more = flops_shape(2 * SHORT);
@@ -286,10 +281,11 @@ static bool ignores_values(const struct claims_subject *s)
     return ignores;
 }
 
-static unsigned measure_all(const struct claims_subject *s)
+static unsigned measure_properties(const struct claims_subject *s)
 {
     unsigned holds = measure_causal(s) | measure_map_and_dropout(s) | measure_order(s) |
-                     measure_linear(s) | measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
+                     measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
+    holds |= flops_at(s, 8L * LONG) < 9 * flops_at(s, LONG) ? OA_LINEAR_TIME : 0u;
     holds |= has_option(s->m, "qk") ? OA_HAS_QUERIES : 0u;
     holds |= has_option(s->m, "value") || ignores_values(s) ? OA_OWN_VALUES : 0u;
     return holds | (s->m->self_only ? 0u : OA_CAN_CROSS);
@@ -321,7 +317,7 @@ void oa_check_mechanism_claims(struct oa_proof *p, const struct oa_mechanism *m)
                  { OA_POSITIVE, "positive" },       { OA_AVERAGES, "averages" } };
     const struct oa_mechanism *registered = oa_mechanism_find(m->name);
     struct claims_subject s = { p, registered, oa_proof_default_spec(registered) };
-    unsigned claims = default_claims(&s, m), holds = measure_all(&s);
+    unsigned claims = default_claims(&s, m), holds = measure_properties(&s);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bool claimed = claims & rows[i].claim, held = holds & rows[i].claim;
         oa_proof_measure_mechanism(p, m->name, claimed != held, 0, "%s: %s, %s", rows[i].name,

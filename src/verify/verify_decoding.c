@@ -7,14 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool layer_needs_all_tokens(const struct oa_layer *l)
-{
-    bool all = false;
-    for (int g = 0; g < l->groups; g++)
-        all |= l->group[g].needs_all != NULL;
-    return all;
-}
-
 /* Sums in another order, times what the mechanism can enlarge a rounding by. */
 static double decoding_bound(const struct oa_attention_case *a)
 {
@@ -101,7 +93,7 @@ static void decoding_matches_whole_sequence(struct oa_proof *p, struct oa_attent
                           .whole = oa_case_array(a, count),
                           .y = oa_case_normals(a, "", count) };
     a->no_gradients = true;
-    if (layer_needs_all_tokens(&a->rig.layer) || oa_status(p->context) != OA_OK ||
+    if (oa_layer_needs_all_tokens(&a->rig.layer) || oa_status(p->context) != OA_OK ||
         !oa_proof_run(p, a))
         return;
     memcpy(d.whole, a->y, (size_t)count * sizeof *d.whole);

@@ -124,14 +124,6 @@ static double oracle_difference(const struct oracle_item *m, double bound)
     return worst;
 }
 
-static bool all_groups_have_maps(const struct oa_attention_case *a)
-{
-    bool all = true;
-    for (int i = 0; i < a->rig.layer.groups; i++)
-        all &= a->rig.layer.group[i].mechanism->weights != NULL;
-    return all;
-}
-
 void oa_outputs_match_oracle(struct oa_proof *p, struct oa_attention_case *a)
 {
     static const double bounds[] = {
@@ -140,7 +132,7 @@ void oa_outputs_match_oracle(struct oa_proof *p, struct oa_attention_case *a)
     struct oracle_item m = { .a = a };
     double bound = bounds[a->setup.precision];
     a->no_gradients = true;
-    if (!all_groups_have_maps(a) || !oa_proof_run(p, a))
+    if (oa_layer_mapless(&a->rig.layer) || !oa_proof_run(p, a))
         return;
     m.map = oa_case_array(a, a->setup.heads * a->T * a->S);
     m.values = oa_case_array(a, a->S * a->D);

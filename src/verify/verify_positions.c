@@ -50,23 +50,19 @@ static bool sees_only_itself(struct oa_attention_case *a, const struct oa_group 
     return others == 0;
 }
 
-static bool sees_all_keys(const struct oa_attention_case *a, const struct oa_group *g)
-{
-    return g->support.form != OA_SUPPORT_ALL &&
-           oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
-}
-
 /* Order cannot matter where a token attends to itself only, or, without relative positions, to all
  * tokens. */
 static bool order_can_matter(struct oa_attention_case *a)
 {
-    bool shows = false;
+    bool can = false;
     for (int i = 0; i < a->rig.layer.groups; i++) {
         const struct oa_group *g = &a->rig.layer.group[i];
-        shows |= !sees_only_itself(a, g) &&
-                 (has_relative_positions(g) || (order_matters(g) && !sees_all_keys(a, g)));
+        bool sees_all = g->support.form != OA_SUPPORT_ALL &&
+                        oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
+        can |= !sees_only_itself(a, g) &&
+               (has_relative_positions(g) || (order_matters(g) && !sees_all));
     }
-    return shows;
+    return can;
 }
 
 /* The largest change of an output of the first item, moved with its token, when tokens i and j are
@@ -148,47 +144,32 @@ static bool depends_on_maximum_length(const struct oa_group *groups, int count)
     return counts;
 }
 
+/* Compares a case with one of N = its number of tokens. Parameters of the same name have the same
+ * values, and smaller tables the leading part. */
+static void compare_with_exact_length(struct oa_proof *p, struct oa_attention_case *a,
+                                      const char *what)
+{
+    struct oa_attention_case exact;
+    struct oa_setup setup = a->setup;
+    setup.length = a->T;
+    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
+        !oa_proof_open(p, setup.spec, setup.mode, &setup, &exact))
+        return;
+    for (int i = 0; a->N > a->T && i < exact.rig.store.count; i++) {
+        struct oa_parameter *w = exact.rig.store.parameter[i];
+        copy_leading_values(a, oa_store_find(&a->rig.store, w->name), &exact, w);
+    }
+    oa_store_refresh(&exact.rig.store);
+    a->no_gradients = exact.no_gradients = true;
+    if (oa_proof_run(p, a) && oa_proof_run(p, &exact))
+        oa_proof_measure(p, a, oa_proof_difference(exact.y, a->y, a->B * a->T * a->D), 1e-12, "%s",
+                         what);
+    oa_case_close(&exact);
+}
+
 static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_attention_case *a)
 {
-    struct oa_attention_case cut;
-    struct oa_setup setup = a->setup;
-    setup.length = a->T;
-    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
-        !oa_proof_open(p, setup.spec, setup.mode, &setup, &cut))
-        return;
-    for (int i = 0; i < cut.rig.store.count; i++)
-        copy_leading_values(a, oa_store_find(&a->rig.store, cut.rig.store.parameter[i]->name), &cut,
-                            cut.rig.store.parameter[i]);
-    oa_store_refresh(&cut.rig.store);
-    a->no_gradients = cut.no_gradients = true;
-    if (oa_proof_run(p, a) && oa_proof_run(p, &cut))
-        oa_proof_measure(p, a, oa_proof_difference(cut.y, a->y, a->B * a->T * a->D), 1e-12,
-                         "6 tokens with N = 11, against tables cut to N = 6");
-    oa_case_close(&cut);
-}
-
-static void longer_is_rejected(struct oa_proof *p, struct oa_attention_case *a)
-{
-    enum oa_error e = oa_case_run(a);
-    if (e != OA_NO_MEMORY)
-        oa_clear_error(p->context);
-    oa_proof_measure(p, a, e != OA_SHAPE, 0, "sequence longer than N is accepted (0: rejected)");
-}
-
-/* Parameters of the same name have the same values. */
-static void longer_equals_larger_n(struct oa_proof *p, struct oa_attention_case *a)
-{
-    struct oa_attention_case longer;
-    struct oa_setup setup = a->setup;
-    setup.length = a->T;
-    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
-        !oa_proof_open(p, setup.spec, setup.mode, &setup, &longer))
-        return;
-    longer.no_gradients = true;
-    if (oa_proof_run(p, a) && oa_proof_run(p, &longer))
-        oa_proof_measure(p, a, oa_proof_difference(longer.y, a->y, a->B * a->T * a->D), 1e-12,
-                         "more tokens than N, against a layer with larger N");
-    oa_case_close(&longer);
+    compare_with_exact_length(p, a, "6 tokens with N = 11, against tables cut to N = 6");
 }
 
 void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_attention_case *a)
@@ -196,11 +177,15 @@ void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_attention_case
     bool bound = false;
     for (int i = 0; i < a->rig.layer.groups; i++)
         bound |= (oa_atom_claims(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
+    if (!bound) {
+        compare_with_exact_length(p, a, "more tokens than N, against a layer with larger N");
+        return;
+    }
     a->no_gradients = true;
-    if (bound)
-        longer_is_rejected(p, a);
-    else
-        longer_equals_larger_n(p, a);
+    enum oa_error e = oa_case_run(a);
+    if (e != OA_NO_MEMORY)
+        oa_clear_error(p->context);
+    oa_proof_measure(p, a, e != OA_SHAPE, 0, "sequence longer than N is accepted (0: rejected)");
 }
 
 static void verify_lengths(struct oa_proof *p, const char *spec)
