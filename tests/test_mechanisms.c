@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every mechanism of the registry: the proof that a user can run, with more variants; engines over
- * many tiles and chunks; what must be refused; that plans agree with formulas. */
+ * Every mechanism of the registry: `orthant verify` with more variants; engines over many tiles and
+ * chunks; invalid attentions; counted against formula FLOPs. */
 #include "setups.h"
 
 #include "verify/verify.h"
@@ -60,7 +60,7 @@ static void assert_reasons(const struct oa_proof *p)
     }
 }
 
-/* Which attentions a subject looks at in a short form. */
+/* Which attentions a subject checks in a short form. */
 enum share { NONE, BARE_NAMES, EVERY_SPEC };
 
 struct expected {
@@ -70,9 +70,8 @@ struct expected {
     enum share threads, memory;      /* in these forms */
 };
 
-/* A subject over the registry: as many checks as there are, each with a bound that an error can be
- * beyond. */
-static void prove(const struct expected *e)
+/* A subject over the registry: the expected number of checks, each with a bound below 1. */
+static void run_subject(const struct expected *e)
 {
     struct oa_proof p;
     oa_proof_make(e->shared ? context : alone, NULL, short_form(), e->subject, &p);
@@ -86,7 +85,7 @@ static void prove(const struct expected *e)
 }
 
 /* A subject of every mechanism with its defaults alone. */
-static void prove_bare_names(const char *name)
+static void run_subject_on_bare_names(const char *name)
 {
     static const struct oa_subject *const subjects[] = { &oa_subject_decoding, &oa_subject_oracles,
                                                          &oa_subject_beams };
@@ -101,11 +100,10 @@ static void prove_bare_names(const char *name)
     oa_proof_free(&p);
 }
 
-/* What a user can prove as well (`orthant verify`). A new mechanism, option or check changes the
- * numbers. In the short forms every attention runs below, in all precisions; subjects that run it
- * in the same way again are left out, and what options of a mechanism do not change is looked at
- * once a mechanism. */
-static void what_the_user_can_prove(void **state)
+/* `orthant verify`. A new mechanism, option or check changes the numbers. In the short forms every
+ * attention runs in all precisions below; subjects that run it the same way are omitted, and
+ * subjects that options do not affect run once for each mechanism. */
+static void verify_passes_with_the_expected_number_of_checks(void **state)
 {
     static const struct expected subjects[] = {
         { "gradients", { 24108, 12402 }, { 0, 0 }, false, NONE, NONE },
@@ -134,9 +132,9 @@ static void what_the_user_can_prove(void **state)
                            : only_memory() ? subjects[i].memory
                                            : EVERY_SPEC;
         if (share == EVERY_SPEC)
-            prove(&subjects[i]);
+            run_subject(&subjects[i]);
         else if (share == BARE_NAMES)
-            prove_bare_names(subjects[i].subject);
+            run_subject_on_bare_names(subjects[i].subject);
     }
 }
 
@@ -203,7 +201,7 @@ static void every_false_claim_is_found(void **state)
 /* A table that ends at N, of a mechanism that does not say so: its parameters tell, and what a
  * longer sequence gives.
  */
-static void a_table_that_ends_is_found_without_its_claim(void **state)
+static void tables_of_length_n_are_detected_without_the_claim(void **state)
 {
     (void)state;
     static oa_property *const properties[] = { oa_attention_matches_claims,
@@ -218,7 +216,7 @@ static void a_table_that_ends_is_found_without_its_claim(void **state)
                                       .length = 7 };
             struct oa_proof p = { .context = context, .subject = "claims" };
             struct oa_attention_case a;
-            setup.stand_in = said ? NULL : &silent;
+            setup.substitute = said ? NULL : &silent;
             assert_true(oa_proof_open(&p, "random(frozen)", OA_MODE_CAUSAL, &setup, &a));
             properties[i](&p, &a);
             assert_int_equal(p.failures, said ? 0 : 1);
@@ -229,13 +227,12 @@ static void a_table_that_ends_is_found_without_its_claim(void **state)
     }
 }
 
-/* Laws of projections are checked where they are drawn, and nowhere else. */
-static void laws_belong_to_what_is_drawn(void **state)
+static void projections_are_checked_only_where_drawn(void **state)
 {
     (void)state;
     static const struct {
         const char *spec;
-        long laws;
+        long checks;
     } proofs[] = { { "softmax", 0 },
                    { "local:1 | softmax:1", 0 },
                    { "softmax(qk=srht)", 3 },
@@ -246,13 +243,13 @@ static void laws_belong_to_what_is_drawn(void **state)
         struct oa_proof p;
         assert_int_equal(oa_proof_make(context, proofs[i].spec, true, "projections", &p), OA_OK);
         assert_holds(&p);
-        assert_int_equal(p.checks, proofs[i].laws);
+        assert_int_equal(p.checks, proofs[i].checks);
         oa_proof_free(&p);
     }
 }
 
 /* One claim more or less is one failure, and the right one. */
-static void the_false_claim_is_named(void **state)
+static void a_false_claim_is_reported_by_name(void **state)
 {
     (void)state;
     static const struct {
@@ -291,7 +288,7 @@ static void assert_notes(const char *spec, double dropout, const char *precision
     oa_text_free(&notes);
 }
 
-static void options_without_effect_are_announced(void **state)
+static void notes_name_options_without_effect(void **state)
 {
     (void)state;
 #define IDLE                                                                                       \
@@ -340,7 +337,7 @@ static void prove_case(struct oa_proof *p, struct oa_attention_case *a)
 
 #define F64 .precision = OA_PRECISION_F64
 
-static void too_long_is_refused(void **state)
+static void sequences_longer_than_n_are_rejected(void **state)
 {
     (void)state;
     static const char *const bound[] = {
@@ -546,7 +543,7 @@ static void layers_share_a_bias(void **state)
     assert_string_equal(name[1], "");
 }
 
-static void layers_share_when_asked(void **state)
+static void share_layers_shares_parameters(void **state)
 {
     (void)state;
     double value[2], alternating[2];
@@ -564,7 +561,7 @@ static void layers_share_when_asked(void **state)
  */
 
 /* The counting device must agree with the formulas, up to elementwise work. */
-static void flops_agree_with_the_plan(void **state)
+static void formula_flops_match_counted_flops(void **state)
 {
     (void)state;
     static const char *const texts[] = { "softmax",
@@ -627,7 +624,7 @@ static void assert_refused(struct oa_setup setup, const char *part)
     oa_clear_error(context);
 }
 
-static void what_cannot_be_right_is_refused(void **state)
+static void invalid_attentions_are_rejected(void **state)
 {
     (void)state;
     assert_refused((struct oa_setup){ .spec = "pattern(next)", .mode = OA_MODE_CAUSAL },
@@ -701,7 +698,7 @@ static void what_cannot_be_right_is_refused(void **state)
 }
 
 /* A mechanism that does not claim a mode is refused there; the registry says why it exists. */
-static void the_registry_is_complete(void **state)
+static void every_mechanism_has_its_table_entries(void **state)
 {
     (void)state;
     const struct oa_mechanism *m;
@@ -729,22 +726,22 @@ static void the_registry_is_complete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_registry_is_complete),
-        cmocka_unit_test(what_the_user_can_prove),
+        cmocka_unit_test(every_mechanism_has_its_table_entries),
+        cmocka_unit_test(verify_passes_with_the_expected_number_of_checks),
         cmocka_unit_test(every_attention_runs),
         cmocka_unit_test(every_false_claim_is_found),
-        cmocka_unit_test(the_false_claim_is_named),
-        cmocka_unit_test(a_table_that_ends_is_found_without_its_claim),
-        cmocka_unit_test(laws_belong_to_what_is_drawn),
-        cmocka_unit_test(options_without_effect_are_announced),
-        cmocka_unit_test(too_long_is_refused),
+        cmocka_unit_test(a_false_claim_is_reported_by_name),
+        cmocka_unit_test(tables_of_length_n_are_detected_without_the_claim),
+        cmocka_unit_test(projections_are_checked_only_where_drawn),
+        cmocka_unit_test(notes_name_options_without_effect),
+        cmocka_unit_test(sequences_longer_than_n_are_rejected),
         cmocka_unit_test(supports_over_many_tiles),
         cmocka_unit_test(parts_over_many_tiles),
         cmocka_unit_test(long_sequences),
-        cmocka_unit_test(layers_share_when_asked),
+        cmocka_unit_test(share_layers_shares_parameters),
         cmocka_unit_test(layers_share_a_bias),
-        cmocka_unit_test(flops_agree_with_the_plan),
-        cmocka_unit_test(what_cannot_be_right_is_refused),
+        cmocka_unit_test(formula_flops_match_counted_flops),
+        cmocka_unit_test(invalid_attentions_are_rejected),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }

@@ -36,21 +36,21 @@ static void *read_acts(struct oa_attend_run *a, const struct oa_array *t, long c
 struct attend_results {
     struct oa_attend_run *a;
     struct oa_array *array;
-    int count, room;
+    int count, capacity;
     enum oa_type type;
 };
 
 static struct oa_array *add_result(struct attend_results *r, const char *name, int dims,
                                    const long *dim)
 {
-    if (r->count == r->room) {
-        int room = r->room ? 2 * r->room : 16;
-        void *grown = oa_grow(r->a->context, r->array, (size_t)r->room * sizeof *r->array,
-                              (size_t)room * sizeof *r->array);
+    if (r->count == r->capacity) {
+        int capacity = r->capacity ? 2 * r->capacity : 16;
+        void *grown = oa_grow(r->a->context, r->array, (size_t)r->capacity * sizeof *r->array,
+                              (size_t)capacity * sizeof *r->array);
         if (!grown)
             return NULL;
         r->array = grown;
-        r->room = room;
+        r->capacity = capacity;
     }
     struct oa_array *out = &r->array[r->count++];
     size_t bytes = oa_type_size(r->type);

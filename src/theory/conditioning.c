@@ -18,11 +18,12 @@ enum { DRAWS = 32 };
 /* κ, and the mean fourth power of the singular values: |GᵀG|²/k. */
 static void measure_condition_number(const struct oa_draw *w, double *out)
 {
-    double *room = oa_arena_take(w->room, (size_t)(w->k * w->k + 3 * w->k) * sizeof *room), sum = 0;
+    double *memory = oa_arena_take(w->scratch, (size_t)(w->k * w->k + 3 * w->k) * sizeof *memory),
+           sum = 0;
     out[0] = out[1] = 0;
-    if (!room)
+    if (!memory)
         return;
-    struct oa_extremes s = oa_singular_extremes(w->d, w->k, w->u, room);
+    struct oa_extremes s = oa_singular_extremes(w->d, w->k, w->u, memory);
     out[0] = s.largest / s.smallest;
     for (long i = 0; i < w->k; i++)
         for (long j = 0; j < w->k; j++)

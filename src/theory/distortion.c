@@ -25,7 +25,7 @@ struct distortion_sample {
 static void measure_distorted_share(const struct oa_draw *w, double *out)
 {
     const struct distortion_sample *s = w->argument;
-    double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
+    double *y = oa_arena_take(w->scratch, (size_t)w->k * sizeof *y);
     out[0] = 0;
     for (int i = 0; y && i < s->pairs.count; i++) {
         oa_project_row(w, 0, s->pairs.x + i * w->d, y);
@@ -64,7 +64,7 @@ static void measure_worst_distance(const struct oa_draw *w, double *out)
 {
     const struct distortion_sample *s = w->argument;
     long n = s->pairs.count;
-    double *y = oa_arena_take(w->room, (size_t)(n * w->k) * sizeof *y);
+    double *y = oa_arena_take(w->scratch, (size_t)(n * w->k) * sizeof *y);
     out[0] = 0;
     for (long i = 0; y && i < n; i++) {
         oa_project_row(w, 0, s->pairs.x + i * w->d, y + i * w->k);

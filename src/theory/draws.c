@@ -30,7 +30,7 @@ static void measure_draw(void *argument, long item, const struct oa_worker *work
                                   .heads = c->heads,
                                   .u = c->u + item * c->heads * d->k * d->d,
                                   .argument = d->argument,
-                                  .room = worker->scratch },
+                                  .scratch = worker->scratch },
                numbers);
     for (int s = 0; s < d->statistics; s++)
         c->values[s * d->count + c->first + item] = numbers[s];

@@ -14,7 +14,7 @@ struct oa_draw {
     int heads;
     const double *u; /* column l of head h at u[(h·k + l)·d] */
     const void *argument;
-    struct oa_arena *room; /* memory, released after the draw */
+    struct oa_arena *scratch; /* memory, released after the draw */
 };
 
 struct oa_draws {

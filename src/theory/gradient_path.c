@@ -27,7 +27,7 @@ enum { WORST, MEAN, SQUARE, STATISTICS };
 static void measure_projected_gradient(const struct oa_draw *w, double *out)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/gradient"), (uint64_t)w->index);
-    double *g = oa_arena_take(w->room, (size_t)(w->d + w->k) * sizeof *g), *back = g + w->k;
+    double *g = oa_arena_take(w->scratch, (size_t)(w->d + w->k) * sizeof *g), *back = g + w->k;
     memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; g && i < ROWS; i++) {
         memset(back, 0, (size_t)w->d * sizeof *back);
@@ -110,7 +110,7 @@ static bool allocate_path(const struct oa_draw *w, struct gradient_path *p)
 {
     size_t each = (size_t)(TOKENS * w->k), square = (size_t)TOKENS * TOKENS;
     double *all =
-        oa_arena_take(w->room, (TOKENS * (size_t)w->d + 5 * each + 2 * square) * sizeof *all);
+        oa_arena_take(w->scratch, (TOKENS * (size_t)w->d + 5 * each + 2 * square) * sizeof *all);
     if (!all)
         return false;
     *p = (struct gradient_path){ .x = all, .q = all + TOKENS * w->d };

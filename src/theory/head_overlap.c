@@ -20,7 +20,7 @@ enum { OVERLAP, PARSEVAL, STATISTICS };
 static void measure_head_overlap(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
-    double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
+    double *y = oa_arena_take(w->scratch, (size_t)w->k * sizeof *y);
     memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; y && i < p->count; i++) {
         double sum = 0;
@@ -126,7 +126,7 @@ static void add_sliced_heads(struct oa_theory_results *t, const struct oa_vector
 static void measure_head_logits(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
-    double *row = oa_arena_take(w->room, 4 * (size_t)w->k * sizeof *row);
+    double *row = oa_arena_take(w->scratch, 4 * (size_t)w->k * sizeof *row);
     out[0] = 0;
     for (int i = 0; row && i < p->count; i++) {
         for (int m = 0; m < 4; m++)

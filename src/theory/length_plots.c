@@ -25,7 +25,7 @@ struct plot_vectors {
 static double scaled_product_error(const struct oa_draw *w, const struct oa_vectors *p,
                                    double *ratios)
 {
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
+    double *x = oa_arena_take(w->scratch, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
     for (int i = 0; x && i < PAIRS; i++) {
         oa_project_row(w, 0, p->x + i * w->d, x);
         oa_project_row(w, 0, p->y + i * w->d, y);

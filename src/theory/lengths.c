@@ -32,7 +32,7 @@ enum {
 /* For a combination of the columns, x = a Uᵀ, xU = a. */
 static double span_error(const struct oa_draw *w)
 {
-    double worst = 0, *x = oa_arena_take(w->room, (size_t)w->d * sizeof *x), a[2] = { 0.6, 0.8 };
+    double worst = 0, *x = oa_arena_take(w->scratch, (size_t)w->d * sizeof *x), a[2] = { 0.6, 0.8 };
     if (!x)
         return NAN;
     for (long i = 0; i < w->d; i++)
@@ -50,7 +50,7 @@ struct length_sample {
 static void measure_projected_lengths(const struct oa_draw *w, double *out)
 {
     const struct length_sample *s = w->argument;
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k,
+    double *x = oa_arena_take(w->scratch, 2 * (size_t)w->k * sizeof *x), *y = x + w->k,
            d = (double)w->d, up = d / (double)w->k;
     memset(out, 0, STATISTICS * sizeof *out);
     if (!x)
@@ -218,7 +218,7 @@ static struct oa_measured mean_of_statistic(const double *v, int statistic)
 static void measure_square_products(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k;
+    double *x = oa_arena_take(w->scratch, 2 * (size_t)w->k * sizeof *x), *y = x + w->k;
     out[0] = 0;
     for (int i = 0; x && i < p->count; i++) {
         oa_project_row(w, 0, p->x + i * w->d, x);

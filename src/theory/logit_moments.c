@@ -33,7 +33,7 @@ struct cosine_pairs {
 /* Logits with s = 1 of pairs at one cosine. */
 static void measure_cosine(const struct oa_draw *w, const struct oa_vectors *p, double *out)
 {
-    double *q = oa_arena_take(w->room, 3 * (size_t)w->k * sizeof *q), root = sqrt((double)w->k);
+    double *q = oa_arena_take(w->scratch, 3 * (size_t)w->k * sizeof *q), root = sqrt((double)w->k);
     memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; q && i < PAIRS; i++) {
         oa_project_row(w, 0, p->x + i * w->d, q);
@@ -154,7 +154,7 @@ static void measure_captured_shares(const struct oa_draw *w, double *out)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/form"), (uint64_t)w->index);
     long n = w->d * w->k, k = w->k;
-    double *a = oa_arena_take(w->room, (size_t)(2 * n + 2 * k) * sizeof *a), *c = a + n,
+    double *a = oa_arena_take(w->scratch, (size_t)(2 * n + 2 * k) * sizeof *a), *c = a + n,
            *left = c + n, *right = left + k;
     double trace = 0, diagonal = 0, norm = 0;
     out[0] = out[1] = 0;

@@ -188,8 +188,8 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
     *a = (struct oa_attention_case){ .setup = *setup, .context = c };
     oa_arena_init(&a->arena, c, false);
     OA_TRY(oa_rig_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
-    if (a->setup.stand_in)
-        a->rig.spec.layer[0].group[0].atom.mechanism = a->setup.stand_in;
+    if (a->setup.substitute)
+        a->rig.spec.layer[0].group[0].atom.mechanism = a->setup.substitute;
     set_case_sizes(a);
     struct oa_layer_shape shape = case_shape(a);
     OA_TRY(oa_rig_layer(&a->rig, 0, &shape));

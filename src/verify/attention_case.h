@@ -18,7 +18,7 @@ struct oa_setup {
     bool query_padding; /* cross-attention: the second item has two queries less */
     double dropout;     /* of attention weights, as in training; 0 = none */
     const struct oa_mechanism
-        *stand_in; /* replaces the mechanism of the first group; NULL = none */
+        *substitute; /* replaces the mechanism of the first group; NULL = none */
     long width, heads, batch, queries, keys, length; /* 0 = 8, 2, 2, 6, 5 (6 without memory), 7 */
 };
 

@@ -190,16 +190,16 @@ static void record_refusal(struct oa_proof *p, const struct oa_attention_case *a
 void oa_proof_error(struct oa_proof *p, const struct oa_attention_case *a)
 {
     const char *sentence;
-    char kept[OA_PROOF_TEXT];
+    char saved[OA_PROOF_TEXT];
     enum oa_error e = oa_last_error(p->context, &sentence);
     if (e == OA_OK || e == OA_NO_MEMORY)
         return;
-    snprintf(kept, sizeof kept, "%s", sentence);
+    snprintf(saved, sizeof saved, "%s", sentence);
     oa_clear_error(p->context);
     if (e == OA_UNSUPPORTED || (e == OA_SHAPE && p->only))
-        record_refusal(p, a, kept);
+        record_refusal(p, a, saved);
     else
-        oa_proof_measure(p, a, INFINITY, 0, "error: %s", kept);
+        oa_proof_measure(p, a, INFINITY, 0, "error: %s", saved);
 }
 
 bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode,

@@ -87,7 +87,7 @@ static void scores_match_teacher_forcing(struct oa_proof *p, struct case_search 
 {
     struct oa_model_case *m = s->m;
     double worst = 0, bound = 0, condition = 1;
-    struct oa_batch kept = m->batch;
+    struct oa_batch saved = m->batch;
     for (int i = 0; i < TEXTS; i++) {
         struct forced_text f;
         double most = 0, of_row;
@@ -97,7 +97,7 @@ static void scores_match_teacher_forcing(struct oa_proof *p, struct case_search 
         double want = forced_score(m, &f, &most), error = fabs(s->found[i].score - want);
         m->batch = f.batch;
         oa_model_oracle(m, 0, &of_row);
-        m->batch = kept;
+        m->batch = saved;
         condition = fmax(condition, of_row);
         bound = fmax(bound, beam_bound(m, most, f.batch.length));
         worst = error <= worst ? worst : error; /* NaN stays */
@@ -253,8 +253,4 @@ static void verify_beams(struct oa_proof *p, const char *spec)
         }
 }
 
-const struct oa_subject oa_subject_beams = {
-    .name = "beams",
-    .work = 4,
-    .each = verify_beams,
-};
+const struct oa_subject oa_subject_beams = { "beams", 4, verify_beams, NULL };

@@ -165,7 +165,7 @@ static unsigned measure_causal(const struct claims_subject *s)
     struct oa_attention_case a;
     double leaks = 1, meets = 1;
     claiming.can |= OA_CAN_CAUSAL;
-    setup.stand_in = &claiming;
+    setup.substitute = &claiming;
     if (oa_proof_open(s->p, s->text, OA_MODE_CAUSAL, &setup, &a)) {
         if (!oa_count_changed_outputs(s->p, &a, &leaks, &meets))
             leaks = 1;
@@ -269,7 +269,7 @@ static bool ignores_values(const struct claims_subject *s)
     struct oa_attention_case a;
     bool ignores = true;
     given.can &= ~(unsigned)OA_OWN_VALUES;
-    setup.stand_in = &given;
+    setup.substitute = &given;
     if (!oa_proof_open(s->p, s->text, OA_MODE_BOTH, &setup, &a))
         return false;
     const struct oa_parameter *v = oa_store_find(&a.rig.store, "value.weight");
@@ -335,9 +335,5 @@ static void verify_claims_of_mechanisms(struct oa_proof *p)
     }
 }
 
-const struct oa_subject oa_subject_claims = {
-    .name = "claims",
-    .work = 1,
-    .each = verify_claims_of_attention,
-    .once = verify_claims_of_mechanisms,
-};
+const struct oa_subject oa_subject_claims = { "claims", 1, verify_claims_of_attention,
+                                              verify_claims_of_mechanisms };

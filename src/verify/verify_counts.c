@@ -168,9 +168,5 @@ static void verify_counts_of_mechanisms(struct oa_proof *p)
     }
 }
 
-const struct oa_subject oa_subject_counts = {
-    .name = "counts",
-    .work = 2,
-    .each = verify_counts_of_attention,
-    .once = verify_counts_of_mechanisms,
-};
+const struct oa_subject oa_subject_counts = { "counts", 2, verify_counts_of_attention,
+                                              verify_counts_of_mechanisms };

@@ -132,8 +132,4 @@ static void verify_decoding(struct oa_proof *p, const char *spec)
                          decoding_matches_whole_sequence);
 }
 
-const struct oa_subject oa_subject_decoding = {
-    .name = "decoding",
-    .work = 15,
-    .each = verify_decoding,
-};
+const struct oa_subject oa_subject_decoding = { "decoding", 15, verify_decoding, NULL };

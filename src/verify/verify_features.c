@@ -284,8 +284,4 @@ static void verify_features(struct oa_proof *p)
     oa_free(l.f);
 }
 
-const struct oa_subject oa_subject_features = {
-    .name = "features",
-    .work = 14,
-    .once = verify_features,
-};
+const struct oa_subject oa_subject_features = { "features", 14, NULL, verify_features };

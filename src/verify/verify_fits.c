@@ -217,8 +217,4 @@ static void verify_fits(struct oa_proof *p)
     oa_free(f);
 }
 
-const struct oa_subject oa_subject_fits = {
-    .name = "fits",
-    .work = 5,
-    .once = verify_fits,
-};
+const struct oa_subject oa_subject_fits = { "fits", 5, NULL, verify_fits };

@@ -36,17 +36,17 @@ static double central_difference(struct oa_proof *p, struct oa_attention_case *a
                                  const struct oa_view *view, const double *direction, long count,
                                  double h)
 {
-    double *kept = oa_case_array(a, count), side[2];
-    if (!kept)
+    double *saved = oa_case_array(a, count), side[2];
+    if (!saved)
         return NAN;
-    memcpy(kept, values, (size_t)count * sizeof *kept);
+    memcpy(saved, values, (size_t)count * sizeof *saved);
     for (int s = 0; s < 2; s++) {
         for (long i = 0; i < count; i++)
-            values[i] = kept[i] + (s ? -h : h) * direction[i];
+            values[i] = saved[i] + (s ? -h : h) * direction[i];
         store_changed_values(a, view);
         side[s] = case_loss(p, a);
     }
-    memcpy(values, kept, (size_t)count * sizeof *kept);
+    memcpy(values, saved, (size_t)count * sizeof *saved);
     store_changed_values(a, view);
     return (side[0] - side[1]) / (2 * h);
 }
@@ -156,8 +156,4 @@ static void verify_gradients(struct oa_proof *p, const char *spec)
                              oa_gradients_match_differences);
 }
 
-const struct oa_subject oa_subject_gradients = {
-    .name = "gradients",
-    .work = 20,
-    .each = verify_gradients,
-};
+const struct oa_subject oa_subject_gradients = { "gradients", 20, verify_gradients, NULL };

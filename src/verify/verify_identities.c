@@ -199,11 +199,7 @@ static void verify_identities(struct oa_proof *p)
     }
 }
 
-const struct oa_subject oa_subject_identities = {
-    .name = "identities",
-    .work = 0.5,
-    .once = verify_identities,
-};
+const struct oa_subject oa_subject_identities = { "identities", 0.5, NULL, verify_identities };
 
 /* ---- performer and softmax ---- */
 
@@ -297,8 +293,4 @@ static void verify_estimates(struct oa_proof *p)
         check_initial_random_map(p);
 }
 
-const struct oa_subject oa_subject_estimates = {
-    .name = "estimates",
-    .work = 1,
-    .once = verify_estimates,
-};
+const struct oa_subject oa_subject_estimates = { "estimates", 1, NULL, verify_estimates };

@@ -16,9 +16,9 @@
 static void swap_token_rows(double *x, long a, long b, long width)
 {
     for (long i = 0; i < width; i++) {
-        double kept = x[a * width + i];
+        double saved = x[a * width + i];
         x[a * width + i] = x[b * width + i];
-        x[b * width + i] = kept;
+        x[b * width + i] = saved;
     }
 }
 
@@ -112,11 +112,7 @@ static void verify_order(struct oa_proof *p, const char *spec)
     oa_proof_check_modes(p, spec, &setup, OA_MODE_BOTH, OA_MODE_BOTH, swapped_tokens_swap_outputs);
 }
 
-const struct oa_subject oa_subject_order = {
-    .name = "order",
-    .work = 1,
-    .each = verify_order,
-};
+const struct oa_subject oa_subject_order = { "order", 1, verify_order, NULL };
 
 /* ---- lengths ---- */
 
@@ -144,8 +140,8 @@ static bool depends_on_maximum_length(const struct oa_group *groups, int count)
     return counts;
 }
 
-/* Compares a case with one of N = its number of tokens. Parameters of the same name have the same
- * values, and smaller tables the leading part. */
+/* Compares a case with one of N = its number of tokens; sums may have another order. Parameters of
+ * the same name have the same values, and smaller tables the leading part. */
 static void compare_with_exact_length(struct oa_proof *p, struct oa_attention_case *a,
                                       const char *what)
 {
@@ -198,8 +194,4 @@ static void verify_lengths(struct oa_proof *p, const char *spec)
                          oa_longer_is_rejected_or_equal);
 }
 
-const struct oa_subject oa_subject_lengths = {
-    .name = "lengths",
-    .work = 1,
-    .each = verify_lengths,
-};
+const struct oa_subject oa_subject_lengths = { "lengths", 1, verify_lengths, NULL };
