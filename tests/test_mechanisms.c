@@ -260,7 +260,7 @@ static void a_false_claim_is_reported_by_name(void **state)
         { "softmax", OA_DROPS, "dropout: not claimed, holds" },
         { "linear", OA_DROPS, "dropout: claimed, does not hold" },
         { "gaussian", OA_AVERAGES, "averages: claimed, does not hold" },
-        { "mixer", OA_LINEAR_TIME, "linear: not claimed, holds" },
+        { "mixer", OA_LINEAR_TIME, "linear_time: not claimed, holds" },
         { "linformer", OA_CAN_CAUSAL, "causal: claimed, does not hold" },
         { "local", OA_CAN_CROSS, "cross: claimed, does not hold" },
     };

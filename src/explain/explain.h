@@ -24,6 +24,13 @@ enum oa_mode { OA_MODE_BOTH, OA_MODE_CAUSAL, OA_MODE_CROSS, OA_MODES };
 
 const char *oa_mode_name(enum oa_mode m);
 
+/* The claims of a mechanism, with their names in JSON. */
+enum { OA_CAPABILITIES = 12 };
+extern const struct oa_capability_name {
+    unsigned flag; /* of struct oa_mechanism.can */
+    const char *name;
+} oa_capabilities[OA_CAPABILITIES];
+
 /* ---- shared by the text and the JSON ---- */
 
 struct oa_explanation {

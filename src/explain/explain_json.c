@@ -42,20 +42,21 @@ static void add_mechanism_texts(json_t *object, const struct oa_mechanism *m)
     json_object_set_new(object, "citation", json_string(m->citation));
 }
 
+const struct oa_capability_name oa_capabilities[OA_CAPABILITIES] = {
+    { OA_CAN_CAUSAL, "causal" },         { OA_CAN_CROSS, "cross" },
+    { OA_CAN_MIX, "mixture" },           { OA_HAS_QUERIES, "queries" },
+    { OA_BOUND_LENGTH, "bound_length" }, { OA_ORDER, "order" },
+    { OA_LINEAR_TIME, "linear_time" },   { OA_HAS_WEIGHTS, "weights" },
+    { OA_OWN_VALUES, "own_values" },     { OA_DROPS, "dropout" },
+    { OA_POSITIVE, "positive" },         { OA_AVERAGES, "averages" }
+};
+
 static json_t *capability_object(unsigned can)
 {
-    static const struct {
-        unsigned flag;
-        const char *name;
-    } rows[] = { { OA_CAN_CAUSAL, "causal" },         { OA_CAN_CROSS, "cross" },
-                 { OA_CAN_MIX, "mixture" },           { OA_HAS_QUERIES, "queries" },
-                 { OA_BOUND_LENGTH, "bound_length" }, { OA_ORDER, "order" },
-                 { OA_LINEAR_TIME, "linear_time" },   { OA_HAS_WEIGHTS, "weights" },
-                 { OA_OWN_VALUES, "own_values" },     { OA_DROPS, "dropout" },
-                 { OA_POSITIVE, "positive" },         { OA_AVERAGES, "averages" } };
     json_t *object = json_object();
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        json_object_set_new(object, rows[i].name, json_boolean(can & rows[i].flag));
+    for (int i = 0; i < OA_CAPABILITIES; i++)
+        json_object_set_new(object, oa_capabilities[i].name,
+                            json_boolean(can & oa_capabilities[i].flag));
     return object;
 }
 

@@ -306,23 +306,14 @@ static unsigned default_claims(const struct claims_subject *s, const struct oa_m
 
 void oa_check_mechanism_claims(struct oa_proof *p, const struct oa_mechanism *m)
 {
-    static const struct {
-        unsigned claim;
-        const char *name;
-    } rows[] = { { OA_CAN_CAUSAL, "causal" },       { OA_CAN_CROSS, "cross" },
-                 { OA_CAN_MIX, "mixture" },         { OA_HAS_QUERIES, "queries" },
-                 { OA_BOUND_LENGTH, "bound to N" }, { OA_ORDER, "order" },
-                 { OA_LINEAR_TIME, "linear" },      { OA_HAS_WEIGHTS, "weights" },
-                 { OA_OWN_VALUES, "own values" },   { OA_DROPS, "dropout" },
-                 { OA_POSITIVE, "positive" },       { OA_AVERAGES, "averages" } };
     const struct oa_mechanism *registered = oa_mechanism_find(m->name);
     struct claims_subject s = { p, registered, oa_proof_default_spec(registered) };
     unsigned claims = default_claims(&s, m), holds = measure_properties(&s);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        bool claimed = claims & rows[i].claim, held = holds & rows[i].claim;
-        oa_proof_measure_mechanism(p, m->name, claimed != held, 0, "%s: %s, %s", rows[i].name,
-                                   claimed ? "claimed" : "not claimed",
-                                   held ? "holds" : "does not hold");
+    for (int i = 0; i < OA_CAPABILITIES; i++) {
+        unsigned flag = oa_capabilities[i].flag;
+        oa_proof_measure_mechanism(
+            p, m->name, ((claims ^ holds) & flag) != 0, 0, "%s: %s, %s", oa_capabilities[i].name,
+            claims & flag ? "claimed" : "not claimed", holds & flag ? "holds" : "does not hold");
     }
 }
 
