@@ -39,6 +39,8 @@ struct oa_measured {
 struct oa_measured oa_measured_of(const double *x, long n);
 struct oa_measured oa_measured_root(struct oa_measured m); /* of its square root */
 
+int oa_compare_doubles(const void *a, const void *b); /* for qsort, ascending */
+
 /* ---- vectors ---- */
 
 double oa_dot(long n, const double *x, const double *y);

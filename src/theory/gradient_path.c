@@ -171,12 +171,6 @@ static double query_gradient(const struct oa_draw *w, struct gradient_path *p, l
     return oa_dot(w->k, dq, dq);
 }
 
-static int compare_gradients(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* |∂L/∂Q|/|∂L/∂O| for each spread over all tokens, then for the median token. */
 static void measure_gradient_path(const struct oa_draw *w, double *out)
 {
@@ -192,7 +186,7 @@ static void measure_gradient_path(const struct oa_draw *w, double *out)
             each[i] = sqrt(square / oa_dot(w->k, p.back + i * w->k, p.back + i * w->k));
             sum += square;
         }
-        qsort(each, TOKENS, sizeof *each, compare_gradients);
+        qsort(each, TOKENS, sizeof *each, oa_compare_doubles);
         out[s] = sqrt(sum / oa_dot(TOKENS * w->k, p.back, p.back));
         out[SPREADS + s] = (each[TOKENS / 2 - 1] + each[TOKENS / 2]) / 2;
     }

@@ -49,12 +49,6 @@ struct width_point {
     double length[LEVELS], dense, sparse;
 };
 
-static int compare_lengths(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static struct width_point measure_width(struct oa_theory_results *t, const struct plot_vectors *v,
                                         enum oa_projection kind, long k)
 {
@@ -78,7 +72,7 @@ static struct width_point measure_width(struct oa_theory_results *t, const struc
     struct width_point p = { .dense = oa_measured_root(oa_measured_of(values + n, count)).mean,
                              .sparse =
                                  oa_measured_root(oa_measured_of(values + n + count, count)).mean };
-    qsort(values, (size_t)n, sizeof *values, compare_lengths);
+    qsort(values, (size_t)n, sizeof *values, oa_compare_doubles);
     for (int i = 0; i < LEVELS; i++)
         p.length[i] = values[(long)(levels[i] * (double)(n - 1) + 0.5)];
     return p;
@@ -125,12 +119,12 @@ static const struct oa_plot sparse = {
     .y_log = true
 };
 
-static double length_law(double d, double k, int level)
+static double expected_length_quantile(double d, double k, int level)
 {
     return oa_law_norm_quantile(d, k, levels[level]);
 }
 
-static double error_law(double d, double k, int level)
+static double expected_product_error(double d, double k, int level)
 {
     (void)level;
     return d / k * sqrt(oa_law_product_variance(d, k, cosine));
@@ -199,9 +193,10 @@ void oa_plot_lengths(struct oa_theory_results *t)
     struct oa_plot *const plot[3] = { oa_theory_plot(t, &spread), oa_theory_plot(t, &dense),
                                       oa_theory_plot(t, &sparse) };
     for (int l = 0; l < LEVELS; l++)
-        add_law_curve(t, plot[0], l == LEVELS - 1 ? "Beta distribution" : "", length_law, l);
-    add_law_curve(t, plot[1], "closed form", error_law, 0);
-    add_law_curve(t, plot[2], "closed form", error_law, 0);
+        add_law_curve(t, plot[0], l == LEVELS - 1 ? "Beta distribution" : "",
+                      expected_length_quantile, l);
+    add_law_curve(t, plot[1], "closed form", expected_product_error, 0);
+    add_law_curve(t, plot[2], "closed form", expected_product_error, 0);
     oa_vectors_make(t->context, t->d, PAIRS, cosine, &v.dense);
     if (oa_vectors_make_sparse(t->context, t->d, PAIRS, cosine, &v.sparse) == OA_OK)
         add_generator_curves(t, plot, &v);
