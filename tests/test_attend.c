@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * attend beyond the reference vectors: what is missing is initialised, what cannot be used is
- * refused by name. */
+ * attend beyond the reference vectors: missing parameters are initialised, and invalid tensors are
+ * errors that name them. */
 #include "base/safetensors.h"
 #include "testing.h"
 
@@ -32,7 +32,7 @@ static int close_context(void **state)
     return 0;
 }
 
-/* ---- files made by hand ---- */
+/* ---- input files ---- */
 
 #define MOST 12
 struct input {
@@ -128,7 +128,7 @@ static bool has_result(const char *name)
     return has;
 }
 
-/* ---- what is missing ---- */
+/* ---- initial values and shapes ---- */
 
 static double *output_of(const char *spec, uint64_t seed)
 {
@@ -156,7 +156,8 @@ static void missing_parameters_are_initialised_from_the_seed(void **state)
     }
 }
 
-/* A layer of a model and attend start from the same values: names, and so streams, are the same. */
+/* A layer of a model and attend have the same initial values, since streams go by parameter names.
+ */
 static void biases_exist_if_the_file_has_one(void **state)
 {
     (void)state;
@@ -207,7 +208,7 @@ static void widths_and_lengths_follow_stored_tensors(void **state)
     assert_int_equal(count, 2 * 4 * 5 * 5);
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
 static void invalid_inputs_are_rejected(void **state)
 {
@@ -274,8 +275,7 @@ static void invalid_parameters_are_rejected(void **state)
     assert_rejected(&f, "softmax", plain, "tensor output.bias is of type I32");
 }
 
-/* Statistics of training cannot be made from the seed: a causal layer runs on those that are given,
- * or not at all. */
+/* Statistics of training are not made from the seed, so a causal layer needs them in the file. */
 static void causal_fits_need_stored_statistics(void **state)
 {
     (void)state;
@@ -316,7 +316,6 @@ static void values_that_are_not_finite_are_rejected(void **state)
     assert_rejected(&f, "softmax", plain, "dy[0, 0, 0] is not finite");
 }
 
-/* Finite in, not finite out: nothing is written. */
 static void overflow_writes_no_file(void **state)
 {
     (void)state;

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With two threads, and with one: loops too short to be shared take a third less processor time
- * there. */
+/* With two threads, and with one, where short loops take a third less processor time. */
 static oa_context *context, *alone;
 
 static int open_contexts(void **state)
@@ -28,9 +27,9 @@ static int close_contexts(void **state)
     return 0;
 }
 
-/* ---- proofs ---- */
+/* ---- verify ---- */
 
-static void assert_holds(const struct oa_proof *p)
+static void assert_no_failures(const struct oa_proof *p)
 {
     for (int i = 0; i < p->failures; i++)
         print_error("%s, %s, %s: %s: %g, bound %g\n", p->failure[i].spec, p->failure[i].mode,
@@ -75,7 +74,7 @@ static void run_subject(const struct expected *e)
 {
     struct oa_proof p;
     oa_proof_make(e->shared ? context : alone, NULL, short_form(), e->subject, &p);
-    assert_holds(&p);
+    assert_no_failures(&p);
     assert_reasons(&p);
     if (p.checks != e->checks[short_form()] || p.inconclusives != e->inconclusive[short_form()])
         fail_msg("%s: %ld checks, %d inconclusive; expected %ld and %ld", e->subject, p.checks,
@@ -96,7 +95,7 @@ static void run_subject_on_bare_names(const char *name)
             if (oa_mechanism_find(p.specs[i]))
                 subjects[s]->each(&p, p.specs[i]);
     assert_true(p.checks > 100);
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
@@ -143,8 +142,8 @@ static void run(struct oa_proof *p, struct oa_attention_case *a)
     oa_proof_run(p, a);
 }
 
-/* Forward and backward and no differences: with biases, turned, of one token; and so long that
- * every engine has several items of work for its threads. */
+/* Forward and backward without checks: with biases, rotary positions, one token, and sequences long
+ * enough for several items of work in every engine. */
 static void every_attention_runs(void **state)
 {
     (void)state;
@@ -173,23 +172,23 @@ static void every_attention_runs(void **state)
         for (size_t k = 0; k < sizeof setups / sizeof setups[0]; k++)
             oa_proof_check_modes(&p, p.specs[i], &setups[k], OA_MODE_BOTH, OA_MODE_CROSS, run);
     assert_true(p.spec_count > 100);
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
 /* ---- claims ---- */
 
-/* A table with every claim reversed: each is found, but those that a mixture has from its
- * components. */
+/* A table with every claim reversed fails each check, except claims that a mixture inherits from
+ * its components. */
 static void every_false_claim_is_found(void **state)
 {
     (void)state;
     const struct oa_mechanism *m;
     for (int i = 0; (m = oa_mechanism_at(i)) && !only_threads() && !only_memory(); i++) {
-        struct oa_mechanism liar = *m;
+        struct oa_mechanism false_table = *m;
         struct oa_proof p = { .context = context, .subject = "claims", .quick = true };
-        liar.can = ~m->can & (2u * OA_AVERAGES - 1);
-        oa_check_mechanism_claims(&p, &liar);
+        false_table.can = ~m->can & (2u * OA_AVERAGES - 1);
+        oa_check_mechanism_claims(&p, &false_table);
         assert_int_equal(oa_status(context), OA_OK);
         int inherited = m == oa_mechanism_find("mix") ? 2 : 0;
         if (p.checks != 12 || p.failures != 12 - inherited)
@@ -198,9 +197,8 @@ static void every_false_claim_is_found(void **state)
     }
 }
 
-/* A table that ends at N, of a mechanism that does not say so: its parameters tell, and what a
- * longer sequence gives.
- */
+/* A mechanism with tables of length N that does not claim it: found by its parameters, and by the
+ * output of a longer sequence. */
 static void tables_of_length_n_are_detected_without_the_claim(void **state)
 {
     (void)state;
@@ -242,13 +240,12 @@ static void projections_are_checked_only_where_drawn(void **state)
     for (size_t i = 0; i < sizeof proofs / sizeof proofs[0] && !only_threads(); i++) {
         struct oa_proof p;
         assert_int_equal(oa_proof_make(context, proofs[i].spec, true, "projections", &p), OA_OK);
-        assert_holds(&p);
+        assert_no_failures(&p);
         assert_int_equal(p.checks, proofs[i].checks);
         oa_proof_free(&p);
     }
 }
 
-/* One claim more or less is one failure, and the right one. */
 static void a_false_claim_is_reported_by_name(void **state)
 {
     (void)state;
@@ -256,7 +253,7 @@ static void a_false_claim_is_reported_by_name(void **state)
         const char *mechanism;
         unsigned claim;
         const char *what;
-    } lies[] = {
+    } false_claims[] = {
         { "softmax", OA_DROPS, "dropout: not claimed, holds" },
         { "linear", OA_DROPS, "dropout: claimed, does not hold" },
         { "gaussian", OA_AVERAGES, "averages: claimed, does not hold" },
@@ -264,13 +261,13 @@ static void a_false_claim_is_reported_by_name(void **state)
         { "linformer", OA_CAN_CAUSAL, "causal: claimed, does not hold" },
         { "local", OA_CAN_CROSS, "cross: claimed, does not hold" },
     };
-    for (size_t i = 0; i < sizeof lies / sizeof lies[0] && !only_threads(); i++) {
-        struct oa_mechanism liar = *oa_mechanism_find(lies[i].mechanism);
+    for (size_t i = 0; i < sizeof false_claims / sizeof false_claims[0] && !only_threads(); i++) {
+        struct oa_mechanism false_table = *oa_mechanism_find(false_claims[i].mechanism);
         struct oa_proof p = { .context = context, .subject = "claims", .quick = true };
-        liar.can ^= lies[i].claim;
-        oa_check_mechanism_claims(&p, &liar);
+        false_table.can ^= false_claims[i].claim;
+        oa_check_mechanism_claims(&p, &false_table);
         assert_int_equal(p.failures, 1);
-        assert_string_equal(p.failure[0].what, lies[i].what);
+        assert_string_equal(p.failure[0].what, false_claims[i].what);
         oa_proof_free(&p);
     }
 }
@@ -309,7 +306,7 @@ static void notes_name_options_without_effect(void **state)
                  "performer(kernel=trig)" IDLE "performer(kernel=trig)" SIGNS);
 }
 
-/* One attention: properties of a case that is given. */
+/* For properties of single cases. */
 static struct oa_proof of_cases(void)
 {
     return (struct oa_proof){ .context = context, .subject = "cases", .quick = true };
@@ -323,9 +320,9 @@ static void open_case(const char *text, enum oa_mode mode, struct oa_setup setup
     assert_int_equal(oa_case_open(context, &setup, a), OA_OK);
 }
 
-/* Forward and backward in any case; judged by loops of one thread, which read and write nothing of
- * the engines. */
-static void prove_case(struct oa_proof *p, struct oa_attention_case *a)
+/* Forward and backward; in the full form also against differences and the oracle, whose loops have
+ * one thread. */
+static void check_case(struct oa_proof *p, struct oa_attention_case *a)
 {
     if (only_threads() || only_memory()) {
         assert_int_equal(oa_case_run(a), OA_OK);
@@ -356,7 +353,7 @@ static void sequences_longer_than_n_are_rejected(void **state)
     }
 }
 
-/* Supports over many tiles: ranges and tiles that are skipped must lose no pair. */
+/* Supports over many tiles: skipped ranges and tiles must not lose a pair. */
 static void supports_over_many_tiles(void **state)
 {
     (void)state;
@@ -398,11 +395,11 @@ static void supports_over_many_tiles(void **state)
             struct oa_attention_case a;
             struct oa_setup setup = { F64, .padding = true, .queries = 200, .length = 200 };
             open_case(texts[i], (enum oa_mode)mode, setup, &a);
-            prove_case(&p, &a);
+            check_case(&p, &a);
             oa_case_close(&a);
         }
     }
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
@@ -424,11 +421,11 @@ static void parts_over_many_tiles(void **state)
             long n = variant == 2 ? 600 : 200;
             struct oa_setup setup = { F64, .padding = variant == 0, .queries = n, .length = n };
             open_case(texts[i], variant ? OA_MODE_CAUSAL : OA_MODE_BOTH, setup, &a);
-            prove_case(&p, &a);
+            check_case(&p, &a);
             oa_case_close(&a);
         }
     }
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
@@ -454,19 +451,17 @@ static void long_sequences(void **state)
             open_case(texts[i], (enum oa_mode)mode, setup, &a);
             for (long t = 0; t < a.T * a.D; t++)
                 a.x[t] *= 1 + 6 * (double)t / (double)(a.T * a.D);
-            prove_case(&p, &a);
+            check_case(&p, &a);
             if (mode == OA_MODE_CAUSAL)
                 oa_later_tokens_change_nothing(&p, &a);
             oa_case_close(&a);
         }
     }
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
-/* ---- frozen projections
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- frozen projections ---- */
 
 /* The value of a parameter of layer 0 or 1 of a model of two layers. */
 static void frozen_value(const char *text, const char *name, double out[2])
@@ -504,7 +499,7 @@ static void frozen_value(const char *text, const char *name, double out[2])
 
 enum { NAME = 160 };
 
-/* Names of relative.bias of two layers, "" where a layer refuses. */
+/* Names of relative.bias of two layers, "" if a layer has none. */
 static void bias_names(const char *text, char name[2][NAME])
 {
     struct oa_spec spec;
@@ -556,9 +551,7 @@ static void share_layers_shares_parameters(void **state)
     assert_true(alternating[0] == value[0] && alternating[1] == value[0]);
 }
 
-/* ---- cost
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- cost ---- */
 
 /* The counting device must agree with the formulas, up to elementwise work. */
 static void formula_flops_match_counted_flops(void **state)
@@ -608,9 +601,7 @@ static void formula_flops_match_counted_flops(void **state)
     }
 }
 
-/* ---- refused
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 static void assert_refused(struct oa_setup setup, const char *part)
 {
@@ -697,7 +688,7 @@ static void invalid_attentions_are_rejected(void **state)
     oa_spec_free(&spec);
 }
 
-/* A mechanism that does not claim a mode is refused there; the registry says why it exists. */
+/* A mechanism is rejected in modes that it does not claim. */
 static void every_mechanism_has_its_table_entries(void **state)
 {
     (void)state;

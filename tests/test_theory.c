@@ -119,7 +119,7 @@ static void measure(oa_context *c, long width, long heads, struct oa_theory_resu
     fail_msg("%ld, %ld heads: %s", width, heads, sentence);
 }
 
-/* The edges of a spectrum of width d come near their limits as d^(−2/3). */
+/* The edges of a spectrum of width d converge to their limits as d^(−2/3). */
 static void assert_matches_closed_form(const struct oa_theory_finding *f, long d)
 {
     if (!isfinite(f->law) || !isfinite(f->measured))
@@ -128,8 +128,7 @@ static void assert_matches_closed_form(const struct oa_theory_finding *f, long d
     double allowed = f->asymptotic ? fmax(3 * f->law * pow((double)d, -2.0 / 3), 5 * f->error)
                                    : fmax(5 * f->error, 1e-9);
     if (!(off <= allowed))
-        fail_msg("%s: %g ± %g, and the closed form gives %g", f->name, f->measured, f->error,
-                 f->law);
+        fail_msg("%s: %g ± %g, closed form %g", f->name, f->measured, f->error, f->law);
 }
 
 static const char *const holding[] = {
@@ -169,7 +168,6 @@ static void measurements_match_closed_forms(void **state)
     }
 }
 
-/* A claim that is off by more than chance fails, one that is off by less does not. */
 static void verdicts_depend_on_standard_error(void **state)
 {
     (void)state;
@@ -184,13 +182,12 @@ static void verdicts_depend_on_standard_error(void **state)
     assert_string_equal(t.finding[0].verdict, "holds");
     assert_string_equal(t.finding[1].verdict, "fails by −0.0510");
     assert_false(t.finding[2].holds);
-    assert_string_equal(t.finding[3].verdict, "fails by +0.0800"); /* the closed form says so */
+    assert_string_equal(t.finding[3].verdict, "fails by +0.0800"); /* by the closed form */
     assert_int_equal(oa_theory_failing(&t), 3);
     oa_theory_free(&t);
 }
 
-/* Every generator's curve, at every width, is near the law of uniform columns, for dense vectors.
- */
+/* For dense vectors the curve of every generator is near that of uniform columns at every width. */
 static void generators_match_the_closed_form(void **state)
 {
     (void)state;
