@@ -9,10 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Fitted features depend on sums over all queries and keys, whose rounding errors change the fit of
- * the next layer. */
-/* Losses in double differ by the order of sums through two blocks; slopes also by the truncation
- * error of a difference with step 1e-5. */
+/* Losses in double differ by the order of sums in two blocks, with fitted features also by the fit
+ * of the second, which depends on rounding errors of the first; slopes differ by the truncation
+ * error of a difference with step 1e-5, too. */
 static const double loss_bound = 1e-10, fitted_loss_bound = 1e-6, slope_bound = 1e-5;
 
 static bool model_case_is_fitted(const struct oa_model_case *m)
