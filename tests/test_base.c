@@ -224,7 +224,7 @@ static void cores_that_can_run_at_once(void **state)
 }
 
 /* Against what the kernel read from the same processor. */
-static void processor_looks_ahead(void **state)
+static void prefetching_processors_are_recognised(void **state)
 {
     (void)state;
     struct oa_cpu cpu;
@@ -532,7 +532,7 @@ static void distributions_follow_the_words(void **state)
     }
 }
 
-static void below_is_even(void **state)
+static void below_is_uniform(void **state)
 {
     (void)state;
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "below"), 3);
@@ -583,7 +583,7 @@ static void text_grows(void **state)
     oa_close(c);
 }
 
-static void reals_come_back(void **state)
+static void reals_read_back_identical(void **state)
 {
     (void)state;
     oa_context *c = open_threads(1);
@@ -644,7 +644,7 @@ int main(void)
         cmocka_unit_test(processor_is_described),
         cmocka_unit_test(limits_of_control_groups_are_read),
         cmocka_unit_test(cores_that_can_run_at_once),
-        cmocka_unit_test(processor_looks_ahead),
+        cmocka_unit_test(prefetching_processors_are_recognised),
         cmocka_unit_test(memory_is_aligned_and_zeroed),
         cmocka_unit_test(arena_reuses_its_memory),
         cmocka_unit_test(dry_arena_counts_like_a_real_one),
@@ -656,10 +656,10 @@ int main(void)
         cmocka_unit_test(philox_gives_the_known_answers),
         cmocka_unit_test(moments_are_right),
         cmocka_unit_test(distributions_follow_the_words),
-        cmocka_unit_test(below_is_even),
+        cmocka_unit_test(below_is_uniform),
         cmocka_unit_test(streams_differ),
         cmocka_unit_test(text_grows),
-        cmocka_unit_test(reals_come_back),
+        cmocka_unit_test(reals_read_back_identical),
         cmocka_unit_test(nearest_word_is_found),
         cmocka_unit_test(bf16_rounds_to_even),
     };

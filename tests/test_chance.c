@@ -217,7 +217,7 @@ static void test_a_saved_model_knows_its_seed(void **state)
     assert_int_equal(oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, &made->form,
                                          w.tokenizer, &read),
                      OA_FORMAT);
-    expect_sentence("the model was trained with seed = 3, and config.json beside it says 4");
+    expect_sentence("the model was trained with seed = 3, but config.json has 4");
     oa_model_close(made);
     oa_device_close(d);
     oa_workload_close(&w);

@@ -31,7 +31,7 @@ static void check_real(const char *hexadecimal, const char *right)
     assert_string_equal(oa_real_text(strtod(hexadecimal, NULL)).s, right);
 }
 
-static void reals_are_those_of_python(void **state)
+static void reals_print_like_python(void **state)
 {
     (void)state;
     assert_int_equal(each_line("reals.tsv", check_real), 434);
@@ -42,24 +42,24 @@ static void reals_are_those_of_python(void **state)
 
 static void check_label(const char *label, const char *right)
 {
-    struct oa_real_text whole;
+    struct oa_number_text whole;
     bool is = oa_whole_number(label, strlen(label), &whole);
     if (is != (*right != 0) || (is && strcmp(whole.s, right) != 0))
         fail_msg("\"%s\": %s, right is \"%s\"", label, is ? whole.s : "no whole number", right);
 }
 
-static void whole_numbers_are_those_of_python(void **state)
+static void integers_print_like_python(void **state)
 {
     (void)state;
     assert_int_equal(each_line("labels.tsv", check_label), 346);
-    struct oa_real_text whole;
+    struct oa_number_text whole;
     assert_false(oa_whole_number("1e25", 4, &whole));
     assert_false(oa_whole_number("1e99999999999999999999", 22, &whole));
     assert_true(oa_whole_number("10junk", 2, &whole));
     assert_string_equal(whole.s, "10");
 }
 
-static void rounded_numbers_have_no_exponent_where_people_write_none(void **state)
+static void rounded_numbers_use_plain_notation(void **state)
 {
     (void)state;
     assert_string_equal(oa_real_rounded(1234567, 3).s, "1230000");
@@ -74,9 +74,9 @@ static void rounded_numbers_have_no_exponent_where_people_write_none(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reals_are_those_of_python),
-        cmocka_unit_test(whole_numbers_are_those_of_python),
-        cmocka_unit_test(rounded_numbers_have_no_exponent_where_people_write_none),
+        cmocka_unit_test(reals_print_like_python),
+        cmocka_unit_test(integers_print_like_python),
+        cmocka_unit_test(rounded_numbers_use_plain_notation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,14 +152,14 @@ static void steps_equal_the_whole(void **state)
 
 /* ---- side by side ---- */
 
-static void begin(struct rig *r, struct oa_decodings *d, int first, int rows)
+static void begin(struct rig *r, struct oa_decoding_batch *d, int first, int rows)
 {
     struct oa_sequences source = { .rows = rows,
                                    .length = SOURCE,
                                    .ids = r->source + first * SOURCE,
                                    .words = r->words + first * SOURCE,
                                    .lengths = r->lengths + first };
-    oa_decodings_begin(d, rows, r->model->form.encoder ? &source : NULL);
+    oa_decoding_batch_begin(d, rows, r->model->form.encoder ? &source : NULL);
     assert_ok(r->c, "begin");
 }
 
@@ -174,13 +174,14 @@ static void assert_sums(const float *logits, const double *sums, int rows)
     }
 }
 
-static void read_step(struct rig *r, struct oa_decodings *d, int first, int step, float *logits)
+static void read_step(struct rig *r, struct oa_decoding_batch *d, int first, int step,
+                      float *logits)
 {
     int32_t ids[ROWS];
     double sums[ROWS];
     for (int i = 0; i < d->rows; i++)
         ids[i] = r->tokens[first + i][step];
-    oa_decodings_read(d, ids, logits, sums);
+    oa_decoding_batch_read(d, ids, logits, sums);
     assert_ok(r->c, "a step");
     assert_sums(logits, sums, d->rows);
 }
@@ -189,8 +190,8 @@ static void check_rows(struct rig *r, const char *name)
 {
     static float all[STEPS][ROWS * VOCABULARY], some[ROWS * VOCABULARY];
     static const int sizes[] = { 1, 3 };
-    struct oa_decodings d;
-    assert_int_equal(oa_decodings_open(r->model, ROWS, &d), OA_OK);
+    struct oa_decoding_batch d;
+    assert_int_equal(oa_decoding_batch_open(r->model, ROWS, &d), OA_OK);
     begin(r, &d, 0, ROWS);
     for (int t = 0; t < STEPS; t++)
         read_step(r, &d, 0, t, all[t]);
@@ -205,7 +206,7 @@ static void check_rows(struct rig *r, const char *name)
                              t, sizes[s], ROWS);
             }
         }
-    oa_decodings_close(&d);
+    oa_decoding_batch_close(&d);
 }
 
 static void rows_have_the_bits_of_one_alone(void **state)
@@ -229,10 +230,10 @@ static void check_one_decoding(enum oa_precision p)
 {
     static struct rig r;
     static float all[STEPS][ROWS * VOCABULARY], one[VOCABULARY];
-    struct oa_decodings d;
+    struct oa_decoding_batch d;
     struct oa_decoding a;
     open_rig(&r, "softmax", "pre", true, p, 2);
-    assert_int_equal(oa_decodings_open(r.model, ROWS, &d), OA_OK);
+    assert_int_equal(oa_decoding_batch_open(r.model, ROWS, &d), OA_OK);
     assert_int_equal(oa_decoding_open(r.model, &a), OA_OK);
     begin(&r, &d, 0, ROWS);
     for (int t = 0; t < STEPS; t++)
@@ -247,7 +248,7 @@ static void check_one_decoding(enum oa_precision p)
         }
     }
     oa_decoding_close(&a);
-    oa_decodings_close(&d);
+    oa_decoding_batch_close(&d);
     close_rig(&r);
 }
 
@@ -347,15 +348,15 @@ static void redrawn_weights_are_packed_again(void **state)
     size_t bytes = d->ops->weights_bytes(d, &g);
     if (bytes) { /* else products here read weights as they are */
         void *room = oa_tape_take(&tape, bytes);
-        char *before = copied(d, oa_weights(&tape, p, &g), bytes);
+        char *before = copied(d, oa_weight_operand(&tape, p, &g), bytes);
         assert_int_equal(oa_store_redraw(&store, p, 1), OA_OK);
         d->ops->pack_weights(d, &g, p->act, room);
-        char *after = copied(d, oa_weights(&tape, p, &g), bytes),
+        char *after = copied(d, oa_weight_operand(&tape, p, &g), bytes),
              *expected = copied(d, room, bytes);
         assert_memory_equal(after, expected, bytes);
         assert_memory_not_equal(before, expected, bytes);
         d->ops->zero(d, bytes, p->packed); /* no value has changed: it is not made again */
-        char *kept = copied(d, oa_weights(&tape, p, &g), bytes);
+        char *kept = copied(d, oa_weight_operand(&tape, p, &g), bytes);
         for (size_t i = 0; i < bytes; i++)
             assert_int_equal(kept[i], 0);
         oa_free(before);
@@ -385,12 +386,12 @@ static void check_choice(const char *attention)
                                          { 0, 7, 1 } };
     static const int rows[] = { 8, 8, 8, 8, 3 };
     enum { CHOICES = sizeof rows / sizeof *rows };
-    struct oa_decodings d, single;
+    struct oa_decoding_batch d, single;
     int source[ROWS] = { 0, 1 };
     int32_t text[ROWS][STEPS], before[ROWS][STEPS];
     open_rig(&r, attention, "pre", true, OA_PRECISION_F32, 2);
-    assert_int_equal(oa_decodings_open(r.model, ROWS, &d), OA_OK);
-    assert_int_equal(oa_decodings_open(r.model, 1, &single), OA_OK);
+    assert_int_equal(oa_decoding_batch_open(r.model, ROWS, &d), OA_OK);
+    assert_int_equal(oa_decoding_batch_open(r.model, 1, &single), OA_OK);
     begin(&r, &d, 0, 2);
     read_step(&r, &d, 0, 0, beam);
     memcpy(text[0], r.tokens[0], sizeof *text);
@@ -400,29 +401,29 @@ static void check_choice(const char *attention)
         const int *from = choices[step - 1];
         memcpy(before, text, sizeof text);
         memcpy(old, source, sizeof old);
-        assert_int_equal(oa_decodings_choose(&d, from, rows[step - 1]), OA_OK);
+        assert_int_equal(oa_decoding_batch_choose(&d, from, rows[step - 1]), OA_OK);
         int32_t ids[ROWS];
         for (int i = 0; i < d.rows; i++) {
             memcpy(text[i], before[from[i]], sizeof *text);
             source[i] = old[from[i]];
             ids[i] = text[i][step] = r.tokens[i][step];
         }
-        oa_decodings_read(&d, ids, beam, NULL);
+        oa_decoding_batch_read(&d, ids, beam, NULL);
         for (int i = 0; i < d.rows; i++) {
             begin(&r, &single, source[i], 1);
             for (int t = 0; t <= step; t++)
-                oa_decodings_read(&single, &text[i][t], alone, NULL);
+                oa_decoding_batch_read(&single, &text[i][t], alone, NULL);
             assert_ok(r.c, attention);
             if (memcmp(alone, beam + i * VOCABULARY, sizeof alone) != 0)
                 fail_msg("%s: row %d of choice %d is not what it was", attention, i, step);
         }
     }
-    oa_decodings_close(&single);
-    oa_decodings_close(&d);
+    oa_decoding_batch_close(&single);
+    oa_decoding_batch_close(&d);
     close_rig(&r);
 }
 
-static void chosen_rows_go_on(void **state)
+static void selected_rows_continue(void **state)
 {
     (void)state;
     for (int i = 0; i < ATTENTIONS; i++)
@@ -441,11 +442,11 @@ static void assert_refusal(struct rig *r, enum oa_error e, const char *part)
     oa_clear_error(r->c);
 }
 
-static void what_cannot_be_read_is_refused(void **state)
+static void models_that_cannot_decode_are_refused(void **state)
 {
     static struct rig r;
     struct oa_decoding a;
-    struct oa_decodings d;
+    struct oa_decoding_batch d;
     const int32_t ids[SOURCE + 1] = { 0 };
     float logits[VOCABULARY];
     (void)state;
@@ -455,10 +456,10 @@ static void what_cannot_be_read_is_refused(void **state)
     assert_refusal(&r, oa_decoding_source(&a, ids, NULL, SOURCE + 1), "1 to 9");
     assert_int_equal(oa_decoding_source(&a, ids, NULL, SOURCE), OA_OK);
     assert_refusal(&r, oa_decoding_continue(&a, ids, STEPS + 1, logits), "ends at 7 tokens");
-    oa_decodings_open(r.model, 2, &d);
-    assert_refusal(&r, oa_decodings_begin(&d, 3, NULL), "1 to 2");
-    assert_refusal(&r, oa_decodings_begin(&d, 2, NULL), "sources are missing");
-    oa_decodings_close(&d);
+    oa_decoding_batch_open(r.model, 2, &d);
+    assert_refusal(&r, oa_decoding_batch_begin(&d, 3, NULL), "1 to 2");
+    assert_refusal(&r, oa_decoding_batch_begin(&d, 2, NULL), "sources are missing");
+    oa_decoding_batch_close(&d);
     oa_decoding_close(&a);
     close_rig(&r);
 }
@@ -471,8 +472,8 @@ int main(void)
         cmocka_unit_test(rows_equal_one_decoding),
         cmocka_unit_test(new_weights_are_read),
         cmocka_unit_test(redrawn_weights_are_packed_again),
-        cmocka_unit_test(chosen_rows_go_on),
-        cmocka_unit_test(what_cannot_be_read_is_refused),
+        cmocka_unit_test(selected_rows_continue),
+        cmocka_unit_test(models_that_cannot_decode_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,7 +186,7 @@ static void files_of_others_are_read(void **state)
     oa_free(data);
     assert_int_equal(unlink("run/model.safetensors"), 0);
     assert_int_equal(train(&o, "run", true), OA_FORMAT);
-    expect_error(OA_FORMAT, "the checkpoint has no checksum");
+    expect_error(OA_FORMAT, "checksum missing: the checkpoint");
 }
 
 /* ---- every number of config.json
@@ -280,7 +280,7 @@ static void numbers_of_config_are_checked(void **state)
     write_config(text, "", "\"vocabulary\": ", "9223372036854775807");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_FORMAT);
     oa_trained_close(&t);
-    expect_error(OA_FORMAT, "\"vocabulary\" is 9223372036854775807, and it is to be a whole number "
+    expect_error(OA_FORMAT, "\"vocabulary\" is 9223372036854775807, expected an integer "
                             "from 1 to 2147483647");
     write_config(text, "", "\"vocabulary\": ", "2147483647");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_SHAPE);
@@ -486,7 +486,7 @@ static void alter(const char *tensor)
     assert_int_equal(rename("plain", "run/model.safetensors"), 0);
 }
 
-static void frozen_tensors_of_the_file_rule(void **state)
+static void frozen_tensors_are_taken_from_the_file(void **state)
 {
     (void)state;
     struct oa_trained t;
@@ -508,7 +508,7 @@ static void frozen_tensors_of_the_file_rule(void **state)
     alter("decoder.layers.0.attention.query.weight");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_FORMAT);
     oa_trained_close(&t);
-    expect_error(OA_FORMAT, "is not the matrix that the seed 1 gives");
+    expect_error(OA_FORMAT, "differs from the matrix of seed 1");
 }
 
 /* ---- names and locks
@@ -559,7 +559,7 @@ static void links_are_kept_and_not_guessed(void **state)
     expect_error(OA_IO, "dangling symbolic link");
 }
 
-static void leftovers_are_swept(void **state)
+static void temporaries_of_killed_writers_are_removed(void **state)
 {
     (void)state;
     static const char *const leftovers[] = { "a.safetensors.12-0.tmp", ".x.999999-9999.tmp" };
@@ -596,7 +596,7 @@ static void folders_are_locked(void **state)
 }
 
 /* The lock file of a process that was killed is no lock. */
-static void locks_of_the_dead_do_not_hold(void **state)
+static void locks_of_dead_processes_are_released(void **state)
 {
     (void)state;
     struct oa_lock *lock;
@@ -648,12 +648,12 @@ int main(void)
         IN_FOLDER(numbers_of_an_attention_take_no_memory),
         IN_FOLDER(saved_models_are_whole),
         IN_FOLDER(frozen_tensors_can_be_left_out),
-        IN_FOLDER(frozen_tensors_of_the_file_rule),
+        IN_FOLDER(frozen_tensors_are_taken_from_the_file),
         IN_FOLDER(input_is_not_overwritten),
         IN_FOLDER(links_are_kept_and_not_guessed),
-        IN_FOLDER(leftovers_are_swept),
+        IN_FOLDER(temporaries_of_killed_writers_are_removed),
         IN_FOLDER(folders_are_locked),
-        IN_FOLDER(locks_of_the_dead_do_not_hold),
+        IN_FOLDER(locks_of_dead_processes_are_released),
         IN_FOLDER(checkpoints_cost_less_than_a_hundredth),
         IN_FOLDER(reading_is_bounded),
     };

@@ -59,7 +59,7 @@ static void relative_positions_are_explained(void **state)
     assert_explained("softmax(relative=t5, buckets=16)", "relative.bias [4, 16]");
     assert_explained("softmax(relative=t5, buckets=16)",
                      "Raffel et al. 2020 (JMLR), arXiv 1910.10683");
-    assert_explained("mix(random, softmax, relative=t5)", "two sequences, which have no distance");
+    assert_explained("mix(random, softmax, relative=t5)", "positions in two sequences have no distance");
 }
 
 static void each_stack_is_explained(void **state)
@@ -186,7 +186,7 @@ static void decoding_states_have_expected_sizes(void **state)
     assert_explained("polysketch(sketch=4)",
                      "state of 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
     assert_explained("lightconv(width=8)",
-                     "bidirectional lightconv(width=8): a convolution that is not causal");
+                     "bidirectional lightconv(width=8): the width must be odd");
     struct oa_text text = explained("linformer", oa_attention_explain_json);
     json_t *root = json_loads(text.s, 0, NULL),
            *layer = json_array_get(json_object_get(root, "layers"), 0);

@@ -59,7 +59,7 @@ static void put(const char *path, const void *data, size_t length)
  * ---------------------------------------------------------------------------------------------------
  */
 
-static void written_files_come_back(void **state)
+static void written_files_read_back_identical(void **state)
 {
     (void)state;
     assert_int_equal(oa_file_write(context, "a", "first", 5), OA_OK);
@@ -210,7 +210,7 @@ static struct oa_tensors *write_and_open(void)
     return f;
 }
 
-static void tensors_come_back(void **state)
+static void tensors_read_back_identical(void **state)
 {
     (void)state;
     struct oa_tensors *f = write_and_open();
@@ -235,7 +235,7 @@ static void tensors_come_back(void **state)
 }
 
 /* Another program may cut a file while it is in use. */
-static void tensors_of_a_file_that_is_cut_later_stay(void **state)
+static void open_tensors_survive_truncation_of_the_file(void **state)
 {
     (void)state;
     struct oa_tensors *f = write_and_open();
@@ -271,7 +271,7 @@ static void reading_ends_at_a_stop(void **state)
 }
 
 /* What is wrong is said, and not what is there: a link may lead anywhere. */
-static void broken_json_is_not_shown(void **state)
+static void errors_do_not_show_the_text_of_broken_json(void **state)
 {
     (void)state;
     json_t *root;
@@ -328,7 +328,7 @@ static void values_are_read_as_doubles(void **state)
     oa_tensors_close(f);
 }
 
-static void metadata_comes_back(void **state)
+static void metadata_reads_back_identical(void **state)
 {
     (void)state;
     struct oa_tensors *f = write_and_open();
@@ -450,7 +450,7 @@ static enum oa_error open_and_touch(const char *path)
     return sum == 12345.678 ? OA_INTERNAL : OA_OK; /* so that the reading is not optimised away */
 }
 
-static void cut_files_are_refused(void **state)
+static void truncated_files_are_refused(void **state)
 {
     (void)state;
     char *file;
@@ -518,7 +518,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(digests_are_sha256),
-        IN_FOLDER(written_files_come_back),
+        IN_FOLDER(written_files_read_back_identical),
         IN_FOLDER(missing_files_are_named),
         IN_FOLDER(gzip_is_unpacked),
         IN_FOLDER(folders_are_made),
@@ -526,16 +526,16 @@ int main(void)
         IN_FOLDER(a_failed_write_leaves_the_old_file),
         IN_FOLDER(a_read_only_folder_is_reported),
         IN_FOLDER(devices_are_not_replaced),
-        IN_FOLDER(tensors_come_back),
-        IN_FOLDER(tensors_of_a_file_that_is_cut_later_stay),
+        IN_FOLDER(tensors_read_back_identical),
+        IN_FOLDER(open_tensors_survive_truncation_of_the_file),
         IN_FOLDER(reading_ends_at_a_stop),
-        IN_FOLDER(broken_json_is_not_shown),
+        IN_FOLDER(errors_do_not_show_the_text_of_broken_json),
         IN_FOLDER(headers_are_those_of_the_reference),
         IN_FOLDER(values_are_read_as_doubles),
-        IN_FOLDER(metadata_comes_back),
+        IN_FOLDER(metadata_reads_back_identical),
         IN_FOLDER(wrong_tensors_are_not_written),
         IN_FOLDER(broken_headers_are_refused),
-        IN_FOLDER(cut_files_are_refused),
+        IN_FOLDER(truncated_files_are_refused),
         IN_FOLDER(altered_headers_never_crash),
         IN_FOLDER(pipes_are_read),
     };

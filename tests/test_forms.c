@@ -272,7 +272,7 @@ static void read_gradients(const struct golden *g, void *out)
 }
 
 /* Bits: of the loss and of all gradients. */
-static void padding_says_nothing(void **state)
+static void padding_changes_no_result(void **state)
 {
     static struct golden g;
     static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32,
@@ -514,7 +514,7 @@ static void check_refusal(oa_context *c, const struct oa_model_form *f, const ch
     oa_clear_error(c);
 }
 
-static void options_without_meaning_are_refused(void **state)
+static void options_without_effect_are_refused(void **state)
 {
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
     struct oa_model_form lm = oa_language_model_form(5), classes = {
@@ -533,9 +533,9 @@ static void options_without_meaning_are_refused(void **state)
     check_refusal(c, &classes, "model.source_context", "9", "model.source_context = 9");
     check_refusal(c, &classes, "model.share_embeddings", "false", "model.share_embeddings = false");
     check_refusal(c, &number, "train.label_smoothing", "0.1", "train.label_smoothing = 0.1");
-    check_refusal(c, &causal, NULL, NULL, "choose last or mean");
+    check_refusal(c, &causal, NULL, NULL, "use last or mean");
     check_refusal(c, &both, NULL, NULL, "segments");
-    check_refusal(c, &single, NULL, NULL, "2 of them or more");
+    check_refusal(c, &single, NULL, NULL, "at least 2 classes");
     oa_close(c);
 }
 
@@ -556,7 +556,7 @@ static void batches_are_checked(void **state)
     (void)state;
     open_golden(&g, "pairs", OA_PRECISION_F64, 1);
     g.ids[6][1] = 3;
-    check_bad_batch(&g, "row 2 of a batch has the class 3");
+    check_bad_batch(&g, "row 2 of a batch has class 3");
     g.ids[2][2] = 0;
     check_bad_batch(&g, "row 3 of a batch has a text of 0 tokens");
     g.batch.segments = NULL;
@@ -592,7 +592,7 @@ static void texts_are_scored_by_language_models(void **state)
 }
 
 /* Deviations: of branches of post-norm 1/inputs, of embeddings that are scaled 1/width. */
-static void first_values_follow_the_options(void **state)
+static void initial_values_follow_the_options(void **state)
 {
     static struct golden g;
     (void)state;
@@ -623,16 +623,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_pytorch_in_f64),
         cmocka_unit_test(equal_pytorch_in_f32),
-        cmocka_unit_test(padding_says_nothing),
+        cmocka_unit_test(padding_changes_no_result),
         cmocka_unit_test(words_reach_the_encoder),
         cmocka_unit_test(plans_know_the_memory),
         cmocka_unit_test(files_keep_the_form),
         cmocka_unit_test(checkpoints_keep_the_form),
         cmocka_unit_test(configurations_are_checked),
-        cmocka_unit_test(options_without_meaning_are_refused),
+        cmocka_unit_test(options_without_effect_are_refused),
         cmocka_unit_test(batches_are_checked),
         cmocka_unit_test(a_batch_may_have_no_target),
-        cmocka_unit_test(first_values_follow_the_options),
+        cmocka_unit_test(initial_values_follow_the_options),
         cmocka_unit_test(texts_are_scored_by_language_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void qr_agrees_with_gram_schmidt(void **state)
     }
 }
 
-static void qr_of_what_has_no_full_rank(void **state)
+static void qr_of_rank_deficient_matrices(void **state)
 {
     (void)state;
     double x[12] = { 0 }, *work = calloc(oa_qr_work(4, 3), sizeof *work);
@@ -221,7 +221,7 @@ static void squared_length(const char *kind, long d, long k, long draws, double 
     free(u);
 }
 
-static void lengths_follow_the_beta_law(void **state)
+static void squared_norms_follow_the_beta_distribution(void **state)
 {
     (void)state;
     enum { D = 24, K = 6, DRAWS = 4000 };
@@ -291,9 +291,9 @@ static void impossible_shapes_are_refused(void **state)
 {
     (void)state;
     assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_SLICE, 12, 2, 4, 0, 2 },
-                   "2 heads of width 4 make 8 columns");
+                   "2 heads of width 4 have 8 columns");
     assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_BLOCK, 14, 2, 4, 0, 2 },
-                   "does not divide the model width 14");
+                   "that divides the model width 14");
     assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_HAAR, 4, 1, 5, 0, 1 },
                    "5 orthonormal columns of length 4");
     struct oa_projection_shape wide = { OA_PROJECTION_GAUSSIAN, 4, 1, 5, 0, 1 };
@@ -306,11 +306,11 @@ int main(void)
         cmocka_unit_test(columns_are_orthonormal),
         cmocka_unit_test(gaussian_is_the_control),
         cmocka_unit_test(qr_agrees_with_gram_schmidt),
-        cmocka_unit_test(qr_of_what_has_no_full_rank),
+        cmocka_unit_test(qr_of_rank_deficient_matrices),
         cmocka_unit_test(slices_keep_the_norm),
         cmocka_unit_test(slices_of_groups_are_one_matrix),
         cmocka_unit_test(first_entry_has_mean_zero),
-        cmocka_unit_test(lengths_follow_the_beta_law),
+        cmocka_unit_test(squared_norms_follow_the_beta_distribution),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(large_matrices_are_orthonormal),
         cmocka_unit_test(impossible_shapes_are_refused),

@@ -602,7 +602,7 @@ static void another_start_is_another_run(void **state)
         &o, "now", true,
         "now was begun with train.init, and now none is given: a run goes on as it began");
     set_option(&o, "train.init", "gone");
-    expect_refusal(&o, "now", true, "train.init = gone: there is no such run");
+    expect_refusal(&o, "now", true, "train.init = gone: no such run");
     struct oa_options plain = options("lm", 4);
     train(&plain, "fresh");
     set_option(&plain, "train.init", "language");
@@ -619,12 +619,12 @@ static void refusals(void **state)
     (void)state;
     struct oa_options o = options("classify", 4);
     set_option(&o, "train.init", "nowhere");
-    expect_refusal(&o, "now", false, "train.init = nowhere: there is no such run");
+    expect_refusal(&o, "now", false, "train.init = nowhere: no such run");
     set_option(&o, "train.init", "text.txt");
-    expect_refusal(&o, "now", false, "text.txt is no run: there is no ./config.json");
+    expect_refusal(&o, "now", false, "text.txt is not a run: ./config.json is missing");
     shell("cp -r masked half && rm half/model.safetensors");
     set_option(&o, "train.init", "half");
-    expect_refusal(&o, "now", false, "the run has not ended, there is no half/model.safetensors");
+    expect_refusal(&o, "now", false, "the run has not ended (half/model.safetensors is missing)");
     shell("cp masked/model.safetensors half/ && printf X | dd of=half/model.safetensors bs=1 "
           "seek=9000 conv=notrunc "
           "status=none");

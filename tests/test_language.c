@@ -133,41 +133,42 @@ static const struct {
     int character;
     const char *parts;
 } refusals[] = {
-    { "", 1, "the text ends here~a mechanism is expected~Valid here: softmax, orthogonal" },
+    { "", 1, "unexpected end of the text~expected a mechanism~Valid: softmax, orthogonal" },
     { "sofmax", 1,
-      "found \"sofmax\"~did you mean softmax?~Valid here: softmax, orthogonal, dense~\n  sofmax\n  "
+      "unexpected \"sofmax\"~did you mean softmax?~Valid: softmax, orthogonal, dense~\n  sofmax\n  "
       "^" },
     { "random + sofmax", 10,
       "did you mean softmax?~that can be mixed~\n  random + sofmax\n           ^" },
-    { "random + linear", 10, "found \"linear\" where a mechanism that can be mixed is expected" },
+    { "random + linear", 10,
+      "unexpected \"linear\" where a mechanism that can be mixed is expected" },
     { "linear + random", 1, "that can be mixed" },
     { "local + softmax", 1, "that can be mixed" },
     { "mix(random, linear)", 13, "that can be mixed" },
     { "mix(random, mix(random, softmax))", 13, "that can be mixed" },
     { "random + raganato", 10, "that can be mixed" },
-    { "softmax ;", 10, "the text ends here where a mechanism is expected" },
-    { "; softmax", 1, "found \";\" where a mechanism is expected" },
-    { "softmax | | softmax", 11, "found \"|\"" },
-    { "softmax softmax", 9, "found \"softmax\" where the text should end" },
-    { "softmax)", 8, "found \")\"" },
-    { "softmax(", 9, "the text ends here where an option of softmax is expected" },
-    { "softmax()", 9, "found \")\" where an option of softmax is expected" },
-    { "softmax(tie", 12, "the options of softmax are not closed" },
-    { "softmax(tie temperature)", 13, "where \",\" or \")\" is expected" },
-    { "softmax(tie,)", 13, "found \")\"" },
+    { "softmax ;", 10, "unexpected end of the text; expected a mechanism" },
+    { "; softmax", 1, "unexpected \";\"; expected a mechanism" },
+    { "softmax | | softmax", 11, "unexpected \"|\"" },
+    { "softmax softmax", 9, "unexpected \"softmax\"; expected the end" },
+    { "softmax)", 8, "unexpected \")\"" },
+    { "softmax(", 9, "unexpected end of the text; expected an option of softmax" },
+    { "softmax()", 9, "unexpected \")\"; expected an option of softmax" },
+    { "softmax(tie", 12, "expected \",\" or \")\" in the options of softmax" },
+    { "softmax(tie temperature)", 13, "expected \",\" or \")\"" },
+    { "softmax(tie,)", 13, "unexpected \")\"" },
     { "softmax(temprature)", 9,
       "softmax has no option \"temprature\"; did you mean temperature?~share=none|layers" },
-    { "softmax(window=3)", 9, "softmax has no option \"window\"~Valid here: qk=learned|haar" },
+    { "softmax(window=3)", 9, "softmax has no option \"window\"~Valid: qk=learned|haar" },
     { "softmax(qk=har)", 12,
       "qk has no value \"har\"; did you mean haar?~learned|haar|gram-schmidt" },
     { "softmax(tie=1)", 13, "tie is a flag and takes no value" },
     { "softmax(tie, tie)", 14, "tie is given twice" },
     { "softmax(haar, qk=srht)", 15, "qk is given twice" },
     { "softmax(none)", 9, "several options~share=none or scale=none" },
-    { "softmax(share=layers)", 1, "share=layers is for frozen projections" },
+    { "softmax(share=layers)", 1, "share=layers applies to frozen projections" },
     { "softmax(relative=alibi, buckets=8)", 1, "buckets and distance belong to relative=t5" },
     { "softmax(relative=t6)", 18, "relative has no value \"t6\"; did you mean t5?~none|alibi|t5" },
-    { "softmax(relative=t5, buckets=3)", 30, "buckets is 3; it must lie between 4 and 4096" },
+    { "softmax(relative=t5, buckets=3)", 30, "buckets is 3; it must be between 4 and 4096" },
     { "random(relative=t5)", 8, "random has no option \"relative\"" },
     { "linformer(relative=t5)", 11, "linformer has no option \"relative\"" },
     { "linear(relative=alibi)", 8, "linear has no option \"relative\"" },
@@ -175,12 +176,12 @@ static const struct {
     { "mix(random, softmax, share=layers)", 1, "share=layers is for relative=t5" },
     { "local(window)", 7, "window needs a value" },
     { "local(window=)", 14, "window= needs a value" },
-    { "local(window=0)", 14, "window is 0; it must lie between 1" },
+    { "local(window=0)", 14, "window is 0; it must be between 1" },
     { "local(window=-5)", 14, "window is -5" },
-    { "local(window=2.5)", 14, "window is \"2.5\"; an integer" },
-    { "local(window=6 4)", 14, "window is \"6 4\"; an integer" },
+    { "local(window=2.5)", 14, "window is \"2.5\"; expected an integer" },
+    { "local(window=6 4)", 14, "window is \"6 4\"; expected an integer" },
     { "local(window=99999999999999999999)", 14, "an integer" },
-    { "random(init=normal, sigma=wide)", 27, "sigma is \"wide\"; a number" },
+    { "random(init=normal, sigma=wide)", 27, "sigma is \"wide\"; expected a number" },
     { "random(init=normal, sigma=inf)", 27, "a number" },
     { "random(init=normal, sigma=1e999)", 27, "a number" },
     { "random(sigma=2)", 1, "sigma belongs to init=normal" },
@@ -192,8 +193,8 @@ static const struct {
     { "mix(softmax, random, weights=1/2)", 1, "weights belong to alpha=fixed" },
     { "mix(softmax, random, alpha=fixed, weights=1/2/3)", 1,
       "there are 3 weights for 2 components" },
-    { "mix(softmax, random, alpha=fixed, weights=1//3)", 43, "numbers with / between them" },
-    { "mix(softmax, random, alpha=fixed, weights=1 2)", 43, "numbers with / between them" },
+    { "mix(softmax, random, alpha=fixed, weights=1//3)", 43, "numbers separated by /" },
+    { "mix(softmax, random, alpha=fixed, weights=1 2)", 43, "numbers separated by /" },
     { "mix(softmax, randon)", 14, "mix has no option \"randon\"; did you mean random?" },
     { "softmax + random + dense + random + dense + random + dense", 54, "at most 6 components" },
     { "softmax:0", 9, "a number of heads from 1 to 1024" },
@@ -203,7 +204,7 @@ static const struct {
     { "softmax:-1", 9, "a number of heads" },
     { "raganato:8", 9, "raganato stands for eight groups" },
     { "raganato(tie)", 9, "raganato stands for eight groups" },
-    { "softmax\x01", 8, "found byte 0x01~softmax?" },
+    { "softmax\x01", 8, "unexpected byte 0x01~softmax?" },
 };
 
 static void refused_with_reasons(void **state)
@@ -335,32 +336,33 @@ static const struct {
     enum oa_error code;
 } stack_refusals[] = {
     { D, "encoder: softmax", 1,
-      "this model has no encoder; its stacks are: decoder~\n  encoder: softmax\n  ^", OA_ARGUMENT },
+      "the model has no encoder; its stacks are: decoder~\n  encoder: softmax\n  ^", OA_ARGUMENT },
     { D, "decoder: softmax & cross: linear", 20,
-      "this model has no cross-attention; its stacks are: decoder", OA_ARGUMENT },
-    { E, "decoder: softmax", 1, "this model has no decoder; its stacks are: encoder", OA_ARGUMENT },
+      "the model has no cross-attention; its stacks are: decoder", OA_ARGUMENT },
+    { E, "decoder: softmax", 1, "the model has no decoder; its stacks are: encoder", OA_ARGUMENT },
     { E | D | C, "encodr: softmax", 1,
-      "found \"encodr\"~did you mean encoder?~Valid here: encoder, decoder, cross", OA_ARGUMENT },
-    { D, "decodr: softmax", 1, "did you mean decoder?~Valid here: decoder", OA_ARGUMENT },
+      "unexpected \"encodr\"~did you mean encoder?~Valid: encoder, decoder, cross", OA_ARGUMENT },
+    { D, "decodr: softmax", 1, "did you mean decoder?~Valid: decoder", OA_ARGUMENT },
     { E | D | C, "encoder: local & decodr: softmax", 18,
-      "found \"decodr\" where the label~did you mean decoder?", OA_ARGUMENT },
+      "unexpected \"decodr\"; expected the label~did you mean decoder?", OA_ARGUMENT },
     { E | D | C, "encoder: local & softmax", 18,
-      "found \"softmax\" where the label of a stack and \":\" are expected", OA_ARGUMENT },
+      "unexpected \"softmax\"; expected the label of a stack and \":\"", OA_ARGUMENT },
     { E | D | C, "encoder: local & decoder", 18,
-      "found \"decoder\" where the label of a stack and \":\" are expected. Valid", OA_ARGUMENT },
-    { E | D | C, "encoder: local &", 17, "the text ends here where the label", OA_ARGUMENT },
-    { E | D | C, "softmax & decoder: local", 9,
-      "\"&\" stands between stacks, and the first has no label", OA_ARGUMENT },
-    { E | D | C, "encoder: local & encoder: softmax", 18, "encoder is given twice", OA_ARGUMENT },
-    { E | D | C, "encoder: & decoder: local", 10, "found \"&\" where a mechanism is expected",
+      "unexpected \"decoder\"; expected the label of a stack and \":\". Valid", OA_ARGUMENT },
+    { E | D | C, "encoder: local &", 17, "unexpected end of the text; expected the label",
       OA_ARGUMENT },
-    { E | D | C, "encoder:", 9, "the text ends here where a mechanism is expected", OA_ARGUMENT },
+    { E | D | C, "softmax & decoder: local", 9,
+      "\"&\" separates labelled stacks, but the first has no label", OA_ARGUMENT },
+    { E | D | C, "encoder: local & encoder: softmax", 18, "encoder is given twice", OA_ARGUMENT },
+    { E | D | C, "encoder: & decoder: local", 10, "unexpected \"&\"; expected a mechanism",
+      OA_ARGUMENT },
+    { E | D | C, "encoder:", 9, "unexpected end of the text; expected a mechanism", OA_ARGUMENT },
     { E | D | C, "encoder: softmax )", 18,
-      "found \")\" where the text should end or go on with ( : + | ; or &", OA_ARGUMENT },
+      "unexpected \")\"; expected the end or one of ( : + | ; or &", OA_ARGUMENT },
     { E | D | C, "encoder: sofmax & cross: linear", 10, "did you mean softmax?", OA_ARGUMENT },
     { E | D | C, "cross: linear ; local(windw=3)", 23, "did you mean window?", OA_ARGUMENT },
     { E | D | C, "encoder: softmax ; decoder: local", 20,
-      "found \"decoder\" where a mechanism is expected", OA_ARGUMENT },
+      "unexpected \"decoder\"; expected a mechanism", OA_ARGUMENT },
     { D, "softmax ; linformer", 11, "linformer has no causal form", OA_UNSUPPORTED },
     { E | D | C, "encoder: linformer & decoder: linformer", 31, "linformer has no causal form",
       OA_UNSUPPORTED },
@@ -377,9 +379,9 @@ static const struct {
     { E | D | C, "cross: mix(random, softmax, relative=alibi)", 8,
       "relative positions are for self-attention only", OA_UNSUPPORTED },
     { E | D | C, "encoder: softmax(relative=t5, buckets=7)", 10,
-      "their number must be even; take 6 or 8", OA_UNSUPPORTED },
+      "buckets=7 must be even~use 6 or 8", OA_UNSUPPORTED },
     { E | D | C, "encoder: softmax(relative=t5, buckets=8, distance=2)", 10,
-      "take a distance of at least 3, or fewer", OA_UNSUPPORTED },
+      "use a distance of at least 3, or fewer", OA_UNSUPPORTED },
     { E | D | C, "decoder: softmax(relative=t5, buckets=7, distance=3)", 10,
       "distance=3: the first 3 of 7 buckets", OA_UNSUPPORTED },
     { E | D | C, "encoder: lightconv(width=4)", 10, "must be odd", OA_UNSUPPORTED },
@@ -398,13 +400,13 @@ static void stacks_are_refused_with_reasons(void **state)
                         stack_refusals[i].parts);
         assert_int_equal(e, stack_refusals[i].code);
     }
-    assert_refused("decoder: softmax", 1, "name the stacks of a model~leave the label out");
-    assert_refused("softmax & local", 9, "where the text should end or go on with ( : + | or ;");
+    assert_refused("decoder: softmax", 1, "label the stacks of a model~remove the label");
+    assert_refused("softmax & local", 9, "; expected the end or one of ( : + | or ;");
 }
 
 /* A long text is shown around the place; the caret stays under it, also behind letters of several
  * bytes. */
-static void carets_of_long_texts(void **state)
+static void carets_point_into_long_texts(void **state)
 {
     (void)state;
     char text[600] = "";
@@ -479,10 +481,10 @@ static void heads_are_shared(void **state)
     assert_int_equal(count[2], 3);
     assert_int_equal(heads_of("raganato", 9, count), OA_OK);
     assert_int_equal(count[7], 2);
-    assert_heads_refused("raganato", 7, "at least 8 needed");
-    assert_heads_refused("softmax:1 | dense:2", 4, "the counts of its groups make 3");
-    assert_heads_refused("softmax:1 | dense | linear", 4, "do not divide among 2 groups");
-    assert_heads_refused("softmax:3 | dense:2", 4, "make 5");
+    assert_heads_refused("raganato", 7, "at least 8");
+    assert_heads_refused("softmax:1 | dense:2", 4, "the counts of its groups sum to 3");
+    assert_heads_refused("softmax:1 | dense | linear", 4, "cannot be split equally among 2 groups");
+    assert_heads_refused("softmax:3 | dense:2", 4, "sum to 5");
 }
 
 /* ---- values
@@ -563,7 +565,7 @@ static void parse_anything(const char *text)
     oa_clear_error(context);
 }
 
-static void any_bytes(void **state)
+static void any_bytes_are_parsed_or_refused(void **state)
 {
     (void)state;
     struct oa_stream s = oa_stream_named(1, "test/language");
@@ -593,12 +595,12 @@ int main(void)
         cmocka_unit_test(stacks_have_their_layers),
         cmocka_unit_test(labels_are_known),
         cmocka_unit_test(stacks_are_refused_with_reasons),
-        cmocka_unit_test(carets_of_long_texts),
+        cmocka_unit_test(carets_point_into_long_texts),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(heads_are_shared),
         cmocka_unit_test(values_and_defaults),
         cmocka_unit_test(choices_are_whole_words),
-        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(any_bytes_are_parsed_or_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -289,11 +289,10 @@ static void notes_name_options_without_effect(void **state)
 {
     (void)state;
 #define IDLE                                                                                       \
-    " has no attention weights to drop: model.attention_dropout = 0.9 does nothing there.\n"
+    " has no attention weights to drop: model.attention_dropout = 0.9 has no effect on it.\n"
 #define SIGNS                                                                                      \
-    " divides weights of both signs by their sum, which can come near 0: in bf16 rounding alone "  \
-    "can then give an "                                                                            \
-    "error as large as the result; train.precision = f32 is 65,536 times as fine.\n"
+    " divides weights of both signs by their sum, which can be close to 0: in bf16, rounding "     \
+    "errors can then be as large as the result; use train.precision = f32.\n"
     assert_notes("linear", 0, "f32", "");
     assert_notes("softmax", 0.9, "bf16", "");
     assert_notes("random + softmax", 0.9, "bf16", "");
@@ -503,11 +502,11 @@ enum { NAME = 160 };
 static void bias_names(const char *text, char name[2][NAME])
 {
     struct oa_spec spec;
-    struct oa_rig r;
+    struct oa_single_layer r;
     struct oa_layer second;
-    struct oa_layer_shape shape = oa_even_shape(8, 2, 7);
+    struct oa_layer_shape shape = oa_equal_heads_shape(8, 2, 7);
     assert_int_equal(oa_spec_parse(context, text, &spec), OA_OK);
-    assert_int_equal(oa_rig_open(context, text, OA_PRECISION_F64, true, &r), OA_OK);
+    assert_int_equal(oa_single_layer_open(context, text, OA_PRECISION_F64, true, &r), OA_OK);
     assert_int_equal(
         oa_layer_open(context, &spec, 0, &shape, &r.store, "decoder.layers.0.attention.", &r.layer),
         OA_OK);
@@ -517,7 +516,7 @@ static void bias_names(const char *text, char name[2][NAME])
     snprintf(name[1], NAME, "%s", e == OA_OK ? second.group[0].relative->name : "");
     oa_clear_error(context);
     oa_layer_close(&second);
-    oa_rig_close(&r);
+    oa_single_layer_close(&r);
     oa_spec_free(&spec);
 }
 
@@ -586,9 +585,9 @@ static void formula_flops_match_counted_flops(void **state)
                                          "mixer",
                                          "mixer(value)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct oa_rig r;
-        struct oa_layer_shape shape = oa_even_shape(64, 4, 256);
-        assert_int_equal(oa_rig_dry(context, texts[i], &shape, &r), OA_OK);
+        struct oa_single_layer r;
+        struct oa_layer_shape shape = oa_equal_heads_shape(64, 4, 256);
+        assert_int_equal(oa_single_layer_dry(context, texts[i], &shape, &r), OA_OK);
         oa_tape_reset(&r.tape, false, false, oa_stream_named(1, ""));
         r.device->flops = 0;
         struct oa_layer_input in = { .batch = 1, .queries = 256, .keys = 256 };
@@ -597,7 +596,7 @@ static void formula_flops_match_counted_flops(void **state)
         double ratio = r.device->flops / oa_layer_flops(&r.layer, 256, 256);
         if (!(ratio > 0.9 && ratio < 1.15))
             fail_msg("%s: the plan counts %.3g times the FLOPs of the formula", texts[i], ratio);
-        oa_rig_close(&r);
+        oa_single_layer_close(&r);
     }
 }
 
@@ -649,7 +648,7 @@ static void invalid_attentions_are_rejected(void **state)
     assert_refused(
         (struct oa_setup){
             .spec = "orthogonal(qk=block)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-        "does not divide the model width 10");
+        "that divides the model width 10");
     assert_refused(
         (struct oa_setup){ .spec = "dense", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
         "10 does not divide by 3");
@@ -663,7 +662,7 @@ static void invalid_attentions_are_rejected(void **state)
     assert_refused((struct oa_setup){ .spec = "lightconv", .mode = OA_MODE_CROSS },
                    "is for self-attention only");
     assert_refused((struct oa_setup){ .spec = "dynamicconv(width=4)", .mode = OA_MODE_BOTH },
-                   "their number must be odd; take 3 or 5");
+                   "use 3 or 5");
     assert_refused((struct oa_setup){ .spec = "factorized-dense(a=2)", .mode = OA_MODE_BOTH },
                    "a = 2 times b = 3 is 6, but must be the longest length N = 7");
     assert_refused((struct oa_setup){ .spec = "factorized-dense(b=99)", .mode = OA_MODE_BOTH },

@@ -95,7 +95,7 @@ static void blocks_are_independent(void **state)
 }
 
 /* |ω|² is χ² with K degrees: mean K, variance 2K, fourth central moment 12K² + 48K. */
-static void lengths_are_those_of_gaussian_rows(void **state)
+static void norms_follow_the_chi_distribution(void **state)
 {
     (void)state;
     struct drawn w = draw(OA_PROJECTION_HAAR, OA_NORMS_CHI);
@@ -110,7 +110,7 @@ static void lengths_are_those_of_gaussian_rows(void **state)
 }
 
 /* Neither where a row points nor the length of its neighbour in the block. */
-static void lengths_know_nothing_of_directions(void **state)
+static void norms_are_independent_of_directions(void **state)
 {
     (void)state;
     struct drawn w = draw(OA_PROJECTION_HAAR, OA_NORMS_CHI);
@@ -142,7 +142,7 @@ static void regularised_rows_have_length_root_k(void **state)
     }
 }
 
-static void what_is_drawn_again_is_a_function_of_the_number(void **state)
+static void redraws_depend_on_seed_and_number_only(void **state)
 {
     (void)state;
     static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GAUSSIAN };
@@ -170,10 +170,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_a_block_are_orthogonal),
         cmocka_unit_test(blocks_are_independent),
-        cmocka_unit_test(lengths_are_those_of_gaussian_rows),
-        cmocka_unit_test(lengths_know_nothing_of_directions),
+        cmocka_unit_test(norms_follow_the_chi_distribution),
+        cmocka_unit_test(norms_are_independent_of_directions),
         cmocka_unit_test(regularised_rows_have_length_root_k),
-        cmocka_unit_test(what_is_drawn_again_is_a_function_of_the_number),
+        cmocka_unit_test(redraws_depend_on_seed_and_number_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -507,7 +507,7 @@ static void test_plan_counts_memory(void **state)
 
 /* First values of a tensor that several workers fill are the stream's, number by number, whatever
  * computes them. */
-static void test_first_values(void **state)
+static void test_initial_values(void **state)
 {
     (void)state;
     for (enum oa_precision p = OA_PRECISION_F32; p <= OA_PRECISION_F64; p++) {
@@ -578,7 +578,7 @@ int main(void)
         cmocka_unit_test(test_loss_values),
         cmocka_unit_test(test_linear_loss),
         cmocka_unit_test(test_smoothed_and_squared_loss),
-        cmocka_unit_test(test_first_values),
+        cmocka_unit_test(test_initial_values),
         cmocka_unit_test(test_plan_counts_memory),
         cmocka_unit_test(test_backward_needs_no_memory),
     };

@@ -89,7 +89,7 @@ static void check_kept(const struct oa_support *s, const struct oa_attention_sha
                        long blocks, long head, const long at[4])
 {
     struct oa_attention_shape whole = *kept, behind = *kept;
-    const struct oa_support_functions *functions = oa_support_functions(s);
+    const struct oa_support_functions *functions = oa_support_functions_of(s);
     bool any = false;
     long low, high, first = kept->keys, pairs = 0;
     behind.first = at[0];
@@ -149,7 +149,7 @@ static void mark_piece(const struct oa_piece *p, const struct oa_attention_shape
         long before[2] = { 0, 0 };
         for (long i = 0; place_in(&p->queries, r, i) < a->queries; i++) {
             long low, high, row = place_in(&p->queries, r, i);
-            oa_support_functions(&p->support)->row(&p->support, a, head, i, &low, &high);
+            oa_support_functions_of(&p->support)->row(&p->support, a, head, i, &low, &high);
             assert_true(low >= before[0] && high >= before[1]);
             before[0] = low;
             before[1] = high;
@@ -176,7 +176,7 @@ static void pieces_are_a_partition(void **state)
         };
         int seen[N * N] = { 0 };
         struct oa_piece p;
-        for (int k = 0; oa_support_functions(&s)->piece(&s, &a, k, &p); k++)
+        for (int k = 0; oa_support_functions_of(&s)->piece(&s, &a, k, &p); k++)
             mark_piece(&p, &a, head, a.causal && k == 0, seen);
         for (long i = 0; i < n; i++)
             for (long j = 0; j < n; j++)
@@ -192,7 +192,7 @@ static void tiles_are_counted(void **state)
     enum { N = 2048 };
     struct oa_device *d;
     struct oa_support merged = oa_support_sparse(false, 46, 1, false);
-    struct oa_part part = { .kind = OA_PART_DOT };
+    struct oa_logits_part part = { .kind = OA_PART_DOT };
     struct oa_logits a = {
         .shape = { .batch = 2, .queries = N, .keys = N, .heads = 3, .causal = true }, .parts = 1
     };
@@ -313,12 +313,12 @@ static void layouts_are_read(void **state)
     layout = oa_store_find(&a.rig.store, "block.layout")->value;
     assert_true(layout[8] == 1 && layout[9] == 0 && layout[13] == 1);
     oa_case_close(&a);
-    assert_layout_refused("111\n1x1\n111\n", "line 2: there is something other than 0 and 1");
-    assert_layout_refused("111\n11\n111\n", "line 2: the row is too short");
-    assert_layout_refused("111\n111\n", "the head ends too early");
-    assert_layout_refused("111\n111\n111\n\n111\n111\n111\n\n111\n", "there are more heads");
-    assert_layout_refused("", "there are fewer heads");
-    assert_layout_refused(NULL, "there is no layout file");
+    assert_layout_refused("111\n1x1\n111\n", ":2: invalid character");
+    assert_layout_refused("111\n11\n111\n", ":2: row too short");
+    assert_layout_refused("111\n111\n", "too few rows in this head");
+    assert_layout_refused("111\n111\n111\n\n111\n111\n111\n\n111\n", "too many heads");
+    assert_layout_refused("", "too few heads");
+    assert_layout_refused(NULL, "not found, and tensor");
 }
 
 static int open_context(void **state)

@@ -301,7 +301,7 @@ static void stacks_equal_plain_loops(void **state)
 }
 
 /* Deviations of first values: 1/inputs, and of what writes to the residual stream, 1/branches. */
-static void first_values_follow_the_branches(void **state)
+static void initial_values_follow_the_branches(void **state)
 {
     static struct pair p;
     (void)state;
@@ -336,7 +336,7 @@ static void check_padding(struct pair *p, const char *name)
     }
 }
 
-static void padding_says_nothing(void **state)
+static void padding_changes_no_result(void **state)
 {
     static struct pair p;
     const struct oa_mechanism *m;
@@ -490,8 +490,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stacks_equal_plain_loops),
-        cmocka_unit_test(first_values_follow_the_branches),
-        cmocka_unit_test(padding_says_nothing),
+        cmocka_unit_test(initial_values_follow_the_branches),
+        cmocka_unit_test(padding_changes_no_result),
         cmocka_unit_test(steps_equal_the_whole),
         cmocka_unit_test(copies_are_independent),
         cmocka_unit_test(gradients_reach_both_stacks),

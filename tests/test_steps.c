@@ -112,7 +112,7 @@ static void keeps_what_is_claimed(struct oa_attention_case *a)
     oa_layer_state_close(&a->rig.layer, s);
 }
 
-static void claims(void **state)
+static void cache_sizes_match_the_tables(void **state)
 {
     (void)state;
     struct oa_setup setup = { .queries = 17, .keys = 7, .length = 17 };
@@ -378,7 +378,7 @@ static void says(enum oa_error want, enum oa_error got, const char *words)
     oa_clear_error(context);
 }
 
-static void tables_end(void **state)
+static void sequences_beyond_the_tables_are_refused(void **state)
 {
     (void)state;
     static const char *const bound[] = {
@@ -415,7 +415,7 @@ static enum oa_error open_refused(const char *spec, enum oa_mode mode)
 static void refusals(void **state)
 {
     (void)state;
-    says(OA_UNSUPPORTED, open_refused("softmax", OA_MODE_BOTH), "self-attention must be causal");
+    says(OA_UNSUPPORTED, open_refused("softmax", OA_MODE_BOTH), "needs causal self-attention");
     says(OA_UNSUPPORTED, open_refused("performer(kernel=sderf)", OA_MODE_CROSS),
          "all queries at once");
     struct oa_attention_case a;
@@ -432,13 +432,13 @@ static void refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(claims),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(cache_sizes_match_the_tables),
                                         cmocka_unit_test(allocations),
                                         cmocka_unit_test(copies),
                                         cmocka_unit_test(summaries),
                                         cmocka_unit_test(polynomial_keeps_the_less),
                                         cmocka_unit_test(threads),
-                                        cmocka_unit_test(tables_end),
+                                        cmocka_unit_test(sequences_beyond_the_tables_are_refused),
                                         cmocka_unit_test(refusals) };
     threads_only("threads");
     return cmocka_run_group_tests(tests, collect, close_context);

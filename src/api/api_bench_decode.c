@@ -44,7 +44,7 @@ static double now(const struct report *r)
 struct reader {
     struct oa_device *device;
     struct oa_model *model;
-    struct oa_decodings decodings;
+    struct oa_decoding_batch decodings;
     int32_t *ids;
     float *logits;
 };
@@ -59,18 +59,18 @@ static enum oa_error open_reader(const struct report *r, const struct oa_options
                        "bench --decode times models that are a decoder alone; those of the task %s "
                        "have an encoder",
                        r->workload.task->name);
-    OA_TRY(oa_decodings_open(x->model, (int)sequences, &x->decodings));
+    OA_TRY(oa_decoding_batch_open(x->model, (int)sequences, &x->decodings));
     x->ids = oa_alloc(r->c, (size_t)sequences * sizeof *x->ids);
     x->logits = oa_alloc(r->c, (size_t)(sequences * x->model->vocabulary) * sizeof *x->logits);
     OA_TRY(oa_status(r->c));
-    return oa_decodings_begin(&x->decodings, (int)sequences, NULL);
+    return oa_decoding_batch_begin(&x->decodings, (int)sequences, NULL);
 }
 
 static void close_reader(struct reader *x)
 {
     oa_free(x->ids);
     oa_free(x->logits);
-    oa_decodings_close(&x->decodings);
+    oa_decoding_batch_close(&x->decodings);
     oa_model_close(x->model);
     oa_device_close(x->device);
     *x = (struct reader){ 0 };
@@ -85,7 +85,7 @@ static enum oa_error read_token(const struct report *r, struct reader *x, bool l
             (int32_t)((x->decodings.tokens * 7919 + i * 104729L) % x->model->form.vocabulary);
     if (oa_stop_requested(r->c))
         return oa_fail(r->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(r->c));
-    return oa_decodings_read(&x->decodings, x->ids, logits ? x->logits : NULL, NULL);
+    return oa_decoding_batch_read(&x->decodings, x->ids, logits ? x->logits : NULL, NULL);
 }
 
 static enum oa_error read_before(const struct report *r, struct reader *x)

@@ -2,14 +2,14 @@
  * One attention layer for programs: a store, a tape and the layer of the attention folder behind
  * arrays of reals. */
 #include "api/api.h"
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 
 #include <string.h>
 
 struct oa_attention {
     oa_context *context;
     struct oa_attention_form form;
-    struct oa_rig rig;
+    struct oa_single_layer rig;
     struct oa_view values, gradients; /* of the store, as the caller sees them */
     oa_tensor *x, *memory, *y;        /* of the last forward call; y NULL: there was none */
 };
@@ -54,7 +54,7 @@ static enum oa_error open_views(struct oa_attention *a)
 static enum oa_error open_layer(struct oa_attention *a)
 {
     const struct oa_attention_form *f = &a->form;
-    struct oa_layer_shape shape = oa_even_shape(f->width, f->heads, f->length);
+    struct oa_layer_shape shape = oa_equal_heads_shape(f->width, f->heads, f->length);
     shape.memory_length = f->memory_length ? f->memory_length : f->length;
     shape.causal = f->causal != 0;
     shape.cross = f->cross != 0;
@@ -62,7 +62,7 @@ static enum oa_error open_layer(struct oa_attention *a)
     if (a->rig.spec.layers > 1)
         return oa_fail(a->context, OA_ARGUMENT, "this is one layer, and the attention has %d",
                        a->rig.spec.layers);
-    OA_TRY(oa_rig_layer(&a->rig, 0, &shape));
+    OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, f->seed, true));
     return open_views(a);
 }
@@ -72,7 +72,7 @@ static enum oa_error open_parts(struct oa_attention *a, const char *spec)
     enum oa_precision precision;
     OA_TRY(oa_status(a->context));
     OA_TRY(check_form(a->context, &a->form, &precision));
-    OA_TRY(oa_rig_open(a->context, spec, precision, false, &a->rig));
+    OA_TRY(oa_single_layer_open(a->context, spec, precision, false, &a->rig));
     return open_layer(a);
 }
 
@@ -96,7 +96,7 @@ void oa_attention_close(oa_attention *a)
         return;
     oa_view_close(&a->values);
     oa_view_close(&a->gradients);
-    oa_rig_close(&a->rig);
+    oa_single_layer_close(&a->rig);
     oa_free(a);
 }
 

@@ -2,7 +2,7 @@
  * Runs an attention layer, projections included, on the plan device for its FLOPs and on the CPU
  * for its time. */
 #include "api/bench_layer.h"
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 #include "print/print.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static const double most_memory = 0.75; /* of the machine's */
 struct bench {
     oa_context *c;
     const struct oa_layer_case *what;
-    struct oa_rig rig;
+    struct oa_single_layer rig;
     void *x, *dy; /* acts */
     struct oa_arena inputs;
     size_t tape_bytes, scratch_bytes; /* what the plan device counted */
@@ -39,12 +39,12 @@ static void *make_input(struct bench *b, const char *name, long count)
 static enum oa_error open_bench(struct bench *b, bool dry)
 {
     const struct oa_layer_case *w = b->what;
-    struct oa_layer_shape shape = oa_even_shape(w->width, w->heads, w->length);
+    struct oa_layer_shape shape = oa_equal_heads_shape(w->width, w->heads, w->length);
     shape.causal = w->causal;
     long count = w->batch * w->length * w->width;
-    OA_TRY(oa_rig_open(b->c, w->attention, w->precision, dry, &b->rig));
+    OA_TRY(oa_single_layer_open(b->c, w->attention, w->precision, dry, &b->rig));
     oa_device_arena(&b->inputs, b->rig.device);
-    OA_TRY(oa_rig_layer(&b->rig, 0, &shape));
+    OA_TRY(oa_single_layer_layer(&b->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&b->rig.store, 1, true));
     b->x = make_input(b, "x", count);
     b->dy = make_input(b, "dy", count);
@@ -54,7 +54,7 @@ static enum oa_error open_bench(struct bench *b, bool dry)
 static void close_bench(struct bench *b)
 {
     oa_arena_free(&b->inputs);
-    oa_rig_close(&b->rig);
+    oa_single_layer_close(&b->rig);
 }
 
 static enum oa_error pass(struct bench *b, bool backward)

@@ -4,7 +4,7 @@
 #include "api/api.h"
 #include "attention/attention.h"
 #include "compare/initial_runs.h"
-#include "model/start.h"
+#include "model/pretrained.h"
 
 #include <string.h>
 
@@ -66,11 +66,9 @@ static enum oa_error take_options(struct taking *t)
 {
     const struct oa_option_row *row;
     for (int i = 0; (row = oa_option_at(i)); i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
         if (strcmp(row->section, "model") == 0 && !t->in->given.option[i] &&
             means_something(t, row->name))
-            OA_TRY(take_option(t, i, key));
+            OA_TRY(take_option(t, i, row->key));
     }
     if (t->said.length)
         oa_log(t->in->context, 0, "not given, so as in %s: %s", t->in->options.train_init,
@@ -84,13 +82,13 @@ enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_confi
         .in = in, .attention = attention, .stacks = oa_options_stacks(&in->options), .out = out
     };
     struct oa_options asked = in->options;
-    struct oa_start start;
+    struct oa_pretrained start;
     *out = *in;
     if (!asked.train_init[0])
         return OA_OK;
     if (oa_is_comparison_folder(asked.train_init))
         OA_TRY(oa_initial_runs_first(in->context, &asked));
-    OA_TRY(oa_start_find(in->context, asked.train_init, &start));
+    OA_TRY(oa_pretrained_find(in->context, asked.train_init, &start));
     oa_options_default(&t.from);
     OA_TRY(oa_config_load(in->context, start.config, &t.from, &t.form));
     oa_text_init(&t.said, in->context);

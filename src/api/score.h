@@ -38,7 +38,7 @@ struct score_plan {
     struct oa_metric_options options;
     enum score_resample resample;
     long samples;
-    struct oa_real_text
+    struct oa_number_text
         positive_number; /* the positive label, where it is a whole number: its digits; else "" */
 };
 enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r,

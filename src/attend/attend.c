@@ -202,7 +202,7 @@ static enum oa_error run_attend_passes(struct oa_attend_run *a, struct attend_re
 static enum oa_error add_weight_result(struct oa_attend_run *a, struct attend_results *r)
 {
     long n = a->queries, m = a->keys, D = a->width, each = a->heads * n * m;
-    const struct oa_group *without = oa_layer_mapless(&a->rig.layer);
+    const struct oa_group *without = oa_layer_without_map(&a->rig.layer);
     if (without)
         return oa_fail(a->context, OA_UNSUPPORTED, "--weights: %s has no attention map",
                        without->mechanism->name);
@@ -265,7 +265,7 @@ static enum oa_error open_attend_rig(struct oa_attend_run *a)
     if (name && !oa_precision_parse(name, &precision))
         return oa_fail(a->context, OA_ARGUMENT, "--precision \"%s\": expected f32, bf16 or f64",
                        name);
-    OA_TRY(oa_rig_open(a->context, a->options->spec, precision, false, &a->rig));
+    OA_TRY(oa_single_layer_open(a->context, a->options->spec, precision, false, &a->rig));
     if (a->rig.spec.layers > 1)
         return oa_fail(a->context, OA_ARGUMENT, "attend runs one layer; \"%s\" has %d",
                        a->options->spec, a->rig.spec.layers);
@@ -301,7 +301,7 @@ enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o)
     oa_arena_init(&a.arena, c, false);
     enum oa_error e = write_attention(&a, &r);
     free_attend_results(&r);
-    oa_rig_close(&a.rig);
+    oa_single_layer_close(&a.rig);
     oa_tensors_close(a.file);
     oa_arena_free(&a.arena);
     return e;

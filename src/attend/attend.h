@@ -6,7 +6,7 @@
 #ifndef ORTHANT_ATTENTION_ATTEND_H
 #define ORTHANT_ATTENTION_ATTEND_H
 
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 #include "base/safetensors.h"
 
 struct oa_attend_run {
@@ -17,7 +17,7 @@ struct oa_attend_run {
     const struct oa_array *x, *memory, *dy, *word_ids;
     long batch, queries, keys, width, heads;
     int32_t *lengths, *words; /* NULL = not given */
-    struct oa_rig rig;
+    struct oa_single_layer rig;
 };
 
 /* Queries and keys of sequence b without padding. */

@@ -179,7 +179,7 @@ static enum oa_error copy_parameter_values(const struct oa_attend_run *a,
     return OA_OK;
 }
 
-static enum oa_error load_parameter(const struct oa_attend_run *a, struct oa_parameter *p)
+static enum oa_error load_attend_parameter(const struct oa_attend_run *a, struct oa_parameter *p)
 {
     const struct oa_array *t = oa_tensors_find(a->file, p->name);
     struct oa_view v;
@@ -201,14 +201,15 @@ static enum oa_error fill_attend_store(struct oa_attend_run *a)
     }
     OA_TRY(oa_store_allocate(&a->rig.store, a->options->seed, a->dy != NULL));
     for (int i = 0; i < a->rig.store.count; i++)
-        OA_TRY(load_parameter(a, a->rig.store.parameter[i]));
+        OA_TRY(load_attend_parameter(a, a->rig.store.parameter[i]));
     oa_store_refresh_all(&a->rig.store);
     return oa_status(a->context);
 }
 
 enum oa_error oa_attend_open_layer(struct oa_attend_run *a)
 {
-    struct oa_layer_shape shape = oa_even_shape(a->width, a->heads, oa_max(a->queries, a->keys));
+    struct oa_layer_shape shape =
+        oa_equal_heads_shape(a->width, a->heads, oa_max(a->queries, a->keys));
     shape.causal = a->options->causal;
     shape.cross = a->memory != NULL;
     shape.bias = file_has_biases(a);

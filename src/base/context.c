@@ -147,11 +147,10 @@ enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long
 {
     for (int i = 0; i < count; i++)
         if (reserved[i])
-            return oa_fail(
-                c, OA_ARGUMENT,
-                "struct %s: reserved[%d] is %ld, must be 0; zero the whole struct before "
-                "setting its fields",
-                structure, i, reserved[i]);
+            return oa_fail(c, OA_ARGUMENT,
+                           "struct %s: reserved[%d] is %ld, must be 0; zero the whole struct "
+                           "before setting its fields",
+                           structure, i, reserved[i]);
     return OA_OK;
 }
 

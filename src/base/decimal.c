@@ -31,7 +31,7 @@ static void decimal_print_plain(const struct decimal *d, char *out)
     out[n] = 0;
 }
 
-static void decimal_print(const struct decimal *d, struct oa_real_text *out)
+static void decimal_print(const struct decimal *d, struct oa_number_text *out)
 {
     enum { SMALLEST = -3, LARGEST = 16 };
     char *s = out->s;
@@ -47,7 +47,7 @@ static void decimal_print(const struct decimal *d, struct oa_real_text *out)
 }
 
 /* printed: "-d.ddde+XX", with any locale's decimal point. */
-static void decimal_from_printf(const char *printed, double value, struct oa_real_text *out)
+static void decimal_from_printf(const char *printed, double value, struct oa_number_text *out)
 {
     char digits[sizeof out->s];
     struct decimal d = { .negative = value < 0, .digits = digits };
@@ -61,10 +61,10 @@ static void decimal_from_printf(const char *printed, double value, struct oa_rea
     decimal_print(&d, out);
 }
 
-struct oa_real_text oa_real_rounded(double value, int digits)
+struct oa_number_text oa_real_rounded(double value, int digits)
 {
     char printed[48];
-    struct oa_real_text out;
+    struct oa_number_text out;
     snprintf(printed, sizeof printed, "%.*e", digits - 1, value);
     if (isfinite(value))
         decimal_from_printf(printed, value, &out);
@@ -73,7 +73,7 @@ struct oa_real_text oa_real_rounded(double value, int digits)
     return out;
 }
 
-struct oa_real_text oa_real_text(double value)
+struct oa_number_text oa_real_text(double value)
 {
     char printed[48];
     int digits = 1;
@@ -87,7 +87,7 @@ struct oa_real_text oa_real_text(double value)
 
 void oa_text_real(struct oa_text *t, double value)
 {
-    struct oa_real_text text = oa_real_text(value);
+    struct oa_number_text text = oa_real_text(value);
     oa_text_add(t, text.s, strlen(text.s));
 }
 
@@ -127,7 +127,7 @@ static size_t decimal_read_exponent(const char *s, size_t n, long *exponent)
     return i > from ? i : 0;
 }
 
-bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out)
+bool oa_whole_number(const char *s, size_t n, struct oa_number_text *out)
 {
     enum { MOST_DIGITS = 20, LONGEST = 64 };
     char digits[LONGEST];
@@ -165,7 +165,7 @@ static size_t blank_at(const char *s, size_t n, bool end)
     return 0;
 }
 
-bool oa_label_spell(const char **s, size_t *n, struct oa_real_text *whole)
+bool oa_label_spell(const char **s, size_t *n, struct oa_number_text *whole)
 {
     size_t before = *n, blank;
     while ((blank = blank_at(*s, *n, true)))

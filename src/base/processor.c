@@ -54,7 +54,7 @@ static bool cpu_prefetches_early(void)
     return strcmp(vendor, "AuthenticAMD") == 0;
 }
 
-static void detect_instructions(struct oa_cpu *cpu)
+static void x86_detect(struct oa_cpu *cpu)
 {
     struct cpuid_leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven1 = cpuid(7, 1);
     uint64_t state = 0;   /* register state saved by the operating system */
@@ -80,7 +80,7 @@ static void detect_instructions(struct oa_cpu *cpu)
                     syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-static bool brand_name(char name[64])
+static bool x86_brand_name(char name[64])
 {
     char brand[49] = "";
     if (cpuid(0x80000000u, 0).a < 0x80000004u)
@@ -91,19 +91,6 @@ static bool brand_name(char name[64])
     }
     snprintf(name, 64, "%s", brand + strspn(brand, " "));
     return name[0] != 0;
-}
-
-#else
-
-static void detect_instructions(struct oa_cpu *cpu)
-{
-    (void)cpu;
-}
-
-static bool brand_name(char name[64])
-{
-    (void)name;
-    return false;
 }
 
 #endif
@@ -202,9 +189,13 @@ void oa_cpu_detect(struct oa_cpu *cpu)
     memset(cpu, 0, sizeof *cpu);
     oa_cgroup_limits_read("", &limits);
     struct utsname u;
-    if (!brand_name(cpu->name) && uname(&u) == 0)
+    bool named = false;
+#if defined(__x86_64__)
+    named = x86_brand_name(cpu->name);
+    x86_detect(cpu);
+#endif
+    if (!named && uname(&u) == 0)
         snprintf(cpu->name, sizeof cpu->name, "%.63s", u.machine);
-    detect_instructions(cpu);
     detect_cores(cpu, &limits);
     detect_caches(cpu);
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

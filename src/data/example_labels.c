@@ -161,7 +161,7 @@ enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct 
 
 enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out)
 {
-    struct oa_real_text whole;
+    struct oa_number_text whole;
     *out = (struct oa_labels){ .numeric = all_numbers(name, count) };
     out->name = oa_alloc(c, ((size_t)count + 1) * sizeof *out->name);
     for (; out->name && out->count < count; out->count++) {

@@ -20,8 +20,8 @@
  * @ small"; without, the prediction is held in each variant. "ranking @ small same as ranking @
  * large": the order of the attentions. variants: list of {name, at, from, set: {option: value}};
  * each is a comparison of its own. `from` names a variant before it: runs start from its runs, as
- * train.init of a comparison does (compare/initial_runs.h). Optional. axis: what `at`, a number, is of:
- * the x axis of a chart over the variants. Optional, with `at`.
+ * train.init of a comparison does (compare/initial_runs.h). Optional. axis: what `at`, a number, is
+ * of: the x axis of a chart over the variants. Optional, with `at`.
  *
  * Nothing here trains: api/api_evidence.c does, by oa_compare.
  */

@@ -49,7 +49,7 @@ static void choose_explained_shape(struct oa_explanation *s, const struct oa_opt
         width = (width + heads - 1) / heads * heads;
         s->more_heads = true;
     }
-    s->shape = oa_even_shape(width, heads, o->model_context);
+    s->shape = oa_equal_heads_shape(width, heads, o->model_context);
     s->shape.bias = o->model_bias;
 }
 
@@ -57,7 +57,7 @@ enum oa_error oa_explanation_open(oa_context *c, const char *spec, const struct 
                                   struct oa_explanation *out)
 {
     *out = (struct oa_explanation){ .context = c };
-    OA_TRY(oa_rig_open(c, spec, OA_PRECISION_F32, true, &out->rig));
+    OA_TRY(oa_single_layer_open(c, spec, OA_PRECISION_F32, true, &out->rig));
     choose_explained_shape(out, o);
     return oa_status(c);
 }
@@ -82,7 +82,7 @@ enum oa_error oa_explanation_parse_stacks(oa_context *c, const char *text,
                                           struct oa_stack_specs *out)
 {
     *out = (struct oa_stack_specs){ 0 };
-    if (!oa_begins_with_label(&(struct oa_reader){ .context = c, .text = text }))
+    if (!oa_begins_with_label(&(struct oa_language_reader){ .context = c, .text = text }))
         return OA_OK;
     return oa_stacks_parse(c, text, (1u << OA_STACK_ROLES) - 1, out) == OA_OK
                ? OA_OK
@@ -91,7 +91,7 @@ enum oa_error oa_explanation_parse_stacks(oa_context *c, const char *text,
 
 void oa_explanation_close(struct oa_explanation *s)
 {
-    oa_rig_close(&s->rig);
+    oa_single_layer_close(&s->rig);
 }
 
 enum oa_error oa_explanation_open_mode(struct oa_explanation *s, enum oa_mode mode)
@@ -99,7 +99,7 @@ enum oa_error oa_explanation_open_mode(struct oa_explanation *s, enum oa_mode mo
     struct oa_layer_shape shape = s->shape;
     shape.causal = mode == OA_MODE_CAUSAL;
     shape.cross = mode == OA_MODE_CROSS;
-    return oa_rig_layer(&s->rig, s->index, &shape);
+    return oa_single_layer_layer(&s->rig, s->index, &shape);
 }
 
 /* An unsupported mode is part of the explanation, not an error. */
@@ -279,7 +279,7 @@ static void explain_group(struct oa_text *out, int indent, struct oa_explanation
                           const struct oa_group *g)
 {
     const struct oa_mechanism *m = g->mechanism;
-    const struct oa_relative_words *relative = oa_relative_words(g->atom);
+    const struct oa_relative_description *relative = oa_relative_text(g->atom);
     bool again = was_described(s, m);
     explain_line(out, indent, "title", m->title);
     if (!again)
@@ -293,7 +293,7 @@ static void explain_group(struct oa_text *out, int indent, struct oa_explanation
     explain_options(out, indent, g->atom, false);
     explain_parameters(out, indent, s, g->prefix);
     explain_tensors(out, indent, s, g);
-    if (!(oa_atom_claims(g->atom) & OA_DROPS))
+    if (!(oa_atom_capabilities(g->atom) & OA_DROPS))
         explain_line(out, indent, "dropout",
                      "no softmax weights to drop: model.attention_dropout has no effect");
     if (oa_atom_divides_signed(g->atom))

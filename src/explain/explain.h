@@ -7,7 +7,7 @@
 #ifndef ORTHANT_EXPLAIN_H
 #define ORTHANT_EXPLAIN_H
 
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 
 /* One attention at the shape of a model: formulas, parameters, FLOPs, modes, options in force,
  * caveats. A text with labels may name any stacks; each is explained in its mode. */
@@ -35,7 +35,7 @@ extern const struct oa_capability_name {
 
 struct oa_explanation {
     oa_context *context;
-    struct oa_rig rig;           /* on the counting device */
+    struct oa_single_layer rig;  /* on the counting device */
     struct oa_layer_shape shape; /* of a layer */
     bool more_heads;             /* model.heads does not fit: shape has the fewest heads that do */
     int index;                   /* of the layer that is open */

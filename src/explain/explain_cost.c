@@ -78,7 +78,8 @@ static enum oa_error count_softmax(const struct oa_explanation *s, struct oa_exp
     struct oa_explained_cost cost = { 0 };
     struct oa_arena inputs;
     oa_arena_init(&inputs, s->context, true);
-    if (oa_rig_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) == OA_OK &&
+    if (oa_single_layer_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) ==
+            OA_OK &&
         oa_explanation_open_mode(&softmax, softmax.mode) == OA_OK &&
         oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
         count_layer_pass(&softmax, &inputs, &cost);

@@ -137,7 +137,7 @@ static void add_parameter_counts(json_t *object, const struct oa_explanation *s,
 
 static json_t *relative_object(const struct oa_atom *a)
 {
-    const struct oa_relative_words *r = oa_relative_words(a);
+    const struct oa_relative_description *r = oa_relative_text(a);
     return r ? json_pack("{s:s, s:s, s:s, s:s}", "kind", r->name, "formula", r->formula, "cost",
                          r->cost, "citation", r->citation)
              : json_null();

@@ -303,7 +303,7 @@ static void add_projections(struct oa_text *out)
     for (int i = OA_PROJECTION_DRAWN; i < OA_PROJECTIONS; i++) {
         oa_text_printf(out, "%s- `%s`: ", i == OA_PROJECTION_DRAWN ? "" : "\n",
                        oa_projection_name((enum oa_projection)i));
-        add_escaped_markdown(out, oa_projection_says((enum oa_projection)i));
+        add_escaped_markdown(out, oa_projection_description((enum oa_projection)i));
     }
 }
 
@@ -321,7 +321,7 @@ static void add_relative_positions(struct oa_text *out)
     for (int kind = OA_RELATIVE_ALIBI; kind <= OA_RELATIVE_T5; kind++) {
         struct oa_atom atom = { .mechanism = oa_mechanism_find("softmax") };
         atom.value[find_argument(first, "relative") - first].number = kind;
-        const struct oa_relative_words *r = oa_relative_words(&atom);
+        const struct oa_relative_description *r = oa_relative_text(&atom);
         oa_text_printf(out, "\n**%s.** ", r->name);
         add_escaped_markdown(out, r->citation);
         oa_text_printf(out, "\n\n");

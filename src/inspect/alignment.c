@@ -19,7 +19,7 @@ static const struct oa_layer_view *last_but_one(const struct oa_inspection *what
 
 static enum oa_error check(oa_context *c, const struct oa_layer_view *v)
 {
-    const struct oa_group *g = v ? oa_layer_mapless(v->layer) : NULL;
+    const struct oa_group *g = v ? oa_layer_without_map(v->layer) : NULL;
     if (!v)
         return oa_fail(c, OA_ARGUMENT,
                        "an alignment is read from cross-attention, and the model has none");

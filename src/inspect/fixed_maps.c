@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The maps that depend on nothing but places: those of the mechanism `pattern`, by its own oracle,
  * and the uniform average. */
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 #include "inspect/inspect.h"
 
 #include <string.h>
@@ -38,16 +38,16 @@ static bool has_empty_row(const struct fixing *f)
 /* The map of an attention without parameters. */
 static enum oa_error make(const struct fixing *f, const char *attention)
 {
-    struct oa_rig rig = { 0 };
-    struct oa_layer_shape shape = oa_even_shape(1, 1, f->shape->queries);
+    struct oa_single_layer rig = { 0 };
+    struct oa_layer_shape shape = oa_equal_heads_shape(1, 1, f->shape->queries);
     struct oa_oracle in = { .queries = f->shape->queries,
                             .keys = f->shape->keys,
                             .length = f->shape->keys };
     shape.causal = f->shape->causal;
-    enum oa_error e = oa_rig_dry(f->c, attention, &shape, &rig);
+    enum oa_error e = oa_single_layer_dry(f->c, attention, &shape, &rig);
     if (e == OA_OK)
         e = oa_layer_weights(&rig.layer, &in, f->map);
-    oa_rig_close(&rig);
+    oa_single_layer_close(&rig);
     return e;
 }
 

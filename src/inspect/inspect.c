@@ -155,7 +155,7 @@ static bool can_be_proved(const struct oa_layer_view *v)
     bool own = false;
     for (int g = 0; g < v->layer->groups; g++)
         own |= v->layer->group[g].mechanism->values != NULL;
-    return !oa_layer_mapless(v->layer) &&
+    return !oa_layer_without_map(v->layer) &&
            (!own || products * (double)v->layer->shape.width < OWN_VALUES_LIMIT);
 }
 
@@ -167,7 +167,7 @@ static enum oa_error prove(struct oa_inspection *what, struct oa_layer_view *v)
     if (!can_be_proved(v))
         return OA_OK;
     double *y = oa_alloc(what->context, (size_t)count * sizeof *y);
-    enum oa_error e = y ? oa_layer_mix(v->layer, &v->in, v->map, y) : OA_NO_MEMORY;
+    enum oa_error e = y ? oa_layer_apply_map(v->layer, &v->in, v->map, y) : OA_NO_MEMORY;
     for (long i = 0; i < count && e == OA_OK; i++) {
         top = fmax(top, fabs(v->y[i]));
         worst = fmax(worst, fabs(v->y[i] - y[i]));
@@ -214,16 +214,16 @@ enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_seq
                              const struct oa_sequences *source, struct oa_inspection *out)
 {
     struct watching w = { out, m };
-    struct oa_attention_watch watch = { seen, &w };
+    struct oa_attention_hook watch = { seen, &w };
     *out = (struct oa_inspection){ .context = m->context };
     oa_arena_init(&out->arena, m->context, false);
     out->capacity = m->encoder.shape.layers + 2 * m->decoder.shape.layers;
     out->layer = oa_alloc(m->context, (size_t)out->capacity * sizeof *out->layer);
     if (!out->layer)
         return OA_NO_MEMORY;
-    m->watch = &watch;
+    m->hook = &watch;
     enum oa_error e = forward(t, m, in, source);
-    m->watch = NULL;
+    m->hook = NULL;
     return e;
 }
 

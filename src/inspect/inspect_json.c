@@ -129,7 +129,7 @@ static void add_head(const struct oa_layer_view *v, long h, struct oa_table *t)
 static void add_mapless(const struct oa_inspection *what, struct oa_text *out)
 {
     for (int i = 0; i < what->layers; i++) {
-        const struct oa_group *g = oa_layer_mapless(what->layer[i].layer);
+        const struct oa_group *g = oa_layer_without_map(what->layer[i].layer);
         if (!g)
             continue;
         oa_view_title(&what->layer[i], out);

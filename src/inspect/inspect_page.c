@@ -195,8 +195,8 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
                        v->deviation);
     else
         oa_text_printf(out, " Whether the maps give what the layer gave was not measured: %s.",
-                       oa_layer_mapless(v->layer) ? "a head has no map"
-                                                  : "each row has values of its own");
+                       oa_layer_without_map(v->layer) ? "a head has no map"
+                                                      : "each row has values of its own");
     oa_text_printf(out, "</figcaption>\n<ul class=\"heads\" style=\"--card:%ldpx\">\n",
                    card_width(v));
     for (long h = 0; h < v->layer->shape.heads; h++)

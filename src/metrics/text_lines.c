@@ -68,7 +68,7 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
 enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* byte order mark */
-    struct oa_real_text whole;
+    struct oa_number_text whole;
     long respelled = 0, first = 0;
     size_t at = 0;
     for (long i = 0; i < lines->count; i++) {

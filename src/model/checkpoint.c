@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same
- * bits, and in the metadata all that says what run it is, everything under the checksum of the
- * file. */
+ * Checkpoints: the flat arrays of the store as they are in memory, so that a resumed run has the
+ * same bits; progress and identity of the run in the metadata; a checksum over everything. */
 #include "base/safetensors.h"
 #include "model/model_identity.h"
 
@@ -13,26 +12,19 @@
 enum { VALUES, MOMENT1, MOMENT2, ARRAYS, FROZEN = ARRAYS, MOST };
 static const char *const array_name[MOST] = { "values", "moment1", "moment2", "frozen" };
 
-/* The flat arrays of a store, where the host reads and writes them; of moments that are apart, or
- * not there in a model that is not trained, only their sizes. */
-struct flat {
+/* Host views of the flat arrays of a store; of sharded or absent moments only the sizes. */
+struct store_arrays {
     struct oa_view view[MOST];
     struct oa_array array[MOST];
 };
 
-static const void *make_moment(void *argument, const struct oa_array *a)
+static const void *checkpoint_moment_bytes(void *argument, const struct oa_array *a)
 {
     const struct oa_store *s = argument;
     return s->gather_moment(s->gather_argument, a->name == array_name[MOMENT2]);
 }
 
-static void put_apart(const struct oa_store *s, struct oa_array *a)
-{
-    a->make = make_moment;
-    a->argument = (struct oa_store *)(uintptr_t)s;
-}
-
-static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct flat *f)
+static enum oa_error flat_open(const struct oa_model *m, unsigned use, struct store_arrays *f)
 {
     const struct oa_store *s = &m->store;
     enum oa_type type = m->device->numbers.real;
@@ -41,8 +33,8 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
                            oa_real_at(m->device, s->values, s->live) };
     long size[MOST] = { s->live, s->updated, s->updated, s->total - s->live };
     for (int i = 0; i < MOST; i++) {
-        bool moment = i == MOMENT1 || i == MOMENT2, apart = s->sharded && moment;
-        bool here = !apart && (!moment || memory[i]);
+        bool moment = i == MOMENT1 || i == MOMENT2, sharded = s->sharded && moment;
+        bool here = !sharded && (!moment || memory[i]);
         oa_view_open(&f->view[i], m->device, memory[i], here ? (size_t)size[i] * real : 0, use);
         f->array[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],
                                          .type = type,
@@ -50,21 +42,23 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
                                          .dim = { size[i] },
                                          .data = f->view[i].host,
                                          .bytes = (size_t)size[i] * real };
-        if (apart)
-            put_apart(s, &f->array[i]);
+        if (sharded) {
+            f->array[i].make = checkpoint_moment_bytes;
+            f->array[i].argument = (struct oa_store *)(uintptr_t)s;
+        }
     }
     return oa_status(m->context);
 }
 
-static void close_flat(struct flat *f)
+static void flat_close(struct store_arrays *f)
 {
     for (int i = 0; i < MOST; i++)
         oa_view_close(&f->view[i]);
 }
 
-/* Frozen tensors are made again from the seed; this says whether they came out the same, on
- * whatever machine. */
-static void frozen_text(const struct flat *f, char out[16])
+/* CRC-32 of the frozen tensors, which are regenerated from the seed: detects differences between
+ * machines. */
+static void flat_frozen_crc(const struct store_arrays *f, char out[16])
 {
     const struct oa_view *frozen = &f->view[FROZEN];
     unsigned long crc = crc32_z(0, NULL, 0);
@@ -73,19 +67,20 @@ static void frozen_text(const struct flat *f, char out[16])
     snprintf(out, 16, "%08lx", crc);
 }
 
-/* Those of another model (train.init) no seed gives again. */
-static int arrays_of(const struct flat *f, const struct oa_progress *p)
+/* Number of arrays in the file; with train.init, frozen tensors cannot be regenerated and are
+ * saved. */
+static int flat_count(const struct store_arrays *f, const struct oa_progress *p)
 {
     return p->origin.start.hex[0] && f->view[FROZEN].bytes ? MOST : ARRAYS;
 }
 
-static enum oa_error write_flat(const struct oa_model *m, const struct flat *f,
+static enum oa_error flat_write(const struct oa_model *m, const struct store_arrays *f,
                                 const struct oa_progress *p, const char *path)
 {
     struct oa_text options;
     char *form = oa_model_identity(m->context, &m->options, &m->form);
     char step[32], seconds[40], processor[40], tokens[40], best[96], frozen[16];
-    frozen_text(f, frozen);
+    flat_frozen_crc(f, frozen);
     oa_text_init(&options, m->context);
     oa_options_json(&m->options, &options);
     snprintf(step, sizeof step, "%ld", p->step);
@@ -122,7 +117,7 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f,
                                NULL };
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
-        e = oa_tensors_write_checksummed(m->context, path, f->array, arrays_of(f, p), metadata);
+        e = oa_tensors_write_checksummed(m->context, path, f->array, flat_count(f, p), metadata);
     free(form);
     oa_text_free(&options);
     return e;
@@ -131,120 +126,98 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f,
 enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progress *p,
                                  const char *path)
 {
-    struct flat f;
-    enum oa_error e = open_flat(m, OA_VIEW_READ, &f);
+    struct store_arrays f;
+    enum oa_error e = flat_open(m, OA_VIEW_READ, &f);
     if (e == OA_OK)
-        e = write_flat(m, &f, p, path);
-    close_flat(&f);
+        e = flat_write(m, &f, p, path);
+    flat_close(&f);
     return e;
 }
 
 /* ---- loading ---- */
 
-static const char *text_of(const struct oa_tensors *f, const char *key)
+static const char *checkpoint_text(const struct oa_tensors *f, const char *key)
 {
     const char *text = oa_tensors_metadata(f, key);
     return text ? text : "";
 }
 
-/* Nothing below is asked before this: a checksum that fits says that every text is there as it was
- * written. */
+/* oa_tensors_open has verified the checksum, if present; here it must be. */
 static enum oa_error checkpoint_require_checksum(const struct oa_model *m, const char *path,
                                                  const struct oa_tensors *f)
 {
     const char *version = oa_tensors_metadata(f, "orthant.checkpoint");
     if (!version || strcmp(version, VERSION) != 0)
         return oa_fail(m->context, OA_FORMAT,
-                       "%s: not a checkpoint of this version of Orthant (form %s, expected %s)",
+                       "%s: not a checkpoint of this version of Orthant (format %s, expected %s)",
                        path, version ? version : "unknown", VERSION);
     if (!oa_tensors_metadata(f, OA_CHECKSUM_KEY))
-        return oa_fail(m->context, OA_FORMAT,
-                       "%s: the checkpoint has no checksum: the file was altered", path);
+        return oa_fail(m->context, OA_FORMAT, "%s: checksum missing: the checkpoint was altered",
+                       path);
     return OA_OK;
 }
 
-static enum oa_error check_arrays(const struct oa_model *m, const char *path,
-                                  const struct oa_tensors *f, const struct flat *have, int arrays)
+static enum oa_error checkpoint_check_arrays(const struct oa_model *m, const char *path,
+                                             const struct oa_tensors *f,
+                                             const struct store_arrays *have, int arrays)
 {
     char frozen[16];
     for (int i = 0; i < arrays; i++) {
         const struct oa_array *a = oa_tensors_find(f, array_name[i]);
         if (!a || a->bytes != have->array[i].bytes || a->type != have->array[i].type)
             return oa_fail(m->context, OA_FORMAT,
-                           "%s: not a checkpoint of this model: array \"%s\" %s (were model.* or "
-                           "train.precision changed?)",
+                           "%s: not a checkpoint of this model: array \"%s\" %s (did model.* or "
+                           "train.precision change?)",
                            path, array_name[i], a ? "has another size or type" : "is missing");
     }
-    frozen_text(have, frozen);
-    if (arrays == ARRAYS && strcmp(frozen, text_of(f, "frozen")) != 0)
-        return oa_fail(
-            m->context, OA_FORMAT,
-            "%s: the frozen tensors that train.seed gives here are not those the run was begun "
-            "with: another "
-            "seed, or another machine's mathematical library; go on where the run was begun",
-            path);
+    flat_frozen_crc(have, frozen);
+    if (arrays == ARRAYS && strcmp(frozen, checkpoint_text(f, "frozen")) != 0)
+        return oa_fail(m->context, OA_FORMAT,
+                       "%s: the frozen tensors generated from train.seed differ from those of the "
+                       "run: the seed changed, or this machine's math library rounds differently; "
+                       "resume on the machine where the run started",
+                       path);
     return OA_OK;
 }
 
-static struct oa_digest digest(const struct oa_tensors *f, const char *key)
+static struct oa_digest checkpoint_digest(const struct oa_tensors *f, const char *key)
 {
     struct oa_digest d;
-    snprintf(d.hex, sizeof d.hex, "%s", text_of(f, key));
+    snprintf(d.hex, sizeof d.hex, "%s", checkpoint_text(f, key));
     return d;
 }
 
-/* Checkpoints of older programs say nothing of it. */
-static struct oa_best read_best(const struct oa_tensors *f)
+static enum oa_error checkpoint_read_progress(oa_context *c, const char *path,
+                                              const struct oa_tensors *f, struct oa_progress *p)
 {
-    struct oa_best b;
-    bool there = sscanf(text_of(f, "best"), "%ld %lg %ld", &b.step, &b.score, &b.stale) == 3;
-    return there ? b : (struct oa_best){ 0 };
-}
-
-static enum oa_error read_progress(oa_context *c, const char *path, const struct oa_tensors *f,
-                                   struct oa_progress *p)
-{
-    *p = (struct oa_progress){ .step = strtol(text_of(f, "step"), NULL, 10),
-                               .seconds = strtod(text_of(f, "seconds"), NULL),
-                               .processor = strtod(text_of(f, "processor"), NULL),
-                               .tokens = strtod(text_of(f, "tokens"), NULL),
-                               .best = read_best(f),
-                               .origin = { .training_text = digest(f, "training_text"),
-                                           .validation_text = digest(f, "validation_text"),
-                                           .tokenizer = digest(f, "tokenizer"),
-                                           .start = digest(f, "start") } };
+    *p = (struct oa_progress){ .step = strtol(checkpoint_text(f, "step"), NULL, 10),
+                               .seconds = strtod(checkpoint_text(f, "seconds"), NULL),
+                               .processor = strtod(checkpoint_text(f, "processor"), NULL),
+                               .tokens = strtod(checkpoint_text(f, "tokens"), NULL),
+                               .origin = { .training_text = checkpoint_digest(f, "training_text"),
+                                           .validation_text =
+                                               checkpoint_digest(f, "validation_text"),
+                                           .tokenizer = checkpoint_digest(f, "tokenizer"),
+                                           .start = checkpoint_digest(f, "start") } };
+    struct oa_best *b = &p->best; /* absent from checkpoints of old versions */
+    if (sscanf(checkpoint_text(f, "best"), "%ld %lg %ld", &b->step, &b->score, &b->stale) != 3)
+        *b = (struct oa_best){ 0 };
     oa_options_default(&p->options);
-    return oa_options_from_json(c, &p->options, path, text_of(f, "options"));
+    return oa_options_from_json(c, &p->options, path, checkpoint_text(f, "options"));
 }
 
-static void copy_arrays(const struct oa_tensors *from, const struct flat *to, int arrays)
+static enum oa_error checkpoint_restore(struct oa_model *m, const struct oa_progress *p,
+                                        const char *path, const struct oa_tensors *from)
 {
-    for (int i = 0; i < arrays; i++)
-        if (to->view[i].bytes)
-            memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
-}
-
-/* Of another form, or with other options that say what the model is; older programs' checkpoints
- * are silent. */
-static enum oa_error check_model(const struct oa_model *m, const char *path,
-                                 const struct oa_tensors *f)
-{
-    const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY);
-    return identity ? oa_model_check_identity(m->context, path, identity, &m->options, &m->form)
-                    : OA_OK;
-}
-
-static enum oa_error copy_in(struct oa_model *m, const struct oa_progress *p, const char *path,
-                             const struct oa_tensors *from)
-{
-    struct flat f;
-    enum oa_error e = open_flat(m, OA_VIEW_READ | OA_VIEW_WRITE, &f);
-    int arrays = arrays_of(&f, p);
+    struct store_arrays f;
+    enum oa_error e = flat_open(m, OA_VIEW_READ | OA_VIEW_WRITE, &f);
+    int arrays = flat_count(&f, p);
     if (e == OA_OK)
-        e = check_arrays(m, path, from, &f, arrays);
-    if (e == OA_OK)
-        copy_arrays(from, &f, arrays);
-    close_flat(&f);
+        e = checkpoint_check_arrays(m, path, from, &f, arrays);
+    for (int i = 0; e == OA_OK && i < arrays; i++)
+        if (f.view[i].bytes)
+            memcpy(f.view[i].host, oa_tensors_find(from, array_name[i])->data, f.view[i].bytes);
+    flat_close(&f);
     if (e == OA_OK)
         oa_store_refresh_all(&m->store);
     return e;
@@ -260,9 +233,8 @@ enum oa_error oa_checkpoint_moment(const struct oa_model *m, const char *path, i
     if (there)
         memcpy(out, a->data, a->bytes);
     oa_tensors_close(f);
-    return there
-               ? OA_OK
-               : oa_fail(m->context, OA_FORMAT, "%s changed while it was read: start again", path);
+    return there ? OA_OK
+                 : oa_fail(m->context, OA_FORMAT, "%s changed while being read; try again", path);
 }
 
 enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, const char *path,
@@ -272,13 +244,14 @@ enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, cons
     OA_TRY(oa_tensors_open(m->context, path, &f));
     enum oa_error e = checkpoint_require_checksum(m, path, f);
     if (e == OA_OK)
-        e = read_progress(m->context, path, f, p);
+        e = checkpoint_read_progress(m->context, path, f, p);
     if (e == OA_OK)
         e = accept(argument, p);
+    const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY); /* NULL: of an old version */
+    if (e == OA_OK && identity)
+        e = oa_model_check_identity(m->context, path, identity, &m->options, &m->form);
     if (e == OA_OK)
-        e = check_model(m, path, f);
-    if (e == OA_OK)
-        e = copy_in(m, p, path, f);
+        e = checkpoint_restore(m, p, path, f);
     oa_tensors_close(f);
     return e;
 }

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model reads a text token by token, and says what may come next. What attention needs of the
- * tokens before is in the states of the layers; a token costs the same products as in training and
- * what attention does with its state.
+ * Decoding token by token, with the caches of the attention layers (oa_state).
  *
- * When the context is full the window slides: everything is forgotten, and the last half of the
- * context is read again. That costs half a context once in half a context of tokens, so about one
- * more token for each; the model sees the last context/2 to context tokens, and what it says is a
- * function of the text alone.
+ * When the context is full, the caches are cleared and the last half of the context is read again,
+ * which about doubles the cost per token. The model then sees the last context/2 to context tokens,
+ * and its output is a function of the text alone.
  */
 #include "model/source.h"
 
 #include <string.h>
 
-enum { CHUNK = 128 }; /* tokens read at a time where many wait: enough for the matrix units */
+enum { CHUNK = 128 }; /* tokens of a prompt per forward pass: enough for the matrix units */
 
-enum oa_error oa_model_reads_on(const struct oa_model *m)
+enum oa_error oa_model_check_decoding(const struct oa_model *m)
 {
     if (!m->form.decoder || m->form.output != OA_OUTPUT_TOKENS)
         return oa_fail(m->context, OA_UNSUPPORTED,
-                       "the model has the architecture %s and gives %s: only decoders of tokens "
-                       "read on token by token",
+                       "the model is of architecture %s with output %s: only decoders of tokens "
+                       "decode token by token",
                        oa_architecture_name(&m->form), oa_output_name(m->form.output));
-    return oa_stack_reads_on(&m->decoder);
+    return oa_stack_check_decoding(&m->decoder);
 }
 
 enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out)
@@ -31,7 +28,7 @@ enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out)
     oa_tape_init(&out->tape, m->device);
     out->tape.packs = &m->store;
     oa_source_init(&out->source, m->context);
-    OA_TRY(oa_model_reads_on(m));
+    OA_TRY(oa_model_check_decoding(m));
     return oa_stack_state_open(&m->decoder, &out->state);
 }
 
@@ -68,7 +65,7 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
     return OA_OK;
 }
 
-/* ---- reading ---- */
+/* ---- appending tokens ---- */
 
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                                  long first, long rows, float *logits, double *sums)
@@ -89,8 +86,9 @@ enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_
     return oa_status(m->context);
 }
 
-/* logits NULL: those after these tokens are not wanted. */
-static enum oa_error read_chunk(struct oa_decoding *s, const int32_t *ids, long n, float *logits)
+/* logits: of the token after the chunk, or NULL. */
+static enum oa_error decoding_read_chunk(struct oa_decoding *s, const int32_t *ids, long n,
+                                         float *logits)
 {
     oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
     struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
@@ -110,7 +108,7 @@ enum oa_error oa_decoding_read(struct oa_decoding *s, const int32_t *ids, long n
 {
     for (long i = 0; i < n; i += CHUNK) {
         long count = oa_min(CHUNK, n - i);
-        OA_TRY(read_chunk(s, ids + i, count, i + count == n ? logits : NULL));
+        OA_TRY(decoding_read_chunk(s, ids + i, count, i + count == n ? logits : NULL));
     }
     s->end += n;
     return OA_OK;
@@ -120,8 +118,8 @@ enum oa_error oa_decoding_continue(struct oa_decoding *s, const int32_t *ids, lo
 {
     long context = s->model->options.model_context;
     if (s->tokens + n - s->end > context && s->model->form.encoder)
-        return oa_fail(s->model->context, OA_SHAPE, "the context of the model ends at %ld tokens",
-                       context);
+        return oa_fail(s->model->context, OA_SHAPE,
+                       "the text exceeds the context of the model, %ld tokens", context);
     if (s->tokens + n - s->end > context) {
         oa_decoding_reset(s);
         s->end = n - oa_min(n, (context + 1) / 2);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model is for: its stacks and its output, their names in files, and which options say
- * something about them. */
+ * Forms of models: stacks and output, their names in files, and the options that apply to them. */
 #include "model/model.h"
 
 #include <math.h>
@@ -61,76 +60,77 @@ double oa_embedding_deviation(const struct oa_options *o)
     return o->model_scale_embedding ? 1 / sqrt((double)o->model_width) : OA_EMBEDDING_DEVIATION;
 }
 
-/* ---- what does not go together ---- */
+/* ---- incompatible options ---- */
 
-static enum oa_error check_stacks(oa_context *c, const struct oa_model_form *f)
+static enum oa_error form_check_stacks(oa_context *c, const struct oa_model_form *f)
 {
     bool both = f->encoder && f->decoder;
     if (!f->encoder && !f->decoder)
         return oa_fail(c, OA_INTERNAL, "a model needs an encoder, a decoder or both");
     if (both && (f->output != OA_OUTPUT_TOKENS || f->segments))
         return oa_fail(c, OA_UNSUPPORTED,
-                       "an encoder with a decoder gives tokens and has no segments: classes, "
-                       "numbers and pairs take one "
-                       "stack");
+                       "an encoder-decoder outputs tokens and has no segments: use one stack for "
+                       "classes, numbers and text pairs");
     if (f->patch && (f->decoder || f->output == OA_OUTPUT_TOKENS))
         return oa_fail(c, OA_UNSUPPORTED,
-                       "patches of pictures are read by an encoder that gives classes or a number");
+                       "image patches need an encoder with classes or a number as output");
     if (f->output == OA_OUTPUT_CLASSES && f->classes < 2)
-        return oa_fail(c, OA_SHAPE, "a choice among classes needs 2 of them or more, there are %ld",
-                       f->classes);
+        return oa_fail(c, OA_SHAPE, "a classifier needs at least 2 classes, not %ld", f->classes);
     return OA_OK;
 }
 
-static enum oa_error refuse(oa_context *c, const struct oa_model_form *f, const char *option,
-                            const char *value, const char *only)
+static enum oa_error form_refuse_option(oa_context *c, const struct oa_model_form *f,
+                                        const char *option, const char *value, const char *only)
 {
     return oa_fail(
         c, OA_ARGUMENT,
-        "%s = %s is about %s, and this model has the architecture %s and gives %s: leave it out",
+        "%s = %s applies to %s only; this model is of architecture %s with output %s: remove it",
         option, value, only, oa_architecture_name(f), oa_output_name(f->output));
 }
 
-static enum oa_error refuse_number(oa_context *c, const struct oa_model_form *f, const char *option,
-                                   double value, const char *only)
+static enum oa_error form_refuse_number(oa_context *c, const struct oa_model_form *f,
+                                        const char *option, double value, const char *only)
 {
-    return refuse(c, f, option, oa_real_text(value).s, only);
+    return form_refuse_option(c, f, option, oa_real_text(value).s, only);
 }
 
-static enum oa_error check_source(oa_context *c, const struct oa_model_form *f,
-                                  const struct oa_options *o)
+static enum oa_error form_check_source(oa_context *c, const struct oa_model_form *f,
+                                       const struct oa_options *o)
 {
-    static const char both[] = "an encoder beside a decoder";
+    static const char both[] = "an encoder-decoder";
     if (o->model_encoder_layers)
-        return refuse_number(c, f, "model.encoder_layers", (double)o->model_encoder_layers, both);
+        return form_refuse_number(c, f, "model.encoder_layers", (double)o->model_encoder_layers,
+                                  both);
     if (o->model_source_context)
-        return refuse_number(c, f, "model.source_context", (double)o->model_source_context, both);
+        return form_refuse_number(c, f, "model.source_context", (double)o->model_source_context,
+                                  both);
     if (!o->model_share_embeddings)
-        return refuse(c, f, "model.share_embeddings", "false", both);
+        return form_refuse_option(c, f, "model.share_embeddings", "false", both);
     return OA_OK;
 }
 
-static enum oa_error check_pool(oa_context *c, const struct oa_model_form *f,
-                                const struct oa_options *o)
+static enum oa_error form_check_pool(oa_context *c, const struct oa_model_form *f,
+                                     const struct oa_options *o)
 {
     bool first = o->model_pool == OA_POOL_CLS;
     if (f->output == OA_OUTPUT_TOKENS && !first)
-        return refuse(c, f, "model.pool", oa_option_word("model.pool", (int)o->model_pool).s,
-                      "classes and numbers");
+        return form_refuse_option(c, f, "model.pool",
+                                  oa_option_word("model.pool", (int)o->model_pool).s,
+                                  "classes and numbers");
     if (f->output != OA_OUTPUT_TOKENS && f->decoder && first)
         return oa_fail(c, OA_ARGUMENT,
-                       "model.pool = cls: in a decoder the first token sees nothing but itself; "
-                       "choose last or mean");
+                       "model.pool = cls: in a decoder the first token attends to itself only; use "
+                       "last or mean");
     return OA_OK;
 }
 
 enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f,
                             const struct oa_options *o)
 {
-    OA_TRY(check_stacks(c, f));
-    OA_TRY(check_pool(c, f, o));
+    OA_TRY(form_check_stacks(c, f));
+    OA_TRY(form_check_pool(c, f, o));
     if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
-        return refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,
-                             "classes and tokens");
-    return f->encoder && f->decoder ? OA_OK : check_source(c, f, o);
+        return form_refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing,
+                                  "classes and tokens");
+    return f->encoder && f->decoder ? OA_OK : form_check_source(c, f, o);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A batch through a model: what its stacks make of the tokens, and what that costs beside what was
- * expected. */
+ * The forward pass of a model: hidden states, loss, outputs. */
 #include "model/model.h"
 
 #include <math.h>
@@ -8,37 +7,36 @@
 
 /* ---- hidden states ---- */
 
-static double embedding_factor(const struct oa_options *o)
-{
-    return o->model_scale_embedding ? sqrt((double)o->model_width) : 1;
-}
-
-/* A stack with what its tokens are embedded by. */
-struct side {
+/* A stack with its embedding parameters. */
+struct embedded_stack {
     const struct oa_stack *stack;
     const struct oa_positions *positions;
     struct oa_parameter *embedding, *segment, *patch;
 };
 
-/* What patches have beside the embedding of their id. */
-static oa_tensor *pixels(oa_tape *t, const struct side *s, const struct oa_sequences *in)
+/* Linear embedding of image patches, added to that of their id; NULL without. */
+static oa_tensor *embed_patches(oa_tape *t, const struct embedded_stack *s,
+                                const struct oa_sequences *in)
 {
     if (!s->patch)
         return NULL;
-    oa_tensor *x = oa_patches(t, in->pixels, in->ids, in->rows * in->length, s->patch->dim[1]);
+    oa_tensor *x = oa_patch_pixels(t, in->pixels, in->ids, in->rows * in->length, s->patch->dim[1]);
     return oa_linear(t, x, s->patch, NULL);
 }
 
-static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s,
-                      const struct oa_sequences *in, const struct oa_memory *memory,
-                      const struct oa_stack_state *state, bool side_by_side)
+static oa_tensor *forward_stack(oa_tape *t, const struct oa_model *m,
+                                const struct embedded_stack *s, const struct oa_sequences *in,
+                                const struct oa_memory *memory, const struct oa_stack_state *state,
+                                bool batched)
 {
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
     long first = state ? state->self[0]->tokens : 0;
     oa_tape_at(t, NULL, "embedding", -1);
-    struct oa_embedding_tables tables = { s->embedding, p->table, s->segment, embedding_factor(o),
-                                          pixels(t, s, in) };
+    struct oa_embedding_tables tables = { s->embedding, p->table, s->segment,
+                                          o->model_scale_embedding ? sqrt((double)o->model_width)
+                                                                   : 1,
+                                          embed_patches(t, s, in) };
     struct oa_stack_input x = { .x = oa_embed(t, in->ids, in->segments, in->rows * in->length,
                                               in->length, first, &tables, o->model_dropout),
                                 .memory = memory ? memory->x : NULL,
@@ -52,78 +50,79 @@ static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s
                                 .sine = p->sine ? p->sine->value : NULL,
                                 .dropout = o->model_dropout,
                                 .attention_dropout = o->model_attention_dropout,
-                                .state = side_by_side ? NULL : state,
-                                .rows = side_by_side ? state : NULL,
-                                .watch = m->watch };
+                                .state = batched ? NULL : state,
+                                .rows = batched ? state : NULL,
+                                .hook = m->hook };
     return oa_stack_forward(t, s->stack, &x);
 }
 
 oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_sequences *source)
 {
-    struct side s = { &m->encoder, &m->source_positions, m->source_embedding, NULL, NULL };
-    return run(t, m, &s, source, NULL, NULL, false);
+    struct embedded_stack s = { &m->encoder, &m->source_positions, m->source_embedding, NULL,
+                                NULL };
+    return forward_stack(t, m, &s, source, NULL, NULL, false);
 }
 
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state)
 {
-    struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment, m->patch };
-    return run(t, m, &s, in, memory, state, false);
+    struct embedded_stack s = { oa_model_stack(m), &m->positions, m->embedding, m->segment,
+                                m->patch };
+    return forward_stack(t, m, &s, in, memory, state, false);
 }
 
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                 const struct oa_stack_state *rows)
 {
-    struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment, m->patch };
+    struct embedded_stack s = { oa_model_stack(m), &m->positions, m->embedding, m->segment,
+                                m->patch };
     t->invariant_rows = in->rows > 1 ? 1 : 0;
-    oa_tensor *hidden = run(t, m, &s, in, NULL, rows, true);
+    oa_tensor *hidden = forward_stack(t, m, &s, in, NULL, rows, true);
     t->invariant_rows = 0;
     return hidden;
 }
 
 /* ---- a batch ---- */
 
-static enum oa_error check_lengths(oa_context *c, const char *what, const int32_t *lengths,
-                                   long rows, long length, long most)
+static enum oa_error batch_check_lengths(oa_context *c, const char *what, const int32_t *lengths,
+                                         long rows, long length, long most)
 {
     if (length < 1 || length > most)
-        return oa_fail(c, OA_SHAPE,
-                       "a batch has %ss of %ld tokens, and the model was made for 1 to %ld", what,
+        return oa_fail(c, OA_SHAPE, "batch with %ss of %ld tokens; the model reads 1 to %ld", what,
                        length, most);
     for (long i = 0; lengths && i < rows; i++)
         if (lengths[i] < 1 || lengths[i] > length)
-            return oa_fail(
-                c, OA_SHAPE,
-                "row %ld of a batch has a %s of %ld tokens, and there is room for 1 to %ld", i + 1,
-                what, (long)lengths[i], length);
+            return oa_fail(c, OA_SHAPE,
+                           "row %ld of a batch has a %s of %ld tokens; expected 1 to %ld", i + 1,
+                           what, (long)lengths[i], length);
     return OA_OK;
 }
 
-static enum oa_error check_labels(const struct oa_model *m, const struct oa_batch *b)
+static enum oa_error batch_check_labels(const struct oa_model *m, const struct oa_batch *b)
 {
     for (long i = 0; m->form.output == OA_OUTPUT_CLASSES && b->label && i < b->rows; i++)
         if (b->label[i] < OA_IGNORED || b->label[i] >= m->form.classes)
             return oa_fail(m->context, OA_SHAPE,
-                           "row %ld of a batch has the class %ld, and the model knows 0 to %ld",
+                           "row %ld of a batch has class %ld; the model has classes 0 to %ld",
                            i + 1, (long)b->label[i], m->form.classes - 1);
     return OA_OK;
 }
 
-/* The plan device is given shapes alone. */
-static enum oa_error check_batch(const struct oa_model *m, const struct oa_batch *b)
+/* On the plan device data pointers may be NULL. */
+static enum oa_error batch_check(const struct oa_model *m, const struct oa_batch *b)
 {
     const struct oa_options *o = &m->options;
-    OA_TRY(check_lengths(m->context, "text", b->lengths, b->rows, b->length, o->model_context));
+    OA_TRY(
+        batch_check_lengths(m->context, "text", b->lengths, b->rows, b->length, o->model_context));
     if (m->form.encoder && m->form.decoder)
-        OA_TRY(check_lengths(m->context, "source", b->source_lengths, b->rows, b->source_length,
-                             oa_model_source_context(o)));
+        OA_TRY(batch_check_lengths(m->context, "source", b->source_lengths, b->rows,
+                                   b->source_length, oa_model_source_context(o)));
     if (m->form.segments && !b->segments && !m->device->dry)
-        return oa_fail(m->context, OA_INTERNAL,
-                       "the model tells segments apart, and the batch has none");
+        return oa_fail(m->context, OA_INTERNAL, "the model needs segments, but the batch has none");
     if (m->form.patch && !b->pixels && !m->device->dry)
         return oa_fail(m->context, OA_INTERNAL,
-                       "the model reads patches of pictures, and the batch has no pixels");
-    return check_labels(m, b);
+                       "the model reads image patches, but the batch has no pixels");
+    return batch_check_labels(m, b);
 }
 
 static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_batch *b)
@@ -141,7 +140,7 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
                                    .lengths = b->source_lengths,
                                    .words = b->source_words };
     struct oa_memory memory = { .length = b->source_length, .lengths = b->source_lengths };
-    if (check_batch(m, b) != OA_OK)
+    if (batch_check(m, b) != OA_OK)
         return NULL;
     if (!m->form.encoder || !m->form.decoder)
         return oa_model_hidden(t, m, &in, NULL, NULL);
@@ -149,35 +148,25 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
     return memory.x ? oa_model_hidden(t, m, &in, &memory, NULL) : NULL;
 }
 
-/* ---- a row of each sequence ---- */
+/* ---- pooling: a row for each sequence (model.pool) ---- */
 
-static int32_t last_of(const struct oa_batch *b, int row)
-{
-    return b->lengths ? b->lengths[row] - 1 : b->length - 1;
-}
-
-static oa_tensor *one_row_each(oa_tape *t, oa_tensor *hidden, const struct oa_batch *b, bool last)
-{
-    int32_t *index = oa_tape_take_host(t, (size_t)b->rows * sizeof *index);
-    for (int i = 0; index && i < b->rows; i++)
-        index[i] = i * b->length + (last ? last_of(b, i) : 0);
-    return index ? oa_choose_rows(t, hidden, index, b->rows) : NULL;
-}
-
-static oa_tensor *pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
-                       const struct oa_batch *b)
+static oa_tensor *forward_pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden,
+                               const struct oa_batch *b)
 {
     if (m->options.model_pool == OA_POOL_MEAN)
         return oa_mean_rows(t, hidden, b->length, b->lengths);
-    return one_row_each(t, hidden, b, m->options.model_pool == OA_POOL_LAST);
+    bool last = m->options.model_pool == OA_POOL_LAST;
+    int32_t *index = oa_tape_take_host(t, (size_t)b->rows * sizeof *index);
+    for (int i = 0; index && i < b->rows; i++)
+        index[i] = i * b->length + (!last ? 0 : b->lengths ? b->lengths[i] - 1 : b->length - 1);
+    return index ? oa_choose_rows(t, hidden, index, b->rows) : NULL;
 }
 
 /* ---- loss ---- */
 
-/* The rows that have a target, and in *targets these: with masked words, or padding, few may. NULL:
- * none has. */
-static oa_tensor *rows_with_targets(oa_tape *t, oa_tensor *hidden, const int32_t *all,
-                                    const int32_t **targets)
+/* The rows with a target, and their targets; few with masked tokens or padding. NULL: none. */
+static oa_tensor *select_target_rows(oa_tape *t, oa_tensor *hidden, const int32_t *all,
+                                     const int32_t **targets)
 {
     size_t bytes = (size_t)hidden->rows * sizeof(int32_t);
     int32_t *index = oa_tape_take_host(t, bytes), *kept = oa_tape_take_host(t, bytes);
@@ -195,15 +184,15 @@ oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batc
                             const int32_t **targets)
 {
     oa_tensor *hidden = batch_hidden(t, m, batch);
-    return hidden ? rows_with_targets(t, hidden, batch->target, targets) : NULL;
+    return hidden ? select_target_rows(t, hidden, batch->target, targets) : NULL;
 }
 
-static double token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *b,
-                         oa_tensor *hidden, struct oa_targets *targets)
+static double forward_token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *b,
+                                 oa_tensor *hidden, struct oa_targets *targets)
 {
     targets->id = b->target;
     if (m->form.encoder && b->target)
-        hidden = rows_with_targets(t, hidden, b->target, &targets->id);
+        hidden = select_target_rows(t, hidden, b->target, &targets->id);
     else if (m->form.encoder) /* the plan device */
         hidden =
             oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
@@ -219,21 +208,22 @@ double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batc
         return 0;
     oa_tape_at(t, NULL, "the output layer", -1);
     if (m->form.output == OA_OUTPUT_TOKENS)
-        return token_loss(t, m, batch, hidden, &targets);
+        return forward_token_loss(t, m, batch, hidden, &targets);
     if (m->form.output == OA_OUTPUT_CLASSES)
         targets.id = batch->label;
     else
         targets.value = batch->value;
-    return oa_linear_loss_op(t, pool(t, m, hidden, batch), m->classifier, m->classifier_bias,
-                             &targets);
+    return oa_linear_loss_op(t, forward_pool(t, m, hidden, batch), m->classifier,
+                             m->classifier_bias, &targets);
 }
 
 /* ---- outputs ---- */
 
-static enum oa_error read_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
-                                  oa_tensor *hidden, double *out)
+static enum oa_error forward_read_outputs(oa_tape *t, struct oa_model *m,
+                                          const struct oa_batch *batch, oa_tensor *hidden,
+                                          double *out)
 {
-    oa_tensor *pooled = hidden ? pool(t, m, hidden, batch) : NULL;
+    oa_tensor *pooled = hidden ? forward_pool(t, m, hidden, batch) : NULL;
     const void *rows = pooled ? oa_model_logits(t, m, pooled, 0, pooled->rows) : NULL;
     OA_TRY(oa_status(m->context));
     long count = batch->rows * m->classifier->dim[0];
@@ -249,7 +239,7 @@ static enum oa_error read_outputs(oa_tape *t, struct oa_model *m, const struct o
 enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch,
                                double *out)
 {
-    return read_outputs(t, m, batch, batch_hidden(t, m, batch), out);
+    return forward_read_outputs(t, m, batch, batch_hidden(t, m, batch), out);
 }
 
 enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
@@ -258,7 +248,7 @@ enum oa_error oa_model_outputs_batch_invariant(oa_tape *t, struct oa_model *m,
     t->invariant_rows = batch->length;
     oa_tensor *hidden = batch_hidden(t, m, batch);
     t->invariant_rows = 1;
-    enum oa_error e = read_outputs(t, m, batch, hidden, out);
+    enum oa_error e = forward_read_outputs(t, m, batch, hidden, out);
     t->invariant_rows = 0;
     return e;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * config.json: the options of a run, what its model is for, and the size of its vocabulary. */
+ * config.json: options of a run, form and vocabulary size of its model. */
 #include "base/json_read.h"
 #include "model/model.h"
 
@@ -7,11 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char damaged[] =
-    "the file is damaged or was cut off: take it from a copy of the run, or train the run "
-    "again into another folder";
+static const char damaged[] = "the file is damaged or truncated: restore it from a copy of the "
+                              "run, or train the run again in another folder";
 
-static void print_texts(const char *key, char *const *name, long count, struct oa_text *out)
+static void config_print_texts(const char *key, char *const *name, long count, struct oa_text *out)
 {
     oa_text_printf(out, "\"%s\": [", key);
     for (long i = 0; i < count; i++) {
@@ -24,7 +23,7 @@ static void print_texts(const char *key, char *const *name, long count, struct o
     oa_text_printf(out, "], ");
 }
 
-static void print_form(const struct oa_model_form *f, struct oa_text *out)
+static void config_print_form(const struct oa_model_form *f, struct oa_text *out)
 {
     oa_text_printf(out, "\"architecture\": \"%s\", ", oa_architecture_name(f));
     if (f->output != OA_OUTPUT_TOKENS)
@@ -32,7 +31,7 @@ static void print_form(const struct oa_model_form *f, struct oa_text *out)
     if (f->output == OA_OUTPUT_CLASSES)
         oa_text_printf(out, "\"classes\": %ld, ", f->classes);
     if (f->output == OA_OUTPUT_CLASSES && f->labels)
-        print_texts("labels", f->labels, f->classes, out);
+        config_print_texts("labels", f->labels, f->classes, out);
     if (f->segments)
         oa_text_printf(out, "\"segments\": true, ");
     if (f->patch)
@@ -47,9 +46,9 @@ enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_lab
     oa_text_init(&text, m->context);
     oa_options_json(&m->options, &options);
     oa_text_printf(&text, "{\"orthant\": \"%s\", ", oa_version());
-    print_form(&m->form, &text);
+    config_print_form(&m->form, &text);
     if (specials)
-        print_texts("specials", specials->name, specials->count, &text);
+        config_print_texts("specials", specials->name, specials->count, &text);
     oa_text_printf(&text, "\"vocabulary\": %ld, \"options\": %s}\n", m->vocabulary,
                    options.s ? options.s : "{}");
     enum oa_error e = oa_status(m->context);
@@ -60,9 +59,8 @@ enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_lab
     return e;
 }
 
-/* The number `key`, or `fallback` where there is none; −1 for what is no number from 1 to
- * INT32_MAX. */
-static long count_of(json_t *root, const char *key, long fallback)
+/* The integer `key`, `fallback` if absent, −1 if not from 1 to INT32_MAX. */
+static long config_count(json_t *root, const char *key, long fallback)
 {
     json_t *value = json_object_get(root, key);
     json_int_t n = json_integer_value(value);
@@ -71,27 +69,26 @@ static long count_of(json_t *root, const char *key, long fallback)
     return json_is_integer(value) && n >= 1 && n <= INT32_MAX ? (long)n : -1;
 }
 
-static enum oa_error read_form(oa_context *c, const char *path, json_t *root,
-                               struct oa_model_form *f)
+static enum oa_error config_read_form(oa_context *c, const char *path, json_t *root,
+                                      struct oa_model_form *f)
 {
     const char *architecture = json_string_value(json_object_get(root, "architecture"));
     json_t *output = json_object_get(root, "output"), *segments = json_object_get(root, "segments");
-    *f = (struct oa_model_form){ .vocabulary = count_of(root, "vocabulary", -1),
-                                 .classes = count_of(root, "classes", 0),
+    *f = (struct oa_model_form){ .vocabulary = config_count(root, "vocabulary", -1),
+                                 .classes = config_count(root, "classes", 0),
                                  .segments = json_is_true(segments),
-                                 .patch = count_of(root, "patch", 0) };
+                                 .patch = config_count(root, "patch", 0) };
     if (!architecture || !oa_architecture_parse(architecture, f))
-        return oa_fail(
-            c, OA_FORMAT,
-            "%s: not a configuration of an Orthant model (\"architecture\" is to be \"decoder\", "
-            "\"encoder\" or \"encoder-decoder\")",
-            path);
+        return oa_fail(c, OA_FORMAT,
+                       "%s: not a configuration of an Orthant model (\"architecture\" must be "
+                       "\"decoder\", \"encoder\" or \"encoder-decoder\")",
+                       path);
     if (output &&
         (!json_is_string(output) || !oa_output_parse(json_string_value(output), &f->output)))
-        return oa_fail(c, OA_FORMAT,
-                       "%s: \"output\" is to be \"tokens\", \"classes\" or \"number\"", path);
+        return oa_fail(c, OA_FORMAT, "%s: \"output\" must be \"tokens\", \"classes\" or \"number\"",
+                       path);
     if (segments && !json_is_boolean(segments))
-        return oa_fail(c, OA_FORMAT, "%s: \"segments\" is to be true or false", path);
+        return oa_fail(c, OA_FORMAT, "%s: \"segments\" must be true or false", path);
     const char *wrong = f->vocabulary < 1 ? "vocabulary"
                         : f->classes < 0  ? "classes"
                         : f->patch < 0    ? "patch"
@@ -99,21 +96,20 @@ static enum oa_error read_form(oa_context *c, const char *path, json_t *root,
     if (!wrong)
         return OA_OK;
     char *value = json_dumps(json_object_get(root, wrong), JSON_ENCODE_ANY);
-    enum oa_error e =
-        oa_fail(c, OA_FORMAT, "%s: \"%s\" is %.64s, and it is to be a whole number from 1 to %d",
-                path, wrong, value ? value : "not there", INT32_MAX);
+    enum oa_error e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is %.64s, expected an integer from 1 to %d",
+                              path, wrong, value ? value : "missing", INT32_MAX);
     free(value);
     return e;
 }
 
-static enum oa_error read_config(oa_context *c, const char *path, json_t *root,
+static enum oa_error config_read(oa_context *c, const char *path, json_t *root,
                                  struct oa_options *options, struct oa_model_form *form)
 {
     json_t *o = json_object_get(root, "options");
-    OA_TRY(read_form(c, path, root, form));
+    OA_TRY(config_read_form(c, path, root, form));
     if (!json_is_object(o))
         return oa_fail(c, OA_FORMAT,
-                       "%s: not a configuration of an Orthant model (it has no \"options\")", path);
+                       "%s: not a configuration of an Orthant model (\"options\" missing)", path);
     char *text = json_dumps(o, 0);
     if (!text)
         return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
@@ -121,7 +117,7 @@ static enum oa_error read_config(oa_context *c, const char *path, json_t *root,
     free(text);
     if (e != OA_ARGUMENT)
         return e;
-    /* a wrong value of a file is no wrong use of the program */
+    /* An invalid value in a file is OA_FORMAT, not a usage error. */
     const char *why;
     oa_last_error(c, &why);
     char *sentence = oa_copy_text(c, why);
@@ -136,22 +132,20 @@ enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options 
 {
     json_t *root;
     struct stat about;
-    if (stat(path, &about) == 0 &&
-        !S_ISREG(about.st_mode)) /* a pipe in another person's folder would be waited for */
-        return oa_fail(c, OA_IO, "cannot read %s: it is no plain file", path);
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a pipe could block */
+        return oa_fail(c, OA_IO, "cannot read %s: not a regular file", path);
     OA_TRY(oa_json_read(c, path, damaged, &root));
-    enum oa_error e = read_config(c, path, root, options, form);
+    enum oa_error e = config_read(c, path, root, options, form);
     json_decref(root);
     return e;
 }
 
 /* ---- labels ---- */
 
-static enum oa_error read_texts(oa_context *c, const char *path, const char *key,
-                                const json_t *list, long classes, struct oa_labels *out)
+static enum oa_error config_read_texts(oa_context *c, const char *path, const char *key,
+                                       const json_t *list, long classes, struct oa_labels *out)
 {
-    size_t listed =
-        json_array_size(list); /* what there is decides about memory, not what is claimed */
+    size_t listed = json_array_size(list); /* allocation by actual size, not by `classes` */
     char **name = oa_alloc(c, (listed + 1) * sizeof *name);
     long count = 0;
     while (name && count < (long)listed && json_string_length(json_array_get(list, (size_t)count)))
@@ -159,7 +153,7 @@ static enum oa_error read_texts(oa_context *c, const char *path, const char *key
                       json_array_get(list, (size_t)count))) != NULL;
     enum oa_error e = name ? OA_OK : OA_NO_MEMORY;
     if (name && (count != classes || listed != (size_t)classes))
-        e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is to be a list of %ld texts%s", path, key, classes,
+        e = oa_fail(c, OA_FORMAT, "%s: \"%s\" must be a list of %ld strings%s", path, key, classes,
                     strcmp(key, "labels") == 0 ? ", the names of the classes" : "");
     if (e == OA_OK)
         e = oa_labels_copy(c, name, count, out);
@@ -174,7 +168,7 @@ enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_
     *out = (struct oa_labels){ 0 };
     OA_TRY(oa_json_read(c, path, damaged, &root));
     json_t *list = json_object_get(root, "labels");
-    enum oa_error e = list ? read_texts(c, path, "labels", list, form->classes, out) : OA_OK;
+    enum oa_error e = list ? config_read_texts(c, path, "labels", list, form->classes, out) : OA_OK;
     json_decref(root);
     form->labels = out->name;
     return e;
@@ -187,7 +181,8 @@ enum oa_error oa_config_specials(oa_context *c, const char *path, struct oa_labe
     OA_TRY(oa_json_read(c, path, damaged, &root));
     json_t *list = json_object_get(root, "specials");
     enum oa_error e =
-        list ? read_texts(c, path, "specials", list, (long)json_array_size(list), out) : OA_OK;
+        list ? config_read_texts(c, path, "specials", list, (long)json_array_size(list), out)
+             : OA_OK;
     json_decref(root);
     return e;
 }

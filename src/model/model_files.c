@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * model.safetensors. Frozen tensors are written too, so that whoever reads the file needs nothing
- * but the file; a frozen projection that is run as fast transforms is written as the matrix that it
- * is. Reading, the file has the last word on every tensor that it holds, except on those matrices:
- * they must be what the seed gives. */
+ * model.safetensors. Frozen tensors are saved too, so that the file is self-contained; a projection
+ * stored as fast transforms is saved as its matrix. On loading, all values are taken from the file,
+ * except those matrices, which must match the ones generated from the seed. */
 #include "base/safetensors.h"
 #include "model/model_identity.h"
 
@@ -13,28 +12,28 @@
 
 enum { NAME = 160 };
 
-/* "…query.transform" is "…query.weight" in files. */
-static void file_name(const struct oa_parameter *p, char out[NAME])
+/* "…query.transform" is saved as "…query.weight". */
+static void stored_name(const struct oa_parameter *p, char out[NAME])
 {
     snprintf(out, NAME, "%s", p->name);
     if (p->expand)
         snprintf(strrchr(out, '.'), sizeof ".weight", ".weight");
 }
 
-static int file_dims(const struct oa_parameter *p)
+static int stored_dims(const struct oa_parameter *p)
 {
     return p->expand ? 2 : p->dims;
 }
 
-static const long *file_dim(const struct oa_parameter *p)
+static const long *stored_dim(const struct oa_parameter *p)
 {
     return p->expand ? p->expanded : p->dim;
 }
 
 /* ---- saving ---- */
 
-/* The tensors of a file on their way there, and the memory that was made for some of them. */
-struct saving {
+/* Tensors to be saved, and memory allocated for some of them. */
+struct model_saving {
     const struct oa_model *m;
     struct oa_array *array;
     char (*name)[NAME];
@@ -43,9 +42,9 @@ struct saving {
     int count;
 };
 
-/* The values of a parameter of bits are written as integers. */
-static enum oa_error add_integers(struct saving *s, const struct oa_parameter *p,
-                                  struct oa_array *a)
+/* Parameters of bits are saved as integers. */
+static enum oa_error save_add_integers(struct model_saving *s, const struct oa_parameter *p,
+                                       struct oa_array *a)
 {
     int32_t *out = s->made[s->count] = oa_alloc(s->m->context, (size_t)p->count * sizeof *out);
     for (long i = 0; out && i < p->count; i++)
@@ -56,7 +55,8 @@ static enum oa_error add_integers(struct saving *s, const struct oa_parameter *p
     return out ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error add_matrix(struct saving *s, const struct oa_parameter *p, struct oa_array *a)
+static enum oa_error save_add_matrix(struct model_saving *s, const struct oa_parameter *p,
+                                     struct oa_array *a)
 {
     const struct oa_model *m = s->m;
     long count = p->expanded[0] * p->expanded[1];
@@ -72,41 +72,40 @@ static enum oa_error add_matrix(struct saving *s, const struct oa_parameter *p, 
     return oa_status(m->context);
 }
 
-static enum oa_error add_tensor(struct saving *s, const struct oa_parameter *p)
+static enum oa_error save_add_tensor(struct model_saving *s, const struct oa_parameter *p)
 {
     enum oa_type type = s->m->device->numbers.real;
     size_t bytes = (size_t)p->count * oa_type_size(type);
     struct oa_array *a = &s->array[s->count];
-    file_name(p, s->name[s->count]);
+    stored_name(p, s->name[s->count]);
     *a = (struct oa_array){ .name = s->name[s->count],
                             .type = type,
-                            .dims = file_dims(p),
+                            .dims = stored_dims(p),
                             .data = oa_view_open(&s->view[s->count], s->m->device, p->value, bytes,
                                                  OA_VIEW_READ),
                             .bytes = bytes };
     OA_TRY(oa_status(s->m->context));
-    memcpy(a->dim, file_dim(p), (size_t)a->dims * sizeof *a->dim);
+    memcpy(a->dim, stored_dim(p), (size_t)a->dims * sizeof *a->dim);
     if (p->expand)
-        OA_TRY(add_matrix(s, p, a));
+        OA_TRY(save_add_matrix(s, p, a));
     if (p->bits)
-        OA_TRY(add_integers(s, p, a));
+        OA_TRY(save_add_integers(s, p, a));
     s->count++;
     return OA_OK;
 }
 
-static enum oa_error add_tensors(struct saving *s, bool frozen)
+static enum oa_error save_add_tensors(struct model_saving *s, bool frozen)
 {
     for (int i = 0; i < s->m->store.count; i++) {
         const struct oa_parameter *p = s->m->store.parameter[i];
         if (p->trainable || frozen || p->kept || p->moving || s->m->options.train_init[0])
-            OA_TRY(add_tensor(s, p));
+            OA_TRY(save_add_tensor(s, p));
     }
     return OA_OK;
 }
 
-/* Of transforms that another model's seed gave (transfer.h): from which, by their names; NULL:
- * there are none. */
-static char *drawn_text(const struct oa_model *m)
+/* JSON {name: seed} of transforms from a pretrained model's seed (transfer.h); NULL: none. */
+static char *save_other_seeds(const struct oa_model *m)
 {
     json_t *seeds = json_object();
     for (int i = 0; i < m->store.count; i++) {
@@ -119,14 +118,15 @@ static char *drawn_text(const struct oa_model *m)
     return text;
 }
 
-static enum oa_error write_tensors(const struct saving *s, const struct oa_tokenizer *tokenizer,
-                                   const char *path)
+static enum oa_error save_write(const struct model_saving *s, const struct oa_tokenizer *tokenizer,
+                                const char *path)
 {
     const struct oa_model *m = s->m;
     struct oa_text spec;
     struct oa_digest tokens;
     char trainable[32], hidden[32],
-        *identity = oa_model_identity(m->context, &m->options, &m->form), *drawn = drawn_text(m);
+        *identity = oa_model_identity(m->context, &m->options, &m->form),
+        *drawn = save_other_seeds(m);
     oa_text_init(&spec, m->context);
     oa_stacks_print(&m->attention, &spec);
     snprintf(trainable, sizeof trainable, "%ld", m->store.trainable);
@@ -160,7 +160,7 @@ static enum oa_error write_tensors(const struct saving *s, const struct oa_token
     return e;
 }
 
-static void free_saving(struct saving *s, int most)
+static void save_free(struct model_saving *s, int most)
 {
     for (int i = 0; s->made && i < most; i++)
         oa_free(s->made[i]);
@@ -176,26 +176,26 @@ enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer 
                             const char *path, bool frozen)
 {
     size_t most = (size_t)m->store.count;
-    struct saving s = { .m = m,
-                        .array = oa_alloc(m->context, most * sizeof *s.array),
-                        .name = oa_alloc(m->context, most * sizeof *s.name),
-                        .made = oa_alloc(m->context, most * sizeof *s.made),
-                        .view = oa_alloc(m->context, most * sizeof *s.view) };
+    struct model_saving s = { .m = m,
+                              .array = oa_alloc(m->context, most * sizeof *s.array),
+                              .name = oa_alloc(m->context, most * sizeof *s.name),
+                              .made = oa_alloc(m->context, most * sizeof *s.made),
+                              .view = oa_alloc(m->context, most * sizeof *s.view) };
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
-        e = add_tensors(&s, frozen);
+        e = save_add_tensors(&s, frozen);
     if (e == OA_OK)
-        e = write_tensors(&s, tokenizer, path);
-    free_saving(&s, m->store.count);
+        e = save_write(&s, tokenizer, path);
+    save_free(&s, m->store.count);
     return e;
 }
 
 /* ---- opening ---- */
 
-static bool fits(const struct oa_array *a, const struct oa_parameter *p)
+static bool stored_fits(const struct oa_array *a, const struct oa_parameter *p)
 {
-    const long *dim = file_dim(p);
-    if (a->dims != file_dims(p))
+    const long *dim = stored_dim(p);
+    if (a->dims != stored_dims(p))
         return false;
     for (int i = 0; i < a->dims; i++)
         if (a->dim[i] != dim[i])
@@ -205,79 +205,76 @@ static bool fits(const struct oa_array *a, const struct oa_parameter *p)
     return a->type == OA_F32 || a->type == OA_F64 || a->type == OA_BF16;
 }
 
-static const struct oa_array *stored(const struct oa_tensors *f, const struct oa_parameter *p)
+static const struct oa_array *stored_array(const struct oa_tensors *f, const struct oa_parameter *p)
 {
     char name[NAME];
-    file_name(p, name);
+    stored_name(p, name);
     return oa_tensors_find(f, name);
 }
 
-static enum oa_error check_shape(const struct oa_model *m, const char *path,
-                                 const struct oa_array *a, const struct oa_parameter *p)
+static enum oa_error stored_check_shape(const struct oa_model *m, const char *path,
+                                        const struct oa_array *a, const struct oa_parameter *p)
 {
-    if (!a && (p->trainable || p->moving ||
-               p->source)) /* what a file named by config.json would give, too */
+    if (!a && (p->trainable || p->moving || p->source)) /* source: of a file in config.json */
         return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is missing", path, p->name);
-    if (a && !fits(a, p))
-        return oa_fail(
-            m->context, OA_SHAPE,
-            "%s: tensor %s has type %s and %d dimensions (first %ld); the model needs %d "
-            "dimensions (first %ld): was it made with other model.* options?",
-            path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1, file_dims(p),
-            file_dim(p)[0]);
+    if (a && !stored_fits(a, p))
+        return oa_fail(m->context, OA_SHAPE,
+                       "%s: tensor %s has type %s and %d dimensions (first %ld); the model needs "
+                       "%d dimensions (first %ld): was it trained with other model.* options?",
+                       path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1,
+                       stored_dims(p), stored_dim(p)[0]);
     return OA_OK;
 }
 
-static bool is_known(const struct oa_model *m, const char *tensor)
+static bool stored_is_known(const struct oa_model *m, const char *tensor)
 {
     char name[NAME];
     for (int i = 0; i < m->store.count; i++) {
-        file_name(m->store.parameter[i], name);
+        stored_name(m->store.parameter[i], name);
         if (strcmp(name, tensor) == 0)
             return true;
     }
     return false;
 }
 
-static enum oa_error check_shapes(const struct oa_model *m, const char *path,
-                                  const struct oa_tensors *f)
+static enum oa_error stored_check_shapes(const struct oa_model *m, const char *path,
+                                         const struct oa_tensors *f)
 {
     for (int i = 0; i < m->store.count; i++)
-        OA_TRY(check_shape(m, path, stored(f, m->store.parameter[i]), m->store.parameter[i]));
+        OA_TRY(stored_check_shape(m, path, stored_array(f, m->store.parameter[i]),
+                                  m->store.parameter[i]));
     for (int i = 0; i < oa_tensors_count(f); i++)
-        if (!is_known(m, oa_tensors_at(f, i)->name))
+        if (!stored_is_known(m, oa_tensors_at(f, i)->name))
             return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is not part of this model", path,
                            oa_tensors_at(f, i)->name);
     return OA_OK;
 }
 
-/* Rounding, and another machine's cosine, may be in a matrix that is made again; another seed is
- * far beyond. */
-static enum oa_error compare_matrix(const struct oa_model *m, const char *path,
-                                    const struct oa_array *a, const struct oa_parameter *p)
+/* The tolerance covers rounding and other math libraries; another seed differs far more. */
+static enum oa_error stored_compare_matrix(const struct oa_model *m, const char *path,
+                                           const struct oa_array *a, const struct oa_parameter *p)
 {
     long count = p->expanded[0] * p->expanded[1];
-    double *made = oa_alloc(m->context, (size_t)count * sizeof *made), largest = 0, apart = 0;
+    double *made = oa_alloc(m->context, (size_t)count * sizeof *made), largest = 0, difference = 0;
     enum oa_error e = made ? p->expand(m->context, p, p->seed, made) : OA_NO_MEMORY;
     for (long i = 0; e == OA_OK && i < count; i++) {
         largest = fmax(largest, fabs(made[i]));
-        apart = fmax(apart, fabs(made[i] - oa_array_value(a, (size_t)i)));
+        difference = fmax(difference, fabs(made[i] - oa_array_value(a, (size_t)i)));
     }
     oa_free(made);
-    if (e == OA_OK && !(apart <= (a->type == OA_BF16 ? 1e-2 : 1e-5) * largest))
-        e = oa_fail(m->context, OA_FORMAT,
-                    "%s: tensor %s is not the matrix that the seed %llu gives (they differ by %g): "
-                    "was train.seed "
-                    "changed?",
-                    path, a->name, (unsigned long long)p->seed, apart);
+    if (e == OA_OK && !(difference <= (a->type == OA_BF16 ? 1e-2 : 1e-5) * largest))
+        e = oa_fail(
+            m->context, OA_FORMAT,
+            "%s: tensor %s differs from the matrix of seed %llu by %g: was train.seed changed?",
+            path, a->name, (unsigned long long)p->seed, difference);
     return e;
 }
 
-static enum oa_error copy_in(const struct oa_model *m, const char *path, const struct oa_array *a,
-                             struct oa_parameter *p)
+static enum oa_error load_parameter(const struct oa_model *m, const char *path,
+                                    const struct oa_array *a, struct oa_parameter *p)
 {
     if (p->expand)
-        return compare_matrix(m, path, a, p);
+        return stored_compare_matrix(m, path, a, p);
     struct oa_view v;
     void *host = oa_view_open(&v, m->device, p->value,
                               (size_t)p->count * m->device->numbers.real_size, OA_VIEW_WRITE);
@@ -290,7 +287,7 @@ static enum oa_error copy_in(const struct oa_model *m, const char *path, const s
     return oa_status(m->context);
 }
 
-static enum oa_error draw_from_other_seeds(struct oa_model *m, const struct oa_tensors *f)
+static enum oa_error load_other_seeds(struct oa_model *m, const struct oa_tensors *f)
 {
     const char *text = oa_tensors_metadata(f, OA_MODEL_DRAWN);
     json_t *seeds = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -305,33 +302,28 @@ static enum oa_error draw_from_other_seeds(struct oa_model *m, const struct oa_t
     return e;
 }
 
-/* What the file holds needs no first values. Those that are drawn again while training keep their
- * room for it. */
-static void expect_values(const struct oa_model *m, const struct oa_tensors *f)
+static enum oa_error load_values(struct oa_model *m, const char *path, const struct oa_tensors *f)
 {
+    /* Parameters in the file need no initialisation; redrawn ones allocate their scratch by it. */
     for (int i = 0; i < m->store.count; i++) {
         struct oa_parameter *p = m->store.parameter[i];
-        p->given = stored(f, p) && !p->expand && !p->redrawn;
+        p->given = stored_array(f, p) && !p->expand && !p->redrawn;
     }
-}
-
-static enum oa_error copy_values(struct oa_model *m, const char *path, const struct oa_tensors *f)
-{
-    expect_values(m, f);
     OA_TRY(oa_store_allocate(&m->store, oa_chance_seed(&m->options, OA_CHANCE_INIT), false));
-    OA_TRY(draw_from_other_seeds(m, f));
+    OA_TRY(load_other_seeds(m, f));
     for (int i = 0; i < m->store.count; i++) {
-        const struct oa_array *a = stored(f, m->store.parameter[i]);
+        const struct oa_array *a = stored_array(f, m->store.parameter[i]);
         if (a)
-            OA_TRY(copy_in(m, path, a, m->store.parameter[i]));
+            OA_TRY(load_parameter(m, path, a, m->store.parameter[i]));
     }
     oa_store_refresh_all(&m->store);
     return OA_OK;
 }
 
-static enum oa_error check_metadata(oa_context *c, const char *path, const struct oa_tensors *f,
-                                    const struct oa_options *o, const struct oa_model_form *form,
-                                    const struct oa_tokenizer *tokenizer)
+static enum oa_error model_check_metadata(oa_context *c, const char *path,
+                                          const struct oa_tensors *f, const struct oa_options *o,
+                                          const struct oa_model_form *form,
+                                          const struct oa_tokenizer *tokenizer)
 {
     struct oa_digest tokens;
     const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY),
@@ -343,23 +335,21 @@ static enum oa_error check_metadata(oa_context *c, const char *path, const struc
     OA_TRY(oa_tokenizer_digest(c, tokenizer, &tokens));
     if (strcmp(trained, tokens.hex) != 0)
         return oa_fail(c, OA_FORMAT,
-                       "%s: the model was trained with another tokenizer than the tokenizer.json "
-                       "beside it, which was "
-                       "altered or is another run's",
+                       "%s: the model was trained with another tokenizer; tokenizer.json was "
+                       "altered or belongs to another run",
                        path);
     return OA_OK;
 }
 
-/* Nothing that a number of config.json decides is allocated before the file's shapes have agreed
- * with it. */
-static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *f, const char *path,
-                                  const struct oa_options *o, const struct oa_model_form *form,
-                                  struct oa_model **out)
+/* Shapes are checked before allocating memory by the numbers of config.json. */
+static enum oa_error load_model(struct oa_device *d, const struct oa_tensors *f, const char *path,
+                                const struct oa_options *o, const struct oa_model_form *form,
+                                struct oa_model **out)
 {
     OA_TRY(oa_model_describe(d, o, form, out));
-    enum oa_error e = check_shapes(*out, path, f);
+    enum oa_error e = stored_check_shapes(*out, path, f);
     if (e == OA_OK)
-        e = copy_values(*out, path, f);
+        e = load_values(*out, path, f);
     if (e != OA_OK) {
         oa_model_close(*out);
         *out = NULL;
@@ -374,9 +364,9 @@ enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const s
     struct oa_tensors *f;
     *out = NULL;
     OA_TRY(oa_tensors_open(d->context, path, &f));
-    enum oa_error e = check_metadata(d->context, path, f, o, form, tokenizer);
+    enum oa_error e = model_check_metadata(d->context, path, f, o, form, tokenizer);
     if (e == OA_OK)
-        e = open_checked(d, f, path, o, form, out);
+        e = load_model(d, f, path, o, form, out);
     oa_tensors_close(f);
     return e;
 }

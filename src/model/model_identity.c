@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model is, beside its tensors: the options model.*, the seed of what is made from it, the
- * vocabulary, its form. The text of it stands in the metadata of model.safetensors, under the
- * checksum, so that a config.json that was changed since, and whose shapes still fit (positions,
- * the window of an attention), is noticed. */
+ * Identity of a model: options model.*, seed, vocabulary, form, as JSON in the metadata of
+ * model.safetensors. Detects a config.json that was edited without changing shapes (positions, the
+ * window of an attention). */
 #include "model/model_identity.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What files of language models never said of themselves is left out there. */
-static void add_form(json_t *own, const struct oa_model_form *f)
+/* Omitted for plain language models, as in files of old versions. */
+static void identity_add_form(json_t *own, const struct oa_model_form *f)
 {
     if (oa_is_language_model(f) && !f->segments)
         return;
@@ -28,7 +27,8 @@ static void add_form(json_t *own, const struct oa_model_form *f)
     json_object_set_new(own, "labels", labels);
 }
 
-static json_t *identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f)
+static json_t *identity_json(oa_context *c, const struct oa_options *o,
+                             const struct oa_model_form *f)
 {
     struct oa_text text;
     oa_text_init(&text, c);
@@ -37,7 +37,7 @@ static json_t *identity(oa_context *c, const struct oa_options *o, const struct 
            *own = json_copy(json_object_get(all, "model"));
     json_object_set_new(own, "seed", json_integer((json_int_t)oa_chance_seed(o, OA_CHANCE_INIT)));
     json_object_set_new(own, "vocabulary", json_integer(f->vocabulary));
-    add_form(own, f);
+    identity_add_form(own, f);
     json_decref(all);
     oa_text_free(&text);
     if (!own)
@@ -47,20 +47,20 @@ static json_t *identity(oa_context *c, const struct oa_options *o, const struct 
 
 char *oa_model_identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f)
 {
-    json_t *own = identity(c, o, f);
+    json_t *own = identity_json(c, o, f);
     char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
     json_decref(own);
     return text;
 }
 
-static void value_text(json_t *value, char *out, size_t size)
+static void identity_value_text(json_t *value, char *out, size_t size)
 {
     char *text = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
     snprintf(out, size, "%s", text ? text : "absent");
     free(text);
 }
 
-static enum oa_error compare(oa_context *c, const char *path, json_t *trained, json_t *now)
+static enum oa_error identity_compare(oa_context *c, const char *path, json_t *trained, json_t *now)
 {
     const char *key;
     json_t *value;
@@ -69,12 +69,11 @@ static enum oa_error compare(oa_context *c, const char *path, json_t *trained, j
         char was[300], is[300];
         if (json_equal(value, json_object_get(now, key)))
             continue;
-        value_text(value, was, sizeof was);
-        value_text(json_object_get(now, key), is, sizeof is);
+        identity_value_text(value, was, sizeof was);
+        identity_value_text(json_object_get(now, key), is, sizeof is);
         return oa_fail(c, OA_FORMAT,
-                       "%s: the model was trained with %s = %s, and config.json beside it says %s: "
-                       "config.json was "
-                       "altered, or is another run's; put the value back",
+                       "%s: the model was trained with %s = %s, but config.json has %s: it was "
+                       "altered or belongs to another run; restore the value",
                        path, key, was, is);
     }
     return OA_OK;
@@ -83,13 +82,13 @@ static enum oa_error compare(oa_context *c, const char *path, json_t *trained, j
 enum oa_error oa_model_check_identity(oa_context *c, const char *path, const char *text,
                                       const struct oa_options *o, const struct oa_model_form *f)
 {
-    json_t *trained = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *now = identity(c, o, f);
+    json_t *trained = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *now = identity_json(c, o, f);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && !json_is_object(trained))
-        e = oa_fail(c, OA_FORMAT, "%s: the metadata \"%s\" is not a JSON object", path,
+        e = oa_fail(c, OA_FORMAT, "%s: metadata \"%s\" is not a JSON object", path,
                     OA_MODEL_IDENTITY);
     if (e == OA_OK)
-        e = compare(c, path, trained, now);
+        e = identity_compare(c, path, trained, now);
     json_decref(trained);
     json_decref(now);
     return e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What model.safetensors says of the model beside its tensors.
+ * Metadata of model.safetensors that identify the model.
  */
 #ifndef ORTHANT_MODEL_IDENTITY_H
 #define ORTHANT_MODEL_IDENTITY_H
@@ -11,12 +11,13 @@
 #define OA_MODEL_TOKENIZER "orthant.tokenizer" /* metadata: SHA-256 of tokenizer.json */
 
 #define OA_MODEL_DRAWN                                                                             \
-    "orthant.drawn" /* metadata: JSON, transforms from other seeds than "seed": {name: seed} */
+    "orthant.drawn" /* metadata: JSON, transforms of other seeds: {name: seed}                     \
+                     */
 
-/* JSON: the options model.* by name, "seed" and "vocabulary", and its form unless it is a
- * language model. NULL after a failure; free() it. */
+/* JSON: options model.*, "seed", "vocabulary", form unless a language model. NULL after a failure;
+ * free() it. */
 char *oa_model_identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f);
-/* Refuses options that differ from the text in the metadata of `path`, by name. */
+/* Refuses options that differ from the metadata `text` of `path`, by name. */
 enum oa_error oa_model_check_identity(oa_context *c, const char *path, const char *text,
                                       const struct oa_options *o, const struct oa_model_form *f);
 

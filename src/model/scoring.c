@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the model expects: log-odds of the next token, and how surprised each token of a text leaves
- * it.
+ * Scoring: logits, negative log-likelihood of the tokens of a text, accuracy.
  */
 #include "model/model.h"
 
 #include <math.h>
 
-enum {
-    ROWS = 64
-}; /* of logits that exist at a time: a large vocabulary would take more memory than the model */
+/* Rows of logits computed at a time: bounds memory with large vocabularies. */
+enum { ROWS = 64 };
 
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
                             long first, long rows)
@@ -27,7 +25,7 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .real_out = true,
                          .invariant_rows = t->invariant_rows };
     void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->numbers.real_size);
-    const void *weights = oa_weights(t, w, &g);
+    const void *weights = oa_weight_operand(t, w, &g);
     if (logits)
         d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), weights, logits);
     for (long i = 0; logits && b && i < rows; i++)
@@ -36,8 +34,8 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
 }
 
 /* −log softmax(row)[target] = log Σ e^(row − top) − (row[target] − top) */
-static double surprise(struct oa_device *d, const void *logits, long start, long count,
-                       int32_t target)
+static double negative_log_likelihood(struct oa_device *d, const void *logits, long start,
+                                      long count, int32_t target)
 {
     double top = -INFINITY, sum = 0;
     for (long i = 0; i < count; i++)
@@ -47,8 +45,9 @@ static double surprise(struct oa_device *d, const void *logits, long start, long
     return log(sum) - (oa_real_get(d, logits, start + target) - top);
 }
 
-static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
-                                long first, long rows, const int32_t *targets, double *nats)
+static enum oa_error score_hidden_rows(oa_tape *t, const struct oa_model *m,
+                                       const oa_tensor *hidden, long first, long rows,
+                                       const int32_t *targets, double *nats)
 {
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
@@ -56,15 +55,16 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
     size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
     const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
     for (long i = 0; host && i < rows; i++)
-        nats[i] = surprise(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
+        nats[i] =
+            negative_log_likelihood(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
     oa_view_close(&v);
     return oa_status(m->context);
 }
 
-/* ---- likeliest tokens ---- */
+/* ---- accuracy ---- */
 
-static bool is_likeliest(struct oa_device *d, const void *logits, long start, long count,
-                         int32_t target)
+static bool is_most_likely(struct oa_device *d, const void *logits, long start, long count,
+                           int32_t target)
 {
     double top = oa_real_get(d, logits, start + target);
     for (long i = 0; i < count; i++) {
@@ -75,8 +75,8 @@ static bool is_likeliest(struct oa_device *d, const void *logits, long start, lo
     return true;
 }
 
-static enum oa_error count_hits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
-                                long first, long rows, const int32_t *targets, long *hits)
+static enum oa_error score_count_hits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden,
+                                      long first, long rows, const int32_t *targets, long *hits)
 {
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
@@ -84,7 +84,7 @@ static enum oa_error count_hits(oa_tape *t, const struct oa_model *m, const oa_t
     size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
     const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
     for (long i = 0; host && i < rows; i++)
-        *hits += is_likeliest(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
+        *hits += is_most_likely(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
     oa_view_close(&v);
     return oa_status(m->context);
 }
@@ -96,13 +96,14 @@ enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batc
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
     const oa_tensor *hidden = oa_model_targets(t, m, batch, &targets);
     for (long i = 0; hidden && i < hidden->rows; i += ROWS)
-        OA_TRY(count_hits(t, m, hidden, i, oa_min(ROWS, hidden->rows - i), targets + i, hits));
+        OA_TRY(
+            score_count_hits(t, m, hidden, i, oa_min(ROWS, hidden->rows - i), targets + i, hits));
     return oa_status(m->context);
 }
 
 /* ---- texts ---- */
 
-/* n tokens ids, each predicting the one behind it. */
+/* n + 1 ids, each but the last predicting the next. */
 static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n,
                                   double *nats)
 {
@@ -111,7 +112,7 @@ static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t 
         t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
     OA_TRY(oa_status(m->context));
     for (long i = 0; i < n; i += ROWS)
-        OA_TRY(score_rows(t, m, hidden, i, oa_min(ROWS, n - i), ids + i + 1, nats + i));
+        OA_TRY(score_hidden_rows(t, m, hidden, i, oa_min(ROWS, n - i), ids + i + 1, nats + i));
     return OA_OK;
 }
 
@@ -121,9 +122,8 @@ enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids,
     long context = m->options.model_context;
     if (!oa_is_language_model(&m->form))
         return oa_fail(m->context, OA_UNSUPPORTED,
-                       "the model has the architecture %s and gives %s: only a decoder of tokens, "
-                       "without a source, "
-                       "says how likely a text is",
+                       "the model is of architecture %s with output %s: only a language model (a "
+                       "decoder of tokens) scores texts",
                        oa_architecture_name(&m->form), oa_output_name(m->form.output));
     for (long i = 0; i + 1 < n; i += context) {
         if (oa_stop_requested(m->context))

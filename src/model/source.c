@@ -18,7 +18,7 @@ void oa_source_clear(struct oa_source *s)
     s->ids.count = s->words.count = 0;
 }
 
-static enum oa_error append(struct oa_ids *to, const int32_t *ids, long n)
+static enum oa_error source_append_ids(struct oa_ids *to, const int32_t *ids, long n)
 {
     for (long i = 0; ids && i < n; i++)
         OA_TRY(oa_ids_add(to, ids[i]));
@@ -28,8 +28,8 @@ static enum oa_error append(struct oa_ids *to, const int32_t *ids, long n)
 enum oa_error oa_source_copy(const struct oa_source *from, struct oa_source *to)
 {
     oa_source_clear(to);
-    OA_TRY(append(&to->ids, from->ids.id, (long)from->ids.count));
-    return append(&to->words, from->words.id, (long)from->words.count);
+    OA_TRY(source_append_ids(&to->ids, from->ids.id, (long)from->ids.count));
+    return source_append_ids(&to->words, from->words.id, (long)from->words.count);
 }
 
 enum oa_error oa_source_add(const struct oa_model *m, struct oa_source *s, const int32_t *ids,
@@ -38,12 +38,12 @@ enum oa_error oa_source_add(const struct oa_model *m, struct oa_source *s, const
     long most = oa_model_source_context(&m->options);
     if (!m->form.encoder)
         return oa_fail(m->context, OA_UNSUPPORTED,
-                       "the model is a decoder alone: it reads no source");
+                       "the model is a decoder without an encoder: it reads no source");
     if (n < 1 || n > most)
         return oa_fail(m->context, OA_SHAPE, "a source of %ld tokens: the model reads 1 to %ld", n,
                        most);
-    OA_TRY(append(&s->ids, ids, n));
-    return append(&s->words, words, n);
+    OA_TRY(source_append_ids(&s->ids, ids, n));
+    return source_append_ids(&s->words, words, n);
 }
 
 enum oa_error oa_source_read(oa_tape *t, struct oa_model *m, const struct oa_source *s, long first,
@@ -53,7 +53,7 @@ enum oa_error oa_source_read(oa_tape *t, struct oa_model *m, const struct oa_sou
     *out = (struct oa_memory){ .length = n };
     if (n == 0)
         return oa_fail(m->context, OA_INTERNAL,
-                       "a decoder with an encoder reads no token before it has a source");
+                       "an encoder-decoder needs a source before the first token");
     in.ids = s->ids.id + first;
     in.words = s->words.count ? s->words.id + first : NULL;
     out->x = oa_model_encode(t, m, &in);

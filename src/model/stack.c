@@ -5,22 +5,42 @@
 
 /* ---- parameters ---- */
 
-/* What is registered next: the store, and what names begin with. */
-struct building {
+struct oa_parameter *oa_add_matrix(struct oa_store *s, const char *name, long rows, long cols,
+                                   double deviation)
+{
+    struct oa_parameter p = { .dims = 2,
+                              .dim = { rows, cols },
+                              .trainable = true,
+                              .decay = true,
+                              .matrix = true,
+                              .init = OA_INIT_NORMAL,
+                              .scale = deviation };
+    snprintf(p.name, sizeof p.name, "%s", name);
+    return oa_store_add(s, &p);
+}
+
+struct oa_parameter *oa_add_vector(struct oa_store *s, const char *name, long n, enum oa_init init)
+{
+    struct oa_parameter p = { .dims = 1, .dim = { n }, .trainable = true, .init = init };
+    snprintf(p.name, sizeof p.name, "%s", name);
+    return oa_store_add(s, &p);
+}
+
+struct stack_builder {
     const struct oa_stack_shape *shape;
     struct oa_store *store;
     char prefix[96];
 };
 
-static const char *name_of(const struct building *b, const char *what, char out[160])
+static const char *stack_name_of(const struct stack_builder *b, const char *what, char out[160])
 {
     snprintf(out, 160, "%s%s", b->prefix, what);
     return out;
 }
 
-/* A scale, and a shift in models with biases; NULL is what every op takes as "none". */
-static void add_norm(const struct building *b, const char *what, struct oa_parameter **scale,
-                     struct oa_parameter **shift)
+/* shift: NULL in models without biases. */
+static void stack_add_norm(const struct stack_builder *b, const char *what,
+                           struct oa_parameter **scale, struct oa_parameter **shift)
 {
     char weight[160], bias[160];
     snprintf(weight, sizeof weight, "%s%s.weight", b->prefix, what);
@@ -29,21 +49,22 @@ static void add_norm(const struct building *b, const char *what, struct oa_param
     *shift = b->shape->bias ? oa_add_vector(b->store, bias, b->shape->width, OA_INIT_ZERO) : NULL;
 }
 
-static struct oa_parameter *add_bias(const struct building *b, const char *what, long n)
+static struct oa_parameter *stack_add_bias(const struct stack_builder *b, const char *what, long n)
 {
     char name[160];
-    return b->shape->bias ? oa_add_vector(b->store, name_of(b, what, name), n, OA_INIT_ZERO) : NULL;
+    return b->shape->bias ? oa_add_vector(b->store, stack_name_of(b, what, name), n, OA_INIT_ZERO)
+                          : NULL;
 }
 
-/* Of what a branch adds to the residual stream, so that the sum of all has the deviation of one.
- * Post-norm has it anyway. */
+/* Scale of the initial output matrices of branches, so that the sum of all branches has the
+ * standard deviation of one (GPT-2). Post-norm does not need it. */
 static double residual_scale(const struct oa_stack_shape *s)
 {
     return s->post_norm ? 1 : 1 / sqrt((s->cross ? 3 : 2) * (double)s->layers);
 }
 
-static enum oa_error add_attention(oa_context *c, const struct building *b, int layer, bool cross,
-                                   struct oa_layer *out)
+static enum oa_error stack_add_attention(oa_context *c, const struct stack_builder *b, int layer,
+                                         bool cross, struct oa_layer *out)
 {
     const struct oa_stack_shape *s = b->shape;
     char prefix[160];
@@ -57,32 +78,35 @@ static enum oa_error add_attention(oa_context *c, const struct building *b, int 
                                     .cross = cross,
                                     .bias = s->bias,
                                     .init_scale = residual_scale(s) };
-    name_of(b, cross ? "cross_attention." : "attention.", prefix);
+    stack_name_of(b, cross ? "cross_attention." : "attention.", prefix);
     return oa_layer_open(c, cross ? s->cross : s->attention, layer, &shape, b->store, prefix, out);
 }
 
-static void add_feed_forward(const struct building *b, struct oa_block *block)
+static void stack_add_ffn(const struct stack_builder *b, struct oa_block *block)
 {
     const struct oa_stack_shape *s = b->shape;
     double in = 1 / sqrt((double)s->width), out = residual_scale(s) / sqrt((double)s->ffn);
     char name[160];
-    block->in = oa_add_matrix(b->store, name_of(b, "ffn.in.weight", name), s->ffn, s->width, in);
-    block->in_bias = add_bias(b, "ffn.in.bias", s->ffn);
-    block->out = oa_add_matrix(b->store, name_of(b, "ffn.out.weight", name), s->width, s->ffn, out);
-    block->out_bias = add_bias(b, "ffn.out.bias", s->width);
+    block->in =
+        oa_add_matrix(b->store, stack_name_of(b, "ffn.in.weight", name), s->ffn, s->width, in);
+    block->in_bias = stack_add_bias(b, "ffn.in.bias", s->ffn);
+    block->out =
+        oa_add_matrix(b->store, stack_name_of(b, "ffn.out.weight", name), s->width, s->ffn, out);
+    block->out_bias = stack_add_bias(b, "ffn.out.bias", s->width);
 }
 
-static enum oa_error add_block(oa_context *c, struct building *b, int layer, struct oa_block *block)
+static enum oa_error stack_add_block(oa_context *c, struct stack_builder *b, int layer,
+                                     struct oa_block *block)
 {
     snprintf(b->prefix, sizeof b->prefix, "%s.layers.%d.", b->shape->role, layer);
-    add_norm(b, "attention_norm", &block->attention_norm, &block->attention_norm_bias);
-    OA_TRY(add_attention(c, b, layer, false, &block->attention));
+    stack_add_norm(b, "attention_norm", &block->attention_norm, &block->attention_norm_bias);
+    OA_TRY(stack_add_attention(c, b, layer, false, &block->attention));
     if (b->shape->cross) {
-        add_norm(b, "cross_norm", &block->cross_norm, &block->cross_norm_bias);
-        OA_TRY(add_attention(c, b, layer, true, &block->cross));
+        stack_add_norm(b, "cross_norm", &block->cross_norm, &block->cross_norm_bias);
+        OA_TRY(stack_add_attention(c, b, layer, true, &block->cross));
     }
-    add_norm(b, "ffn_norm", &block->ffn_norm, &block->ffn_norm_bias);
-    add_feed_forward(b, block);
+    stack_add_norm(b, "ffn_norm", &block->ffn_norm, &block->ffn_norm_bias);
+    stack_add_ffn(b, block);
     return oa_status(c);
 }
 
@@ -90,15 +114,15 @@ enum oa_error oa_stack_open(oa_context *c, const struct oa_stack_shape *shape,
                             struct oa_store *store, struct oa_stack *out)
 {
     *out = (struct oa_stack){ .context = c, .shape = *shape };
-    struct building b = { .shape = &out->shape, .store = store };
+    struct stack_builder b = { .shape = &out->shape, .store = store };
     out->block = oa_alloc(c, (size_t)shape->layers * sizeof *out->block);
     if (!out->block)
         return OA_NO_MEMORY;
     for (int i = 0; i < shape->layers; i++)
-        OA_TRY(add_block(c, &b, i, &out->block[i]));
+        OA_TRY(stack_add_block(c, &b, i, &out->block[i]));
     snprintf(b.prefix, sizeof b.prefix, "%s.", shape->role);
     if (!shape->post_norm)
-        add_norm(&b, "norm", &out->norm, &out->norm_bias);
+        stack_add_norm(&b, "norm", &out->norm, &out->norm_bias);
     return oa_status(c);
 }
 
@@ -114,43 +138,43 @@ void oa_stack_close(struct oa_stack *s)
 
 /* ---- forward ---- */
 
-/* The residual stream x and the newest branch, which is added where the next norm reads both. */
-struct flow {
+/* The residual stream x, and the newest branch, which the next norm adds to it. */
+struct residual_stream {
     const struct oa_stack *stack;
     const struct oa_stack_input *in;
     oa_tensor *x, *branch;
 };
 
-static oa_tensor *norm(oa_tape *t, struct flow *f, struct oa_parameter *scale,
-                       struct oa_parameter *shift)
+static oa_tensor *stack_norm(oa_tape *t, struct residual_stream *f, struct oa_parameter *scale,
+                             struct oa_parameter *shift)
 {
     return oa_residual_norm_op(t, f->x, f->branch, f->in->dropout, scale, shift, &f->x);
 }
 
-/* What a branch reads: the norm of the stream; post-norm, the stream. */
-static oa_tensor *before(oa_tape *t, struct flow *f, const char *place, int layer,
-                         struct oa_parameter *scale, struct oa_parameter *shift)
+/* Pre-norm: the normalised stream; post-norm: the stream. */
+static oa_tensor *branch_input(oa_tape *t, struct residual_stream *f, const char *place, int layer,
+                               struct oa_parameter *scale, struct oa_parameter *shift)
 {
     if (f->stack->shape.post_norm)
         return f->x;
     oa_tape_at(t, f->stack->shape.role, place, layer);
-    return norm(t, f, scale, shift);
+    return stack_norm(t, f, scale, shift);
 }
 
-/* What it adds: with post-norm the norm of the sum is the stream that goes on. */
-static void behind(oa_tape *t, struct flow *f, const char *place, int layer,
-                   struct oa_parameter *scale, struct oa_parameter *shift, oa_tensor *branch)
+/* Adds a branch. Post-norm: the normalised sum becomes the stream. */
+static void branch_output(oa_tape *t, struct residual_stream *f, const char *place, int layer,
+                          struct oa_parameter *scale, struct oa_parameter *shift, oa_tensor *branch)
 {
     f->branch = branch;
     if (!f->stack->shape.post_norm)
         return;
     oa_tape_at(t, f->stack->shape.role, place, layer);
-    f->x = norm(t, f, scale, shift);
+    f->x = stack_norm(t, f, scale, shift);
 }
 
-/* All sequences side by side in one layer. */
-static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_input *in, int layer,
-                                          bool cross)
+/* Per-sequence states of one layer for a decoding batch. */
+static const struct oa_layer_row *stack_layer_rows(oa_tape *t, const struct oa_stack_input *in,
+                                                   int layer, bool cross)
 {
     struct oa_layer_row *r = in->rows ? oa_tape_take_host(t, (size_t)in->batch * sizeof *r) : NULL;
     for (long b = 0; r && b < in->batch; b++)
@@ -160,16 +184,16 @@ static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_inpu
     return r;
 }
 
-static oa_tensor *attend(oa_tape *t, const struct flow *f, const struct oa_layer *l,
-                         const struct oa_layer_input *in)
+static oa_tensor *stack_attend(oa_tape *t, const struct residual_stream *f,
+                               const struct oa_layer *l, const struct oa_layer_input *in)
 {
     oa_tensor *y = oa_layer_forward(t, l, in);
-    if (y && f->in->watch)
-        f->in->watch->seen(f->in->watch->argument, f->stack, l, in, y);
+    if (y && f->in->hook)
+        f->in->hook->after(f->in->hook->argument, f->stack, l, in, y);
     return y;
 }
 
-static void self_attention(oa_tape *t, struct flow *f, int layer)
+static void stack_self_attention(oa_tape *t, struct residual_stream *f, int layer)
 {
     const struct oa_block *b = &f->stack->block[layer];
     const struct oa_stack_input *in = f->in;
@@ -182,14 +206,14 @@ static void self_attention(oa_tape *t, struct flow *f, int layer)
                                 .cosine = in->cosine,
                                 .sine = in->sine,
                                 .state = in->state ? in->state->self[layer] : NULL,
-                                .rows = rows_of(t, in, layer, false) };
-    a.x = before(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias);
+                                .rows = stack_layer_rows(t, in, layer, false) };
+    a.x = branch_input(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "attention", layer);
-    oa_tensor *y = attend(t, f, &b->attention, &a);
-    behind(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias, y);
+    oa_tensor *y = stack_attend(t, f, &b->attention, &a);
+    branch_output(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias, y);
 }
 
-static void cross_attention(oa_tape *t, struct flow *f, int layer)
+static void stack_cross_attention(oa_tape *t, struct residual_stream *f, int layer)
 {
     const struct oa_block *b = &f->stack->block[layer];
     const struct oa_stack_input *in = f->in;
@@ -201,39 +225,39 @@ static void cross_attention(oa_tape *t, struct flow *f, int layer)
                                 .query_lengths = in->lengths,
                                 .dropout = in->attention_dropout,
                                 .state = in->state ? in->state->cross[layer] : NULL,
-                                .rows = rows_of(t, in, layer, true) };
-    a.x = before(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias);
+                                .rows = stack_layer_rows(t, in, layer, true) };
+    a.x = branch_input(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "cross_attention", layer);
-    oa_tensor *y = attend(t, f, &b->cross, &a);
-    behind(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias, y);
+    oa_tensor *y = stack_attend(t, f, &b->cross, &a);
+    branch_output(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias, y);
 }
 
-static void feed_forward(oa_tape *t, struct flow *f, int layer)
+static void stack_feed_forward(oa_tape *t, struct residual_stream *f, int layer)
 {
     const struct oa_block *b = &f->stack->block[layer];
-    oa_tensor *x = before(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias);
+    oa_tensor *x = branch_input(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "ffn", layer);
     oa_tensor *y =
         oa_linear(t, oa_gelu(t, oa_linear(t, x, b->in, b->in_bias)), b->out, b->out_bias);
-    behind(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias, y);
+    branch_output(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias, y);
 }
 
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in)
 {
-    struct flow f = { .stack = s, .in = in, .x = in->x };
+    struct residual_stream f = { .stack = s, .in = in, .x = in->x };
     for (int i = 0; i < s->shape.layers; i++) {
-        self_attention(t, &f, i);
+        stack_self_attention(t, &f, i);
         if (s->shape.cross)
-            cross_attention(t, &f, i);
-        feed_forward(t, &f, i);
+            stack_cross_attention(t, &f, i);
+        stack_feed_forward(t, &f, i);
     }
     if (s->shape.post_norm)
         return f.x;
     oa_tape_at(t, s->shape.role, "norm", -1);
-    return norm(t, &f, s->norm, s->norm_bias);
+    return stack_norm(t, &f, s->norm, s->norm_bias);
 }
 
-const struct oa_group *oa_stack_by_words(const struct oa_stack *s)
+const struct oa_group *oa_stack_needs_words(const struct oa_stack *s)
 {
     for (long i = 0; i < s->shape.layers; i++)
         for (int g = 0; g < s->block[i].attention.groups; g++)
@@ -248,6 +272,66 @@ enum oa_error oa_stack_after_step(const struct oa_stack *s, long step)
         OA_TRY(oa_layer_after_step(&s->block[i].attention, step));
         if (s->shape.cross)
             OA_TRY(oa_layer_after_step(&s->block[i].cross, step));
+    }
+    return OA_OK;
+}
+
+/* ---- decoding states ---- */
+
+enum oa_error oa_stack_check_decoding(const struct oa_stack *s)
+{
+    for (long i = 0; i < s->shape.layers; i++) {
+        OA_TRY(oa_layer_check_decoding(&s->block[i].attention));
+        if (s->shape.cross)
+            OA_TRY(oa_layer_check_decoding(&s->block[i].cross));
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_stack_state_open(const struct oa_stack *s, struct oa_stack_state *out)
+{
+    size_t bytes = (size_t)s->shape.layers * sizeof *out->self;
+    *out = (struct oa_stack_state){ .self = oa_alloc(s->context, bytes) };
+    if (s->shape.cross)
+        out->cross = oa_alloc(s->context, bytes);
+    OA_TRY(oa_status(s->context));
+    for (long i = 0; i < s->shape.layers; i++) {
+        OA_TRY(oa_layer_state_open(&s->block[i].attention, s->shape.length, &out->self[i]));
+        if (out->cross)
+            OA_TRY(oa_layer_state_open(&s->block[i].cross, s->shape.length, &out->cross[i]));
+    }
+    return OA_OK;
+}
+
+void oa_stack_state_close(const struct oa_stack *s, struct oa_stack_state *state)
+{
+    for (long i = 0; i < s->shape.layers; i++) {
+        if (state->self)
+            oa_layer_state_close(&s->block[i].attention, state->self[i]);
+        if (state->cross)
+            oa_layer_state_close(&s->block[i].cross, state->cross[i]);
+    }
+    oa_free(state->self);
+    oa_free(state->cross);
+    *state = (struct oa_stack_state){ 0 };
+}
+
+void oa_stack_state_reset(const struct oa_stack *s, const struct oa_stack_state *state)
+{
+    for (long i = 0; i < s->shape.layers; i++) {
+        oa_layer_state_reset(&s->block[i].attention, state->self[i]);
+        if (state->cross)
+            oa_layer_state_reset(&s->block[i].cross, state->cross[i]);
+    }
+}
+
+enum oa_error oa_stack_state_copy(const struct oa_stack *s, const struct oa_stack_state *from,
+                                  const struct oa_stack_state *to)
+{
+    for (long i = 0; i < s->shape.layers; i++) {
+        OA_TRY(oa_layer_state_copy(&s->block[i].attention, from->self[i], to->self[i]));
+        if (from->cross)
+            OA_TRY(oa_layer_state_copy(&s->block[i].cross, from->cross[i], to->cross[i]));
     }
     return OA_OK;
 }

@@ -3,25 +3,25 @@
 
 #include <string.h>
 
-static const char *const because[OA_FITS] = { [OA_FIT_ALL] = "taken",
-                                              [OA_FIT_ROWS] = "taken in part",
-                                              [OA_FIT_MISSING] = "not there",
-                                              [OA_FIT_STACK] = "there in another stack",
-                                              [OA_FIT_SHAPE] = "of another shape there",
-                                              [OA_FIT_LEARNT] = "frozen here and learnt there",
-                                              [OA_FIT_DRAWN] =
-                                                  "frozen, and drawn by another rule there" };
+static const char *const fit_reason[OA_FITS] = { [OA_FIT_ALL] = "taken",
+                                                 [OA_FIT_ROWS] = "taken in part",
+                                                 [OA_FIT_MISSING] = "not there",
+                                                 [OA_FIT_STACK] = "there in another stack",
+                                                 [OA_FIT_SHAPE] = "of another shape there",
+                                                 [OA_FIT_LEARNT] = "frozen here and learnt there",
+                                                 [OA_FIT_DRAWN] =
+                                                     "frozen, and drawn by another rule there" };
 
-const char *oa_fit_because(enum oa_fit fit)
+const char *oa_fit_reason(enum oa_fit fit)
 {
-    return because[fit];
+    return fit_reason[fit];
 }
 
 /* ---- tokens ---- */
 
-/* Places of a vocabulary without a token, and rows behind it, have no counterpart. */
-static void match_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
-                         const struct oa_tokenizer *to)
+/* Unused ids and rows beyond the vocabulary map to −1. */
+static void transfer_match_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
+                                  const struct oa_tokenizer *to)
 {
     for (long i = 0; i < t->to->vocabulary; i++) {
         const char *piece = i < oa_tokenizer_size(to) ? oa_tokenizer_piece(to, (int32_t)i) : NULL;
@@ -29,10 +29,9 @@ static void match_tokens(const struct oa_transfer *t, const struct oa_tokenizer 
     }
 }
 
-/* Every token of the one is the token of that number of the other: the tables are the same, padding
- * too. */
-static bool same_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
-                        const struct oa_tokenizer *to)
+/* Both tokenizers have the same tokens with the same ids. */
+static bool transfer_same_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from,
+                                 const struct oa_tokenizer *to)
 {
     if (oa_tokenizer_size(from) != oa_tokenizer_size(to))
         return false;
@@ -40,14 +39,6 @@ static bool same_tokens(const struct oa_transfer *t, const struct oa_tokenizer *
         if (t->token[i] != i && oa_tokenizer_piece(to, (int32_t)i))
             return false;
     return true;
-}
-
-static long known_tokens(const struct oa_transfer *t)
-{
-    long known = 0;
-    for (long i = 0; i < t->to->vocabulary; i++)
-        known += t->token[i] >= 0;
-    return known;
 }
 
 /* ---- names ---- */
@@ -68,7 +59,7 @@ static bool is_position(const char *name)
 }
 
 /* "position.weight" of a model of one stack is "encoder.position.weight" where there are two. */
-static struct oa_parameter *find_position(const struct oa_transfer *t, const char *name)
+static struct oa_parameter *transfer_find_position(const struct oa_transfer *t, const char *name)
 {
     char longer[160];
     if (is_position(name) && both_stacks(t->from)) {
@@ -85,15 +76,15 @@ static struct oa_parameter *find_position(const struct oa_transfer *t, const cha
                : NULL;
 }
 
-static struct oa_parameter *find(const struct oa_transfer *t, const char *name)
+static struct oa_parameter *transfer_find(const struct oa_transfer *t, const char *name)
 {
     struct oa_parameter *there = oa_store_find(&t->from->store, name);
     if (!there && strcmp(name, "source_embedding.weight") == 0)
         return oa_store_find(&t->from->store, "embedding.weight");
-    return there ? there : find_position(t, name);
+    return there ? there : transfer_find_position(t, name);
 }
 
-/* A parameter of the name in the other stack, where this one is not there. */
+/* Whether the other stack has a parameter of this name. */
 static bool in_other_stack(const struct oa_transfer *t, const char *name)
 {
     static const char *const roles[] = { "encoder.", "decoder." };
@@ -106,49 +97,46 @@ static bool in_other_stack(const struct oa_transfer *t, const char *name)
     return false;
 }
 
-/* ---- what fits ---- */
+/* ---- matching ---- */
 
-static bool same_shape(const struct oa_parameter *a, const struct oa_parameter *b)
-{
-    return a->dims == b->dims && memcmp(a->dim, b->dim, (size_t)a->dims * sizeof *a->dim) == 0;
-}
-
-static bool same_source(const struct oa_parameter *a, const struct oa_parameter *b)
-{
-    return strcmp(a->source ? a->source : "", b->source ? b->source : "") == 0;
-}
-
-static bool drawn_alike(const struct oa_parameter *a, const struct oa_parameter *b)
+/* Initialised by the same rule. */
+static bool same_initialisation(const struct oa_parameter *a, const struct oa_parameter *b)
 {
     return a->init == b->init && a->scale == b->scale && a->fill == b->fill &&
            a->expand == b->expand &&
            memcmp(a->fill_argument, b->fill_argument, sizeof a->fill_argument) == 0 &&
-           same_source(a, b);
+           strcmp(a->source ? a->source : "", b->source ? b->source : "") == 0;
 }
 
-/* Tokens by what they are; learned positions as far as both go. */
-static enum oa_fit fit_rows(const struct oa_transfer *t, struct oa_fitting *f)
+/* Token embeddings by token; learned positions up to the shorter length. */
+static enum oa_fit transfer_fit_rows(const struct oa_transfer *t, struct oa_fitting *f)
 {
     const struct oa_parameter *a = f->from, *b = f->to;
     bool positions = b == t->to->positions.table || b == t->to->source_positions.table;
     if (!b->trainable || !a->trainable || a->dims != 2 || a->dim[1] != b->dim[1] ||
         !(f->tokens || positions))
         return OA_FIT_SHAPE;
-    f->rows = f->tokens ? known_tokens(t) : oa_min(a->dim[0], b->dim[0]);
+    f->rows = f->tokens ? 0 : oa_min(a->dim[0], b->dim[0]);
+    for (long i = 0; f->tokens && i < t->to->vocabulary; i++)
+        f->rows += t->token[i] >= 0;
     return f->rows ? OA_FIT_ROWS : OA_FIT_SHAPE;
 }
 
-static enum oa_fit fit(const struct oa_transfer *t, struct oa_fitting *f, bool tokens_alike)
+static enum oa_fit transfer_fit(const struct oa_transfer *t, struct oa_fitting *f,
+                                bool tokens_alike)
 {
     if (!f->from)
         return in_other_stack(t, f->to->name) ? OA_FIT_STACK : OA_FIT_MISSING;
-    if (!same_shape(f->from, f->to) || (f->tokens && !tokens_alike))
-        return fit_rows(t, f);
+    bool same_shape =
+        f->from->dims == f->to->dims &&
+        memcmp(f->from->dim, f->to->dim, (size_t)f->to->dims * sizeof *f->to->dim) == 0;
+    if (!same_shape || (f->tokens && !tokens_alike))
+        return transfer_fit_rows(t, f);
     if (f->to->trainable)
         return OA_FIT_ALL;
     if (f->from->trainable)
         return OA_FIT_LEARNT;
-    return drawn_alike(f->from, f->to) ? OA_FIT_ALL : OA_FIT_DRAWN;
+    return same_initialisation(f->from, f->to) ? OA_FIT_ALL : OA_FIT_DRAWN;
 }
 
 enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tokenizer *from_tokens,
@@ -161,14 +149,14 @@ enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tok
     out->token = oa_alloc(c, (size_t)to->vocabulary * sizeof *out->token);
     if (!out->item || !out->token)
         return OA_NO_MEMORY;
-    match_tokens(out, from_tokens, to_tokens);
-    bool alike = same_tokens(out, from_tokens, to_tokens);
+    transfer_match_tokens(out, from_tokens, to_tokens);
+    bool alike = transfer_same_tokens(out, from_tokens, to_tokens);
     for (int i = 0; i < out->count; i++) {
         struct oa_fitting *f = &out->item[i];
         f->to = to->store.parameter[i];
         f->tokens = f->to == to->embedding || f->to == to->source_embedding;
-        f->from = find(out, f->to->name);
-        f->fit = fit(out, f, alike);
+        f->from = transfer_find(out, f->to->name);
+        f->fit = transfer_fit(out, f, alike);
         out->taken += f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS;
     }
     return OA_OK;
@@ -181,10 +169,10 @@ void oa_transfer_free(struct oa_transfer *t)
     *t = (struct oa_transfer){ 0 };
 }
 
-/* ---- taking ---- */
+/* ---- copying ---- */
 
-static void copy_rows(const struct oa_transfer *t, const struct oa_fitting *f, size_t real,
-                      const char *from, char *to)
+static void transfer_copy_rows(const struct oa_transfer *t, const struct oa_fitting *f, size_t real,
+                               const char *from, char *to)
 {
     size_t row = (size_t)f->to->dim[1] * real;
     for (long i = 0; i < f->to->dim[0]; i++) {
@@ -194,7 +182,7 @@ static void copy_rows(const struct oa_transfer *t, const struct oa_fitting *f, s
     }
 }
 
-static void copy(const struct oa_transfer *t, const struct oa_fitting *f)
+static void transfer_copy_values(const struct oa_transfer *t, const struct oa_fitting *f)
 {
     struct oa_device *d = t->to->device;
     size_t real = d->numbers.real_size;
@@ -206,7 +194,7 @@ static void copy(const struct oa_transfer *t, const struct oa_fitting *f)
     if (from && to && f->fit == OA_FIT_ALL)
         memcpy(to, from, (size_t)f->to->count * real);
     else if (from && to)
-        copy_rows(t, f, real, from, to);
+        transfer_copy_rows(t, f, real, from, to);
     oa_view_close(&a);
     oa_view_close(&b);
 }
@@ -222,7 +210,7 @@ enum oa_error oa_transfer_copy(const struct oa_transfer *t)
 {
     for (int i = 0; i < t->count; i++)
         if (t->item[i].fit == OA_FIT_ALL || t->item[i].fit == OA_FIT_ROWS)
-            copy(t, &t->item[i]);
+            transfer_copy_values(t, &t->item[i]);
     oa_transfer_seeds(t);
     oa_store_refresh_all(&t->to->store);
     return oa_status(t->to->context);

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model's parts, by its form: embeddings, stacks, and a classifier where tokens are not the
- * output. */
+ * The parts of a model by its form: embeddings, stacks, classifier. */
 #include "model/model.h"
 
 #include <math.h>
 #include <string.h>
-
-static long ffn_width(const struct oa_options *o)
-{
-    return o->model_ffn ? o->model_ffn : 4 * o->model_width;
-}
 
 long oa_model_source_context(const struct oa_options *o)
 {
@@ -18,39 +12,29 @@ long oa_model_source_context(const struct oa_options *o)
 
 /* ---- parameters ---- */
 
-static enum oa_error check_shape(struct oa_model *m)
+static enum oa_error model_check_shape(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
     long vocabulary = m->form.vocabulary;
     if (o->model_width % o->model_heads)
-        return oa_fail(m->context, OA_SHAPE,
-                       "model.heads = %ld does not divide model.width = %ld: the heads share the "
-                       "width equally",
+        return oa_fail(m->context, OA_SHAPE, "model.heads = %ld does not divide model.width = %ld",
                        o->model_heads, o->model_width);
     if (o->model_vocabulary && o->model_vocabulary < vocabulary)
         return oa_fail(m->context, OA_ARGUMENT,
-                       "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: give "
+                       "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: use "
                        "at least that, or 0",
                        o->model_vocabulary, vocabulary);
     m->vocabulary = m->form.vocabulary = o->model_vocabulary ? o->model_vocabulary : vocabulary;
     return OA_OK;
 }
 
-static struct oa_parameter *add_embedding(struct oa_model *m, const char *name, long rows)
+static struct oa_parameter *model_add_embedding(struct oa_model *m, const char *name, long rows)
 {
     return oa_add_matrix(&m->store, name, rows, m->options.model_width,
                          oa_embedding_deviation(&m->options));
 }
 
-/* First values that keep the size of what comes in, as flax and timm have them. */
-static struct oa_parameter *add_patch(struct oa_model *m)
-{
-    long pixels = m->form.patch;
-    return oa_add_matrix(&m->store, "patch.weight", m->options.model_width, pixels,
-                         1 / sqrt((double)pixels));
-}
-
-static struct oa_stack_shape stack_shape(const struct oa_model *m, enum oa_stack_role role)
+static struct oa_stack_shape model_stack_shape(const struct oa_model *m, enum oa_stack_role role)
 {
     const struct oa_options *o = &m->options;
     return (struct oa_stack_shape){ .role = oa_stack_name(role),
@@ -58,31 +42,31 @@ static struct oa_stack_shape stack_shape(const struct oa_model *m, enum oa_stack
                                     .layers = o->model_layers,
                                     .width = o->model_width,
                                     .heads = o->model_heads,
-                                    .ffn = ffn_width(o),
+                                    .ffn = o->model_ffn ? o->model_ffn : 4 * o->model_width,
                                     .length = o->model_context,
                                     .bias = o->model_bias,
                                     .post_norm = o->model_norm == OA_NORM_POST };
 }
 
-/* The encoder of sources, beside a decoder. */
-static enum oa_error add_source(struct oa_model *m)
+/* The encoder of an encoder-decoder. */
+static enum oa_error model_add_source_encoder(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
-    struct oa_stack_shape shape = stack_shape(m, OA_STACK_ENCODER);
+    struct oa_stack_shape shape = model_stack_shape(m, OA_STACK_ENCODER);
     shape.length = oa_model_source_context(o);
     if (o->model_encoder_layers)
         shape.layers = o->model_encoder_layers;
     m->source_embedding = o->model_share_embeddings
                               ? m->embedding
-                              : add_embedding(m, "source_embedding.weight", m->vocabulary);
+                              : model_add_embedding(m, "source_embedding.weight", m->vocabulary);
     OA_TRY(oa_positions_open(m->context, o, shape.length, "encoder.", &m->store,
                              &m->source_positions));
     return oa_stack_open(m->context, &shape, &m->store, &m->encoder);
 }
 
-static enum oa_error add_decoder(struct oa_model *m)
+static enum oa_error model_add_decoder(struct oa_model *m)
 {
-    struct oa_stack_shape shape = stack_shape(m, OA_STACK_DECODER);
+    struct oa_stack_shape shape = model_stack_shape(m, OA_STACK_DECODER);
     shape.causal = true;
     if (m->form.encoder) {
         shape.cross = &m->attention.spec[OA_STACK_CROSS];
@@ -91,43 +75,39 @@ static enum oa_error add_decoder(struct oa_model *m)
     return oa_stack_open(m->context, &shape, &m->store, &m->decoder);
 }
 
-static enum oa_error add_encoder(struct oa_model *m)
-{
-    struct oa_stack_shape shape = stack_shape(m, OA_STACK_ENCODER);
-    return oa_stack_open(m->context, &shape, &m->store, &m->encoder);
-}
-
-/* A linear map of the pooled row, with a bias whatever model.bias says. BERT's pooler, a layer with
- * a tanh in between, is left out as in the Vision Transformer: the rows have been through a norm,
- * and a sequence's class is no further away than a token's. */
-static void add_classifier(struct oa_model *m)
-{
-    long outputs = m->form.output == OA_OUTPUT_CLASSES ? m->form.classes : 1;
-    m->classifier = oa_add_matrix(&m->store, "classifier.weight", outputs, m->options.model_width,
-                                  OA_EMBEDDING_DEVIATION);
-    m->classifier_bias = oa_add_vector(&m->store, "classifier.bias", outputs, OA_INIT_ZERO);
-}
-
-static enum oa_error build(struct oa_model *m)
+static enum oa_error model_register(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
     bool both = m->form.encoder && m->form.decoder;
     OA_TRY(oa_check_form(m->context, &m->form, o));
-    OA_TRY(check_shape(m));
+    OA_TRY(model_check_shape(m));
     OA_TRY(
         oa_stacks_parse(m->context, o->model_attention, oa_form_stacks(&m->form), &m->attention));
-    m->embedding = add_embedding(m, "embedding.weight", m->vocabulary);
+    m->embedding = model_add_embedding(m, "embedding.weight", m->vocabulary);
     if (m->form.segments)
-        m->segment = add_embedding(m, "segment.weight", 2);
+        m->segment = model_add_embedding(m, "segment.weight", 2);
     if (m->form.patch)
-        m->patch = add_patch(m);
+        /* LeCun normal initialisation, as in flax and timm. */
+        m->patch = oa_add_matrix(&m->store, "patch.weight", o->model_width, m->form.patch,
+                                 1 / sqrt((double)m->form.patch));
     if (both)
-        OA_TRY(add_source(m));
+        OA_TRY(model_add_source_encoder(m));
     OA_TRY(oa_positions_open(m->context, o, o->model_context, both ? "decoder." : "", &m->store,
                              &m->positions));
-    OA_TRY(m->form.decoder ? add_decoder(m) : add_encoder(m));
-    if (m->form.output != OA_OUTPUT_TOKENS)
-        add_classifier(m);
+    if (m->form.decoder) {
+        OA_TRY(model_add_decoder(m));
+    } else {
+        struct oa_stack_shape shape = model_stack_shape(m, OA_STACK_ENCODER);
+        OA_TRY(oa_stack_open(m->context, &shape, &m->store, &m->encoder));
+    }
+    if (m->form.output != OA_OUTPUT_TOKENS) {
+        /* A linear map of the pooled row, always with a bias; without BERT's tanh pooler, as in the
+         * Vision Transformer. */
+        long outputs = m->form.output == OA_OUTPUT_CLASSES ? m->form.classes : 1;
+        m->classifier = oa_add_matrix(&m->store, "classifier.weight", outputs, o->model_width,
+                                      OA_EMBEDDING_DEVIATION);
+        m->classifier_bias = oa_add_vector(&m->store, "classifier.bias", outputs, OA_INIT_ZERO);
+    }
     return oa_status(m->context);
 }
 
@@ -143,7 +123,7 @@ enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *op
     m->options = *options;
     m->form = *form;
     oa_store_init(&m->store, d);
-    enum oa_error e = build(m);
+    enum oa_error e = model_register(m);
     if (e != OA_OK) {
         oa_model_close(m);
         *out = NULL;
@@ -151,9 +131,9 @@ enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *op
     return e;
 }
 
-static enum oa_error open(struct oa_device *d, const struct oa_options *options,
-                          const struct oa_model_form *form, bool training, bool sharded,
-                          struct oa_model **out)
+static enum oa_error model_allocate(struct oa_device *d, const struct oa_options *options,
+                                    const struct oa_model_form *form, bool training, bool sharded,
+                                    struct oa_model **out)
 {
     OA_TRY(oa_model_describe(d, options, form, out));
     (*out)->store.sharded = sharded;
@@ -169,13 +149,13 @@ static enum oa_error open(struct oa_device *d, const struct oa_options *options,
 enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options,
                             const struct oa_model_form *form, bool training, struct oa_model **out)
 {
-    return open(d, options, form, training, false, out);
+    return model_allocate(d, options, form, training, false, out);
 }
 
 enum oa_error oa_model_open_sharded(struct oa_device *d, const struct oa_options *options,
                                     const struct oa_model_form *form, struct oa_model **out)
 {
-    return open(d, options, form, true, true, out);
+    return model_allocate(d, options, form, true, true, out);
 }
 
 void oa_model_close(struct oa_model *m)

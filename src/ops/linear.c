@@ -62,7 +62,7 @@ static oa_tensor *linear_forward(oa_tape *t, const char *name, const struct line
                          .ldc = y->ld,
                          .tb = true,
                          .invariant_rows = t->invariant_rows };
-    const void *weights = l->stride ? l->w->act : oa_weights(t, l->w, &g);
+    const void *weights = l->stride ? l->w->act : oa_weight_operand(t, l->w, &g);
     for (long h = 0; h < l->maps; h++)
         d->ops->gemm(d, &g, oa_act_at(d, x->data, l->first + h * l->stride),
                      oa_act_at(d, weights, h * l->out * l->in), oa_act_at(d, y->data, h * l->out));

@@ -30,7 +30,7 @@ static long mixer_units(const struct mixer_op *m)
     return m->m.in_weight->dim[0];
 }
 
-static long mixer_length(const struct mixer_op *m)
+static long mixer_op_length(const struct mixer_op *m)
 {
     return m->m.in_weight->dim[1];
 }
@@ -40,7 +40,7 @@ static long mixer_length(const struct mixer_op *m)
 /* t(u) ≥ j for j < high1[u] = t(u) + 1; t(u) ≤ i for u < high2[i] = ⌈(i + 1)D_S/N⌉. */
 static bool mixer_make_masks(oa_tape *t, struct mixer_op *m)
 {
-    long N = mixer_length(m), D = mixer_units(m);
+    long N = mixer_op_length(m), D = mixer_units(m);
     int32_t *high1 = oa_tape_take_host(t, (size_t)D * sizeof *high1),
             *high2 = oa_tape_take_host(t, (size_t)N * sizeof *high2);
     for (long u = 0; high1 && u < D; u++)
@@ -126,7 +126,7 @@ static void mixer_input_backward(oa_tape *t, const struct mixer_op *m, long b, c
                                  void *dx, void *dw1)
 {
     struct oa_device *d = t->device;
-    long C = m->channels, D = mixer_units(m), N = mixer_length(m), n = m->length, ld = m->x->ld;
+    long C = m->channels, D = mixer_units(m), N = mixer_op_length(m), n = m->length, ld = m->x->ld;
     if (dx)
         d->ops->gemm(
             d,
@@ -197,10 +197,10 @@ static bool mixer_take_hidden(oa_tape *t, struct mixer_op *m)
     return m->u && m->a && m->w1 && m->w2;
 }
 
-static void mixer_forward(oa_tape *t, const struct mixer_op *m)
+static void mixer_op_forward(oa_tape *t, const struct mixer_op *m)
 {
     struct oa_device *d = t->device;
-    long C = m->channels, D = mixer_units(m), N = mixer_length(m), n = m->length;
+    long C = m->channels, D = mixer_units(m), N = mixer_op_length(m), n = m->length;
     for (long b = 0; b < m->batch; b++)
         d->ops->gemm(d,
                      &(struct oa_gemm){ .m = C,
@@ -264,6 +264,6 @@ void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long fi
                             .length = x->rows / batch };
     if ((mixer->causal && !mixer_make_masks(t, m)) || !mixer_take_hidden(t, m))
         return;
-    mixer_forward(t, m);
+    mixer_op_forward(t, m);
     oa_record(t, mixer_backward, m);
 }

@@ -244,7 +244,7 @@ void oa_cache_row_positions(const struct oa_horizon *h, long tokens, long rows, 
 /* ---- operations ---- */
 
 /* Operand B [n, k] of the product g: the act copy of w, or its packed form, which is noted in g. */
-const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g);
+const void *oa_weight_operand(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g);
 /* y = x Wᵀ + b. W [out, in] (matrix), b [out] or NULL. Frozen W gets no gradient, x does. */
 oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b);
 /* A linear map of each head: y[:, h·out … ] = in_h W[h]ᵀ + b[h], W [H, out, in]; in_h = all of x,
@@ -320,8 +320,8 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, lon
                     double dropout);
 /* Pixels of patch tokens (bytes [tokens, count]), scaled to −1 … 1; 0 for tokens with id ≠ 0. Host
  * pointers; NULL allowed on the plan device. */
-oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens,
-                      long count);
+oa_tensor *oa_patch_pixels(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens,
+                           long count);
 /* y row i = x row index[i]; no duplicates. index: host pointer, NULL allowed on the plan device. x
  * contiguous. */
 oa_tensor *oa_choose_rows(oa_tape *t, oa_tensor *x, const int32_t *index, long count);
@@ -385,7 +385,7 @@ void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *
 void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
                       oa_tensor *k, oa_tensor *v, int degree, double scale, double bias,
                       oa_tensor *o);
-void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern,
+void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern_kind pattern,
                    enum oa_edge edge, const int32_t *words, oa_tensor *v, oa_tensor *o);
 /* band: shape, taps, before, offset, sigma and renormalise; the logits of the taps are those of
  * heads (kernel [H, taps]) or of tokens (filters [B·T, H·taps]), NULL both for a Gaussian. */

@@ -288,7 +288,7 @@ void oa_store_zero_gradients(struct oa_store *s)
 
 /* ---- packed weights, for decoding ---- */
 
-const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g)
+const void *oa_weight_operand(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g)
 {
     struct oa_store *s = t->packs;
     struct oa_device *d = t->device;

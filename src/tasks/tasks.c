@@ -2,7 +2,7 @@
  * The table of tasks, and the workload of the one that data.task names. */
 #include "tasks/tasks.h"
 
-#include "model/start.h"
+#include "model/pretrained.h"
 
 #include <string.h>
 
@@ -44,7 +44,7 @@ bool oa_task_writes(const struct oa_task *task)
 /* Rows of running text have no word indices. */
 static enum oa_error check_words(const struct oa_task *task, const struct oa_model *m)
 {
-    const struct oa_group *g = oa_stack_by_words(&m->encoder);
+    const struct oa_group *g = oa_stack_needs_words(&m->encoder);
     if (!g || (task->layout && task->layout->words))
         return OA_OK;
     struct oa_text name;
@@ -64,7 +64,7 @@ enum oa_error oa_task_check_model(const struct oa_model *m)
     if (!task)
         return OA_OK;
     OA_TRY(check_words(task, m));
-    enum oa_error e = oa_task_writes(task) ? oa_model_reads_on(m) : OA_OK;
+    enum oa_error e = oa_task_writes(task) ? oa_model_check_decoding(m) : OA_OK;
     return e == OA_OK ? OA_OK : oa_fail_as_argument(m->context);
 }
 
@@ -94,7 +94,7 @@ void oa_workload_settle(const struct oa_workload *w, struct oa_options *o)
 /* ---- warm start from another run ---- */
 
 /* Uses the tokenizer of the initial run unless data.tokenizer differs from its default. */
-static enum oa_error name_tokenizer(oa_context *c, const struct oa_start *start,
+static enum oa_error name_tokenizer(oa_context *c, const struct oa_pretrained *start,
                                     struct oa_options *o)
 {
     struct oa_options plain;
@@ -109,15 +109,10 @@ static enum oa_error name_tokenizer(oa_context *c, const struct oa_start *start,
     return OA_OK;
 }
 
-static bool names_data(const struct oa_options *o)
-{
-    return o->data_train[strspn(o->data_train, " ")] != 0;
-}
-
 enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
 {
     const struct oa_task *task = oa_task_find(o->data_task);
-    if (names_data(o) || !task)
+    if (oa_is_given(o->data_train) || !task)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
                    "data.train is empty: name a file to train on, e.g. --data.train %s (task %s)",
@@ -128,26 +123,26 @@ enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
 static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
                                      struct oa_options *out)
 {
-    struct oa_start start;
+    struct oa_pretrained start;
     *out = *o;
     const struct oa_task *task = oa_task_find(o->data_task);
-    if (!names_data(o) && task &&
+    if (!oa_is_given(o->data_train) && task &&
         !task->layout) /* plans and timings; training requires data (oa_check_training_data) */
         snprintf(out->data_train, sizeof out->data_train, "%s", OA_SAMPLE_TEXT);
     if (!o->train_init[0])
         return OA_OK;
-    OA_TRY(oa_start_find(c, o->train_init, &start));
+    OA_TRY(oa_pretrained_find(c, o->train_init, &start));
     return name_tokenizer(c, &start, out);
 }
 
 enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struct oa_workload *w)
 {
-    struct oa_start start;
+    struct oa_pretrained start;
     struct oa_tokenizer *there;
     if (!o->train_init[0])
         return OA_OK;
-    OA_TRY(oa_start_find(c, o->train_init, &start));
-    OA_TRY(oa_start_tokenizer(c, &start, &there));
+    OA_TRY(oa_pretrained_find(c, o->train_init, &start));
+    OA_TRY(oa_pretrained_tokenizer(c, &start, &there));
     bool agree = oa_tokenizers_agree(there, w->tokenizer);
     oa_tokenizer_close(there);
     if (!agree)

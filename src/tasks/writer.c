@@ -26,7 +26,7 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
     out->beam = (struct oa_beam){ .width = (int)decode->decode_beam,
                                   .best = best,
                                   .length_penalty = decode->decode_length_penalty,
-                                  .patient = decode->decode_patient,
+                                  .patient = decode->decode_optimal_stopping,
                                   .vocabulary = m->vocabulary };
     OA_TRY(find_writer_token(m, tokenizer, "<s>", &out->beam.begin));
     OA_TRY(find_writer_token(m, tokenizer, "</s>", &out->beam.end));
@@ -39,12 +39,12 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
         return OA_NO_MEMORY;
     const struct oa_writing_rules rules = { .end = out->beam.end };
     OA_TRY(oa_writable_open(m->context, tokenizer, m->vocabulary, &rules, &out->writable));
-    return oa_decodings_open(m, OA_SIDE_BY_SIDE * out->beam.width, &out->rows);
+    return oa_decoding_batch_open(m, OA_SIDE_BY_SIDE * out->beam.width, &out->rows);
 }
 
 void oa_writer_close(struct oa_writer *w)
 {
-    oa_decodings_close(&w->rows);
+    oa_decoding_batch_close(&w->rows);
     oa_writable_close(w->writable);
     oa_free(w->state);
     oa_free(w->before);
@@ -76,10 +76,10 @@ static enum oa_error next_logits(void *argument, int rows, const int *source, co
     if (oa_stop_requested(c))
         return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(c));
     if (parent[0] < 0)
-        OA_TRY(oa_decodings_begin(&w->rows, rows, &w->sources));
+        OA_TRY(oa_decoding_batch_begin(&w->rows, rows, &w->sources));
     else
-        OA_TRY(oa_decodings_choose(&w->rows, parent, rows));
-    OA_TRY(oa_decodings_read(&w->rows, ids, logits, sums));
+        OA_TRY(oa_decoding_batch_choose(&w->rows, parent, rows));
+    OA_TRY(oa_decoding_batch_read(&w->rows, ids, logits, sums));
     follow_states(w, rows, parent, ids);
     for (int r = 0; r < rows; r++)
         oa_writable_mask(w->writable, w->state[r],

@@ -18,7 +18,7 @@ struct oa_writer {
     struct oa_writable *writable;
     uint8_t *state,
         *before; /* [rows] UTF-8 state of each text (characters.h), now and one token ago */
-    struct oa_decodings rows;
+    struct oa_decoding_batch rows;
     struct oa_sequences sources; /* of the current call */
     int32_t *ids, *words, *lengths;
 };

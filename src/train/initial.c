@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/initial.h"
 
-#include "model/start.h"
+#include "model/pretrained.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -27,12 +27,12 @@ static enum oa_error check_some(const struct oa_initial *i)
 enum oa_error oa_initial_open(struct oa_model *to, const struct oa_workload *w, bool values,
                               struct oa_initial *out)
 {
-    struct oa_start start;
+    struct oa_pretrained start;
     *out = (struct oa_initial){ 0 };
-    OA_TRY(oa_start_find(to->context, to->options.train_init, &start));
-    OA_TRY(oa_start_tokenizer(to->context, &start, &out->tokenizer));
-    OA_TRY(values ? oa_start_open(to->device, &start, out->tokenizer, &out->from)
-                  : oa_start_describe(to->device, &start, &out->from));
+    OA_TRY(oa_pretrained_find(to->context, to->options.train_init, &start));
+    OA_TRY(oa_pretrained_tokenizer(to->context, &start, &out->tokenizer));
+    OA_TRY(values ? oa_pretrained_open(to->device, &start, out->tokenizer, &out->from)
+                  : oa_pretrained_describe(to->device, &start, &out->from));
     OA_TRY(oa_transfer_match(out->from, out->tokenizer, to, w->tokenizer, &out->transfer));
     return check_some(out);
 }
@@ -86,7 +86,7 @@ static void add_group(const struct oa_transfer *t, enum oa_fit fit, const char *
             oa_text_printf(out, "%s%s", comma, t->item[i].to->name);
             comma = ", ";
         }
-    oa_text_printf(out, " (%s)", oa_fit_because(fit));
+    oa_text_printf(out, " (%s)", oa_fit_reason(fit));
 }
 
 static void add_parts(const struct oa_transfer *t, struct oa_text *out)
@@ -191,7 +191,7 @@ static json_t *initial_json(const struct oa_initial *i, const struct oa_workload
             json_array_append_new(taken, taken_json(f));
         else
             json_array_append_new(left, json_pack("{s:s, s:s}", "tensor", f->to->name, "because",
-                                                  oa_fit_because(f->fit)));
+                                                  oa_fit_reason(f->fit)));
     }
     return json_pack("{s:s, s:o, s:o, s:o}", "from", i->transfer.to->options.train_init, "model",
                      json_sprintf("sha256:%s", w->start.hex), "taken", taken, "not_taken", left);

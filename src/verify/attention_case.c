@@ -51,7 +51,7 @@ static double *rounded_normals(struct oa_attention_case *a, const char *name, lo
 static struct oa_layer_shape case_shape(const struct oa_attention_case *a)
 {
     const struct oa_setup *s = &a->setup;
-    struct oa_layer_shape shape = oa_even_shape(a->D, s->heads, a->N);
+    struct oa_layer_shape shape = oa_equal_heads_shape(a->D, s->heads, a->N);
     shape.head_width = shape.value_width =
         a->D / s->heads; /* mechanisms reject a width that does not divide */
     shape.causal = s->mode == OA_MODE_CAUSAL;
@@ -187,12 +187,12 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
 {
     *a = (struct oa_attention_case){ .setup = *setup, .context = c };
     oa_arena_init(&a->arena, c, false);
-    OA_TRY(oa_rig_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
+    OA_TRY(oa_single_layer_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
     if (a->setup.substitute)
         a->rig.spec.layer[0].group[0].atom.mechanism = a->setup.substitute;
     set_case_sizes(a);
     struct oa_layer_shape shape = case_shape(a);
-    OA_TRY(oa_rig_layer(&a->rig, 0, &shape));
+    OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, 9, true));
     fill_case_inputs(a);
     OA_TRY(oa_status(c));
@@ -203,7 +203,7 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
 
 void oa_case_close(struct oa_attention_case *a)
 {
-    oa_rig_close(&a->rig);
+    oa_single_layer_close(&a->rig);
     oa_arena_free(&a->arena);
 }
 

@@ -7,7 +7,7 @@
 #ifndef ORTHANT_VERIFY_ATTENTION_CASE_H
 #define ORTHANT_VERIFY_ATTENTION_CASE_H
 
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 #include "explain/explain.h"
 
 struct oa_setup {
@@ -25,7 +25,7 @@ struct oa_setup {
 struct oa_attention_case {
     struct oa_setup setup;
     oa_context *context;
-    struct oa_rig rig;
+    struct oa_single_layer rig;
     struct oa_arena arena; /* of the arrays below, and of the checks */
     long B, T, S, D, N;
     double *x, *memory, *dy, *y, *dx, *dmemory; /* memory and dmemory NULL without */

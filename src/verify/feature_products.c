@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verify/feature_products.h"
-#include "attention/layer/rig.h"
+#include "attention/layer/single_layer.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 /* One draw of Ω and the features of the first rows of q and k. */
 struct omega_draw {
     const struct oa_feature_draws *f;
-    struct oa_rig rig;
+    struct oa_single_layer rig;
     struct oa_arena arena, memory; /* the host's, the device's */
     const void *omega;             /* [OA_DRAW, K], the device's */
     double *features[2];           /* [rows, outputs] */
@@ -19,12 +19,12 @@ struct omega_draw {
 static enum oa_error open_omega_draw(oa_context *c, struct omega_draw *w, uint64_t seed)
 {
     char text[160];
-    struct oa_layer_shape shape = oa_even_shape(w->f->width, 1, 1);
+    struct oa_layer_shape shape = oa_equal_heads_shape(w->f->width, 1, 1);
     snprintf(text, sizeof text, "performer(features=%d, %s)", OA_DRAW, w->f->draw);
     oa_arena_init(&w->arena, c, false);
-    OA_TRY(oa_rig_open(c, text, OA_PRECISION_F64, false, &w->rig));
+    OA_TRY(oa_single_layer_open(c, text, OA_PRECISION_F64, false, &w->rig));
     oa_device_arena(&w->memory, w->rig.device);
-    OA_TRY(oa_rig_layer(&w->rig, 0, &shape));
+    OA_TRY(oa_single_layer_layer(&w->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&w->rig.store, seed, false));
     const struct oa_parameter *omega = oa_store_find(&w->rig.store, "features.omega");
     if (!omega)
@@ -204,7 +204,7 @@ enum oa_error oa_feature_products(oa_context *c, const struct oa_feature_draws *
             out[first + r] = feature_product(&w, r);
         oa_arena_free(&w.arena);
         oa_arena_free(&w.memory);
-        oa_rig_close(&w.rig);
+        oa_single_layer_close(&w.rig);
         OA_TRY(e);
     }
     return OA_OK;

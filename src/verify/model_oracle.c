@@ -169,11 +169,11 @@ static double *oracle_attention(struct model_oracle *o, const struct oa_layer *l
         in.cosine = oracle_values(o, positions->cosine);
         in.sine = oracle_values(o, positions->sine);
     }
-    if (oa_layer_mapless(l))
+    if (oa_layer_without_map(l))
         return layer_output(o, l, &in, D);
     double *map = oracle_array(o, l->shape.heads * s->n * keys), *y = oracle_array(o, s->n * D);
     if (!map || !y || oa_layer_weights(l, &in, map) != OA_OK ||
-        oa_layer_mix(l, &in, map, y) != OA_OK)
+        oa_layer_apply_map(l, &in, map, y) != OA_OK)
         return NULL;
     raise_oracle_condition(o, l, map, s->n, keys);
     return y;

@@ -155,7 +155,7 @@ static enum oa_error open_case_writer(struct case_search *s, struct oa_tokenizer
     oa_options_default(&decode);
     decode.decode_beam = WIDTH;
     decode.decode_length_penalty = 2; /* prefers long texts, which check more steps */
-    decode.decode_patient = true;
+    decode.decode_optimal_stopping = true;
     return oa_writer_open(s->m->model, *tok, &decode, WIDTH, &s->writer);
 }
 
@@ -184,17 +184,17 @@ static void check_beam_search(struct oa_proof *p, struct oa_model_case *m)
 
 /* Reads `rows` texts from row `first` of the batch together; out [OA_CASE_LENGTH, rows, V] gets the
  * logits. */
-static void read_case_texts(struct oa_model_case *m, struct oa_decodings *d, int first, int rows,
-                            float *out)
+static void read_case_texts(struct oa_model_case *m, struct oa_decoding_batch *d, int first,
+                            int rows, float *out)
 {
     long V = m->model->vocabulary;
-    if (oa_decodings_begin(d, rows, NULL) != OA_OK)
+    if (oa_decoding_batch_begin(d, rows, NULL) != OA_OK)
         return;
     for (int t = 0; t < OA_CASE_LENGTH; t++) {
         int32_t next[OA_CASE_ROWS];
         for (int r = 0; r < rows; r++)
             next[r] = m->input[(first + r) * OA_CASE_LENGTH + t];
-        if (oa_decodings_read(d, next, out + t * rows * V, NULL) != OA_OK)
+        if (oa_decoding_batch_read(d, next, out + t * rows * V, NULL) != OA_OK)
             return;
     }
 }
@@ -202,11 +202,11 @@ static void read_case_texts(struct oa_model_case *m, struct oa_decodings *d, int
 static void other_texts_change_nothing(struct oa_proof *p, struct oa_model_case *m)
 {
     enum { NUMBERS = OA_CASE_LENGTH * OA_CASE_ROWS * OA_CASE_VOCABULARY };
-    struct oa_decodings d;
+    struct oa_decoding_batch d;
     float all[NUMBERS] = { 0 }, one[NUMBERS] = { 0 };
     size_t row = OA_CASE_VOCABULARY;
     double different = 0;
-    if (oa_decodings_open(m->model, OA_CASE_ROWS, &d) == OA_OK)
+    if (oa_decoding_batch_open(m->model, OA_CASE_ROWS, &d) == OA_OK)
         read_case_texts(m, &d, 0, OA_CASE_ROWS, all);
     for (int r = 0; r < OA_CASE_ROWS && oa_status(p->context) == OA_OK; r++) {
         read_case_texts(m, &d, r, 1, one);
@@ -214,7 +214,7 @@ static void other_texts_change_nothing(struct oa_proof *p, struct oa_model_case 
             different += memcmp(one + t * row, all + (t * OA_CASE_ROWS + (size_t)r) * row,
                                 row * sizeof *one) != 0;
     }
-    oa_decodings_close(&d);
+    oa_decoding_batch_close(&d);
     if (oa_status(p->context) == OA_OK)
         oa_proof_measure(p, &m->label, different, 0,
                          "%s: logits changed by other texts in the batch", m->form->name);

@@ -54,7 +54,7 @@ static struct map_summary measure_oracle_map(const double *w, long rows, long ke
  * sum to 0 (a Gaussian far in the future of a causal layer), AVERAGES is as claimed. */
 static unsigned map_properties(struct oa_attention_case *a, const struct oa_group *g)
 {
-    unsigned holds = OA_POSITIVE | OA_AVERAGES, claims = oa_atom_claims(g->atom);
+    unsigned holds = OA_POSITIVE | OA_AVERAGES, claims = oa_atom_capabilities(g->atom);
     double heaviest = 0, *w = oa_case_array(a, g->shape.heads * a->T * a->S);
     if (!g->mechanism->weights)
         return 0;
@@ -102,14 +102,14 @@ static const struct oa_setup claims_setup = { .precision = OA_PRECISION_F64,
 static bool is_bound_to_n(struct oa_proof *p, const struct oa_attention_case *a)
 {
     struct oa_layer_shape shape = a->rig.layer.shape;
-    struct oa_rig longer;
+    struct oa_single_layer longer;
     bool ends = false;
     shape.length *= 2;
     shape.memory_length *= 2;
-    if (oa_rig_dry(p->context, a->setup.spec, &shape, &longer) == OA_OK)
+    if (oa_single_layer_dry(p->context, a->setup.spec, &shape, &longer) == OA_OK)
         ends = longer.store.trainable + longer.store.frozen !=
                a->rig.store.trainable + a->rig.store.frozen;
-    oa_rig_close(&longer);
+    oa_single_layer_close(&longer);
     for (int i = 0; i < a->rig.layer.groups; i++)
         ends |= a->rig.layer.group[i].support.end > 0;
     return ends;
@@ -120,7 +120,7 @@ void oa_attention_matches_claims(struct oa_proof *p, struct oa_attention_case *a
     bool drops = false, bound = false, ends = is_bound_to_n(p, a);
     for (int i = 0; i < a->rig.layer.groups; i++) {
         const struct oa_group *g = &a->rig.layer.group[i];
-        unsigned claims = oa_atom_claims(g->atom), map = OA_POSITIVE | OA_AVERAGES;
+        unsigned claims = oa_atom_capabilities(g->atom), map = OA_POSITIVE | OA_AVERAGES;
         drops |= (claims & OA_DROPS) != 0;
         bound |= (claims & OA_BOUND_LENGTH) != 0;
         oa_proof_measure(
@@ -236,28 +236,28 @@ static struct oa_layer_shape flops_shape(long length)
 static double flops_at(const struct claims_subject *s, long n)
 {
     struct oa_layer_shape shape = flops_shape(n);
-    struct oa_rig l;
+    struct oa_single_layer l;
     double flops = NAN;
-    if (oa_rig_dry(s->p->context, s->text, &shape, &l) == OA_OK)
+    if (oa_single_layer_dry(s->p->context, s->text, &shape, &l) == OA_OK)
         flops = s->m->flops(&l.layer.group[0], n, n);
-    oa_rig_close(&l);
+    oa_single_layer_close(&l);
     return flops;
 }
 
 static unsigned measure_tables(const struct claims_subject *s)
 {
     struct oa_layer_shape less = flops_shape(SHORT), more = flops_shape(2 * SHORT);
-    struct oa_rig a, b;
+    struct oa_single_layer a, b;
     unsigned holds = 0;
-    if (oa_rig_dry(s->p->context, s->text, &less, &a) == OA_OK &&
-        oa_rig_dry(s->p->context, s->text, &more, &b) == OA_OK) {
+    if (oa_single_layer_dry(s->p->context, s->text, &less, &a) == OA_OK &&
+        oa_single_layer_dry(s->p->context, s->text, &more, &b) == OA_OK) {
         const struct oa_support *support = &a.layer.group[0].support;
         bool grows = a.store.total != b.store.total;
         holds = grows || support->end ? OA_BOUND_LENGTH : 0u;
         holds |= s->m->part && s->m->scores && support->form == OA_SUPPORT_ALL ? OA_CAN_MIX : 0u;
-        oa_rig_close(&b);
+        oa_single_layer_close(&b);
     }
-    oa_rig_close(&a);
+    oa_single_layer_close(&a);
     return holds;
 }
 
@@ -298,7 +298,7 @@ static unsigned default_claims(const struct claims_subject *s, const struct oa_m
     unsigned claims = 0;
     if (oa_spec_parse(s->p->context, s->text, &spec) == OA_OK) {
         spec.layer[0].group[0].atom.mechanism = m;
-        claims = oa_atom_claims(&spec.layer[0].group[0].atom);
+        claims = oa_atom_capabilities(&spec.layer[0].group[0].atom);
     }
     oa_spec_free(&spec);
     return claims;

@@ -44,11 +44,11 @@ static void check_layer_parameters(struct oa_proof *p)
 {
     struct oa_layer_shape shape = { 512, 8, 64, 64, .length = 256 };
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
-        struct oa_rig l;
+        struct oa_single_layer l;
         const char *name = oa_proof_line_name(p, layers[i].spec);
         if (!oa_proof_includes(p, name))
             continue;
-        if (oa_rig_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
+        if (oa_single_layer_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
             oa_proof_measure_mechanism(
                 p, name, fabs((double)(l.store.trainable - 2 * 512 * 512 - layers[i].trainable)), 0,
                 "%s: trainable parameters, expected %ld", layers[i].spec, layers[i].trainable);
@@ -56,7 +56,7 @@ static void check_layer_parameters(struct oa_proof *p)
                                        0, "%s: frozen parameters, expected %ld", layers[i].spec,
                                        layers[i].frozen);
         }
-        oa_rig_close(&l);
+        oa_single_layer_close(&l);
     }
 }
 
@@ -91,11 +91,11 @@ static void check_published_models(struct oa_proof *p)
                                        wmt = { 512, 8, 64, 64, .length = 256 };
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         const struct published_model *m = &models[i];
-        struct oa_rig l;
+        struct oa_single_layer l;
         const char *name = oa_proof_line_name(p, m->spec);
         if (!oa_proof_includes(p, name))
             continue;
-        if (oa_rig_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
+        if (oa_single_layer_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
             double layer = (double)(l.store.trainable - m->shared);
             double size = m->t5 ? 222.86 + 24 * (layer - 4.0 * 768 * 768) / 1e6
                                 : 67 + 12 * (layer - 4.0 * 512 * 512) / 1e6;
@@ -103,7 +103,7 @@ static void check_published_models(struct oa_proof *p)
                                        "%s: %.2f million parameters, published %.0f", m->what, size,
                                        m->millions);
         }
-        oa_rig_close(&l);
+        oa_single_layer_close(&l);
     }
 }
 
@@ -113,10 +113,10 @@ enum { LENGTH = 256, WIDTH = 64 };
 
 static void check_flops(struct oa_proof *p, const char *spec)
 {
-    struct oa_rig l;
+    struct oa_single_layer l;
     struct oa_layer_shape shape = { WIDTH, 4, 16, 16, .length = LENGTH };
     const char *name = oa_proof_line_name(p, spec);
-    if (oa_rig_dry(p->context, spec, &shape, &l) == OA_OK) {
+    if (oa_single_layer_dry(p->context, spec, &shape, &l) == OA_OK) {
         oa_tape_reset(&l.tape, false, false, oa_stream_named(1, ""));
         l.device->flops = 0;
         struct oa_layer_input in = { .batch = 1, .queries = LENGTH, .keys = LENGTH };
@@ -128,7 +128,7 @@ static void check_flops(struct oa_proof *p, const char *spec)
     }
     if (oa_status(p->context) != OA_NO_MEMORY)
         oa_clear_error(p->context);
-    oa_rig_close(&l);
+    oa_single_layer_close(&l);
 }
 
 static void visible_pairs_match_formula(struct oa_proof *p, struct oa_attention_case *a)

@@ -172,7 +172,7 @@ void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_attention_case
 {
     bool bound = false;
     for (int i = 0; i < a->rig.layer.groups; i++)
-        bound |= (oa_atom_claims(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
+        bound |= (oa_atom_capabilities(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
     if (!bound) {
         compare_with_exact_length(p, a, "more tokens than N, against a layer with larger N");
         return;

@@ -58,7 +58,7 @@ sed 's/"labels": \[[^]]*\], //' kept >c/config.json
 expect 1 classify c
 sed 's/"labels": \[[^]]*\]/"labels": ["a", "b"]/' kept >c/config.json
 expect 1 classify c
-says err '"labels" is to be a list of 3 texts'
+says err '"labels" must be a list of 3 strings'
 cp kept c/config.json
 awk '{ print $0 "\tand more" }' test.tsv >pairs.tsv
 expect 1 eval c --data pairs.tsv
@@ -179,7 +179,7 @@ says err 'of the 200 test examples 200 have a text that is also in the training 
 expect 0 eval r --data titled.tsv --columns degree,first,second
 says err 'of the 200 test examples 200 have a text that is also in the training examples, 200 with the same label'
 expect 2 eval r --columns 3,1,2
-says err 'would do nothing: it says which columns of --data are read'
+says err 'has no effect: it needs --data'
 
 # Pictures.
 i=0

@@ -45,7 +45,7 @@ for change in 's/"position": "learned"/"position": "none"/' 's/"heads": 4/"heads
     sed "$change" kept/config.json >run/config.json
     cmp -s kept/config.json run/config.json && fail "$change changes nothing"
     expect 1 eval run
-    says err 'config.json was altered'
+    says err 'it was altered or belongs to another run'
     expect 1 generate run
 done
 cp kept/config.json run/

@@ -61,7 +61,7 @@ printf 'a\tb\nc\n\td\n' >text
 expect 0 classify n --data text
 printf 'PK\003\004xx' >z.txt
 expect 1 train --data.train z.txt --out z
-says err 'z.txt is no text: it is a ZIP archive'
+says err 'z.txt is not a text file: it is a ZIP archive'
 
 # Classes with one example stay in training, whatever the seed.
 { awk 'BEGIN { for (i = 0; i < 40; i++) printf "%s\ttext %d\n", i % 2 ? "yes" : "no", i }'; printf 'rare1\tlone\nrare2\tother\n'; } >rare.tsv
@@ -145,7 +145,7 @@ says err 'a file of options has at most 4 MiB'
 head -c 300 r/config.json >cut.json
 cp cut.json r/config.json
 expect 1 eval r
-says err 'config.json:[0-9]*:[0-9]*: not valid JSON: .*the file is damaged or was cut off: take it from a copy'
+says err 'config.json:[0-9]*:[0-9]*: not valid JSON: .*the file is damaged or truncated: restore it from a copy'
 
 # Files to score are lines.
 cp real.jsonl scored.Jsonl

@@ -75,7 +75,7 @@ sed 's|"classes": 2|"classes": 2147483647|' classes/config.json >strange/config.
 status=0
 (ulimit -v 1000000; "$orthant" classify strange --threads 1 <rows.tsv >out 2>err) || status=$?
 [ $status -eq 1 ] || fail "2147483647 classes ended with $status"
-says err '"labels" is to be a list of 2147483647 texts'
+says err '"labels" must be a list of 2147483647 strings'
 
 # With little memory: done, or a sentence; the loader's own code is 127.
 little() { # WORD...

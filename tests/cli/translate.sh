@@ -116,7 +116,7 @@ says err 'an alignment is read from the map of cross-attention, and linformer ha
 # ---- what cannot write is refused before a step is done, alone and in a comparison
 fitted='cross: performer(kernel=favor++)'
 expect 2 train --task translate --data.train copy.tsv $model --train.steps 120 --out f --model.attention "$fitted"
-says err 'performer(kernel=favor++) as cross-attention cannot go token by token, .* use performer(kernel=favor+) there'
+says err 'performer(kernel=favor++) as cross-attention cannot decode token by token: .* use performer(kernel=favor+)'
 ! grep -q 'step 1/' err || fail "what cannot write was trained"
 expect 2 compare --task translate --data.train copy.tsv $model --train.steps 2 --seeds 2 --attention softmax --attention "$fitted" --out k
 ! grep -q 'step 1/' err || fail "a comparison began that cannot end"

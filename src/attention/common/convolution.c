@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the light and the dynamic convolution share:
+ * Shared by light and dynamic convolution (Wu et al. 2019, arXiv 1901.10430):
  *
- *     u = x W_inᵀ, or with glu [a | b] = x W_inᵀ, u = a σ(b),      O_i = Σ_k w_ik u_{i+k−P},  w_i =
- * softmax of logits
+ *     u = x W_inᵀ,  or with glu  [a | b] = x W_inᵀ,  u = a σ(b)
+ *     O_i = Σ_k w_ik u_{i+k−P},  w_i = softmax of the taps' logits
  *
  * P = width − 1 (causal) or ⌊width/2⌋. All channels of a head share its taps; heads are contiguous
- * channels. Taps on padding are as those off the sequence: their u is 0, and with `renormalise`
- * they are left out of the softmax.
+ * channels. Taps on padding and outside of the sequence have u = 0, and with `renormalise` are
+ * excluded from the softmax.
  *
- * Shapes: W_in (conv.input.weight) [H·V, D], with glu [2H·V, D], the second half the gate; u [B·T,
- * H·V].
+ * Shapes: W_in (conv.input.weight) [H·V, D], with glu [2H·V, D], the second half the gate;
+ * u [B·T, H·V].
  */
 #include "attention/common/convolution.h"
 
@@ -34,9 +34,7 @@ bool oa_convolution_mode_clash(const struct oa_atom *a, bool causal, bool cross,
     if (causal || width % 2)
         return false;
     snprintf(sentence, size,
-             "%s(width=%ld): a convolution that is not causal has its token in the middle of the "
-             "taps, so "
-             "their number must be odd; take %ld or %ld",
+             "%s(width=%ld): the width must be odd in a layer that is not causal; use %ld or %ld",
              a->mechanism->name, width, width - 1, width + 1);
     return true;
 }

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the light and the dynamic convolution share (convolution.c): the input with its gate, the
- * taps, the map.
+ * Shared by light and dynamic convolution: gated input, taps, map (convolution.c).
  */
 #ifndef ORTHANT_ATTENTION_CONVOLUTION_H
 #define ORTHANT_ATTENTION_CONVOLUTION_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #define OA_CONVOLUTION_ARGUMENTS                                                                   \
     { "width", OA_VALUE_INT, "7", NULL, 1, 1 << 20, "taps; odd unless causal" },                   \
         { "glu", OA_VALUE_FLAG, "0", NULL, 0, 0, "a gated linear unit before the convolution" },   \
     {                                                                                              \
         "renormalise", OA_VALUE_FLAG, "0", NULL, 0, 0,                                             \
-            "softmax over the taps that lie on the sequence"                                       \
+            "softmax over the taps inside of the sequence"                                         \
     }
 
-enum { OA_CONVOLUTION_INPUT, OA_CONVOLUTION_FILTER }; /* places in oa_group.parameter */
+enum { OA_CONVOLUTION_INPUT, OA_CONVOLUTION_FILTER }; /* indices of oa_group.parameter */
 
 bool oa_convolution_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
                                size_t size);
 void oa_convolution_input_parameter(struct oa_group *g);
-/* Taps off the sequence keep their share, unless renormalised or when there is one tap alone. */
+/* OA_AVERAGES if the weights of a row sum to 1: renormalised, or a single tap. */
 unsigned oa_convolution_claims(const struct oa_atom *a);
 long oa_convolution_width(const struct oa_group *g);
 oa_tensor *oa_convolution_input(oa_tape *t, const struct oa_group *g,
@@ -30,8 +29,9 @@ struct oa_band oa_convolution_band(const struct oa_group *g, const struct oa_lay
 double oa_convolution_flops(const struct oa_group *g, long queries); /* input, gate and taps */
 double oa_convolution_state(const struct oa_group *g, long t);
 
-/* Oracles: the input after the gate, and row i of the map from the logits of the taps (which it
- * changes). */
+/* Oracles: the gated input, and row i of the map from the logits of the taps, which are
+ * overwritten.
+ */
 double oa_convolution_value(const struct oa_group *g, const double *x, long i, long column);
 void oa_convolution_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
                         double *logits, double *map);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The map of performer with features fitted to the data, in double: A_ij = Σ_r f_r(q_i) f_r(k_j)
- * over its sum along j, with log f_r(x) = ω_rᵀAω_r + ω_rᵀB x − ½ xᵀP x. The exponents come from the
- * same fit as in the device; the reference vectors are what checks that.
+ * Oracle of performer with fitted features, in double: A_ij = Σ_r f_r(q_i) f_r(k_j), normalised
+ * over j, with log f_r(x) = ω_rᵀAω_r + ω_rᵀB x − ½ xᵀP x. A, B, P come from the device's fit, which
+ * the golden vectors test.
  */
 #include "attention/projections/omega.h"
 
 #include <math.h>
 
-struct fitted {
+struct fitted_oracle {
     const struct oa_group *g;
     struct oa_exponents e;
     long K, count;
@@ -16,27 +16,27 @@ struct fitted {
     bool kept;
 };
 
-static double omega(const struct fitted *f, long r, long c)
+static double fitted_omega(const struct fitted_oracle *f, long r, long c)
 {
     return oa_parameter_at(f->g, f->g->parameter[0], r * f->K + c);
 }
 
-static double log_feature(const struct fitted *f, int side, const double *row, long r)
+static double fitted_log_feature(const struct fitted_oracle *f, int side, const double *row, long r)
 {
     double sum = 0;
     for (long i = 0; i < f->K; i++) {
         for (long j = 0; j < f->K; j++) {
             long at = i * f->K + j;
-            sum += omega(f, r, i) * f->e.a[at] * omega(f, r, j) +
-                   omega(f, r, i) * f->e.b[side][at] * f->scale * row[j] -
+            sum += fitted_omega(f, r, i) * f->e.a[at] * fitted_omega(f, r, j) +
+                   fitted_omega(f, r, i) * f->e.b[side][at] * f->scale * row[j] -
                    f->scale * f->scale * row[i] * f->e.p[side][at] * row[j] / 2;
         }
     }
     return sum;
 }
 
-static void weigh_row(const struct fitted *f, const struct oa_oracle *in, long head, long i,
-                      const double *q, const double *k, double *w)
+static void fitted_row(const struct fitted_oracle *f, const struct oa_oracle *in, long head, long i,
+                       const double *q, const double *k, double *w)
 {
     long stride = f->K * f->g->shape.heads;
     double top = -INFINITY, sum = 0;
@@ -44,7 +44,8 @@ static void weigh_row(const struct fitted *f, const struct oa_oracle *in, long h
         for (long j = 0; j < in->keys; j++) {
             w[j] = 0;
             for (long r = 0; r < f->count && oa_oracle_visible(f->g, in, head, i, j); r++) {
-                double both = log_feature(f, 0, q, r) + log_feature(f, 1, k + j * stride, r);
+                double both =
+                    fitted_log_feature(f, 0, q, r) + fitted_log_feature(f, 1, k + j * stride, r);
                 if (pass == 0)
                     top = fmax(top, both);
                 else
@@ -57,8 +58,8 @@ static void weigh_row(const struct fitted *f, const struct oa_oracle *in, long h
         w[j] /= sum;
 }
 
-static void add_moments(const struct fitted *f, const double *x, long rows, double *mean,
-                        double *square)
+static void fitted_add_moments(const struct fitted_oracle *f, const double *x, long rows,
+                               double *mean, double *square)
 {
     long stride = f->K * f->g->shape.heads;
     for (long t = 0; t < rows; t++) {
@@ -71,7 +72,7 @@ static void add_moments(const struct fitted *f, const double *x, long rows, doub
     }
 }
 
-static void copy_moments(const struct fitted *f, long head, struct oa_moments *m)
+static void fitted_copy_moments(const struct fitted_oracle *f, long head, struct oa_moments *m)
 {
     long K = f->K, H = f->g->shape.heads;
     for (int side = 0; side < 2; side++) {
@@ -83,9 +84,9 @@ static void copy_moments(const struct fitted *f, long head, struct oa_moments *m
     }
 }
 
-static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in,
-                                enum oa_random_fit kind, long head, const double *q,
-                                const double *k, double *w)
+static enum oa_error fitted_map_head(struct fitted_oracle *f, const struct oa_oracle *in,
+                                     enum oa_random_fit kind, long head, const double *q,
+                                     const double *k, double *w)
 {
     long K = f->K, KK = K * K, stride = K * f->g->shape.heads;
     double *room = oa_alloc(f->g->context, (size_t)(2 * K + (7 + OA_FIT_WORK) * KK) * sizeof *room);
@@ -97,15 +98,15 @@ static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in,
         m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK
     };
     if (f->kept)
-        copy_moments(f, head, &moments);
+        fitted_copy_moments(f, head, &moments);
     else {
-        add_moments(f, q + head * K, in->memory ? in->queries : in->length, moments.mean[0],
-                    moments.square[0]);
-        add_moments(f, k + head * K, in->length, moments.mean[1], moments.square[1]);
+        fitted_add_moments(f, q + head * K, in->memory ? in->queries : in->length, moments.mean[0],
+                           moments.square[0]);
+        fitted_add_moments(f, k + head * K, in->length, moments.mean[1], moments.square[1]);
     }
     oa_fit_exponents(kind, &moments, &f->e);
     for (long i = 0; i < in->queries; i++)
-        weigh_row(f, in, head, i, q + i * stride + head * K, k + head * K, w + i * in->keys);
+        fitted_row(f, in, head, i, q + i * stride + head * K, k + head * K, w + i * in->keys);
     oa_free(room);
     return OA_OK;
 }
@@ -113,7 +114,7 @@ static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in,
 enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in,
                                 enum oa_random_fit kind, bool kept, double *weights)
 {
-    struct fitted f = {
+    struct fitted_oracle f = {
         .g = g, .K = g->shape.head_width, .count = g->parameter[0]->dim[0], .kept = kept
     };
     long width = f.K * g->shape.heads;
@@ -123,8 +124,8 @@ enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle
     f.scale = pow((double)f.K, -0.25);
     enum oa_error e = oa_oracle_project(g, in, q, q + width * in->queries);
     for (long h = 0; e == OA_OK && h < g->shape.heads; h++)
-        e = weigh_head(&f, in, kind, h, q, q + width * in->queries,
-                       weights + h * in->queries * in->keys);
+        e = fitted_map_head(&f, in, kind, h, q, q + width * in->queries,
+                            weights + h * in->queries * in->keys);
     oa_free(q);
     return e;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What mechanisms scored by a softmax share: one part of the logits runs through the logits engine
- * by itself, and the part that most of them have, the scaled dot product of projected rows.
+ * Shared by softmax mechanisms: running one part of the logits through the logits engine, and the
+ * scaled dot product of projected queries and keys.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -26,9 +26,9 @@ void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
     oa_project(t, g, in, &out->q, &out->k);
 }
 
-/* ---- what decoding keeps ---- */
+/* ---- size of decoding caches ---- */
 
-static double rows_kept(const struct oa_group *g, long t)
+static double cached_rows(const struct oa_group *g, long t)
 {
     return (double)(g->shape.heads *
                     (g->shape.cross ? t : oa_cache_live_rows(&g->support.horizon, t)));
@@ -36,12 +36,12 @@ static double rows_kept(const struct oa_group *g, long t)
 
 double oa_dot_state(const struct oa_group *g, long t)
 {
-    return rows_kept(g, t) * (double)(g->shape.head_width + g->shape.value_width);
+    return cached_rows(g, t) * (double)(g->shape.head_width + g->shape.value_width);
 }
 
 double oa_value_state(const struct oa_group *g, long t)
 {
-    return rows_kept(g, t) * (double)g->shape.value_width;
+    return cached_rows(g, t) * (double)g->shape.value_width;
 }
 
 double oa_sums_state(const struct oa_group *g, double features)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Oracles: attention maps by the plainest code, in double, for tests and for `attend --weights`.
- * Nothing here shares code with the engines.
+ * Oracles: attention maps in double by the definitions, for tests and `attend --weights`, sharing
+ * no code with the engines.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -37,7 +37,7 @@ bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, lon
 
 /* ---- projections ---- */
 
-/* rows [n, H·K] of x [n, D] times a projection. */
+/* rows [n, H·K] = x [n, D] Wᵀ + b. */
 static enum oa_error oracle_project_rows(const struct oa_group *g, const double *x, long n,
                                          const struct oa_parameter *w, const struct oa_parameter *b,
                                          double *rows)
@@ -57,7 +57,7 @@ static enum oa_error oracle_project_rows(const struct oa_group *g, const double 
     return e;
 }
 
-/* Pairs (c, c + K/2) of a head turn by the angle of their position. */
+/* RoPE: rotates pairs (c, c + K/2) of each head by the angle of the position. */
 static void oracle_rotate_row(const struct oa_group *g, const struct oa_oracle *in, long position,
                               double *row)
 {
@@ -72,7 +72,7 @@ static void oracle_rotate_row(const struct oa_group *g, const struct oa_oracle *
     }
 }
 
-static double query_factor(const struct oa_group *g, long column)
+static double oracle_query_factor(const struct oa_group *g, long column)
 {
     double f = 1;
     if (g->temperature)
@@ -93,7 +93,7 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
                                tie ? g->query : g->key, tie ? g->query_bias : g->key_bias, k));
     for (long i = 0; i < in->queries; i++) {
         for (long c = 0; c < HK; c++)
-            q[i * HK + c] *= s * query_factor(g, c);
+            q[i * HK + c] *= s * oracle_query_factor(g, c);
         oracle_rotate_row(g, in, i, q + i * HK);
     }
     for (long j = 0; j < in->keys; j++) {
@@ -104,8 +104,8 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
     return oa_status(g->context);
 }
 
-static void dots(const struct oa_group *g, const struct oa_oracle *in, const double *q,
-                 const double *k, double *s)
+static void oracle_dot_products(const struct oa_group *g, const struct oa_oracle *in,
+                                const double *q, const double *k, double *s)
 {
     long K = g->shape.head_width, HK = g->shape.heads * K;
     for (long h = 0; h < g->shape.heads; h++) {
@@ -129,15 +129,15 @@ enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in
     double *k = q + HK * in->queries;
     enum oa_error e = oa_oracle_project(g, in, q, k);
     if (e == OA_OK)
-        dots(g, in, q, k, scores);
+        oracle_dot_products(g, in, q, k, scores);
     oa_free(q);
     return e;
 }
 
 /* ---- softmax over the visible keys ---- */
 
-static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
-                        double *w)
+static void oracle_softmax(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
+                           double *w)
 {
     double top = -INFINITY, sum = 0;
     for (long j = 0; j < in->keys; j++) {
@@ -159,22 +159,22 @@ enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracl
     OA_TRY(g->mechanism->scores(g, in, weights));
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++)
-            softmax_row(g, in, h, i, weights + (h * in->queries + i) * in->keys);
+            oracle_softmax(g, in, h, i, weights + (h * in->queries + i) * in->keys);
     }
     return OA_OK;
 }
 
-/* ---- kernels: weights that a sum divides ---- */
+/* ---- kernels: normalised weights ---- */
 
-struct weighing {
+struct oracle_kernel_map {
     oa_kernel *kernel;
     double (*log_scale)(const struct oa_group *g, const double *k);
     double (*guard)(const struct oa_group *g, double den);
     const double *q, *k;
 };
 
-static void oracle_softmax_row(const struct oa_group *g, const struct oa_oracle *in,
-                               const struct weighing *r, long head, long i, double *w)
+static void oracle_kernel_row(const struct oa_group *g, const struct oa_oracle *in,
+                              const struct oracle_kernel_map *r, long head, long i, double *w)
 {
     long K = g->shape.head_width, stride = K * g->shape.heads;
     const double *q = r->q + i * stride + head * K, *k = r->k + head * K;
@@ -205,11 +205,11 @@ enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle
     double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);
     if (!q)
         return OA_NO_MEMORY;
-    struct weighing r = { kernel, log_scale, guard, q, q + width * in->queries };
+    struct oracle_kernel_map r = { kernel, log_scale, guard, q, q + width * in->queries };
     enum oa_error e = oa_oracle_project(g, in, q, q + width * in->queries);
     for (long h = 0; e == OA_OK && h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++)
-            oracle_softmax_row(g, in, &r, h, i, weights + (h * in->queries + i) * in->keys);
+            oracle_kernel_row(g, in, &r, h, i, weights + (h * in->queries + i) * in->keys);
     }
     oa_free(q);
     return e;

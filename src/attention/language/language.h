@@ -1,91 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the attention language share. The way of a text:
+ * Private to the attention language. Files, in the order of parsing:
  *
- *     language_reader.c (bytes, words, sentences of errors) ── language_stacks.c (the stacks of a
- * model, labelled, &) ── language_parse.c (layers ; groups | mixtures + atoms) ──
- * language_options.c (names and values inside the parentheses) ── struct oa_spec, struct
- * oa_stack_specs ── language_print.c
+ *     language_reader.c    tokens, error messages
+ *     language_stacks.c    labelled stacks of a model, &
+ *     language_parse.c     layers ; groups | mixtures + atoms
+ *     language_options.c   names and options inside of parentheses
+ *     language_print.c     canonical form of struct oa_spec, oa_stack_specs
  *
- * What a model calls is in attention.h: oa_stacks_parse with the stacks that it has, or
- * oa_stack_parse if that is one; oa_spec_parse is for one layer by itself, which has no stacks.
+ * Callers use spec.h: oa_stacks_parse or oa_stack_parse for a model, oa_spec_parse for a layer.
  */
 #ifndef ORTHANT_ATTENTION_LANGUAGE_H
 #define ORTHANT_ATTENTION_LANGUAGE_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
-/* Sizes that bound what any text can make: far beyond use, small enough for any machine. */
+/* Limits on what a text can allocate. */
 #define LONGEST_TEXT 8192
 #define MOST_LAYERS 1024
 #define MOST_HEADS 1024
 
-struct oa_reader {
+struct oa_language_reader {
     oa_context *context;
     const char *text;
-    size_t at;       /* the next byte */
-    int inside;      /* parentheses that are open: + is a letter there (kernel=favor+) */
-    unsigned stacks; /* that the model has (OA_STACK); 0: the text is of one layer, and no mode is
-                        known */
-    enum oa_stack_role role; /* of the stack whose layers are read */
-    const struct oa_reader
-        *alias; /* the text is what an alias there stands for, and errors point at it; NULL: no */
+    size_t at;               /* the next byte */
+    int inside;              /* open parentheses: + is a letter there (kernel=favor+) */
+    unsigned stacks;         /* of the model (OA_STACK); 0: a single layer, mode unknown */
+    enum oa_stack_role role; /* of the current stack */
+    /* The text is the expansion of an alias in this one, at alias_at, where errors point; or NULL.
+     */
+    const struct oa_language_reader *alias;
     size_t alias_at;
 };
 
 struct oa_word {
     size_t at;
-    char text[64]; /* empty: there is no word here */
+    char text[64]; /* empty: no word here */
 };
 
-/* Each skips white space first. */
-char oa_peek(struct oa_reader *r);
-bool oa_accept(struct oa_reader *r, char mark);
-struct oa_word oa_read_word(struct oa_reader *r);
-struct oa_word oa_read_value(struct oa_reader *r, char *value,
-                             size_t size); /* up to , ) or the end; too long = empty */
-void oa_found_here(struct oa_reader *r, char *out, size_t size); /* what stands at the next byte */
+/* All skip white space first. */
+char oa_peek(struct oa_language_reader *r);
+bool oa_accept(struct oa_language_reader *r, char mark);
+struct oa_word oa_read_word(struct oa_language_reader *r);
+struct oa_word oa_read_value(struct oa_language_reader *r, char *value,
+                             size_t size); /* up to , ) or the end; empty if too long */
+/* "unexpected \"WORD\"", for error messages. */
+void oa_describe_next(struct oa_language_reader *r, char *out, size_t size);
 
-/* Records "attention, character N: <sentence>" with the text and a caret under the character. */
-enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format, ...)
-    OA_PRINTF(3, 4);
-/* The same for what is spelt well and cannot be right there: OA_UNSUPPORTED. */
-enum oa_error oa_refuse_mode(const struct oa_reader *r, size_t at, const char *sentence);
+/* Records "attention, character N: MESSAGE" with the text and a caret below the character. */
+enum oa_error oa_syntax_error(const struct oa_language_reader *r, size_t at, const char *format,
+                              ...) OA_PRINTF(3, 4);
+/* The same with OA_UNSUPPORTED: valid, but impossible in this mode. */
+enum oa_error oa_mode_error(const struct oa_language_reader *r, size_t at, const char *sentence);
 
 /* ---- layers (language_parse.c) and stacks (language_stacks.c) ---- */
 
-enum oa_error oa_check_length(oa_context *c,
-                              const char *text); /* refuses a text that is too long to be read */
-enum oa_error oa_parse_layers(struct oa_reader *r,
-                              struct oa_spec *out); /* up to what cannot go on */
-/* Refuses what is behind the end of what was read: `more` says how it could go on, "( : + | or ;".
- */
-enum oa_error oa_expect_end(struct oa_reader *r, const char *more);
-/* Does the text begin with a label, misspelt or not? */
-bool oa_begins_with_label(const struct oa_reader *r);
+enum oa_error oa_check_length(oa_context *c, const char *text); /* at most LONGEST_TEXT bytes */
+/* Stops at the first byte that cannot continue. */
+enum oa_error oa_parse_layers(struct oa_language_reader *r, struct oa_spec *out);
+/* Refuses trailing text; more: what could follow, "( : + | or ;". */
+enum oa_error oa_expect_end(struct oa_language_reader *r, const char *more);
+/* Whether the text starts with a label, even misspelled. */
+bool oa_begins_with_label(const struct oa_language_reader *r);
 
 /* ---- names and options (language_options.c) ---- */
 
 #define MIXTURE "mix"
 #define RAGANATO "raganato" /* the one alias for groups of heads */
 extern const char oa_raganato[];
-/* Alias i and what it stands for; false past the end. */
+/* Alias i and its expansion; false past the end. */
 bool oa_alias_at(int i, const char **name, char *meaning, size_t size);
-extern const char oa_grammar[]; /* of the language, one rule a line */
+extern const char oa_grammar[]; /* one rule per line */
 
-/* Mechanism of a name or an alias; `preset` becomes the flag that the alias stands for, or NULL. */
+/* Mechanism of a name or alias; *preset: the flag that the alias sets, or NULL. */
 const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset);
-enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_word *w,
-                                  bool component);
+enum oa_error oa_unknown_mechanism(const struct oa_language_reader *r, const struct oa_word *w,
+                                   bool component);
 /* "; did you mean X?" or "." */
 void oa_suggest(const char *word, const char *const *names, int count, char *out, size_t size);
 void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset);
-enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct oa_word *key);
-enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const struct oa_word *w);
+enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
+                            const struct oa_word *key);
+enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
+                          const struct oa_word *w);
 
 /* Word i of "one|two|three" into `word`; false past the end. */
 bool oa_choice_word(const char *choices, int i, char *word, size_t size);
-/* Whether word i of "one|two|three" is `word`; oracles ask for every pair of tokens. */
+/* Whether word i of "one|two|three" is `word`; fast, since oracles call it for every pair. */
 bool oa_choice_is(const char *choices, int i, const char *word);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language inside the parentheses: which mechanism a name means, which option a key
- * or a bare word sets, and whether its value is one. What does not exist is refused with the
- * nearest spelling and all that would be valid.
+ * Names and options of the attention language: resolves mechanisms and aliases, sets options from
+ * key=value and bare words. Unknown names are refused with the nearest spelling and the valid ones.
  */
 #include "attention/language/language.h"
 
@@ -48,33 +47,22 @@ bool oa_alias_at(int i, const char **name, char *meaning, size_t size)
     return true;
 }
 
-static bool may_stand(const struct oa_mechanism *m, bool component)
-{
-    return m && (!component || m->can & OA_CAN_MIX);
-}
-
-/* Names that may stand at a place, aliases included. */
-static int mechanism_names(bool component, const char **names)
+/* Valid names, including aliases; component: those that can be mixed. */
+static int language_mechanism_names(bool component, const char **names)
 {
     int count = 0;
     const struct oa_mechanism *m;
     for (int i = 0; (m = oa_mechanism_at(i)) && count < MOST_NAMES; i++) {
-        if (may_stand(m, component))
+        if (!component || m->can & OA_CAN_MIX)
             names[count++] = m->name;
     }
     for (int i = 0; i < ALIASES && count < MOST_NAMES; i++) {
-        if (may_stand(oa_mechanism_find(aliases[i].mechanism), component))
+        if (!component || oa_mechanism_find(aliases[i].mechanism)->can & OA_CAN_MIX)
             names[count++] = aliases[i].name;
     }
     if (!component && count < MOST_NAMES)
         names[count++] = RAGANATO;
     return count;
-}
-
-static void join(const char *const *words, int count, struct oa_text *out)
-{
-    for (int i = 0; i < count; i++)
-        oa_text_printf(out, "%s%s", i ? ", " : "", words[i]);
 }
 
 void oa_suggest(const char *word, const char *const *names, int count, char *out, size_t size)
@@ -83,30 +71,31 @@ void oa_suggest(const char *word, const char *const *names, int count, char *out
     snprintf(out, size, nearest ? "; did you mean %s?" : ".", nearest);
 }
 
-enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_word *w,
-                                  bool component)
+enum oa_error oa_unknown_mechanism(const struct oa_language_reader *r, const struct oa_word *w,
+                                   bool component)
 {
     const char *names[MOST_NAMES];
-    int count = mechanism_names(component, names);
+    int count = language_mechanism_names(component, names);
     char here[96], hint[96] = ".";
-    struct oa_reader at_word = *r;
+    struct oa_language_reader at_word = *r;
     at_word.at = w->at;
-    oa_found_here(&at_word, here, sizeof here);
+    oa_describe_next(&at_word, here, sizeof here);
     if (w->text[0])
         oa_suggest(w->text, names, count, hint, sizeof hint);
     const char *wanted = component ? "a mechanism that can be mixed" : "a mechanism";
     struct oa_text list;
     oa_text_init(&list, r->context);
-    join(names, count, &list);
-    enum oa_error e = oa_refuse(r, w->at, "%s where %s is expected%s Valid here: %s", here, wanted,
-                                hint, list.s ? list.s : "");
+    for (int i = 0; i < count; i++)
+        oa_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    enum oa_error e = oa_syntax_error(r, w->at, "%s; expected %s%s Valid: %s", here, wanted, hint,
+                                      list.s ? list.s : "");
     oa_text_free(&list);
     return e;
 }
 
 /* ---- choices ---- */
 
-/* Where word i begins, NULL past the end. */
+/* Start of word i; NULL past the end. */
 static const char *choice_at(const char *choices, int i)
 {
     const char *s = choices;
@@ -135,8 +124,7 @@ bool oa_choice_is(const char *choices, int i, const char *word)
 static int choice_index(const char *choices, const char *wanted)
 {
     char word[64];
-    if (strcmp(wanted, "favor#") ==
-        0) /* the name of the paper's method, with its symmetric features */
+    if (strcmp(wanted, "favor#") == 0) /* the paper's name of sderf */
         wanted = "sderf";
     for (int i = 0; oa_choice_word(choices, i, word, sizeof word); i++) {
         if (strcmp(word, wanted) == 0)
@@ -145,11 +133,11 @@ static int choice_index(const char *choices, const char *wanted)
     return -1;
 }
 
-/* ---- what would be valid ---- */
+/* ---- lists of valid options ---- */
 
 /* One option as it is written: tie · scale=none|jl · window=<integer> · current|previous (only bare
  * words). */
-static void describe_option(const struct oa_argument *a, struct oa_text *out)
+static void language_describe_option(const struct oa_argument *a, struct oa_text *out)
 {
     static const char *const shapes[] = { [OA_VALUE_INT] = "<integer>",
                                           [OA_VALUE_REAL] = "<number>",
@@ -163,19 +151,19 @@ static void describe_option(const struct oa_argument *a, struct oa_text *out)
         oa_text_printf(out, "%s=%s", a->key, shapes[a->kind]);
 }
 
-static void describe_options(const struct oa_mechanism *m, struct oa_text *out)
+static void language_describe_options(const struct oa_mechanism *m, struct oa_text *out)
 {
     for (const struct oa_argument *a = m->arguments; a->key; a++) {
         oa_text_printf(out, "%s", a == m->arguments ? "" : ", ");
-        describe_option(a, out);
+        language_describe_option(a, out);
     }
     if (strcmp(m->name, MIXTURE) == 0)
         oa_text_printf(out, ", and mechanisms that can be mixed");
 }
 
-/* Every key and choice word of a mechanism, for the nearest spelling; the words lie in `room`. */
-static int option_names(const struct oa_mechanism *m, char room[][64], const char **names,
-                        bool keys_only)
+/* All keys and choice words of a mechanism, for suggestions; room: memory for the words. */
+static int language_option_names(const struct oa_mechanism *m, char room[][64], const char **names,
+                                 bool keys_only)
 {
     int count = 0;
     for (const struct oa_argument *a = m->arguments; a->key && count < MOST_NAMES; a++) {
@@ -190,20 +178,21 @@ static int option_names(const struct oa_mechanism *m, char room[][64], const cha
     return count;
 }
 
-static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_mechanism *m,
-                                   const struct oa_word *w, bool key)
+static enum oa_error language_unknown_option(const struct oa_language_reader *r,
+                                             const struct oa_mechanism *m, const struct oa_word *w,
+                                             bool key)
 {
     char room[MOST_NAMES][64], hint[96];
     const char *names[2 * MOST_NAMES];
-    int count = option_names(m, room, names, key);
+    int count = language_option_names(m, room, names, key);
     if (strcmp(m->name, MIXTURE) == 0 && !key)
-        count += mechanism_names(true, names + count);
+        count += language_mechanism_names(true, names + count);
     oa_suggest(w->text, names, count, hint, sizeof hint);
     struct oa_text list;
     oa_text_init(&list, r->context);
-    describe_options(m, &list);
-    enum oa_error e = oa_refuse(r, w->at, "%s has no option \"%s\"%s Valid here: %s", m->name,
-                                w->text, hint, list.s ? list.s : "");
+    language_describe_options(m, &list);
+    enum oa_error e = oa_syntax_error(r, w->at, "%s has no option \"%s\"%s Valid: %s", m->name,
+                                      w->text, hint, list.s ? list.s : "");
     oa_text_free(&list);
     return e;
 }
@@ -220,24 +209,26 @@ static bool parse_integer(const char *text, double *out)
     return true;
 }
 
-static enum oa_error set_number(const struct oa_reader *r, const struct oa_argument *a,
-                                struct oa_value *v, size_t at, const char *text)
+static enum oa_error option_set_number(const struct oa_language_reader *r,
+                                       const struct oa_argument *a, struct oa_value *v, size_t at,
+                                       const char *text)
 {
     bool whole = a->kind == OA_VALUE_INT,
          good = whole ? parse_integer(text, &v->number)
                       : oa_parse_real(text, &v->number) && isfinite(v->number);
     if (!good)
-        return oa_refuse(r, at, "%s is \"%s\"; %s from %s to %s is expected.", a->key, text,
-                         whole ? "an integer" : "a number", oa_real_text(a->low).s,
-                         oa_real_text(a->high).s);
+        return oa_syntax_error(r, at, "%s is \"%s\"; expected %s from %s to %s.", a->key, text,
+                               whole ? "an integer" : "a number", oa_real_text(a->low).s,
+                               oa_real_text(a->high).s);
     if (v->number < a->low || v->number > a->high)
-        return oa_refuse(r, at, "%s is %s; it must lie between %s and %s.", a->key, text,
-                         oa_real_text(a->low).s, oa_real_text(a->high).s);
+        return oa_syntax_error(r, at, "%s is %s; it must be between %s and %s.", a->key, text,
+                               oa_real_text(a->low).s, oa_real_text(a->high).s);
     return OA_OK;
 }
 
-static enum oa_error set_choice(const struct oa_reader *r, const struct oa_argument *a,
-                                struct oa_value *v, size_t at, const char *text)
+static enum oa_error option_set_choice(const struct oa_language_reader *r,
+                                       const struct oa_argument *a, struct oa_value *v, size_t at,
+                                       const char *text)
 {
     int i = choice_index(a->choices, text);
     v->number = i;
@@ -251,13 +242,14 @@ static enum oa_error set_choice(const struct oa_reader *r, const struct oa_argum
         count++;
     }
     oa_suggest(text, names, count, hint, sizeof hint);
-    return oa_refuse(r, at, "%s has no value \"%s\"%s Valid here: %s", a->key, text, hint,
-                     a->choices);
+    return oa_syntax_error(r, at, "%s has no value \"%s\"%s Valid: %s", a->key, text, hint,
+                           a->choices);
 }
 
-/* Numbers with / between them, kept in canonical form: 0.30 / 0.7 becomes 0.3/0.7. */
-static enum oa_error set_reals(const struct oa_reader *r, const struct oa_argument *a,
-                               struct oa_value *v, size_t at, const char *text)
+/* Stores numbers separated by / in canonical form: 0.30 / 0.7 becomes 0.3/0.7. */
+static enum oa_error option_set_reals(const struct oa_language_reader *r,
+                                      const struct oa_argument *a, struct oa_value *v, size_t at,
+                                      const char *text)
 {
     struct oa_text canonical;
     oa_text_init(&canonical, r->context);
@@ -284,26 +276,28 @@ static enum oa_error set_reals(const struct oa_reader *r, const struct oa_argume
     snprintf(v->text, sizeof v->text, "%s", good ? canonical.s : "");
     oa_text_free(&canonical);
     return good ? OA_OK
-                : oa_refuse(r, at, "%s takes numbers with / between them, like %s=0.3/0.7.", a->key,
-                            a->key);
+                : oa_syntax_error(r, at, "%s takes numbers separated by /, such as %s=0.3/0.7.",
+                                  a->key, a->key);
 }
 
-static enum oa_error set_value(const struct oa_reader *r, const struct oa_argument *a,
-                               struct oa_value *v, size_t at, const char *text)
+static enum oa_error option_set_value(const struct oa_language_reader *r,
+                                      const struct oa_argument *a, struct oa_value *v, size_t at,
+                                      const char *text)
 {
     switch (a->kind) {
     case OA_VALUE_INT:
     case OA_VALUE_REAL:
-        return set_number(r, a, v, at, text);
+        return option_set_number(r, a, v, at, text);
     case OA_VALUE_CHOICE:
-        return set_choice(r, a, v, at, text);
+        return option_set_choice(r, a, v, at, text);
     case OA_VALUE_REALS:
-        return set_reals(r, a, v, at, text);
+        return option_set_reals(r, a, v, at, text);
     case OA_VALUE_TEXT:
         snprintf(v->text, sizeof v->text, "%s", text);
         return OA_OK;
     default:
-        return oa_refuse(r, at, "%s is a flag and takes no value: write %s alone.", a->key, a->key);
+        return oa_syntax_error(r, at, "%s is a flag and takes no value: write %s only.", a->key,
+                               a->key);
     }
 }
 
@@ -321,33 +315,36 @@ void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *
     }
 }
 
-static enum oa_error refuse_twice(const struct oa_reader *r, size_t at, const struct oa_argument *a)
+static enum oa_error language_given_twice(const struct oa_language_reader *r, size_t at,
+                                          const struct oa_argument *a)
 {
-    return oa_refuse(r, at, "%s is given twice.", a->key[0] ? a->key : a->choices);
+    return oa_syntax_error(r, at, "%s is given twice.", a->key[0] ? a->key : a->choices);
 }
 
-enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct oa_word *key)
+enum oa_error oa_set_option(struct oa_language_reader *r, struct oa_atom *a,
+                            const struct oa_word *key)
 {
     const struct oa_argument *row = a->mechanism->arguments;
     int i = 0;
     while (row[i].key && (row[i].key[0] == 0 || strcmp(row[i].key, key->text) != 0))
         i++;
     if (!row[i].key)
-        return refuse_option(r, a->mechanism, key, true);
+        return language_unknown_option(r, a->mechanism, key, true);
     if (a->value[i].given)
-        return refuse_twice(r, key->at, &row[i]);
+        return language_given_twice(r, key->at, &row[i]);
     char value[256];
     struct oa_word w = oa_read_value(r, value, sizeof value);
     if (!value[0])
-        return oa_refuse(r, w.at, "%s= needs a value of 1 to %zu bytes.", key->text,
-                         sizeof value - 1);
+        return oa_syntax_error(r, w.at, "%s= needs a value of 1 to %zu bytes.", key->text,
+                               sizeof value - 1);
     a->value[i].given = true;
-    return set_value(r, &row[i], &a->value[i], w.at, value);
+    return option_set_value(r, &row[i], &a->value[i], w.at, value);
 }
 
 /* The option that a bare word sets: a flag of that name, or the choice that has it among its words.
  * A word of two choices needs its key. */
-enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const struct oa_word *w)
+enum oa_error oa_set_word(const struct oa_language_reader *r, struct oa_atom *a,
+                          const struct oa_word *w)
 {
     const struct oa_argument *row = a->mechanism->arguments;
     int found = -1, number = 1;
@@ -356,20 +353,20 @@ enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const st
         bool flag = row[i].kind == OA_VALUE_FLAG && strcmp(row[i].key, w->text) == 0;
         if (choice < 0 && !flag) {
             if (strcmp(row[i].key, w->text) == 0)
-                return oa_refuse(r, w->at, "%s needs a value: %s=…", w->text, w->text);
+                return oa_syntax_error(r, w->at, "%s needs a value: %s=…", w->text, w->text);
             continue;
         }
         if (found >= 0)
-            return oa_refuse(r, w->at,
-                             "\"%s\" is a value of several options; say which: %s=%s or %s=%s.",
-                             w->text, row[found].key, w->text, row[i].key, w->text);
+            return oa_syntax_error(r, w->at,
+                                   "\"%s\" is a value of several options; write %s=%s or %s=%s.",
+                                   w->text, row[found].key, w->text, row[i].key, w->text);
         found = i;
         number = flag ? 1 : choice;
     }
     if (found < 0)
-        return refuse_option(r, a->mechanism, w, false);
+        return language_unknown_option(r, a->mechanism, w, false);
     if (a->value[found].given)
-        return refuse_twice(r, w->at, &row[found]);
+        return language_given_twice(r, w->at, &row[found]);
     a->value[found].given = true;
     a->value[found].number = number;
     return OA_OK;

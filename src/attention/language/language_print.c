@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language, printed in canonical form: options in the order of their table, defaults
- * dropped, one way of spacing. Parsing what was printed gives the same thing back.
+ * Canonical form of the attention language: options in table order, constant defaults omitted,
+ * fixed spacing. Parsing it gives the same attention.
  */
 #include "attention/language/language.h"
 
 #include <string.h>
 
-/* A default that is a constant is dropped; where it depends on the model, what was given is
- * printed. */
-static bool is_printed(const struct oa_argument *a, const struct oa_value *v)
+/* Constant defaults are omitted; where the default depends on the model, given values are printed.
+ */
+static bool value_is_printed(const struct oa_argument *a, const struct oa_value *v)
 {
     double fallback = 0;
     switch (a->kind) {
@@ -25,7 +25,8 @@ static bool is_printed(const struct oa_argument *a, const struct oa_value *v)
     }
 }
 
-static void print_value(const struct oa_argument *a, const struct oa_value *v, struct oa_text *out)
+static void atom_print_value(const struct oa_argument *a, const struct oa_value *v,
+                             struct oa_text *out)
 {
     char word[64];
     if (a->kind != OA_VALUE_FLAG && a->key[0])
@@ -43,15 +44,7 @@ static void print_value(const struct oa_argument *a, const struct oa_value *v, s
         oa_text_printf(out, "%s", v->text);
 }
 
-static int printed_options(const struct oa_atom *a)
-{
-    int n = 0;
-    for (int i = 0; a->mechanism->arguments[i].key; i++)
-        n += is_printed(&a->mechanism->arguments[i], &a->value[i]);
-    return n;
-}
-
-static void print_plain(const struct oa_atom *a, struct oa_text *out)
+static void atom_print_plain(const struct oa_atom *a, struct oa_text *out)
 {
     const char *before = "(";
     oa_text_printf(out, "%s", a->mechanism->name);
@@ -60,10 +53,10 @@ static void print_plain(const struct oa_atom *a, struct oa_text *out)
         oa_atom_print(&a->child[i], out);
     }
     for (int i = 0; a->mechanism->arguments[i].key; i++) {
-        if (!is_printed(&a->mechanism->arguments[i], &a->value[i]))
+        if (!value_is_printed(&a->mechanism->arguments[i], &a->value[i]))
             continue;
         oa_text_printf(out, "%s", before);
-        print_value(&a->mechanism->arguments[i], &a->value[i], out);
+        atom_print_value(&a->mechanism->arguments[i], &a->value[i], out);
         before = ", ";
     }
     oa_text_printf(out, "%s", before[0] == ',' ? ")" : "");
@@ -71,17 +64,20 @@ static void print_plain(const struct oa_atom *a, struct oa_text *out)
 
 void oa_atom_print(const struct oa_atom *a, struct oa_text *out)
 {
-    if (a->children == 0 || printed_options(a) > 0) {
-        print_plain(a, out);
+    bool plain = a->children == 0;
+    for (int i = 0; a->mechanism->arguments[i].key; i++)
+        plain = plain || value_is_printed(&a->mechanism->arguments[i], &a->value[i]);
+    if (plain) {
+        atom_print_plain(a, out);
         return;
     }
     for (int i = 0; i < a->children; i++) {
         oa_text_printf(out, "%s", i ? " + " : "");
-        print_plain(&a->child[i], out);
+        atom_print_plain(&a->child[i], out);
     }
 }
 
-static void print_layer(const struct oa_layer_spec *layer, struct oa_text *out)
+static void spec_print_layer(const struct oa_layer_spec *layer, struct oa_text *out)
 {
     for (int g = 0; g < layer->groups; g++) {
         oa_text_printf(out, "%s", g ? " | " : "");
@@ -95,6 +91,6 @@ void oa_spec_print(const struct oa_spec *s, struct oa_text *out)
 {
     for (int l = 0; l < s->layers; l++) {
         oa_text_printf(out, "%s", l ? " ; " : "");
-        print_layer(&s->layer[l], out);
+        spec_print_layer(&s->layer[l], out);
     }
 }

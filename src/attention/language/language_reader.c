@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language, lowest floor: words and marks of a text, and errors that point at a
- * character.
+ * Tokens of the attention language, and errors that point at a character.
  */
 #include "attention/language/language.h"
 
@@ -13,14 +12,14 @@ static bool language_is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-char oa_peek(struct oa_reader *r)
+char oa_peek(struct oa_language_reader *r)
 {
     while (language_is_space(r->text[r->at]))
         r->at++;
     return r->text[r->at];
 }
 
-bool oa_accept(struct oa_reader *r, char mark)
+bool oa_accept(struct oa_language_reader *r, char mark)
 {
     if (oa_peek(r) != mark)
         return false;
@@ -28,27 +27,24 @@ bool oa_accept(struct oa_reader *r, char mark)
     return true;
 }
 
-static bool is_letter(const struct oa_reader *r, char c)
-{
-    if (c == '+' || c == '#')
-        return r->inside > 0;
-    return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
-}
-
-/* A word longer than any name is cut: it is refused all the same. */
-struct oa_word oa_read_word(struct oa_reader *r)
+/* A word longer than any name is truncated, and then refused. */
+struct oa_word oa_read_word(struct oa_language_reader *r)
 {
     oa_peek(r);
     struct oa_word w = { .at = r->at };
     size_t n = 0;
-    for (; is_letter(r, r->text[r->at]); r->at++) {
+    for (char c; (c = r->text[r->at]) != 0; r->at++) {
+        /* + and # are letters inside of parentheses only: kernel=favor+ */
+        if (c == '+' || c == '#' ? r->inside <= 0
+                                 : !isalnum((unsigned char)c) && c != '-' && c != '_' && c != '.')
+            break;
         if (n + 1 < sizeof w.text)
-            w.text[n++] = r->text[r->at];
+            w.text[n++] = c;
     }
     return w;
 }
 
-struct oa_word oa_read_value(struct oa_reader *r, char *value, size_t size)
+struct oa_word oa_read_value(struct oa_language_reader *r, char *value, size_t size)
 {
     oa_peek(r);
     struct oa_word w = { .at = r->at };
@@ -63,39 +59,32 @@ struct oa_word oa_read_value(struct oa_reader *r, char *value, size_t size)
     return w;
 }
 
-void oa_found_here(struct oa_reader *r, char *out, size_t size)
+void oa_describe_next(struct oa_language_reader *r, char *out, size_t size)
 {
     char c = oa_peek(r);
-    struct oa_reader ahead = *r;
+    struct oa_language_reader ahead = *r;
     struct oa_word w = oa_read_word(&ahead);
     if (c == 0)
-        snprintf(out, size, "the text ends here");
+        snprintf(out, size, "unexpected end of the text");
     else if (w.text[0])
-        snprintf(out, size, "found \"%s\"", w.text);
+        snprintf(out, size, "unexpected \"%s\"", w.text);
     else if (isprint((unsigned char)c))
-        snprintf(out, size, "found \"%c\"", c);
+        snprintf(out, size, "unexpected \"%c\"", c);
     else
-        snprintf(out, size, "found byte 0x%02x", (unsigned char)c);
+        snprintf(out, size, "unexpected byte 0x%02x", (unsigned char)c);
 }
 
 /* ---- errors ---- */
 
-#define LINE 100 /* bytes of the text that are shown around the place */
+#define LINE 100 /* bytes of the text shown in an error */
 
 static bool continues_character(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Control characters would break the two lines apart; they are shown as ?. */
-static char showable(char c)
-{
-    unsigned char u = (unsigned char)c;
-    return u == '\t' || u == '\n' || u == '\r' ? ' ' : u < 0x20 || u == 0x7f ? '?' : c;
-}
-
-/* The text and a caret under byte `at`; of a long text only the neighbourhood. Columns count UTF-8
- * characters. */
+/* The text around byte `at`, with a caret below it. Columns count UTF-8 characters; control
+ * characters are shown as ?. */
 static void language_draw_line(const char *text, size_t at, char *out, size_t size)
 {
     size_t first = at > LINE / 2 ? at - LINE / 2 : 0, length = strlen(text);
@@ -105,7 +94,9 @@ static void language_draw_line(const char *text, size_t at, char *out, size_t si
     char line[LINE + 8], caret[LINE + 8];
     size_t n = 0, column = 0;
     for (size_t i = first; i < last && n < sizeof line - 1; i++) {
-        line[n++] = showable(text[i]);
+        unsigned char u = (unsigned char)text[i];
+        bool space = u == '\t' || u == '\n' || u == '\r';
+        line[n++] = space ? ' ' : u < 0x20 || u == 0x7f ? '?' : text[i];
         if (i < at && !continues_character(text[i]))
             caret[column++] = ' ';
     }
@@ -114,8 +105,8 @@ static void language_draw_line(const char *text, size_t at, char *out, size_t si
              first ? "  " : "", caret);
 }
 
-static enum oa_error language_point_at(const struct oa_reader *r, size_t at, enum oa_error code,
-                                       const char *problem)
+static enum oa_error language_point_at(const struct oa_language_reader *r, size_t at,
+                                       enum oa_error code, const char *problem)
 {
     char picture[2 * LINE + 64];
     for (; r->alias; r = r->alias)
@@ -125,7 +116,8 @@ static enum oa_error language_point_at(const struct oa_reader *r, size_t at, enu
                                 problem);
 }
 
-enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format, ...)
+enum oa_error oa_syntax_error(const struct oa_language_reader *r, size_t at, const char *format,
+                              ...)
 {
     char problem[2600];
     va_list arguments;
@@ -135,7 +127,7 @@ enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format
     return language_point_at(r, at, OA_ARGUMENT, problem);
 }
 
-enum oa_error oa_refuse_mode(const struct oa_reader *r, size_t at, const char *sentence)
+enum oa_error oa_mode_error(const struct oa_language_reader *r, size_t at, const char *sentence)
 {
     return language_point_at(r, at, OA_UNSUPPORTED, sentence);
 }

@@ -5,26 +5,25 @@
  *
  *     v_g = x_kv W_V⁽ᵍ⁾ᵀ,   o = [mechanism_0(x, v_0) | mechanism_1(x, v_1) | …],   y = o W_Oᵀ + b
  *
- * Shapes: x [B·T, D], memory [B·S, D], value.weight [H_g·V, D], o [B·T, ΣH·V], output.weight [D,
- * ΣH·V], y [B·T, D]. Rows of padding are replaced by zeros by selection on the way in and on the
- * way out, so that whatever they hold, NaN included, reaches no result and no gradient. In
- * cross-attention every query is real.
+ * Shapes: x [B·T, D], memory [B·S, D], value.weight [H_g·V, D], o [B·T, ΣH·V],
+ * output.weight [D, ΣH·V], y [B·T, D]. Padding rows are zeroed by selection on input and output, so
+ * that their content, even NaN, affects no result or gradient.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- helpers for mechanisms ---- */
 
-bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in)
+bool oa_keys_from_memory(const struct oa_group *g, const struct oa_layer_input *in)
 {
     return in->memory || g->shape.cross;
 }
 
 oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
-    return oa_keys_elsewhere(g, in) ? in->memory : in->x;
+    return oa_keys_from_memory(g, in) ? in->memory : in->x;
 }
 
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in)
@@ -53,7 +52,7 @@ struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name,
     return oa_store_add(g->store, &named);
 }
 
-struct oa_layer_shape oa_even_shape(long width, long heads, long length)
+struct oa_layer_shape oa_equal_heads_shape(long width, long heads, long length)
 {
     long each = width % heads ? 0 : width / heads;
     return (struct oa_layer_shape){ .width = width,
@@ -64,9 +63,9 @@ struct oa_layer_shape oa_even_shape(long width, long heads, long length)
                                     .memory_length = length };
 }
 
-/* ---- what cannot be right is refused ---- */
+/* ---- checks ---- */
 
-static enum oa_error check_modes(oa_context *c, const struct oa_group *g)
+static enum oa_error group_check_modes(oa_context *c, const struct oa_group *g)
 {
     char sentence[512];
     if (oa_atom_mode_clash(g->atom, g->shape.causal, g->shape.cross, sentence, sizeof sentence))
@@ -74,27 +73,26 @@ static enum oa_error check_modes(oa_context *c, const struct oa_group *g)
     return g->mechanism->check ? g->mechanism->check(c, g) : OA_OK;
 }
 
-static enum oa_error check_shape(oa_context *c, const struct oa_layer_shape *s)
+static enum oa_error layer_check_shape(oa_context *c, const struct oa_layer_shape *s)
 {
     if (s->causal && s->cross)
         return oa_fail(
             c, OA_ARGUMENT,
-            "cross-attention is never causal: the memory is complete before the first query");
+            "cross-attention cannot be causal: the memory is complete before the first query");
     if (s->width < 1 || s->heads < 1)
         return oa_fail(c, OA_SHAPE,
-                       "an attention layer of width %ld with %ld heads: both must be at least 1",
+                       "attention layer of width %ld with %ld heads: both must be at least 1",
                        s->width, s->heads);
     return OA_OK;
 }
 
-static enum oa_error check_widths(oa_context *c, const struct oa_group *g)
+static enum oa_error group_check_widths(oa_context *c, const struct oa_group *g)
 {
     bool queries = g->mechanism->can & OA_HAS_QUERIES;
     if (g->shape.value_width < 1 || (queries && g->shape.head_width < 1))
         return oa_fail(c, OA_SHAPE,
                        "%s: heads of width %ld with values of width %ld; both must be at least 1: "
-                       "the model width %ld "
-                       "must divide by its %d heads",
+                       "the model width %ld must be divisible by its %d heads",
                        g->mechanism->name, g->shape.head_width, g->shape.value_width,
                        g->shape.width, g->layer_heads);
     return OA_OK;
@@ -102,7 +100,7 @@ static enum oa_error check_widths(oa_context *c, const struct oa_group *g)
 
 /* ---- opening ---- */
 
-struct opening {
+struct layer_opening {
     void (*refine)(void *argument, struct oa_group *g);
     void *argument;
 };
@@ -123,9 +121,9 @@ void oa_value_parameters(struct oa_group *g)
         g->value_bias = oa_group_parameter(g, "value.bias", &b);
 }
 
-static enum oa_error open_group(struct oa_group *g, const struct opening *how);
+static enum oa_error group_open(struct oa_group *g, const struct layer_opening *how);
 
-static enum oa_error open_components(struct oa_group *g, const struct opening *how)
+static enum oa_error group_open_components(struct oa_group *g, const struct layer_opening *how)
 {
     if (g->atom->children == 0)
         return OA_OK;
@@ -145,22 +143,22 @@ static enum oa_error open_components(struct oa_group *g, const struct opening *h
                                     .no_value = true };
         snprintf(child->prefix, sizeof child->prefix, "%.100smix.%d.", g->prefix, c);
         g->components++;
-        OA_TRY(open_group(child, how));
+        OA_TRY(group_open(child, how));
     }
     return OA_OK;
 }
 
 /* The order of registration is the order of the parameters in the flat arrays and in saved files.
  */
-static enum oa_error open_group(struct oa_group *g, const struct opening *how)
+static enum oa_error group_open(struct oa_group *g, const struct layer_opening *how)
 {
     if (how->refine)
         how->refine(how->argument, g);
     if (g->mechanism->head_width)
         g->shape.head_width = g->mechanism->head_width(g->atom);
-    OA_TRY(check_widths(g->context, g));
-    OA_TRY(check_modes(g->context, g));
-    OA_TRY(open_components(g, how));
+    OA_TRY(group_check_widths(g->context, g));
+    OA_TRY(group_check_modes(g->context, g));
+    OA_TRY(group_open_components(g, how));
     if (g->mechanism->can & OA_HAS_QUERIES)
         OA_TRY(oa_project_parameters(g));
     if (!g->no_value)
@@ -171,8 +169,8 @@ static enum oa_error open_group(struct oa_group *g, const struct opening *how)
     return oa_status(g->context);
 }
 
-static void start_group(struct oa_layer *l, int index, int number, int first_head, int heads,
-                        struct oa_store *store, const char *prefix)
+static void layer_init_group(struct oa_layer *l, int index, int number, int first_head, int heads,
+                             struct oa_store *store, const char *prefix)
 {
     const struct oa_layer_spec *spec = &l->spec->layer[number % l->spec->layers];
     struct oa_group *g = &l->group[index];
@@ -192,8 +190,9 @@ static void start_group(struct oa_layer *l, int index, int number, int first_hea
         snprintf(g->prefix, sizeof g->prefix, "%.90s", prefix);
 }
 
-static enum oa_error open_groups(struct oa_layer *l, int number, struct oa_store *store,
-                                 const char *prefix, const struct opening *how, int *count)
+static enum oa_error layer_open_groups(struct oa_layer *l, int number, struct oa_store *store,
+                                       const char *prefix, const struct layer_opening *how,
+                                       int *count)
 {
     const struct oa_layer_spec *spec = &l->spec->layer[number % l->spec->layers];
     OA_TRY(oa_spec_heads(l->context, spec, (int)l->shape.heads, count));
@@ -202,14 +201,14 @@ static enum oa_error open_groups(struct oa_layer *l, int number, struct oa_store
         return OA_NO_MEMORY;
     l->groups = spec->groups;
     for (int g = 0, head = 0; g < l->groups; head += count[g++]) {
-        start_group(l, g, number, head, count[g], store, prefix);
-        OA_TRY(open_group(&l->group[g], how));
+        layer_init_group(l, g, number, head, count[g], store, prefix);
+        OA_TRY(group_open(&l->group[g], how));
     }
     return OA_OK;
 }
 
-/* Width of all heads' values side by side. */
-static long values_width(const struct oa_layer *l)
+/* Width of the concatenated values of all heads. */
+static long layer_values_width(const struct oa_layer *l)
 {
     long sum = 0;
     for (int g = 0; g < l->groups; g++)
@@ -217,9 +216,10 @@ static long values_width(const struct oa_layer *l)
     return sum;
 }
 
-static enum oa_error open_output(struct oa_layer *l, struct oa_store *store, const char *prefix)
+static enum oa_error layer_open_output(struct oa_layer *l, struct oa_store *store,
+                                       const char *prefix)
 {
-    long in = values_width(l), D = l->shape.width;
+    long in = layer_values_width(l), D = l->shape.width;
     double scale = l->shape.init_scale > 0 ? l->shape.init_scale : 1;
     struct oa_parameter w = { .dims = 2,
                               .dim = { D, in },
@@ -243,15 +243,15 @@ enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, i
                                     void (*refine)(void *argument, struct oa_group *g),
                                     void *argument, struct oa_layer *out)
 {
-    struct opening how = { refine, argument };
+    struct layer_opening how = { refine, argument };
     *out = (struct oa_layer){ .shape = *shape, .spec = spec, .context = c };
-    OA_TRY(check_shape(c, shape));
+    OA_TRY(layer_check_shape(c, shape));
     int *count = oa_alloc(c, (size_t)spec->layer[number % spec->layers].groups * sizeof *count);
     if (!count)
         return OA_NO_MEMORY;
-    enum oa_error e = open_groups(out, number, store, prefix, &how, count);
+    enum oa_error e = layer_open_groups(out, number, store, prefix, &how, count);
     oa_free(count);
-    return e == OA_OK ? open_output(out, store, prefix) : e;
+    return e == OA_OK ? layer_open_output(out, store, prefix) : e;
 }
 
 enum oa_error oa_layer_open(oa_context *c, const struct oa_spec *spec, int number,
@@ -274,45 +274,44 @@ void oa_layer_close(struct oa_layer *l)
 /* ---- forward ---- */
 
 /* The states of the first sequence, or NULL. */
-static struct oa_state *first_state(const struct oa_layer_input *in)
+static struct oa_state *input_first_state(const struct oa_layer_input *in)
 {
     return in->rows ? in->rows[0].state : in->state;
 }
 
-static enum oa_error check_group_input(const struct oa_group *g, const struct oa_layer_input *in)
+static enum oa_error group_check_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
     long N = oa_group_length(g), longest = in->queries;
-    if (first_state(in))
-        longest += first_state(in)->tokens;
+    if (input_first_state(in))
+        longest += input_first_state(in)->tokens;
     if (in->memory && in->keys > longest)
         longest = in->keys;
     for (long b = 0; in->rows && b < in->batch; b++)
         if (in->rows[b].memory)
             longest = oa_max(longest, in->rows[b].keys);
     if (g->mechanism->can & OA_BOUND_LENGTH && longest > N)
-        return oa_fail(
-            g->context, OA_SHAPE,
-            "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld",
-            longest, g->mechanism->name, N);
-    if (g->needs_words && !in->words && !g->store->device->dry) /* a plan is of shapes alone */
+        return oa_fail(g->context, OA_SHAPE,
+                       "a sequence of %ld tokens is longer than the tables of %s, N = %ld", longest,
+                       g->mechanism->name, N);
+    if (g->needs_words && !in->words && !g->store->device->dry)
         return oa_fail(g->context, OA_ARGUMENT,
                        "%s(unit=word) needs the word numbers of the tokens (word_ids)",
                        g->mechanism->name);
     for (int c = 0; c < g->components; c++)
-        OA_TRY(check_group_input(&g->component[c], in));
+        OA_TRY(group_check_input(&g->component[c], in));
     return OA_OK;
 }
 
-static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer_input *in)
+static enum oa_error layer_check_input(const struct oa_layer *l, const struct oa_layer_input *in)
 {
-    bool read = first_state(in) && first_state(in)->tokens > 0; /* the memory, before */
+    bool read = input_first_state(in) && input_first_state(in)->tokens > 0; /* the memory, before */
     bool given = in->rows ? in->rows[0].memory != NULL : in->memory != NULL;
     if (l->shape.cross != given && !(read && l->shape.cross))
         return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s",
                        given ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
-        OA_TRY(check_group_input(&l->group[g], in));
-    return first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
+        OA_TRY(group_check_input(&l->group[g], in));
+    return input_first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
 }
 
 oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count)
@@ -322,9 +321,10 @@ oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long 
              : NULL;
 }
 
-/* Of sequence b of those side by side. What is made of a memory is made as it would be alone. */
-static struct oa_layer_input one_of_rows(const struct oa_group *g, const struct oa_layer_input *in,
-                                         long b, struct oa_shared_rows *shared)
+/* The input of row b of a decoding batch. */
+static struct oa_layer_input batch_row_input(const struct oa_group *g,
+                                             const struct oa_layer_input *in, long b,
+                                             struct oa_shared_rows *shared)
 {
     struct oa_layer_input one = *in;
     one.batch = 1;
@@ -337,15 +337,14 @@ static struct oa_layer_input one_of_rows(const struct oa_group *g, const struct 
     return one;
 }
 
-/* Sequences side by side: each with its states, one after the other. What they share counts a step
- * once, and is projected at once. */
-static void run_rows(oa_tape *t, const struct oa_group *g, int index,
-                     const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+/* Decoding batch: runs the mechanism row by row, each with its state; projections are shared. */
+static void group_run_batch(oa_tape *t, const struct oa_group *g, int index,
+                            const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     long before = in->rows[0].state[index].tokens;
     struct oa_shared_rows shared = { .x = in->x, .invariant_rows = t->invariant_rows };
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
-        struct oa_layer_input one = one_of_rows(g, in, b, &shared);
+        struct oa_layer_input one = batch_row_input(g, in, b, &shared);
         one.x = oa_sequence_rows(t, in->x, b, in->queries);
         t->invariant_rows = one.memory ? 0 : shared.invariant_rows;
         oa_tensor *values = one.memory && g->value
@@ -360,15 +359,15 @@ static void run_rows(oa_tape *t, const struct oa_group *g, int index,
     oa_state_begin(t, NULL);
 }
 
-static void run_group(oa_tape *t, const struct oa_layer *l, int index,
-                      const struct oa_layer_input *in, oa_tensor *o, long column)
+static void layer_run_group(oa_tape *t, const struct oa_layer *l, int index,
+                            const struct oa_layer_input *in, oa_tensor *o, long column)
 {
     const struct oa_group *g = &l->group[index];
     oa_tensor *v = g->value ? oa_linear(t, oa_key_input(g, in), g->value, g->value_bias) : NULL;
     oa_tensor *view =
         l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
     if (in->rows) {
-        run_rows(t, g, index, in, v, view);
+        group_run_batch(t, g, index, in, v, view);
         return;
     }
     oa_state_begin(t, in->state ? &in->state[index] : NULL);
@@ -380,9 +379,9 @@ static void run_group(oa_tape *t, const struct oa_layer *l, int index,
         in->state[index].tokens += in->queries;
 }
 
-/* Lengths and words where the device reads them. Padding leaves the input that the lengths are
- * about: the memory, or x itself. Decoding reads the memory once. */
-static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_input *in)
+/* Uploads lengths and words, and zeroes the padding of the memory or of x. Decoding reads the
+ * memory at the first call only. */
+static struct oa_layer_input layer_mask_input(oa_tape *t, const struct oa_layer_input *in)
 {
     struct oa_layer_input real = *in;
     real.lengths = oa_tape_upload(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
@@ -390,7 +389,7 @@ static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_i
         oa_tape_upload(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
     real.words =
         oa_tape_upload(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
-    if (first_state(in) && first_state(in)->tokens > 0)
+    if (input_first_state(in) && input_first_state(in)->tokens > 0)
         real.memory = NULL;
     else if (in->lengths && in->memory)
         real.memory = oa_select_rows(t, in->memory, in->keys, real.lengths);
@@ -401,13 +400,13 @@ static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_i
 
 oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in)
 {
-    if (oa_status(t->context) != OA_OK || check_input(l, in) != OA_OK)
+    if (oa_status(t->context) != OA_OK || layer_check_input(l, in) != OA_OK)
         return NULL;
-    struct oa_layer_input real = without_padding(t, in);
-    oa_tensor *o = oa_tensor_new(t, in->batch * in->queries, values_width(l));
+    struct oa_layer_input real = layer_mask_input(t, in);
+    oa_tensor *o = oa_tensor_new(t, in->batch * in->queries, layer_values_width(l));
     long column = 0;
     for (int g = 0; g < l->groups && oa_status(t->context) == OA_OK; g++) {
-        run_group(t, l, g, &real, o, column);
+        layer_run_group(t, l, g, &real, o, column);
         column += l->group[g].shape.heads * l->group[g].shape.value_width;
     }
     if (oa_status(t->context) != OA_OK)
@@ -430,11 +429,11 @@ enum oa_error oa_layer_after_step(const struct oa_layer *l, long step)
 
 /* ---- cost ---- */
 
-static double projection_flops(const struct oa_group *g, long queries, long keys)
+static double group_projection_flops(const struct oa_group *g, long queries, long keys)
 {
     double sum = g->mechanism->can & OA_HAS_QUERIES ? oa_project_flops(g, queries, keys) : 0;
     for (int c = 0; c < g->components; c++)
-        sum += projection_flops(&g->component[c], queries, keys);
+        sum += group_projection_flops(&g->component[c], queries, keys);
     if (g->value)
         sum += 2 * (double)keys * (double)g->value->count;
     return sum;
@@ -444,7 +443,7 @@ double oa_layer_flops(const struct oa_layer *l, long queries, long keys)
 {
     double sum = 2 * (double)queries * (double)l->output->count;
     for (int g = 0; g < l->groups; g++) {
-        sum += projection_flops(&l->group[g], queries, keys);
+        sum += group_projection_flops(&l->group[g], queries, keys);
         sum += l->group[g].mechanism->flops(&l->group[g], queries, keys);
     }
     return sum;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The map of a layer, by the oracles of its mechanisms, and what the layer makes of its values by
- * it: A V through the output projection. The second is how a map is proved to be the one that the
- * layer used.
+ * The attention map of a layer by the oracles of its mechanisms, and its output recomputed from
+ * that map: A V through the output projection, which verifies that the map is the one the layer
+ * used.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle 
     return oa_status(l->context);
 }
 
-const struct oa_group *oa_layer_mapless(const struct oa_layer *l)
+const struct oa_group *oa_layer_without_map(const struct oa_layer *l)
 {
     for (int i = 0; i < l->groups; i++)
         if (!l->group[i].mechanism->weights)
@@ -31,7 +31,7 @@ const struct oa_group *oa_layer_mapless(const struct oa_layer *l)
 
 /* ---- A V ---- */
 
-static double *parameter_values(const struct oa_layer *l, const struct oa_parameter *p)
+static double *layer_map_parameter(const struct oa_layer *l, const struct oa_parameter *p)
 {
     double *out = oa_alloc(l->context, (size_t)p->count * sizeof *out);
     if (out)
@@ -40,11 +40,13 @@ static double *parameter_values(const struct oa_layer *l, const struct oa_parame
 }
 
 /* y [n, out] = x [n, in] Wᵀ + b; b may be NULL. */
-static enum oa_error project(const struct oa_layer *l, const struct oa_parameter *w,
-                             const struct oa_parameter *b, const double *x, long n, double *y)
+static enum oa_error layer_map_project(const struct oa_layer *l, const struct oa_parameter *w,
+                                       const struct oa_parameter *b, const double *x, long n,
+                                       double *y)
 {
     long out = w->dim[0], in = w->dim[1];
-    double *matrix = parameter_values(l, w), *bias = matrix && b ? parameter_values(l, b) : NULL;
+    double *matrix = layer_map_parameter(l, w),
+           *bias = matrix && b ? layer_map_parameter(l, b) : NULL;
     enum oa_error e = matrix && (!b || bias) ? OA_OK : OA_NO_MEMORY;
     for (long i = 0; i < n && e == OA_OK; i++) {
         for (long r = 0; r < out; r++) {
@@ -73,9 +75,9 @@ static void layer_map_mix_row(const struct oa_group *g, const struct oa_oracle *
     }
 }
 
-/* The values that row i mixes, where the mechanism makes them itself. */
-static void own_values(const struct oa_group *g, const double *source, const struct oa_oracle *in,
-                       long i, double *values)
+/* Values of row i, for mechanisms with their own. */
+static void layer_map_values(const struct oa_group *g, const double *source,
+                             const struct oa_oracle *in, long i, double *values)
 {
     long columns = g->shape.heads * g->shape.value_width;
     for (long j = 0; j < in->keys; j++)
@@ -83,38 +85,39 @@ static void own_values(const struct oa_group *g, const double *source, const str
             values[j * columns + c] = g->mechanism->values(g, source + j * g->shape.width, i, c);
 }
 
-static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *g,
-                               const struct oa_oracle *in, const double *map, double *o,
-                               long stride)
+static enum oa_error layer_map_group(const struct oa_layer *l, const struct oa_group *g,
+                                     const struct oa_oracle *in, const double *map, double *o,
+                                     long stride)
 {
     const double *source = in->memory ? in->memory : in->x;
     double *values = oa_alloc(
         l->context, (size_t)(in->keys * g->shape.heads * g->shape.value_width) * sizeof *values);
     enum oa_error e = values ? OA_OK : OA_NO_MEMORY;
     if (e == OA_OK && !g->mechanism->values)
-        e = project(l, g->value, g->value_bias, source, in->keys, values);
+        e = layer_map_project(l, g->value, g->value_bias, source, in->keys, values);
     for (long i = 0; i < in->queries && e == OA_OK; i++) {
         if (g->mechanism->values)
-            own_values(g, source, in, i, values);
+            layer_map_values(g, source, in, i, values);
         layer_map_mix_row(g, in, map, values, i, o + i * stride);
     }
     oa_free(values);
     return e;
 }
 
-enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map,
-                           double *y)
+enum oa_error oa_layer_apply_map(const struct oa_layer *l, const struct oa_oracle *in,
+                                 const double *map, double *y)
 {
     long columns = l->output->dim[1], first = 0;
     double *o = oa_alloc(l->context, (size_t)(in->queries * columns) * sizeof *o);
     enum oa_error e = o ? OA_OK : OA_NO_MEMORY;
     for (int i = 0; i < l->groups && e == OA_OK; i++) {
         const struct oa_group *g = &l->group[i];
-        e = mix_group(l, g, in, map + g->first_head * in->queries * in->keys, o + first, columns);
+        e = layer_map_group(l, g, in, map + g->first_head * in->queries * in->keys, o + first,
+                            columns);
         first += g->shape.heads * g->shape.value_width;
     }
     if (e == OA_OK)
-        e = project(l, l->output, l->output_bias, o, in->queries, y);
+        e = layer_map_project(l, l->output, l->output_bias, o, in->queries, y);
     oa_free(o);
     return e;
 }

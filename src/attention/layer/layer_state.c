@@ -1,42 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding with one layer: a state for each group of heads (ops/state.c), and what must be refused.
+ * Decoding state of a layer: an oa_state for each group of heads (ops/state.c).
  */
-#include "attention/attention.h"
+#include "attention/layer.h"
 
-static enum oa_error refuse_all(const struct oa_layer *l, const struct oa_group *g)
+static enum oa_error layer_needs_all_error(const struct oa_layer *l, const struct oa_group *g)
 {
     struct oa_text name;
     oa_text_init(&name, l->context);
     oa_atom_print(g->atom, &name);
-    enum oa_error e = oa_fail(l->context, OA_UNSUPPORTED,
-                              "%s%s cannot go token by token, as what writes must: %s",
+    enum oa_error e = oa_fail(l->context, OA_UNSUPPORTED, "%s%s cannot decode token by token: %s",
                               name.s ? name.s : g->mechanism->name,
                               l->shape.cross ? " as cross-attention" : "", g->needs_all);
     oa_text_free(&name);
     return e;
 }
 
-static enum oa_error check_group(const struct oa_layer *l, const struct oa_group *g)
+static enum oa_error group_check_decoding(const struct oa_layer *l, const struct oa_group *g)
 {
     if (!l->shape.causal && !l->shape.cross)
         return oa_fail(l->context, OA_UNSUPPORTED,
-                       "token by token, a token cannot see those that come later: self-attention "
-                       "must be causal");
-    return g->needs_all ? refuse_all(l, g) : OA_OK;
+                       "decoding token by token needs causal self-attention");
+    return g->needs_all ? layer_needs_all_error(l, g) : OA_OK;
 }
 
-enum oa_error oa_layer_reads_on(const struct oa_layer *l)
+enum oa_error oa_layer_check_decoding(const struct oa_layer *l)
 {
     for (int g = 0; g < l->groups; g++)
-        OA_TRY(check_group(l, &l->group[g]));
+        OA_TRY(group_check_decoding(l, &l->group[g]));
     return OA_OK;
 }
 
 enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out)
 {
     *out = NULL;
-    OA_TRY(oa_layer_reads_on(l));
+    OA_TRY(oa_layer_check_decoding(l));
     struct oa_state *s = oa_alloc(l->context, (size_t)l->groups * sizeof *s);
     if (!s)
         return OA_NO_MEMORY;
@@ -81,16 +79,16 @@ enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_lay
     bool alone = in->batch == 1;
     if ((!alone && (!in->rows || in->memory)) || (in->lengths && !l->shape.cross))
         return oa_fail(l->context, OA_INTERNAL,
-                       "decoding takes one sequence a state, without padding; it got %ld%s",
+                       "decoding needs one sequence per state without padding, not %ld%s",
                        in->batch, in->lengths ? " with lengths" : "");
     for (long b = 0; in->rows && b < in->batch; b++)
         if (in->rows[b].state->tokens != s->tokens)
-            return oa_fail(l->context, OA_INTERNAL,
-                           "sequences side by side are equally long; here are %ld and %ld tokens",
-                           s->tokens, in->rows[b].state->tokens);
+            return oa_fail(
+                l->context, OA_INTERNAL,
+                "sequences of a decoding batch must have equal lengths, not %ld and %ld tokens",
+                s->tokens, in->rows[b].state->tokens);
     if (s->tokens + in->queries > s->length)
-        return oa_fail(l->context, OA_SHAPE,
-                       "the decoding state was opened for %ld tokens, and number %ld comes",
+        return oa_fail(l->context, OA_SHAPE, "the decoding state has room for %ld tokens, not %ld",
                        s->length, s->tokens + in->queries);
     return OA_OK;
 }

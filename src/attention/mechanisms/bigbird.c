@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * BigBird (ITC). Zaheer et al., Big Bird: Transformers for longer sequences, NeurIPS 2020, arXiv
- * 2007.14062. Softmax attention over blocks of b×b pairs, P = ⌈N/b⌉ a side; a block (p, q) is on
- * when it is
+ * 2007.14062. Softmax attention over blocks of b×b pairs, P = ⌈N/b⌉ per side. Block (p, q) is
+ * visible if it is
  *
- *     global   p or q is one of the first ⌈g/2⌉ or last ⌊g/2⌋ blocks: these see all and are seen by
- * all window   |p − q| ≤ ⌊w/2⌋ random   q is one of r further blocks of row p, drawn without
- * replacement for each head and row
+ *     global   p or q is one of the first ⌈g/2⌉ or last ⌊g/2⌋ blocks
+ *     window   |p − q| ≤ ⌊w/2⌋
+ *     random   q is one of r other blocks of row p, drawn without replacement per head and row
  *
- * The whole support is the frozen parameter block.layout [H, P, P], drawn once from the stream of
- * its name. In a causal stack it is cut to j ≤ i. Global tokens use the same projections as all
- * others.
+ * The pattern is the frozen parameter block.layout [H, P, P], drawn from the stream of its name. In
+ * a causal stack it is restricted to j ≤ i. Global tokens use the same projections as all others.
  *
  * Cost: O(n·b·(w + r + g)·(K + V)).
  */
@@ -21,9 +20,8 @@
 static const struct oa_argument arguments[] = {
     { "block", OA_VALUE_INT, "64", NULL, 1, 1 << 20, "tokens of a block" },
     { "random", OA_VALUE_INT, "3", NULL, 0, 1 << 20, "r, random blocks of each row of blocks" },
-    { "window", OA_VALUE_INT, "3", NULL, 1, (1 << 20) + 1, "w, blocks around the own one; odd" },
-    { "global", OA_VALUE_INT, "2", NULL, 0, 1 << 20,
-      "g, blocks that see all and are seen by all: first and last ones" },
+    { "window", OA_VALUE_INT, "3", NULL, 1, (1 << 20) + 1, "w, blocks of the window; odd" },
+    { "global", OA_VALUE_INT, "2", NULL, 0, 1 << 20, "g, global blocks: the first and last ones" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
@@ -36,32 +34,28 @@ static bool bigbird_clash(const struct oa_atom *a, char *sentence, size_t size)
     long window = oa_atom_int(a, "window", 3);
     if (window % 2 == 1)
         return false;
-    snprintf(sentence, size, "window=%ld blocks cannot lie evenly around a block; give %ld or %ld.",
-             window, window - 1, window + 1);
+    snprintf(sentence, size, "window=%ld must be odd; use %ld or %ld.", window, window - 1,
+             window + 1);
     return true;
 }
 
 /* ---- the layout ---- */
 
-static bool is_global(const struct oa_parameter *p, long block)
+static bool bigbird_is_global(const struct oa_parameter *p, long block)
 {
     long g = p->fill_argument[GLOBAL];
     return block < (g + 1) / 2 || block >= p->dim[1] - g / 2;
 }
 
-static bool is_near(const struct oa_parameter *p, long row, long column)
-{
-    return labs(row - column) <= p->fill_argument[WINDOW] / 2;
-}
-
-/* The first r of a random permutation of the other blocks (Fisher–Yates); `others` has room for a
- * row. */
-static void draw_row(const struct oa_parameter *p, struct oa_stream s, long row, double *on,
-                     long *others)
+/* Draws the first r of a random permutation of the other blocks (Fisher–Yates). others: scratch for
+ * a row. */
+static void bigbird_draw_row(const struct oa_parameter *p, struct oa_stream s, long row, double *on,
+                             long *others)
 {
     long count = 0;
     for (long q = 0; q < p->dim[2]; q++) {
-        on[q] = is_global(p, row) || is_global(p, q) || is_near(p, row, q);
+        on[q] = bigbird_is_global(p, row) || bigbird_is_global(p, q) ||
+                labs(row - q) <= p->fill_argument[WINDOW] / 2;
         if (on[q] == 0)
             others[count++] = q;
     }
@@ -81,8 +75,8 @@ static enum oa_error bigbird_draw(oa_context *c, const struct oa_parameter *p, u
     for (long h = 0; others && h < p->dim[0]; h++) {
         struct oa_stream head = oa_stream_child(stream, (uint64_t)h);
         for (long row = 0; row < p->dim[1] && !oa_stop_requested(c); row++)
-            draw_row(p, oa_stream_child(head, (uint64_t)row), row,
-                     out + (h * p->dim[1] + row) * p->dim[2], others);
+            bigbird_draw_row(p, oa_stream_child(head, (uint64_t)row), row,
+                             out + (h * p->dim[1] + row) * p->dim[2], others);
     }
     oa_free(others);
     return oa_status(c);
@@ -103,17 +97,13 @@ const struct oa_mechanism oa_mechanism_bigbird = {
     .title = "BigBird: random, window and global blocks",
     .citation = "Zaheer et al. 2020 (NeurIPS), arXiv 2007.14062",
     .formula = "softmax attention over blocks: |p − q| ≤ ⌊w/2⌋, r random q for each p, and g "
-               "global p and q, the first ⌈g/2⌉ "
-               "and the last ⌊g/2⌋",
+               "global p and q, the first ⌈g/2⌉ and the last ⌊g/2⌋",
     .caveats = "The random blocks are drawn once from the seed and stay. In a causal stack random "
-               "blocks and the last "
-               "global block may lie in the future, where they are of no use. Up to (⌊w/2⌋ + 1 + r "
-               "+ g)·b tokens all is "
-               "on.",
-    .mistakes =
-        "The authors' code: the table of random blocks has slices that are off by one, as its own "
-        "comments say. Here each row of blocks gets exactly r others (fewer when there are no "
-        "more).",
+               "blocks and the last global block may lie in the future, where they are of no use. "
+               "Up to (⌊w/2⌋ + 1 + r + g)·b tokens every block is visible.",
+    .mistakes = "The authors' code: the table of random blocks has slices that are off by one, as "
+                "its own comments say. Here each row of blocks gets exactly r others (fewer when "
+                "there are no more).",
     .cost = "O(n·b·(w + r + g)·(K + V)) time, O(n) memory, (N/b)² frozen 0 or 1 a head",
     .state = "t(K + V): any token may be in a random block",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME |

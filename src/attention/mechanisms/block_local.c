@@ -8,7 +8,7 @@
  * Everything else as softmax.c; with a block of the whole sequence it is the same function. A last
  * block that is not full is a smaller one. Cost: O(n·size·(K + V)).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 #include "device/support.h"
 
 static const struct oa_argument arguments[] = { { "size", OA_VALUE_INT, "64", NULL, 1, 1 << 30,

@@ -49,8 +49,7 @@ static bool block_sparse_mode_clash(const struct oa_atom *a, bool causal, bool c
         return false;
     snprintf(sentence, size,
              "block-sparse(from=…) is for self-attention only: strided, fixed and local are about "
-             "the distance of "
-             "positions of one sequence; as cross-attention give a layout=FILE");
+             "the distance of positions of one sequence; as cross-attention give a layout=FILE");
     return true;
 }
 
@@ -102,9 +101,8 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
     .citation = "Gray et al. 2017; Child et al. 2019, arXiv 1904.10509",
     .formula = "softmax attention over the keys with L[h][⌊i/b⌋][⌊j/b⌋] = 1",
     .caveats = "from=strided has every block on while √N, rounded up, is at most 2b − 1 and b "
-               "divides N: softmax by another "
-               "name. Rows of blocks that are off everywhere give 0. A layout file is kept in the "
-               "saved model.",
+               "divides N: which is softmax. Rows of blocks that are off everywhere give 0. "
+               "A layout file is kept in the saved model.",
     .cost = "O(b²·(K + V)) time for each block that is on, O(n) memory",
     .state = "keys and values: t(K + V), any block may be on",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER |

@@ -6,12 +6,12 @@
  *
  * The cosine of a difference is a product of features, φ_t(x) = [relu(x) sin θ_t, relu(x) cos θ_t]
  * with θ_t = π t/(2M), t from 0, so it runs on the kernel engine with r = 2K. M is a fixed option
- * (default N): taken from the batch at hand, as in the authors' code, it would make outputs depend
+ * (default N): taken from the current batch, as in the authors' code, it would make outputs depend
  * on padding. Longer sequences than M would have negative weights and are refused. A query without
  * positive channels is dead: its output is 0 and it sends no gradient. Cost: per head (T +
  * S)·2K·(2V + 2).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -20,7 +20,7 @@
 
 static const struct oa_argument arguments[] = {
     { "length", OA_VALUE_INT, NULL, NULL, 1, 1 << 30,
-      "M: positions that a quarter turn is spread over (default N)" },
+      "M: length over which the angle goes from 0 to π/2 (default N)" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     { .key = NULL }
 };
@@ -35,9 +35,8 @@ static enum oa_error cosformer_check(oa_context *c, const struct oa_group *g)
     if (cosformer_limit(g) >= oa_group_length(g))
         return OA_OK;
     return oa_fail(c, OA_SHAPE,
-                   "cosformer(length=%ld) with sequences of up to %ld tokens: keys %ld tokens away "
-                   "and more would get "
-                   "negative weights; give a length of at least %ld, or none",
+                   "cosformer(length=%ld) with sequences of up to %ld tokens: keys at distances "
+                   "from %ld on would get negative weights; use a length of at least %ld, or none",
                    cosformer_limit(g), oa_group_length(g), cosformer_limit(g), oa_group_length(g));
 }
 
@@ -99,16 +98,12 @@ const struct oa_mechanism oa_mechanism_cosformer = {
     .formula =
         "w_ij = relu(q_i)·relu(k_j) cos(π(i − j)/(2M)), O_i = Σ_j w_ij v_j / max(Σ_j w_ij, 10⁻⁶)",
     .caveats = "A query whose channels are all negative attends to nothing. As cross-attention it "
-               "prefers keys at the "
-               "same position, which has a meaning for monotone alignments only. "
-               "Sequences longer than M are refused: keys further away would get negative weights. "
-               "By default M is N, so a "
-               "model of another N is another function.",
+               "prefers keys at the same position, which has a meaning for monotone alignments "
+               "only. Sequences longer than M are refused: keys further away would get negative "
+               "weights. By default M is N, so a model of another N is another function.",
     .mistakes = "The authors' code: M is the longest sequence of the batch at hand, so the output "
-                "of a text "
-                "depends on the padding of its neighbours and decoding is impossible; padded keys "
-                "are not masked; "
-                "the option elu is a broken expression.\n"
+                "of a text depends on the padding of its neighbours and decoding is impossible; "
+                "padded keys are not masked; the option elu is a broken expression.\n"
                 "Write-ups: φ(x) = cos x. That is another function (linear(map=cos)).",
     .cost = "O(n·K·V) time, O(K·V) memory a head",
     .state = "2K(V + 1) + 1, constant in t",

@@ -3,11 +3,10 @@
  * Dynamic convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and
  * dynamic convolutions, ICLR 2019, arXiv 1901.10430.
  *
- *     O_i = Σ_k softmax(f_i[h])_k u_{i+k−P},   f_i = u_i W_fᵀ,   u the input after its gate
- * (convolution.c)
+ *     O_i = Σ_k softmax(f_i[h])_k u_{i+k−P},   f_i = u_i W_fᵀ,   u the gated input (convolution.c)
  *
- * Every token makes the filter of each head from its own input; taps off the sequence keep their
- * share unless renormalised.
+ * The filter of each head depends on the token; taps outside of the sequence keep their weight
+ * unless renormalised.
  *
  * Shapes: W_f (conv.filter.weight) [H·width, H·V], f [B·T, H·width].
  * Cost: O(n·width·V) and the products that make u and f; memory O(n·width).
@@ -87,14 +86,12 @@ const struct oa_mechanism oa_mechanism_dynamicconv = {
     .name = "dynamicconv",
     .title = "Dynamic convolution",
     .citation = "Wu et al. 2019 (ICLR), arXiv 1901.10430",
-    .formula = "O_i = Σ_k softmax(u_i W_f)_k u_{i+k−P}, a filter a token and head, "
-               "P = width − 1 in a causal layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a "
-               "| b] = x W_in",
+    .formula = "O_i = Σ_k softmax(u_i W_f)_k u_{i+k−P}, a filter a token and head, P = width − 1 "
+               "in a causal layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a | b] = x W_in",
     .caveats = "One layer sees no further than its taps. There is no value.weight: "
-               "conv.input.weight stands in its place.",
+               "conv.input.weight replaces it.",
     .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights "
-                "trained with one "
-                "are not those of the other; here it is the first.",
+                "trained with one are not those of the other; here it is the first.",
     .cost = "O(n·width·V) time, O(n·width) memory",
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES | OA_POSITIVE,

@@ -7,19 +7,19 @@
  *
  * over the keys there are: near the ends, and in a causal layer, the weights sum to less than 1,
  * unless they are divided by their sum (`renormalise`). Nothing is trained but W_V. In
- * cross-attention query i looks at place i + o of the memory.
+ * cross-attention query i attends around position i + o of the memory.
  *
  * Cost: O(n·σ·V): weights that are too small for a double to see are left out (cpu_band.c says
  * which).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
 static const struct oa_argument arguments[] = {
     { "offset", OA_VALUE_REAL, "0", NULL, -1e6, 1e6,
-      "where the centre is, counted from the query" },
-    { "sigma", OA_VALUE_REAL, "1", NULL, 1e-3, 1e6, "width of the Gaussian, in tokens" },
+      "position of the centre relative to the query" },
+    { "sigma", OA_VALUE_REAL, "1", NULL, 1e-3, 1e6, "standard deviation, in tokens" },
     { "renormalise", OA_VALUE_FLAG, "0", NULL, 0, 0, "weights of a row sum to 1, at the ends too" },
     { .key = NULL }
 };
@@ -102,9 +102,9 @@ const struct oa_mechanism oa_mechanism_gaussian = {
     .title = "Hard-coded Gaussian",
     .citation = "You, Sun, Iyyer 2020 (ACL), arXiv 2005.00742",
     .formula = "w_ij = exp(−(j − i − offset)²/2σ²) / (σ√(2π));  O_i = Σ_j w_ij (x_j W_V)",
-    .caveats = "Nothing of the text decides where to look. Rows near the ends weigh less than 1 in "
-               "all, the first of a "
-               "causal layer 0.40 with offset=0 and sigma=1, unless renormalised.",
+    .caveats =
+        "The map does not depend on the text. Rows near the ends sum to less than 1 (the first row "
+        "of a causal layer to 0.40 with offset=0 and sigma=1) unless renormalised.",
     .cost = "O(nσV) time, O(n) memory",
     .state = "the values of the last 9.2σ tokens, and of as many as the centre lies behind",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE,

@@ -3,10 +3,10 @@
  * Light convolution. Wu, Fan, Baevski, Dauphin, Auli, Pay less attention with lightweight and
  * dynamic convolutions, ICLR 2019, arXiv 1901.10430.
  *
- *     O_i = Σ_k softmax(ω[h])_k u_{i+k−P},   u the input after its gate (convolution.c)
+ *     O_i = Σ_k softmax(ω[h])_k u_{i+k−P},   u the gated input (convolution.c)
  *
- * One filter for each head, the same at every token; taps off the sequence keep their share unless
- * renormalised.
+ * One filter per head, the same at every token; taps outside of the sequence keep their weight
+ * unless renormalised.
  *
  * Shapes: ω (conv.kernel) [H, width]. Cost: O(n·width·V) beside the input's projection; memory
  * O(n).
@@ -74,15 +74,12 @@ const struct oa_mechanism oa_mechanism_lightconv = {
     .name = "lightconv",
     .title = "Light convolution",
     .citation = "Wu et al. 2019 (ICLR), arXiv 1901.10430",
-    .formula = "O_i = Σ_k softmax(ω)_k u_{i+k−P}, one filter ω a head, "
-               "P = width − 1 in a causal layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a "
-               "| b] = x W_in",
+    .formula = "O_i = Σ_k softmax(ω)_k u_{i+k−P}, one filter ω a head, P = width − 1 in a causal "
+               "layer, else ⌊width/2⌋;  u = x W_in, with glu a·σ(b), [a | b] = x W_in",
     .caveats = "One layer sees no further than its taps, and weighs them alike at every token. "
-               "There is no value.weight: "
-               "conv.input.weight stands in its place.",
+               "There is no value.weight: conv.input.weight replaces it.",
     .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(D/H)⌋ and c mod H. Weights "
-                "trained with one "
-                "are not those of the other; here it is the first.",
+                "trained with one are not those of the other; here it is the first.",
     .cost = "O(n·width·V) time, O(n) memory",
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES | OA_POSITIVE,

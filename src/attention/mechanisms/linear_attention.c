@@ -12,7 +12,7 @@
  * The sums over keys are a state of r(V + 1) numbers (r = K, or K·degree), so time and memory are
  * linear in the length. Cost: per head (T + S)·r·(2V + 2) and the features.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>
@@ -129,19 +129,15 @@ const struct oa_mechanism oa_mechanism_linear = {
     .name = "linear",
     .title = "Linear attention",
     .citation = "Katharopoulos et al. 2020, arXiv 2006.16236",
-    .formula =
-        "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K, not scaled;  "
-        "map=elu: φ(x) = x + 1 for x > 0, else eˣ; relu: φ(x) = max(x, 0); both add 10⁻⁶ to the "
-        "denominator;  "
-        "map=cos: φ(x) = cos x; power: φ(x) = [x, x² … x^degree]; a denominator nearer to 0 than "
-        "±10⁻⁶ is that",
+    .formula = "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K, not "
+               "scaled;  map=elu: φ(x) = x + 1 for x > 0, else eˣ; relu: φ(x) = max(x, 0); both "
+               "add 10⁻⁶ to the denominator;  map=cos: φ(x) = cos x; power: φ(x) = [x, x² … "
+               "x^degree]; a denominator nearer to 0 than ±10⁻⁶ is that",
     .caveats = "map=cos and map=power have features of both signs: the weights can be negative and "
-               "the denominator can "
-               "come near 0.",
-    .mistakes =
-        "Long Range Arena: padding is ignored or mishandled.\n"
-        "Common: the state is added up in half precision. A bf16 sum stops growing at 256 times an "
-        "increment, an f16 sum at 2048 times, and nothing says so.",
+               "the denominator can come near 0.",
+    .mistakes = "Long Range Arena: padding is ignored or mishandled.\n"
+                "Common: the state is added up in half precision. A bf16 sum stops growing at 256 "
+                "times an increment, an f16 sum at 2048 times, and nothing says so.",
     .cost = "O(n·r·V) time, O(r·V) memory a head, r = K (map=power: K·degree)",
     .state = "r(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |

@@ -12,14 +12,14 @@
  * Shapes: E (length.key), F (length.value) [H, N, k], or [N, k]. To the logits engine a sequence of
  * k keys. Cost: 2·H·S·k(K + V) + H·T·k(2K + 2V + 5) beside the projections; memory O(T + k).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
 enum { LENGTH_KEY, LENGTH_VALUE };
 
 static const struct oa_argument arguments[] = {
-    { "rank", OA_VALUE_INT, "64", NULL, 1, 1 << 20, "keys and values that the sequence becomes" },
+    { "rank", OA_VALUE_INT, "64", NULL, 1, 1 << 20, "k: length of the projected keys and values" },
     { "share", OA_VALUE_CHOICE, NULL, "none|heads|kv", 0, 0,
       "length matrices: one a head; for all heads; for keys and values of all heads" },
     { "qk", OA_VALUE_CHOICE, NULL, OA_QK_LEARNED, 0, 0,
@@ -101,9 +101,9 @@ const struct oa_mechanism oa_mechanism_linformer = {
                "softmax((x W_Q) K'ᵀ / √K) V'",
     .caveats = "Not causal: each of the k keys mixes all positions. There is no attention map over "
                "tokens to show.",
-    .mistakes = "All that were read (Long Range Arena, lucidrains, xFormers): padded rows are not "
-                "set to 0 before "
-                "E and F mix them, so what stands in the padding changes the output.",
+    .mistakes =
+        "All that were read (Long Range Arena, lucidrains, xFormers): padded rows are not set to 0 "
+        "before E and F mix them, so what stands in the padding changes the output.",
     .cost = "O(nk(K + V)) time, O(n + k) memory, 2Nk parameters a head (share=none)",
     .state = "the k keys and values, of another sequence only",
     .can = OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_DROPS,

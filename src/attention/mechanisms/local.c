@@ -9,12 +9,12 @@
  * δ is the dilation. Everything else as softmax.c; with a window of the whole sequence it is the
  * same function. Cost: O(n·window·(K + V)); the engine skips tiles outside the window.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 #include "device/support.h"
 
 static const struct oa_argument arguments[] = {
     { "window", OA_VALUE_INT, "128", NULL, 1, 1 << 30,
-      "keys a causal query sees; keys to each side otherwise" },
+      "visible keys of a causal query; otherwise keys on each side" },
     { "dilation", OA_VALUE_INT, "1", NULL, 1, 1 << 30,
       "distance between neighbouring keys of the window" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
@@ -35,15 +35,11 @@ const struct oa_mechanism oa_mechanism_local = {
     .citation = "Child et al. 2019, arXiv 1904.10509; Beltagy et al. 2020, arXiv 2004.05150",
     .formula = "softmax attention over j = i − dilation·t, |t| ≤ window (causal: 0 ≤ t < window)",
     .caveats = "One layer sees no further than its window; L layers reach L·(window − 1)·dilation "
-               "tokens back in a "
-               "causal stack, "
-               "L·window·dilation to each side otherwise.",
+               "tokens back in a causal stack, L·window·dilation to each side otherwise.",
     .mistakes = "Long Range Arena: its Local is block-local attention with blocks of 20, does not "
-                "slide, and pads "
-                "a whole block more when the length divides.\n"
+                "slide, and pads a whole block more when the length divides.\n"
                 "fast-transformers: the window of c keys has one more to the right than to the "
-                "left when c is "
-                "even.",
+                "left when c is even.",
     .cost = "O(n·window·(K + V)) time, O(n) memory",
     .state = "the last (window − 1)·dilation keys and values",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_DROPS |

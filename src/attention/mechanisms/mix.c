@@ -4,15 +4,15 @@
  *
  *     S = Σ_c α_c S⁽ᶜ⁾,      O = softmax(S) (X W_V)        one softmax, one W_V
  *
- *     alpha=softmax   α = softmax(θ), θ [H, C] from 0          alpha=sigmoid   S = (1 − σ(θ)) S⁽⁰⁾
- * + σ(θ) S⁽¹⁾, θ [1] alpha=sum       α = 1                                    alpha=fixed     α =
- * weights
+ *     alpha=softmax   α = softmax(θ), θ [H, C] initialised to 0
+ *     alpha=sigmoid   S = (1 − σ(θ)) S⁽⁰⁾ + σ(θ) S⁽¹⁾, θ [1]
+ *     alpha=sum       α = 1
+ *     alpha=fixed     α = weights
  *
- * A component registers its parameters under mix.0., mix.1., … and gives its part of the logits;
- * the logits engine adds the parts tile by tile. Cost: the parts, and the softmax and the product
- * with V once.
+ * Components register their parameters under mix.0., mix.1., …; the logits engine adds their parts
+ * of the logits tile by tile. Cost: all parts, and one softmax and product with V.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static double mix_flops(const struct oa_group *g, long queries, long keys)
                           (g->components - 1) * (2 * (double)g->shape.value_width + 5));
 }
 
-/* The values once. */
+/* Values are cached once. */
 static double mix_state_numbers(const struct oa_group *g, long t)
 {
     double values = oa_value_state(g, t), sum = values;
@@ -170,14 +170,11 @@ const struct oa_mechanism oa_mechanism_mix = {
     .title = "Mixture of logits",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S = Σ_c α_c S⁽ᶜ⁾;  O = softmax(S) (x W_V);  alpha=softmax: α = softmax(θ), θ "
-               "trained, for each head and "
-               "component, from 0;  alpha=sigmoid: α = [1 − σ(θ), σ(θ)], one trained θ, from 0;  "
-               "alpha=sum: α = 1;  "
-               "alpha=fixed: α = weights",
-    .caveats = "Every component is paid for, whatever its weight.",
+               "trained, for each head and component, from 0;  alpha=sigmoid: α = [1 − σ(θ), "
+               "σ(θ)], one trained θ, from 0;  alpha=sum: α = 1;  alpha=fixed: α = weights",
+    .caveats = "All components are computed, whatever their weights.",
     .mistakes = "Many write-ups: α stands outside of separate softmaxes. In the paper's form and "
-                "its code it "
-                "stands inside of one.\n"
+                "its code it stands inside of one.\n"
                 "Common: masked logits are −∞ and α may be 0; 0·(−∞) is NaN. Here masked pairs are "
                 "never formed.",
     .cost = "the sum of the components' logits, one softmax",

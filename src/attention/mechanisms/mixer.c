@@ -5,18 +5,17 @@
  *
  *     Y = W2[:n] gelu(W1[:, :n] X + b1 1ᵀ) + b2[:n] 1ᵀ
  *
- * X [n, C] are the group's D/H channels of x for each head, or with `value` those of x W_V: rows
- * are tokens, and the perceptron along the length is one for all channels and heads of the group.
- * gelu is the exact one, with erf. Padding counts as zeros, and a sequence shorter than N uses the
- * leading columns of W1 and rows of W2.
+ * X [n, C] are the group's D/H channels of x for each head, or with `value` those of x W_V; the MLP
+ * along the length is shared by all channels and heads of the group. gelu is exact (erf). Padding
+ * is zero, and a sequence shorter than N uses the leading columns of W1 and rows of W2.
  *
- * The causal form is ours: hidden unit u belongs to the time t(u) = ⌊uN/D_S⌋, sees the tokens j ≤
- * t(u), and is seen by the tokens i ≥ t(u).
+ * The causal form is ours: hidden unit u has time t(u) = ⌊uN/D_S⌋, reads tokens j ≤ t(u), and is
+ * read by tokens i ≥ t(u).
  *
  * Shapes: W1 (mixer.in.weight) [D_S, N], b1 [D_S], W2 (mixer.out.weight) [N, D_S], b2 [N]. Cost:
  * 4·n·D_S·C.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -41,12 +40,11 @@ static enum oa_error mixer_check(oa_context *c, const struct oa_group *g)
     if (hidden_units(g) < 1)
         return oa_fail(
             c, OA_SHAPE,
-            "mixer: half of the model width %ld leaves no hidden units; give hidden=", width);
+            "mixer: half of the model width %ld gives no hidden units; set hidden=", width);
     if (!oa_atom_flag(g->atom, "value") && V * g->layer_heads != width)
         return oa_fail(c, OA_SHAPE,
-                       "mixer gives each of the %d heads its share of the model width, but %ld "
-                       "heads of %ld channels do "
-                       "not make %ld; change one, or write mixer(value)",
+                       "mixer splits the model width among the %d heads, but %ld heads of %ld "
+                       "channels do not make %ld; change one, or use mixer(value)",
                        g->layer_heads, (long)g->layer_heads, V, width);
     return OA_OK;
 }
@@ -118,21 +116,15 @@ const struct oa_mechanism oa_mechanism_mixer = {
     .title = "Token mixing",
     .citation = "Tolstikhin et al. 2021 (NeurIPS), arXiv 2105.01601",
     .formula = "Y = W2[:n] gelu(W1[:, :n] X + b1 1ᵀ) + b2[:n] 1ᵀ, X [n, C] the D/H channels of x "
-               "for each head, with "
-               "value those of x W_V;  W1 [hidden, N], W2 [N, hidden], one for all channels and "
-               "heads of the group, gelu "
-               "with erf;  causal: hidden unit u, of the time t = ⌊uN/hidden⌋, sees the tokens j ≤ "
-               "t and is seen by the "
-               "tokens i ≥ t",
+               "for each head, with value those of x W_V;  W1 [hidden, N], W2 [N, hidden], one for "
+               "all channels and heads of the group, gelu with erf;  causal: hidden unit u, of the "
+               "time t = ⌊uN/hidden⌋, reads tokens j ≤ t and is read by tokens i ≥ t",
     .caveats = "How tokens are mixed is the same for every text, and there is no attention map. "
-               "The causal form gives "
-               "each hidden unit a time, by the longest length N: a causal model of another N is "
-               "another function.",
+               "The causal form gives each hidden unit a time, by the longest length N: a causal "
+               "model of another N is another function.",
     .mistakes = "lucidrains: the two expansion factors are swapped; the hidden width along the "
-                "tokens is 4·D "
-                "instead of D/2.",
-    .cost = "O(n·hidden·V) time, O(hidden·V + n) memory, 2N·hidden + N + hidden parameters "
-            "a group",
+                "tokens is 4·D instead of D/2.",
+    .cost = "O(n·hidden·V) time, O(hidden·V + n) memory, 2N·hidden + N + hidden parameters a group",
     .state = "the hidden units of each channel: hidden·V",
     .can = OA_CAN_CAUSAL | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_OWN_VALUES,
     .self_only = "positions of one sequence, which are mixed with each other",

@@ -11,7 +11,7 @@
  * Shapes and cost as softmax.c; two of the four weight gradients of the projections are not needed.
  * U and T are made again from the seed (generator.c), so a saved model need not hold them.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HAAR),
                                                 OA_RELATIVE_ARGUMENTS,
@@ -20,27 +20,21 @@ static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HA
 const struct oa_mechanism oa_mechanism_orthogonal = {
     .name = "orthogonal",
     .title = "Frozen random orthogonal projections",
-    .citation =
-        "no publication found; the matrices after Mezzadri 2007, arXiv math-ph/0609050, and "
-        "Choromanski et al. 2017, arXiv 1703.00864",
+    .citation = "no publication found; the matrices after Mezzadri 2007, arXiv math-ph/0609050, "
+                "and Choromanski et al. 2017, arXiv 1703.00864",
     .formula = "S = (x U)(x T)ᵀ / √K, U and T frozen, UᵀU = TᵀT = I (but for qk=gaussian);  O = "
                "softmax(S) (x W_V)",
-    .caveats = "With U and T drawn apart the logits are a random bilinear form of mean zero: they "
-               "depend on content but "
-               "do not measure similarity. With `tie` they do, and most with itself: a token whose "
-               "row has the squared length "
-               "D, as "
-               "after layer norm, has the logit √K with itself on average, 8 at K = 64.",
-    .mistakes =
-        "Performer in JAX, TensorFlow and PyTorch, fast-transformers: Q of a Householder QR "
-        "without the "
-        "signs of R is not uniform. Its first entry is always negative, with mean −Γ(D/2)/(√π "
-        "Γ((D+1)/2)); two such matrices give E[U Tᵀ] ≠ 0, so the first coordinates attend to "
-        "themselves.\n"
-        "xFormers: multiplies the rows of Q by those signs; the columns are meant.\n"
-        "PolySketchFormer: samples the columns of a Hadamard matrix with replacement; where one "
-        "comes "
-        "twice, UᵀU ≠ I.",
+    .caveats = "With independent U and T the logits are a random bilinear form of mean zero, which "
+               "depends on content but does not measure similarity. With `tie` they do, and are "
+               "largest for the token itself: with rows of squared norm D, as after layer norm, √K "
+               "on average, 8 at K = 64.",
+    .mistakes = "Performer in JAX, TensorFlow and PyTorch, fast-transformers: Q of a Householder "
+                "QR without the signs of R is not uniform. Its first entry is always negative, "
+                "with mean −Γ(D/2)/(√π Γ((D+1)/2)); two such matrices give E[U Tᵀ] ≠ 0, so the "
+                "first coordinates attend to themselves.\n"
+                "xFormers: multiplies the rows of Q by those signs; the columns are meant.\n"
+                "PolySketchFormer: samples the columns of a Hadamard matrix with replacement; "
+                "where one comes twice, UᵀU ≠ I.",
     .cost = "O(n²(K + V)) time, O(n) memory",
     .state = "keys and values: t(K + V)",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_HAS_QUERIES | OA_HAS_WEIGHTS | OA_DROPS |

@@ -5,22 +5,26 @@
  *
  *     O_i = Σ_j w_ij (x_j W_V),   n = length of the sequence, i, j = 0 … n − 1
  *
- *     current  [j = i]        previous  [j = i − 1]      next  [j = i + 1]      last  [j = n − 1]
- *     left     (j+1)³ / ((i−1)i/2)²  for j ≤ i − 2       right  (n−j)³ / ((n−i−2)(n−i−1)/2)²  for j
- * ≥ i + 2 end      (j+1)³ / (n(n+1)/2)²                      start  (n−j)³ / (n(n+1)/2)²;  causal:
- * n = i + 1
+ *     current    [j = i]
+ *     previous   [j = i − 1]
+ *     next       [j = i + 1]
+ *     last       [j = n − 1]
+ *     left       (j+1)³ / ((i−1)i/2)²           for j ≤ i − 2
+ *     right      (n−j)³ / ((n−i−2)(n−i−1)/2)²   for j ≥ i + 2
+ *     end        (j+1)³ / (n(n+1)/2)²
+ *     start      (n−j)³ / (n(n+1)/2)²           causal: n = i + 1
  *
  * A row without keys is empty (edge=zero), attends to itself (self) or to the nearest end (clamp).
  * unit=word: the pattern is over words, and the tokens of a word share its weight. The weights sum
  * to 1; nothing is trained but W_V. Cost: O(nV) by shifts and running sums; memory O(V).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <string.h>
 
 static const struct oa_argument arguments[] = {
     { "", OA_VALUE_CHOICE, NULL, "current|previous|next|left|right|end|start|last", 0, 0,
-      "where a token looks" },
+      "which tokens are attended to" },
     { "edge", OA_VALUE_CHOICE, NULL, "zero|self|clamp", 0, 0,
       "a row without keys: empty, itself, or the nearest end" },
     { "unit", OA_VALUE_CHOICE, NULL, "token|word", 0, 0,
@@ -28,9 +32,9 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static enum oa_pattern pattern_kind_of(const struct oa_group *g)
+static enum oa_pattern_kind pattern_kind_of(const struct oa_group *g)
 {
-    return (enum oa_pattern)oa_atom_value(g->atom, "")->number;
+    return (enum oa_pattern_kind)oa_atom_value(g->atom, "")->number;
 }
 
 static enum oa_edge edge_of(const struct oa_group *g)
@@ -43,26 +47,21 @@ static bool by_words(const struct oa_group *g)
     return oa_atom_is(g->atom, "unit", "word");
 }
 
-static bool pattern_looks_ahead(enum oa_pattern kind)
-{
-    return kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
-           kind == OA_PATTERN_LAST;
-}
-
 static bool pattern_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
                                size_t size)
 {
+    enum oa_pattern_kind kind = (enum oa_pattern_kind)oa_atom_value(a, "")->number;
+    bool ahead = kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
+                 kind == OA_PATTERN_LAST;
     (void)cross;
     if (causal && oa_atom_is(a, "unit", "word"))
         snprintf(sentence, size,
                  "pattern(unit=word) has no causal form: the tokens of a word share its weight, "
-                 "and some of them "
-                 "are in the future; use unit=token in a causal stack");
-    else if (causal && pattern_looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
+                 "and some of them are in the future; use unit=token in a causal stack");
+    else if (causal && ahead)
         snprintf(sentence, size,
                  "pattern(next), (right), (end) and (last) look ahead and have no causal form; "
-                 "current, previous, "
-                 "left and start have one");
+                 "current, previous, left and start have one");
     else
         return false;
     return true;
@@ -103,7 +102,7 @@ static double pattern_cube(long x)
 }
 
 /* Unnormalised ξ_ij over n positions. */
-static double pattern_term(enum oa_pattern kind, long i, long j, long n)
+static double pattern_term(enum oa_pattern_kind kind, long i, long j, long n)
 {
     switch (kind) {
     case OA_PATTERN_CURRENT:
@@ -126,8 +125,8 @@ static double pattern_term(enum oa_pattern kind, long i, long j, long n)
     return 0;
 }
 
-/* The token that stands in for an empty row, or −1. */
-static long edge_target(enum oa_pattern kind, enum oa_edge edge, long i, long n)
+/* The token that an empty row attends to, or −1. */
+static long edge_target(enum oa_pattern_kind kind, enum oa_edge edge, long i, long n)
 {
     if (edge == OA_EDGE_SELF)
         return i;
@@ -186,21 +185,16 @@ const struct oa_mechanism oa_mechanism_pattern = {
     .citation = "Raganato, Scherrer, Tiedemann 2020 (Findings of EMNLP), arXiv 2002.10260",
     .formula =
         "O_i = Σ_j w_ij (x_j W_V), n tokens, causal: n = i + 1;  current, previous, next, last: "
-        "w_ij = 1 for "
-        "j = i, i − 1, i + 1, n − 1;  left: w_ij = (j + 1)³/((i − 1)i/2)² for j ≤ i − 2;  right: "
-        "w_ij = (n − "
-        "j)³/((n − i − 2)(n − i − 1)/2)² for j ≥ i + 2;  end: w_ij = (j + 1)³/(n(n + 1)/2)²;  "
-        "start: w_ij = (n "
-        "− j)³/(n(n + 1)/2)²;  a row without keys: 0, or w_ii = 1 (edge=self), or 1 at the end it "
-        "looks to "
-        "(edge=clamp);  unit=word: i, j, n count words, and the tokens of a word share its weight",
+        "w_ij = 1 for j = i, i − 1, i + 1, n − 1;  left: w_ij = (j + 1)³/((i − 1)i/2)² for j ≤ i − "
+        "2;  right: w_ij = (n − j)³/((n − i − 2)(n − i − 1)/2)² for j ≥ i + 2;  end: w_ij = (j + "
+        "1)³/(n(n + 1)/2)²;  start: w_ij = (n − j)³/(n(n + 1)/2)²;  a row without keys: 0, or w_ii "
+        "= 1 (edge=self), or 1 at the end it looks to (edge=clamp);  unit=word: i, j, n count "
+        "words, and the tokens of a word share its weight",
     .caveats = "Nothing of the text decides where to look: keep some learned heads beside it. "
-               "Empty rows at the ends are "
-               "0 unless edge says otherwise.",
+               "Empty rows at the ends are 0 unless edge says otherwise.",
     .mistakes =
         "A port: the previous token of the first is index −1, which wraps around to the last token "
-        "of the "
-        "sequence.\n"
+        "of the sequence.\n"
         "Common: (j + 1)³ is kept in half precision, where it overflows from j = 40, or in single "
         "precision, where it stops being exact at j = 256. Here weights are made in double.",
     .cost = "O(nV) time, O(V) memory",

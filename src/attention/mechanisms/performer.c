@@ -3,26 +3,25 @@
  * Performer: softmax attention estimated by random features. Choromanski et al., Rethinking
  * Attention with Performers, ICLR 2021, arXiv 2009.14794.
  *
- *     O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)),   x = q/K^¼, y = k/K^¼, so that e^{x·y}
- * = e^{q·k/√K}
+ *     O_i = φ(x_i)ᵀ Σ_j φ(y_j) v_jᵀ / (φ(x_i)ᵀ Σ_j φ(y_j)),   x = q/K^¼,  y = k/K^¼,
+ *     so that e^{x·y} = e^{q·k/√K}
  *
- *     kernel=favor+      φ(x) = r_0^{−½} e^{Ωx − |x|²/2}                      E φ(x)·φ(y) =
- * e^{x·y}, all features > 0 kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx] the same
- * mean, features of both signs kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]
- * the same mean kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less
- * variance kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys
- * of each sequence and head, which lowers the variance (device/cpu/cpu_random_statistics.c); in
- * causal layers to running averages over training steps, which are parameters that move
- * (features.mean, features.square) kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
+ *     kernel=favor+      φ(x) = r_0^{−½} e^{Ωx − |x|²/2}                   E φ(x)·φ(y) = e^{x·y}
+ *     kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx]       the same mean, both
+ * signs kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]  the same mean
+ *     kernel=smreg       favor+ with rows of Ω of norm √K: biased, less variance
+ *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
+ *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys,
+ * which lowers the variance (device/cpu/cpu_random_statistics.c): per sequence and head, or in
+ *         causal layers to running moments over training steps (features.mean, features.square)
  *
- * Exponents reach hundreds. So each row of features is held relative to its largest; of queries
- * that cancels, and the engine weighs keys against the largest that the row sees
- * (device/cpu/cpu_linear_attention.c). Nothing is added to features, which would make the result
- * depend on that scale. Denominators, relative like that, are clamped at 10⁻³⁰, of trig at ±10⁻⁶.
- * Factors common to all features (r_0^{−½}) cancel and are left out of the exponential ones.
+ * Exponents reach hundreds, so each row of features is relative to its largest one. For queries
+ * that cancels; keys are weighted relative to the largest visible key
+ * (device/cpu/cpu_linear_attention.c). Denominators are clamped at 10⁻³⁰, those of trig at ±10⁻⁶.
+ * Common factors (r_0^{−½}) cancel and are omitted from exponential features.
  *
- * Parameters: features.omega [r_0, K], frozen (omega.c). Cost: per head (T + S)(2r_0 K + r(2V +
- * 2)).
+ * Parameters: features.omega [r_0, K], frozen (omega.c).
+ * Cost: (T + S)(2r_0 K + r(2V + 2)) per head.
  */
 #include "attention/projections/omega.h"
 
@@ -38,59 +37,56 @@ static const struct oa_argument arguments[] = {
     { "kernel", OA_VALUE_CHOICE, NULL,
       "favor+|trig|hyperbolic|smreg|relu|favor++|sderf|aderf|saderf", 0, 0, "the feature map φ" },
     { "features", OA_VALUE_INT, NULL, NULL, 1, 1 << 16, "r_0: rows of Ω (default ⌊K ln K⌋)" },
-    { "draw", OA_VALUE_CHOICE, NULL, "orthogonal|iid", 0, 0, "how rows of Ω hang together" },
+    { "draw", OA_VALUE_CHOICE, NULL, "orthogonal|iid", 0, 0, "dependence of the rows of Ω" },
     { "ensemble", OA_VALUE_CHOICE, NULL, "haar|givens|hd3", 0, 0,
       "orthogonal blocks of Ω; hd3 has rows of length √K" },
-    { "redraw", OA_VALUE_INT, "0", NULL, 0, 1 << 30, "steps until Ω is drawn again; 0 = never" },
+    { "redraw", OA_VALUE_INT, "0", NULL, 0, 1 << 30, "steps between redraws of Ω; 0: never" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     { .key = NULL }
 };
 
-static enum kernel kernel_of(const struct oa_atom *a)
+static enum kernel performer_kernel_of(const struct oa_atom *a)
 {
     int word = (int)oa_atom_value(a, "kernel")->number;
     return word < FITTED ? (enum kernel)word : FITTED;
 }
 
-static enum oa_random_fit fit_of(const struct oa_atom *a)
+static enum oa_random_fit performer_fit_of(const struct oa_atom *a)
 {
     return (enum oa_random_fit)((int)oa_atom_value(a, "kernel")->number - FITTED);
 }
 
-/* Features fitted to moments that are kept, not to the sequence at hand: what a causal layer needs.
- * Training moves the moments, evaluation and decoding leave them; `attend` has them in its file or
- * not. */
-static bool keeps_moments(const struct oa_group *g)
+/* Features are fitted to running moments instead of the sequence: required in causal layers.
+ * Updated in training only; `attend` may have them in its file. */
+static bool performer_keeps_moments(const struct oa_group *g)
 {
-    return kernel_of(g->atom) == FITTED &&
+    return performer_kernel_of(g->atom) == FITTED &&
            (g->shape.causal || g->statistics == OA_STATISTICS_STORED);
 }
 
-/* What is kept is a parameter, and no gradient passes it either way. */
+/* Running moments are parameters, without gradient. */
 static bool performer_fitted(const struct oa_group *g)
 {
-    return kernel_of(g->atom) == FITTED && !keeps_moments(g);
+    return performer_kernel_of(g->atom) == FITTED && !performer_keeps_moments(g);
 }
 
 static enum oa_error performer_check(oa_context *c, const struct oa_group *g)
 {
-    if (!keeps_moments(g) || g->statistics != OA_STATISTICS_ABSENT)
+    if (!performer_keeps_moments(g) || g->statistics != OA_STATISTICS_ABSENT)
         return OA_OK;
     return oa_fail(
         c, OA_UNSUPPORTED,
-        "performer with favor++, sderf, aderf or saderf is causal only with frozen statistics: "
-        "fitted to "
-        "the sequence itself, a feature would depend on later tokens. Give features.mean [2, H, K] "
-        "and features.square [2, H, K, K], as a trained model has them, or use kernel=favor+");
+        "performer with favor++, sderf, aderf or saderf needs frozen statistics to be causal: "
+        "fitted to the sequence, features would depend on later tokens. Give features.mean [2, H, "
+        "K] and features.square [2, H, K, K] of a trained model, or use kernel=favor+");
 }
 
 static bool performer_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     bool iid = oa_atom_is(a, "draw", "iid");
     if (iid && oa_atom_value(a, "ensemble")->given)
-        snprintf(sentence, size,
-                 "ensemble says how orthogonal rows are made, and draw=iid has none.");
-    else if (iid && kernel_of(a) == SMREG)
+        snprintf(sentence, size, "ensemble applies to orthogonal rows; draw=iid has none.");
+    else if (iid && performer_kernel_of(a) == SMREG)
         snprintf(sentence, size,
                  "kernel=smreg is defined by orthogonal rows of length √K; draw=iid is favor+.");
     else
@@ -98,18 +94,11 @@ static bool performer_clash(const struct oa_atom *a, char *sentence, size_t size
     return true;
 }
 
-static long default_features(long width)
-{
-    long r = (long)floor((double)width * log((double)width));
-    return r < 1 ? 1 : r;
-}
-
 enum { OMEGA, MEAN, SQUARE, SEEN };
 
-/* As of queries and keys with independent components of mean 0 and variance 1, which x = q/K^¼
- * makes 1/√K. */
-static enum oa_error fill_square(oa_context *c, const struct oa_parameter *p, uint64_t seed,
-                                 double *out)
+/* Second moments of x = q/K^¼ for independent components of q with mean 0 and variance 1. */
+static enum oa_error performer_fill_square(oa_context *c, const struct oa_parameter *p,
+                                           uint64_t seed, double *out)
 {
     long K = p->dim[3];
     (void)c, (void)seed;
@@ -126,7 +115,7 @@ static void performer_add_moments(struct oa_group *g)
                                    .dim = { 2, H, K, K },
                                    .moving = true,
                                    .init = OA_INIT_CUSTOM,
-                                   .fill = fill_square };
+                                   .fill = performer_fill_square };
     struct oa_parameter seen = { .dims = 1, .dim = { 1 }, .moving = true };
     g->parameter[MEAN] = oa_group_parameter(g, "features.mean", &mean);
     g->parameter[SQUARE] = oa_group_parameter(g, "features.square", &square);
@@ -138,33 +127,35 @@ static enum oa_error performer_parameters(struct oa_group *g)
     static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS,
                                                     OA_PROJECTION_HD3 };
     long K = g->shape.head_width, ensemble = (long)oa_atom_value(g->atom, "ensemble")->number;
-    struct oa_omega o = { .count = oa_atom_int(g->atom, "features", default_features(K)),
+    long features = oa_max(1, (long)floor((double)K * log((double)K)));
+    struct oa_omega o = { .count = oa_atom_int(g->atom, "features", features),
                           .width = K,
                           .ensemble = oa_atom_is(g->atom, "draw", "iid") ? OA_PROJECTION_GAUSSIAN
                                                                          : ensembles[ensemble],
-                          .norms = kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI,
+                          .norms =
+                              performer_kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI,
                           .redrawn = oa_atom_int(g->atom, "redraw", 0) > 0 };
     g->parameter[OMEGA] = oa_omega_parameter(g, &o);
-    if (keeps_moments(g))
+    if (performer_keeps_moments(g))
         performer_add_moments(g);
     if (performer_fitted(g))
         g->needs_all =
-            "its features are fitted to all queries at once; use performer(kernel=favor+) there";
+            "its features are fitted to all queries at once; use performer(kernel=favor+)";
     return oa_status(g->context);
 }
 
-static struct oa_running_moments kept_moments(const struct oa_group *g)
+static struct oa_running_moments performer_moments(const struct oa_group *g)
 {
     return (struct oa_running_moments){ g->parameter[MEAN], g->parameter[SQUARE],
                                         g->parameter[SEEN] };
 }
 
-/* Draw number step/redraw: what evaluation and decoding see is the newest. */
+/* Updates the moments, and redraws Ω every `redraw` steps. */
 static enum oa_error performer_after_step(const struct oa_group *g, long step)
 {
     long every = oa_atom_int(g->atom, "redraw", 0);
-    struct oa_running_moments kept = kept_moments(g);
-    if (keeps_moments(g))
+    struct oa_running_moments kept = performer_moments(g);
+    if (performer_keeps_moments(g))
         oa_running_moments_update(g->store->device, &kept);
     if (every == 0 || step % every)
         return OA_OK;
@@ -173,7 +164,7 @@ static enum oa_error performer_after_step(const struct oa_group *g, long step)
 
 /* ---- forward ---- */
 
-static enum oa_random_feature feature_of(enum kernel k)
+static enum oa_random_feature performer_feature_of(enum kernel k)
 {
     static const enum oa_random_feature features[] = {
         [FAVOR] = OA_RANDOM_EXP, [TRIG] = OA_RANDOM_TRIG, [HYPERBOLIC] = OA_RANDOM_HYPERBOLIC,
@@ -186,8 +177,8 @@ static void performer_forward(oa_tape *t, const struct oa_group *g, const struct
                               oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
-    enum kernel kernel = kernel_of(g->atom);
-    struct oa_random_features each = { .kind = feature_of(kernel),
+    enum kernel kernel = performer_kernel_of(g->atom);
+    struct oa_random_features each = { .kind = performer_feature_of(kernel),
                                        .scale = pow((double)g->shape.head_width, -0.25),
                                        .half_norm = kernel == RELU   ? 0
                                                     : kernel == TRIG ? 0.5
@@ -198,10 +189,10 @@ static void performer_forward(oa_tape *t, const struct oa_group *g, const struct
     void *query_scale, *key_scale;
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    struct oa_running_moments kept = kept_moments(g);
+    struct oa_running_moments kept = performer_moments(g);
     if (kernel == FITTED)
-        oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[OMEGA],
-                                keeps_moments(g) ? &kept : NULL, how);
+        oa_random_statistics_op(t, &shape, performer_fit_of(g->atom), q, k, g->parameter[OMEGA],
+                                performer_keeps_moments(g) ? &kept : NULL, how);
     q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, omega, &how[0],
                               &query_scale);
     k = oa_random_features_op(t, k, shape.keys, H, shape.key_lengths, omega, &how[1], &key_scale);
@@ -213,7 +204,7 @@ static void performer_forward(oa_tape *t, const struct oa_group *g, const struct
 
 static double performer_flops(const struct oa_group *g, long queries, long keys)
 {
-    enum oa_random_feature f = feature_of(kernel_of(g->atom));
+    enum oa_random_feature f = performer_feature_of(performer_kernel_of(g->atom));
     double r0 = (double)g->parameter[OMEGA]->dim[0], K = (double)g->shape.head_width,
            V = (double)g->shape.value_width;
     double r = f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC ? 2 * r0 : r0;
@@ -223,7 +214,7 @@ static double performer_flops(const struct oa_group *g, long queries, long keys)
 static double performer_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
-    enum oa_random_feature f = feature_of(kernel_of(g->atom));
+    enum oa_random_feature f = performer_feature_of(performer_kernel_of(g->atom));
     double r0 = (double)g->parameter[0]->dim[0];
     bool both = f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC;
     return oa_sums_state(g, both ? 2 * r0 : r0);
@@ -241,7 +232,7 @@ static double performer_projected(const struct oa_group *g, const double *row, l
     return sum;
 }
 
-static double half_square(const struct oa_group *g, const double *row)
+static double performer_half_square(const struct oa_group *g, const double *row)
 {
     double sum = 0;
     for (long c = 0; c < g->shape.head_width; c++)
@@ -249,10 +240,10 @@ static double half_square(const struct oa_group *g, const double *row)
     return sum / 2;
 }
 
-/* The largest exponent of a row, without the norm. */
+/* The largest exponent of a row, without −|x|²/2. */
 static double performer_largest(const struct oa_group *g, const double *row)
 {
-    enum kernel kernel = kernel_of(g->atom);
+    enum kernel kernel = performer_kernel_of(g->atom);
     double top = kernel == HYPERBOLIC ? 0 : -INFINITY;
     for (long r = 0; r < g->parameter[OMEGA]->dim[0]; r++) {
         double t = performer_projected(g, row, r);
@@ -261,9 +252,9 @@ static double performer_largest(const struct oa_group *g, const double *row)
     return kernel == TRIG || kernel == RELU ? 0 : top;
 }
 
-static double log_scale(const struct oa_group *g, const double *k)
+static double performer_log_scale(const struct oa_group *g, const double *k)
 {
-    return performer_largest(g, k) - half_square(g, k);
+    return performer_largest(g, k) - performer_half_square(g, k);
 }
 
 static double performer_pair(const struct oa_group *g, const double *q, const double *k, long i,
@@ -275,9 +266,10 @@ static double performer_pair(const struct oa_group *g, const double *q, const do
     (void)i, (void)j;
     for (long r = 0; r < count; r++) {
         double t = performer_projected(g, q, r), u = performer_projected(g, k, r);
-        switch (kernel_of(g->atom)) {
+        switch (performer_kernel_of(g->atom)) {
         case TRIG:
-            sum += cos(t - u) / (double)count * exp(half_square(g, q) + half_square(g, k));
+            sum += cos(t - u) / (double)count *
+                   exp(performer_half_square(g, q) + performer_half_square(g, k));
             break;
         case RELU:
             sum += (root * fmax(t, 0) + 1e-3) * (root * fmax(u, 0) + 1e-3);
@@ -294,7 +286,7 @@ static double performer_pair(const struct oa_group *g, const double *q, const do
 
 static double performer_guard_denominator(const struct oa_group *g, double den)
 {
-    if (kernel_of(g->atom) == TRIG)
+    if (performer_kernel_of(g->atom) == TRIG)
         return copysign(fmax(fabs(den), GUARD), den < 0 ? -1 : 1);
     return fmax(den, TINY);
 }
@@ -302,16 +294,16 @@ static double performer_guard_denominator(const struct oa_group *g, double den)
 static enum oa_error performer_weights(const struct oa_group *g, const struct oa_oracle *in,
                                        double *w)
 {
-    if (kernel_of(g->atom) == FITTED)
-        return oa_fitted_weights(g, in, fit_of(g->atom), keeps_moments(g), w);
-    bool relative = kernel_of(g->atom) != TRIG && kernel_of(g->atom) != RELU;
-    return oa_kernel_weights(g, in, performer_pair, relative ? log_scale : NULL,
+    if (performer_kernel_of(g->atom) == FITTED)
+        return oa_fitted_weights(g, in, performer_fit_of(g->atom), performer_keeps_moments(g), w);
+    bool relative = performer_kernel_of(g->atom) != TRIG && performer_kernel_of(g->atom) != RELU;
+    return oa_kernel_weights(g, in, performer_pair, relative ? performer_log_scale : NULL,
                              performer_guard_denominator, w);
 }
 
 static unsigned performer_can_with(const struct oa_atom *a)
 {
-    return a->mechanism->can & ~(kernel_of(a) == TRIG ? OA_POSITIVE : 0u);
+    return a->mechanism->can & ~(performer_kernel_of(a) == TRIG ? OA_POSITIVE : 0u);
 }
 
 const struct oa_mechanism oa_mechanism_performer = {
@@ -319,58 +311,41 @@ const struct oa_mechanism oa_mechanism_performer = {
     .title = "Performer (FAVOR+)",
     .citation = "Choromanski et al. 2021, arXiv 2009.14794",
     .formula = "O_i = φ(x_i)ᵀ Σ_j φ(y_j) v_jᵀ / (φ(x_i)ᵀ Σ_j φ(y_j)), x = q/K^¼, y = k/K^¼, so "
-               "that e^{x·y} = e^{q·k/√K}"
-               ";  favor+: φ(x) = r_0^{−½} e^{Ωx − |x|²/2}, E φ(x)·φ(y) = e^{x·y}, r = r_0;  trig: "
-               "φ(x) = r_0^{−½} "
-               "e^{|x|²/2} [cos Ωx, sin Ωx], the same mean, r = 2r_0;  hyperbolic: φ(x) = "
-               "(2r_0)^{−½} e^{−|x|²/2} "
-               "[e^{Ωx}, e^{−Ωx}], the same mean, r = 2r_0;  smreg: favor+ with rows of Ω of "
-               "length √K;  relu: φ(x) = "
+               "that e^{x·y} = e^{q·k/√K};  favor+: φ(x) = r_0^{−½} e^{Ωx − |x|²/2}, E φ(x)·φ(y) = "
+               "e^{x·y}, r = r_0;  trig: φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx], the same "
+               "mean, r = 2r_0;  hyperbolic: φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}], the "
+               "same mean, r = 2r_0;  smreg: favor+ with rows of Ω of length √K;  relu: φ(x) = "
                "r_0^{−½} max(Ωx, 0) + 10⁻³;  favor++, sderf, aderf, saderf: favor+ with x, y and Ω "
-               "changed by fitted "
-               "matrices, the same mean",
-    .caveats = "An estimate of softmax attention. With favor+ the variance of a weight is (e^{|x + "
-               "y|²} − 1)/r_0 of its "
-               "square for "
-               "draw=iid, and less for orthogonal rows. kernel=trig has features of "
-               "both signs: weights can be negative and the denominator can come near 0. "
-               "kernel=smreg, kernel=relu and "
-               "ensemble=hd3 have another mean than the softmax kernel; so has ensemble=givens, by "
-               "what ⌈K ln K⌉ rotations do "
-               "not mix. ensemble=hd3 is no faster than the others: its blocks are run as a "
-               "matrix, because fast transforms "
-               "of "
-               "them were measured slower for K = 32 and 64, and for 128 would save at most 7 % of "
-               "a layer. favor++, sderf, "
-               "aderf and saderf are fitted to the data: to each sequence where every token "
-               "sees every token, and as cross-attention to all that asks, so a model that has "
-               "them there cannot write token "
-               "by token; in causal layers to running averages, which "
-               "training moves after each step and evaluation leaves as they are (they are saved "
-               "with the model).",
+               "changed by fitted matrices, the same mean",
+    .caveats =
+        "An estimate of softmax attention. With favor+ the variance of a weight is (e^{|x + y|²} − "
+        "1)/r_0 of its square for draw=iid, and less for orthogonal rows. kernel=trig has features "
+        "of both signs: weights can be negative and the denominator can come near 0. kernel=smreg, "
+        "kernel=relu and ensemble=hd3 have another mean than the softmax kernel; so has "
+        "ensemble=givens, by what ⌈K ln K⌉ rotations do not mix. ensemble=hd3 is no faster than "
+        "the others: its blocks are run as a matrix, because fast transforms of them were measured "
+        "slower for K = 32 and 64, and for 128 would save at most 7 % of a layer. favor++, sderf, "
+        "aderf and saderf are fitted to the data: to each sequence where every token sees every "
+        "token, and as cross-attention to all that asks, so a model that has them there cannot "
+        "write token by token; in causal layers to running averages, which training moves after "
+        "each step and evaluation leaves as they are (they are saved with the model).",
     .mistakes =
         "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
         "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 "
-        "% at K "
-        "= 8, |x + y|² = 3.8. xFormers corrects the rows where the columns are meant.\n"
+        "% at K = 8, |x + y|² = 3.8. xFormers corrects the rows where the columns are meant.\n"
         "JAX, TensorFlow, lucidrains: add ε to every feature after a stabiliser was taken off, so "
-        "the "
-        "result depends on that stabiliser; taken over all keys it lets a causal output see the "
-        "future. "
-        "xFormers adds ε to the exponent, where it is a factor and no floor.\n"
+        "the result depends on that stabiliser; taken over all keys it lets a causal output see "
+        "the future. xFormers adds ε to the exponent, where it is a factor and no floor.\n"
         "TensorFlow: the stabiliser runs over tokens, heads and features together, padding "
-        "included; that "
-        "of expplus over the batch as well.\n"
+        "included; that of expplus over the batch as well.\n"
         "JAX: the causal backward pass takes terms off the last prefix sum one by one, which loses "
-        "all "
-        "digits of the early ones.\n"
+        "all digits of the early ones.\n"
         "TensorFlow: with Givens rotations all blocks of Ω have the same seed and are equal.\n"
         "JAX: with scaling 0 the norms of the rows are drawn with the key that drew the rows. "
         "fast-transformers and xFormers take the norms of the very matrix that was made "
         "orthogonal.\n"
         "TensorFlow FAVOR++: its statistic counts padding, divides keys by the number of queries, "
-        "and the "
-        "data are scaled twice.",
+        "and the data are scaled twice.",
     .cost = "O(n·r·(K + V)) time, O(r·V) memory a head",
     .state = "r(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |

@@ -4,20 +4,17 @@
  *
  *     w_ij = (τ q_i·k_j)^p, p even, τ = 1/√K;   O_i = Σ_j w_ij v_j / (Σ_j w_ij + bias)
  *
- * Even powers are ≥ 0, so no exponential is needed; a row whose denominator is exactly 0 is 0. Two
- * forms give the same:
+ * Even powers are ≥ 0; a row whose denominator is exactly 0 is 0. Two equivalent forms:
  *
- *     pair by pair, on an engine of its own (device/cpu/cpu_polynomial.c): 2(K + V) FLOPs a pair
- * and head p = 2: (q·k)² = φ(q)·φ(k) with the r = K(K + 1)/2 products of the elements of a row,
- * those off the diagonal times √2, on the engine of linear attention, which makes them chunk by
- * chunk: 4r(V + 1) a row and head, and inside the chunks of the causal form 64(r + V)
+ *     pairs      device/cpu/cpu_polynomial.c: 2(K + V) FLOPs per pair and head
+ *     features   p = 2 only: (q·k)² = φ(q)·φ(k) with the r = K(K + 1)/2 products of elements of a
+ *                row, those off the diagonal times √2, on the linear attention engine: 4r(V + 1)
+ * per row and head, and 64(r + V) inside the chunks of the causal form
  *
- * The second is taken when it is the cheaper one. Decoding takes the one that has less to keep of
- * the longest sequence: its N(K + V) keys and values, or with p = 2 the sums of the features, r(V +
- * 1) numbers however many tokens come. Features of higher degrees would be about K^p/p! wide.
- * Neither form has n×n memory.
+ * The cheaper one is used. Decoding uses the one with the smaller cache for the longest sequence:
+ * N(K + V) keys and values, or r(V + 1) sums. Neither form needs n×n memory.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -33,7 +30,8 @@ static bool polynomial_clash(const struct oa_atom *a, char *sentence, size_t siz
     long degree = oa_atom_int(a, "degree", 2);
     if (degree % 2 == 0)
         return false;
-    snprintf(sentence, size, "degree=%ld gives weights of both signs; it must be even: %ld or %ld.",
+    snprintf(sentence, size,
+             "degree=%ld must be even, since odd powers give negative weights; use %ld or %ld.",
              degree, degree - 1, degree + 1);
     return true;
 }
@@ -49,37 +47,37 @@ static double polynomial_scale_of(const struct oa_group *g)
 }
 
 /* r, of degree 2. */
-static double features_of(const struct oa_group *g)
+static double polynomial_features_of(const struct oa_group *g)
 {
     double K = (double)g->shape.head_width;
     return K * (K + 1) / 2;
 }
 
 /* FLOPs of the forward pass of all heads, pair by pair and by features. */
-static double pair_flops(const struct oa_group *g, long queries, long keys)
+static double polynomial_pair_flops(const struct oa_group *g, long queries, long keys)
 {
     return oa_visible_pairs(g, queries, keys) *
            (2 * (double)(g->shape.head_width + g->shape.value_width) + 2);
 }
 
-static double feature_flops(const struct oa_group *g, long queries, long keys)
+static double polynomial_feature_flops(const struct oa_group *g, long queries, long keys)
 {
-    double V = (double)g->shape.value_width, r = features_of(g);
+    double V = (double)g->shape.value_width, r = polynomial_features_of(g);
     double rows = (double)g->shape.heads * (double)(queries + keys) / 2;
     return rows * (4 * r * (V + 1) + 2 * r + (g->shape.causal ? 64 * (r + V) : 0));
 }
 
-static bool by_features(const struct oa_group *g, long queries, long keys)
+static bool polynomial_by_features(const struct oa_group *g, long queries, long keys)
 {
     return polynomial_degree_of(g) == 2 &&
-           feature_flops(g, queries, keys) < pair_flops(g, queries, keys);
+           polynomial_feature_flops(g, queries, keys) < polynomial_pair_flops(g, queries, keys);
 }
 
 /* Decoding. The longest length decides, so that the first token and the last agree. */
-static bool keeps_sums(const struct oa_group *g)
+static bool polynomial_keeps_sums(const struct oa_group *g)
 {
     double pairs = oa_dot_state(g, oa_group_length(g));
-    return polynomial_degree_of(g) == 2 && oa_sums_state(g, features_of(g)) < pairs;
+    return polynomial_degree_of(g) == 2 && oa_sums_state(g, polynomial_features_of(g)) < pairs;
 }
 
 static void polynomial_forward(oa_tape *t, const struct oa_group *g,
@@ -89,7 +87,7 @@ static void polynomial_forward(oa_tape *t, const struct oa_group *g,
     oa_tensor *q, *k;
     const double c[3] = { 0, 0, polynomial_scale_of(g) }, bias = oa_atom_real(g->atom, "bias", 0);
     oa_project(t, g, in, &q, &k);
-    if (t->state ? keeps_sums(g) : by_features(g, shape.queries, shape.keys))
+    if (t->state ? polynomial_keeps_sums(g) : polynomial_by_features(g, shape.queries, shape.keys))
         oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_ADD, bias, o);
     else
         oa_polynomial_op(t, &shape, q, k, v, polynomial_degree_of(g), polynomial_scale_of(g), bias,
@@ -98,13 +96,14 @@ static void polynomial_forward(oa_tape *t, const struct oa_group *g,
 
 static double polynomial_flops(const struct oa_group *g, long queries, long keys)
 {
-    return by_features(g, queries, keys) ? feature_flops(g, queries, keys)
-                                         : pair_flops(g, queries, keys);
+    return polynomial_by_features(g, queries, keys) ? polynomial_feature_flops(g, queries, keys)
+                                                    : polynomial_pair_flops(g, queries, keys);
 }
 
 static double polynomial_state_numbers(const struct oa_group *g, long t)
 {
-    return keeps_sums(g) ? oa_sums_state(g, features_of(g)) : oa_dot_state(g, t);
+    return polynomial_keeps_sums(g) ? oa_sums_state(g, polynomial_features_of(g))
+                                    : oa_dot_state(g, t);
 }
 
 static double polynomial_kernel(const struct oa_group *g, const double *q, const double *k, long i,
@@ -117,7 +116,7 @@ static double polynomial_kernel(const struct oa_group *g, const double *q, const
     return pow(sum * polynomial_scale_of(g), polynomial_degree_of(g));
 }
 
-static double biased(const struct oa_group *g, double den)
+static double polynomial_add_bias(const struct oa_group *g, double den)
 {
     return den + oa_atom_real(g->atom, "bias", 0);
 }
@@ -125,7 +124,7 @@ static double biased(const struct oa_group *g, double den)
 static enum oa_error polynomial_weights(const struct oa_group *g, const struct oa_oracle *in,
                                         double *w)
 {
-    return oa_kernel_weights(g, in, polynomial_kernel, NULL, biased, w);
+    return oa_kernel_weights(g, in, polynomial_kernel, NULL, polynomial_add_bias, w);
 }
 
 /* A bias shares the denominator with the weights; only degree 2 has a form by features. */
@@ -141,11 +140,9 @@ const struct oa_mechanism oa_mechanism_polynomial = {
     .citation = "Kacham et al. 2023, arXiv 2310.01655",
     .formula = "w_ij = (τ q_i·k_j)^p, p even, τ = 1/√K; O_i = Σ_j w_ij v_j / (Σ_j w_ij + bias)",
     .caveats = "Keys that point the opposite way weigh as much as those that point the same way. "
-               "The output does not "
-               "depend on the length of the query unless there is a bias.",
+               "The output does not depend on the length of the query unless there is a bias.",
     .mistakes = "PolySketchFormer's code: adds 1 to the denominator, which is another function "
-                "than the paper's; "
-                "bias=1 gives it.",
+                "than the paper's; bias=1 gives it.",
     .cost = "O(n²(K + V)) time, degree 2 at most O(n·K²·V); O(n) memory",
     .state = "t(K + V); with degree 2 r(V + 1) + 1, r = K(K + 1)/2, constant in t, where that is "
              "less at t = N",

@@ -3,8 +3,9 @@
  * Sketched polynomial attention of degree 4. Kacham, Mirrokni, Zhong, PolySketchFormer, 2023, arXiv
  * 2310.01655.
  *
- *     x̂ = layer norm of a head's row (ε = 10⁻⁵, no parameters),   r(x) = s^{−½} (x̂ S_1)∘(x̂ S_2),
- * φ(x) = vec(r rᵀ) w_ij = φ(q_i)·φ(k_j) = (r(q_i)·r(k_j))² ≥ 0,   O_i = Σ_j w_ij v_j / Σ_j w_ij
+ *     x̂ = layer norm of a head's row (ε = 10⁻⁵, no parameters)
+ *     r(x) = s^{−½} (x̂ S_1)∘(x̂ S_2),   φ(x) = vec(r rᵀ)
+ *     w_ij = φ(q_i)·φ(k_j) = (r(q_i)·r(k_j))² ≥ 0,   O_i = Σ_j w_ij v_j / Σ_j w_ij
  *
  * S_1, S_2 [K, s] are frozen Gaussian matrices, the same for all heads: E r(q)·r(k) = (q̂·k̂)² over
  * their draws. Of the symmetric r rᵀ one triangle is kept, off the diagonal times √2: s(s + 1)/2
@@ -12,7 +13,7 @@
  *
  * Parameters: features.sketch [2, K, s], frozen. Cost: per head (T + S)(4Ks + s(s + 1)/2·(2V + 2)).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -34,19 +35,19 @@ static enum oa_error polysketch_parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
-static long sketch_of(const struct oa_group *g)
+static long polysketch_width(const struct oa_group *g)
 {
     return g->parameter[0]->dim[2];
 }
 
 /* r(x) */
-static oa_tensor *sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x)
+static oa_tensor *polysketch_sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x)
 {
     long H = g->shape.heads;
     oa_tensor *row = oa_head_norm(t, x, H, EPSILON);
     oa_tensor *one = oa_sketch(t, row, H, g->parameter[0], 0),
               *two = oa_sketch(t, row, H, g->parameter[0], 1);
-    return oa_product(t, one, two, 1 / sqrt((double)sketch_of(g)));
+    return oa_product(t, one, two, 1 / sqrt((double)polysketch_width(g)));
 }
 
 static void polysketch_forward(oa_tape *t, const struct oa_group *g,
@@ -56,14 +57,14 @@ static void polysketch_forward(oa_tape *t, const struct oa_group *g,
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    q = sketches(t, g, q);
-    k = sketches(t, g, k);
+    q = polysketch_sketches(t, g, q);
+    k = polysketch_sketches(t, g, k);
     oa_squared_attention_op(t, &shape, q, k, v, square, OA_DENOMINATOR_NONE, 0, o);
 }
 
 static double polysketch_flops(const struct oa_group *g, long queries, long keys)
 {
-    double s = (double)sketch_of(g), K = (double)g->shape.head_width,
+    double s = (double)polysketch_width(g), K = (double)g->shape.head_width,
            V = (double)g->shape.value_width;
     return (double)(g->shape.heads * (queries + keys)) *
            (4 * K * s + 8 * K + s * (s + 1) / 2 * (2 * V + 2 + 1));
@@ -72,14 +73,14 @@ static double polysketch_flops(const struct oa_group *g, long queries, long keys
 static double polysketch_state_numbers(const struct oa_group *g, long t)
 {
     (void)t;
-    double s = (double)sketch_of(g);
+    double s = (double)polysketch_width(g);
     return oa_sums_state(g, s * (s + 1) / 2);
 }
 
 /* ---- oracle ---- */
 
 /* Element c of the row after layer norm. */
-static double normed(const struct oa_group *g, const double *x, long c)
+static double polysketch_normed(const struct oa_group *g, const double *x, long c)
 {
     double K = (double)g->shape.head_width, mean = 0, square = 0;
     for (long i = 0; i < g->shape.head_width; i++)
@@ -90,13 +91,13 @@ static double normed(const struct oa_group *g, const double *x, long c)
 }
 
 /* Element l of r(x). */
-static double sketched(const struct oa_group *g, const double *x, long l)
+static double polysketch_element(const struct oa_group *g, const double *x, long l)
 {
-    long s = sketch_of(g), K = g->shape.head_width;
+    long s = polysketch_width(g), K = g->shape.head_width;
     double one = 0, two = 0;
     for (long c = 0; c < K; c++) {
-        one += normed(g, x, c) * oa_parameter_at(g, g->parameter[0], c * s + l);
-        two += normed(g, x, c) * oa_parameter_at(g, g->parameter[0], (K + c) * s + l);
+        one += polysketch_normed(g, x, c) * oa_parameter_at(g, g->parameter[0], c * s + l);
+        two += polysketch_normed(g, x, c) * oa_parameter_at(g, g->parameter[0], (K + c) * s + l);
     }
     return one * two / sqrt((double)s);
 }
@@ -106,8 +107,8 @@ static double polysketch_kernel(const struct oa_group *g, const double *q, const
 {
     double sum = 0;
     (void)i, (void)j;
-    for (long l = 0; l < sketch_of(g); l++)
-        sum += sketched(g, q, l) * sketched(g, k, l);
+    for (long l = 0; l < polysketch_width(g); l++)
+        sum += polysketch_element(g, q, l) * polysketch_element(g, k, l);
     return sum * sum;
 }
 
@@ -122,16 +123,12 @@ const struct oa_mechanism oa_mechanism_polysketch = {
     .title = "Sketched polynomial attention (PolySketchFormer)",
     .citation = "Kacham et al. 2023, arXiv 2310.01655",
     .formula = "r(x) = s^{−½} (x̂ S_1)∘(x̂ S_2), x̂ the layer norm of x; w_ij = (r(q_i)·r(k_j))²; O_i "
-               "= Σ_j w_ij v_j / "
-               "Σ_j w_ij",
+               "= Σ_j w_ij v_j / Σ_j w_ij",
     .caveats = "r(q)·r(k) estimates (q̂·k̂)² of normalised queries and keys without bias, with a "
-               "variance that falls as "
-               "1/s; its "
-               "square, the weight, is on average larger than (q̂·k̂)⁴ by that variance. Not scaled "
-               "by 1/√K.",
+               "variance that falls as 1/s; its square, the weight, is on average larger than "
+               "(q̂·k̂)⁴ by that variance. Not scaled by 1/√K.",
     .mistakes = "The authors' code: divides both sketches by √s, so that the mean of r(q)·r(k) is "
-                "(q·k)²/s. "
-                "Normalised it cancels; mixed with exact blocks it is wrong.\n"
+                "(q·k)²/s. Normalised it cancels; mixed with exact blocks it is wrong.\n"
                 "The authors' code: the Hadamard sketch samples columns with replacement.",
     .cost = "O(n·s²·V) time, O(s²·V) memory a head",
     .state = "r(V + 1) + 1, r = s(s + 1)/2, constant in t",

@@ -2,7 +2,7 @@
  *
  * The list of mechanisms, in the order of registry.def.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <string.h>
 

@@ -4,11 +4,11 @@
  *
  *     S = τ (X W_Q)(X W_K)ᵀ,  τ = 1/√K,      O = softmax(S) (X W_V)        for each head
  *
- * Shapes: x [T, D] (keys and values of [S, D] in cross-attention), q [T, H·K], k [S, H·K], v [S,
- * H·V], o [T, H·V]. Cost: H·T·S·(2K + 2V + 5) FLOPs beside the projections; memory O(T), since S is
- * never stored as a whole.
+ * Shapes: x [T, D] (keys and values of [S, D] in cross-attention), q [T, H·K], k [S, H·K],
+ * v [S, H·V], o [T, H·V]. Cost: H·T·S·(2K + 2V + 5) FLOPs without projections; memory O(T): S is
+ * never stored.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
                                                 OA_RELATIVE_ARGUMENTS,
@@ -20,8 +20,7 @@ const struct oa_mechanism oa_mechanism_softmax = {
     .citation = "Vaswani et al. 2017, arXiv 1706.03762",
     .formula = "S = (x W_Q)(x W_K)ᵀ / √K;  O = softmax(S) (x W_V)",
     .mistakes = "Many: masks are added as −10⁹ or −10¹⁰. Two such planes overflow half precision "
-                "to −∞, and −∞ − "
-                "(−∞) is NaN.\n"
+                "to −∞, and −∞ − (−∞) is NaN.\n"
                 "Many: a row without a visible key becomes the plain average of the values, or "
                 "NaN; here it is 0.",
     .cost = "O(n²(K + V)) time, O(n) memory",

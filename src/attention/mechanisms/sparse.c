@@ -18,17 +18,16 @@
  * Decoding with fixed keeps the stride at work and the summary columns of those before, whatever a
  * head sees of these; strided comes back to every key.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 #include "device/support.h"
 
 static const struct oa_argument arguments[] = {
     { "", OA_VALUE_CHOICE, NULL, "strided|fixed", 0, 0, "which pair of key sets" },
-    { "stride", OA_VALUE_INT, NULL, NULL, 1, 1 << 30,
-      "l; the square root of N rounded up when it is not given" },
+    { "stride", OA_VALUE_INT, NULL, NULL, 1, 1 << 30, "l (default ⌈√N⌉)" },
     { "summary", OA_VALUE_INT, "1", NULL, 1, 1 << 30,
-      "c of fixed: columns at the end of each stride that all later see" },
+      "c of fixed: summary columns at the end of each stride" },
     { "heads", OA_VALUE_CHOICE, NULL, "merged|split", 0, 0,
-      "both key sets in every head, or one each in turn" },
+      "both key sets in every head, or one of them alternately" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
@@ -60,20 +59,17 @@ const struct oa_mechanism oa_mechanism_sparse = {
     .name = "sparse",
     .title = "Sparse Transformer",
     .citation = "Child et al. 2019, arXiv 1904.10509",
-    .formula = "softmax attention over A1 ∪ A2, both with j ≤ i;  strided: i − l < j ≤ i, l "
-               "divides i − j;  fixed: "
-               "⌊j/l⌋ = ⌊i/l⌋, "
-               "j mod l ≥ l − c;  not causal: where i sees j, j sees i",
+    .formula =
+        "softmax attention over A1 ∪ A2, both with j ≤ i;  strided: i − l < j ≤ i, l divides i − "
+        "j;  fixed: ⌊j/l⌋ = ⌊i/l⌋, j mod l ≥ l − c;  not causal: made symmetric",
     .caveats = "Rows of the far sets are copied into an order in which they are dense; at 512 "
-               "tokens that and small "
-               "tiles left 5 % of softmax's time to save, 11 % with fixed (docs/benchmarks.md). "
-               "With fixed and heads=split, "
-               "rows before the first summary column see nothing in every other head and give 0.",
+               "tokens that and small tiles left 5 % of softmax's time to save, 11 % with fixed "
+               "(docs/benchmarks.md). With fixed and heads=split, rows before the first summary "
+               "column see nothing in every other head and give 0.",
     .mistakes =
         "The paper: {max(0, i − l) … i} has l + 1 keys; its own code has l, and so has this.\n"
         "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena "
-        "adds j "
-        "mod l = 0 for it; the authors' code, and this, do not.",
+        "adds j mod l = 0 for it; the authors' code, and this, do not.",
     .cost = "O(n√n·(K + V)) time, O(n) memory",
     .state = "keys and values: strided t(K + V), fixed (t mod l + c·⌊t/l⌋)(K + V)",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE |

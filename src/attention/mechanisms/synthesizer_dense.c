@@ -5,15 +5,14 @@
  *
  *     S_i = relu(in_i W1 + b1) W2 + b2,      O = softmax(S) (X W_V)
  *
- * in_i is all of x_i, or its D/H channels at the head's number; row i of the logits is made from
- * token i alone, so keys are never compared with queries, and the N columns of W2 stand for
- * positions.
+ * in_i is x_i, or the D/H channels of x_i at the head's number. Row i of the logits depends on
+ * token i only: keys are not compared with queries; the N columns of W2 are positions.
  *
  * Shapes: W1 [H, hidden, in], W2 [H, N, hidden] or shared [N, hidden]; a sequence shorter than N
  * uses the leading rows. To the logits engine W2 is a table of keys and the hidden layer the
  * queries. Cost: per head 2·T·in·hidden + T·S·(2·hidden + 2V + 5).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,15 +49,13 @@ static enum oa_error synthesizer_dense_check(oa_context *c, const struct oa_grou
     if (synthesizer_dense_sliced(g) && g->shape.width % g->layer_heads)
         return oa_fail(c, OA_SHAPE,
                        "dense gives each of the %d heads a slice of the model width, but %ld does "
-                       "not divide by %d; "
-                       "change one, or write dense(input=full)",
+                       "not divide by %d; change one, or write dense(input=full)",
                        g->layer_heads, g->shape.width, g->layer_heads);
     if (hidden_width(g) < 1)
-        return oa_fail(
-            c, OA_SHAPE,
-            "dense: the hidden layer is as wide as a head by default, and the model width %ld "
-            "does not divide by %d heads; give hidden=",
-            g->shape.width, g->layer_heads);
+        return oa_fail(c, OA_SHAPE,
+                       "dense: the hidden layer is as wide as a head by default, and the model "
+                       "width %ld does not divide by %d heads; give hidden=",
+                       g->shape.width, g->layer_heads);
     return OA_OK;
 }
 
@@ -179,15 +176,12 @@ const struct oa_mechanism oa_mechanism_dense = {
     .title = "Dense Synthesizer",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S_i = relu(in_i W1 + b1) W2 + b2, in_i a slice of x_i (in = D/H) or all of it (in "
-               "= D);  O = "
-               "softmax(S) (x W_V)",
+               "= D);  O = softmax(S) (x W_V)",
     .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is "
                "experimental.",
     .mistakes = "Long Range Arena: the logits [B, L, H, N] are reshaped, not transposed, to [B, H, "
-                "L, N], so "
-                "tokens and heads are scrambled; the key axis is cut with the length of the "
-                "queries; padding is "
-                "ignored whenever no dot product takes part.",
+                "L, N], so tokens and heads are scrambled; the key axis is cut with the length of "
+                "the queries; padding is ignored whenever no dot product takes part.",
     .cost = "O(n·in·hidden + n²(hidden + V)) time, O(n) memory, (in + N)·hidden parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |

@@ -6,7 +6,7 @@
  *     S_ij = A_i[j mod a] · B_i[⌊j/a⌋],  A_i = in_i W_A,  B_i = in_i W_B,  a·b = N,      O =
  * softmax(S) (X W_V)
  *
- * A_i is tiled and B_i repeated, so that each of the N positions has a pair of numbers of its own:
+ * A_i is tiled and B_i repeated, so that each of the N positions has a distinct pair of elements:
  * a row of logits is the Kronecker product B_i ⊗ A_i. (Tiling both would repeat with the period
  * lcm(a, b).) in_i is all of x_i, or its D/H channels at the head's number; only the query's token
  * enters. A sequence shorter than N uses the leading columns.
@@ -14,7 +14,7 @@
  * Shapes: W_A (dense.a.weight) [H, a, in], W_B (dense.b.weight) [H, b, in].
  * Cost: per head 2·T·in·(a + b) + T·S·(2 + 2V + 5).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -66,15 +66,14 @@ static enum oa_error factorized_dense_check(oa_context *c, const struct oa_group
     if (a * b != N)
         return oa_fail(c, OA_SHAPE,
                        "factorized-dense: a = %ld times b = %ld is %ld, but must be the longest "
-                       "length N = %ld; give "
-                       "divisors of N, or leave a and b out",
+                       "length N = %ld; use divisors of N, or remove a and b",
                        a, b, a * b, N);
     if (factorized_dense_sliced(g) && g->shape.width % g->layer_heads)
-        return oa_fail(c, OA_SHAPE,
-                       "factorized-dense gives each of the %d heads a slice of the model width, "
-                       "but %ld does not "
-                       "divide by %d; change one, or write factorized-dense(input=full)",
-                       g->layer_heads, g->shape.width, g->layer_heads);
+        return oa_fail(
+            c, OA_SHAPE,
+            "factorized-dense gives each of the %d heads a slice of the model width, but %ld does "
+            "not divide by %d; change one, or use factorized-dense(input=full)",
+            g->layer_heads, g->shape.width, g->layer_heads);
     return OA_OK;
 }
 
@@ -170,14 +169,12 @@ const struct oa_mechanism oa_mechanism_factorized_dense = {
     .title = "Factorized Dense Synthesizer",
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S_ij = A_i[j mod a]·B_i[⌊j/a⌋], A_i = in_i W_A, B_i = in_i W_B, a·b = N;  in_i a "
-               "slice of x_i (in = "
-               "D/H) or all of it (in = D);  O = softmax(S) (x W_V)",
+               "slice of x_i (in = D/H) or all of it (in = D);  O = softmax(S) (x W_V)",
     .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is "
                "experimental.",
     .mistakes = "A popular PyTorch port: tiles both factors instead of tiling one and repeating "
-                "the other. S then "
-                "repeats with the period lcm(a, b), which is less than N whenever a and b have a "
-                "common divisor above 1.",
+                "the other. S then repeats with the period lcm(a, b), which is less than N "
+                "whenever a and b have a common divisor above 1.",
     .cost = "O(n·in·(a + b) + n²V) time, O(n) memory, (a + b)·in parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |

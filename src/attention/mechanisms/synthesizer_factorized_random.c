@@ -12,7 +12,7 @@
  * Shapes: L (random.left), R (random.right) [H, N, k]; to the logits engine queries and keys that
  * are both tables. Cost: H·T·S·(2k + 2V + 5); without padding one map serves the whole batch.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -93,8 +93,7 @@ const struct oa_mechanism oa_mechanism_factorized_random = {
     .caveats = "The map is the same for every text, and its logits have at most rank k. "
                "Cross-attention is experimental.",
     .mistakes = "Mesh TensorFlow: both factors are declared along the keys, and the product "
-                "broadcasts: every row "
-                "of S is the same row.\n"
+                "broadcasts: every row of S is the same row.\n"
                 "A popular PyTorch port: the factors depend on the input.",
     .cost = "O(n²(k + V)) time, O(n) memory, 2Nk parameters a head",
     .state = "values: tV",

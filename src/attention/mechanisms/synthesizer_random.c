@@ -10,14 +10,13 @@
  *
  * Shapes: R [H, N, N]. Cost: H·T·S·(2V + 5); without padding one map serves the whole batch.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 #include <string.h>
 
 static const struct oa_argument arguments[] = {
-    { "frozen", OA_VALUE_FLAG, "0", NULL, 0, 0,
-      "never trained (Fixed Random): the map is as it was drawn" },
+    { "frozen", OA_VALUE_FLAG, "0", NULL, 0, 0, "never trained (Fixed Random)" },
     { "init", OA_VALUE_CHOICE, NULL, "glorot|normal|uniform", 0, 0,
       "glorot: uniform up to √(6/(H·N + N²)), nearly flat" },
     { "sigma", OA_VALUE_REAL, NULL, NULL, 0, 1e6, "spread of normal, limit of uniform; default 1" },
@@ -90,12 +89,9 @@ const struct oa_mechanism oa_mechanism_random = {
     .formula =
         "S = R, a table of its own for each head, trained or frozen;  O = softmax(S) (x W_V)",
     .caveats = "The map is the same for every text. Glorot starts (and with `frozen` stays) near "
-               "the plain average: weights "
-               "are off by at most e^{2l} − 1 of it, l = √(6/(H·N + N²)), which for 8 heads is 1 % "
-               "at N = 512 and 7.5 % at N "
-               "= "
-               "64. init=normal with sigma=1 or more mixes tokens at random. Cross-attention is "
-               "experimental.",
+               "the plain average: weights are off by at most e^{2l} − 1 of it, l = √(6/(H·N + "
+               "N²)), which for 8 heads is 1 % at N = 512 and 7.5 % at N = 64. init=normal with "
+               "sigma=1 or more mixes tokens at random. Cross-attention is experimental.",
     .mistakes = "Long Range Arena: padding is ignored whenever no dot product takes part.\n"
                 "A popular PyTorch port: leaves the softmax out.\n"
                 "Mesh TensorFlow: random_plus has the length 512 written into it.",

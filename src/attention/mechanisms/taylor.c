@@ -11,7 +11,7 @@
  * guard. Rotary positions are made for the heads of the model and are not applied. Cost: per head
  * (T + S)·r·(2V + 2).
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ static const struct oa_argument arguments[] = { { "width", OA_VALUE_INT, "16", N
                                                 OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
                                                 { .key = NULL } };
 
-static long width_of(const struct oa_atom *a)
+static long taylor_head_width(const struct oa_atom *a)
 {
     return oa_atom_int(a, "width", 16);
 }
@@ -29,12 +29,12 @@ static void taylor_forward(oa_tape *t, const struct oa_group *g, const struct oa
                            oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
-    struct oa_layer_input unturned = *in;
+    struct oa_layer_input unrotated = *in;
     double d = (double)g->shape.head_width;
     const double c[3] = { 1, pow(d, -0.25), 1 / sqrt(2 * d) };
     oa_tensor *q, *k;
-    unturned.cosine = unturned.sine = NULL;
-    oa_project(t, g, &unturned, &q, &k);
+    unrotated.cosine = unrotated.sine = NULL;
+    oa_project(t, g, &unrotated, &q, &k);
     oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_NONE, 0, o);
 }
 
@@ -64,9 +64,9 @@ static double taylor_kernel(const struct oa_group *g, const double *q, const dou
 
 static enum oa_error taylor_weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
 {
-    struct oa_oracle unturned = *in;
-    unturned.cosine = unturned.sine = NULL;
-    return oa_kernel_weights(g, &unturned, taylor_kernel, NULL, NULL, w);
+    struct oa_oracle unrotated = *in;
+    unrotated.cosine = unrotated.sine = NULL;
+    return oa_kernel_weights(g, &unrotated, taylor_kernel, NULL, NULL, w);
 }
 
 const struct oa_mechanism oa_mechanism_taylor = {
@@ -75,18 +75,17 @@ const struct oa_mechanism oa_mechanism_taylor = {
     .citation = "Arora et al. 2024, arXiv 2402.18668",
     .formula = "w_ij = 1 + s + s²/2, s = q_i·k_j/√d; O_i = Σ_j w_ij v_j / Σ_j w_ij; φ(x) = [1, "
                "x/d^¼, x xᵀ/(√2 √d)]",
-    .caveats = "Against e^s a weight is 8 % too small at s = 1 and 36 % too large at s = −1; "
-               "before they are divided "
-               "weights never fall below ½. Rotary positions are not applied.",
+    .caveats =
+        "Against e^s a weight is 8 % too small at s = 1 and 36 % too large at s = −1; before they "
+        "are divided weights never fall below ½. Rotary positions are not applied.",
     .mistakes = "Based: adds 10⁻¹² to the denominator. In f16 that is 0, elsewhere it is absorbed; "
-                "nothing is "
-                "needed, because every weight is at least ½.",
+                "nothing is needed, because every weight is at least ½.",
     .cost = "O(n·d²·V) time, O(d²·V) memory a head",
     .state = "r(V + 1) + 1, r = 1 + d + d(d + 1)/2, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS |
            OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
-    .head_width = width_of,
+    .head_width = taylor_head_width,
     .forward = taylor_forward,
     .flops = taylor_flops,
     .state_numbers = taylor_state_numbers,

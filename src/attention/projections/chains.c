@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains U = s_0 H s_1 H … H s_f P for one head:
+ * Chains U = s_0 H s_1 H … H s_f P of one head, with diagonals s_i:
  *
  *     srht         f = 1, s_0 signs, s_1 = 1, P k distinct columns
  *     hd3          f = 3, s_0 = 1, s_1, s_2, s_3 signs, P the first k columns
@@ -32,13 +32,14 @@ bool oa_chain_pays(const struct oa_chain *c)
 
 /* ---- drawing ---- */
 
-static double random_sign(struct oa_stream s, long i)
+static double chain_random_sign(struct oa_stream s, long i)
 {
     return oa_random_uniform(s, (uint64_t)i) < 0.5 ? -1 : 1;
 }
 
-/* k distinct numbers below d: the first k of a random permutation (Fisher–Yates). */
-static const long *distinct(const struct oa_chain *c, struct oa_stream s, struct oa_arena *scratch)
+/* The first k elements of a random permutation of 0 … d−1 (Fisher–Yates). */
+static const long *chain_distinct_columns(const struct oa_chain *c, struct oa_stream s,
+                                          struct oa_arena *scratch)
 {
     long *order = oa_arena_take(scratch, (size_t)c->width * sizeof *order);
     for (long i = 0; order && i < c->width; i++)
@@ -52,17 +53,17 @@ static const long *distinct(const struct oa_chain *c, struct oa_stream s, struct
     return order;
 }
 
-static void draw_columns(const struct oa_chain *c, bool first, struct oa_stream s,
-                         struct oa_arena *scratch, double *numbers)
+static void chain_draw_columns(const struct oa_chain *c, bool first, struct oa_stream s,
+                               struct oa_arena *scratch, double *numbers)
 {
-    const long *order = first ? NULL : distinct(c, s, scratch);
+    const long *order = first ? NULL : chain_distinct_columns(c, s, scratch);
     for (long l = 0; l < c->out; l++)
         numbers[oa_chain_columns_at(c) + l] = (double)(order ? order[l] : l);
 }
 
-/* Q, for each of the f Hadamard matrices the same. */
-static void draw_mix(const struct oa_chain *c, struct oa_stream s, struct oa_arena *scratch,
-                     double *numbers)
+/* Q, shared by the f Hadamard matrices. */
+static void chain_draw_mix(const struct oa_chain *c, struct oa_stream s, struct oa_arena *scratch,
+                           double *numbers)
 {
     long b = oa_chain_unit(c), n = b * b;
     double *q = oa_arena_take(scratch, (size_t)n * sizeof *q);
@@ -85,25 +86,25 @@ void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_
     bool hd3 = kind == OA_PROJECTION_HD3, permutation = c->factors == 0;
     struct oa_stream signs = oa_stream_child(head, OA_DRAW_SIGNS);
     long power = c->width / oa_chain_unit(c);
-    draw_columns(c, hd3, oa_stream_child(head, OA_DRAW_COLUMNS), scratch, numbers);
+    chain_draw_columns(c, hd3, oa_stream_child(head, OA_DRAW_COLUMNS), scratch, numbers);
     for (long i = 0; i <= c->factors; i++) {
         double size = i < c->factors ? 1 / sqrt((double)power) : 1;
         bool has_signs = hd3 ? i > 0 : i == 0 && !permutation;
         for (long r = 0; r < c->width; r++)
             numbers[i * c->width + r] =
-                size * (has_signs ? random_sign(signs, (hd3 ? i - 1 : 0) * c->width + r) : 1);
+                size * (has_signs ? chain_random_sign(signs, (hd3 ? i - 1 : 0) * c->width + r) : 1);
     }
     for (long l = 0; l < c->out && permutation; l++)
-        numbers[(long)numbers[oa_chain_columns_at(c) + l]] = random_sign(signs, l);
+        numbers[(long)numbers[oa_chain_columns_at(c) + l]] = chain_random_sign(signs, l);
     if (c->factors)
-        draw_mix(c, oa_stream_child(head, OA_DRAW_MATRIX), scratch, numbers);
+        chain_draw_mix(c, oa_stream_child(head, OA_DRAW_MATRIX), scratch, numbers);
 }
 
 /* ---- as a matrix ---- */
 
 /* x ← (H_{2^a} ⊗ Q) x: Q on each run of b, then the fast Walsh–Hadamard transform across the runs.
  */
-static void apply_hadamard(const struct oa_chain *c, const double *q, double *room, double *x)
+static void chain_apply_hadamard(const struct oa_chain *c, const double *q, double *room, double *x)
 {
     long d = c->width, b = oa_chain_unit(c);
     memcpy(room, x, (size_t)d * sizeof *x);
@@ -131,7 +132,7 @@ void oa_chain_column(const struct oa_chain *c, const double *numbers, long l, do
     memset(column, 0, (size_t)c->width * sizeof *column);
     column[kept] = last[kept];
     for (long i = c->factors - 1; i >= 0; i--) {
-        apply_hadamard(c, numbers + oa_chain_mix_at(c), room, column);
+        chain_apply_hadamard(c, numbers + oa_chain_mix_at(c), room, column);
         for (long r = 0; r < c->width; r++)
             column[r] *= numbers[i * c->width + r];
     }

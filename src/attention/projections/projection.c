@@ -5,17 +5,18 @@
  *     q = s t_h Λ_h (x W_Q),   k = s (x W_K),   s = √(D/K) for scale=jl, else 1
  *
  * W_Q, W_K are learned, or frozen random matrices (generator.c) without bias. With `tie` keys use
- * W_Q; the trainable scalar t_h and diagonal Λ_h belong to the queries only. Rotary positions come
- * last, on what is scored: they commute with s and t_h, but not with Λ_h, whose channels they mix.
+ * W_Q; the trainable scalar t_h and diagonal Λ_h apply to queries only. Rotary positions come last:
+ * they commute with s and t_h, but not with Λ_h.
  *
- * Frozen projections that are chains of fast transforms (SRHT, HD3, permutations) are kept and run
+ * Frozen projections that are chains of fast transforms (SRHT, HD3, permutation) are stored and run
  * as such.
  *
  * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
  */
-#include "attention/attention.h"
 #include "attention/language/language.h"
+#include "attention/mechanism.h"
 #include "attention/projections/chains.h"
+#include "attention/random_projection.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 
 /* ---- parameters ---- */
 
-static const struct oa_argument *row_of(const struct oa_group *g, const char *key)
+static const struct oa_argument *projection_argument(const struct oa_group *g, const char *key)
 {
     const struct oa_argument *a = g->mechanism->arguments;
     while (strcmp(a->key, key) != 0)
@@ -31,7 +32,7 @@ static const struct oa_argument *row_of(const struct oa_group *g, const char *ke
     return a;
 }
 
-/* Removes the first occurrence of `word`, and the digits and the dot after it. */
+/* Removes the first occurrence of `word`, with the number and the dot after it. */
 static void cut_number(char *text, const char *word)
 {
     char *at = strstr(text, word);
@@ -43,9 +44,10 @@ static void cut_number(char *text, const char *word)
     memmove(at, end, strlen(end) + 1);
 }
 
-/* share=layers leaves the number of the layer out of the stream's name; slice leaves out the group,
- * since all heads of the layer take columns of one matrix. */
-static void name_stream(const struct oa_group *g, const char *name, char *out, size_t size)
+/* With share=layers the stream's name has no layer number; with slice no group, since all heads of
+ * the layer take columns of one matrix. */
+static void projection_name_stream(const struct oa_group *g, const char *name, char *out,
+                                   size_t size)
 {
     snprintf(out, size, "init/%s%s", g->prefix, name);
     if (oa_atom_is(g->atom, "share", "layers"))
@@ -56,16 +58,17 @@ static void name_stream(const struct oa_group *g, const char *name, char *out, s
 
 enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
 
-/* The value of qk, whose words each mechanism's table has in an order of its own. */
-static enum oa_projection kind_of(const struct oa_group *g)
+/* The value of qk; the order of its words differs between mechanisms. */
+static enum oa_projection projection_kind(const struct oa_group *g)
 {
     char word[32];
-    oa_choice_word(row_of(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number, word,
-                   sizeof word);
+    oa_choice_word(projection_argument(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number,
+                   word, sizeof word);
     return oa_projection_of(word);
 }
 
-static struct oa_projection_shape shape_of(const struct oa_group *g, enum oa_projection kind)
+static struct oa_projection_shape projection_shape(const struct oa_group *g,
+                                                   enum oa_projection kind)
 {
     return (struct oa_projection_shape){ .kind = kind,
                                          .d = g->shape.width,
@@ -75,7 +78,7 @@ static struct oa_projection_shape shape_of(const struct oa_group *g, enum oa_pro
                                          .layer_heads = g->layer_heads };
 }
 
-/* The shape that `freeze` wrote down. */
+/* The shape stored by projection_freeze. */
 static struct oa_projection_shape frozen_shape(const struct oa_parameter *p)
 {
     const long *a = p->fill_argument;
@@ -87,29 +90,29 @@ static struct oa_projection_shape frozen_shape(const struct oa_parameter *p)
                                          .layer_heads = a[LAYER_HEADS] };
 }
 
-static enum oa_error fill_matrix(oa_context *c, const struct oa_parameter *p, uint64_t seed,
-                                 double *out)
+static enum oa_error projection_fill_matrix(oa_context *c, const struct oa_parameter *p,
+                                            uint64_t seed, double *out)
 {
     struct oa_projection_shape shape = frozen_shape(p);
     return oa_generate_projection(c, &shape, oa_stream_named(seed, p->stream), out);
 }
 
-static enum oa_error fill_chains(oa_context *c, const struct oa_parameter *p, uint64_t seed,
-                                 double *out)
+static enum oa_error projection_fill_chains(oa_context *c, const struct oa_parameter *p,
+                                            uint64_t seed, double *out)
 {
     struct oa_projection_shape shape = frozen_shape(p);
     return oa_generate_chains(c, &shape, oa_stream_named(seed, p->stream), out);
 }
 
-/* False: the projection is kept as a matrix. */
-static bool chain_of(const struct oa_parameter *p, struct oa_chain *chain)
+/* False: the projection is stored as a matrix. */
+static bool projection_chain(const struct oa_parameter *p, struct oa_chain *chain)
 {
     struct oa_projection_shape shape = frozen_shape(p);
-    return p->fill == fill_chains && oa_projection_chain(&shape, chain);
+    return p->fill == projection_fill_chains && oa_projection_chain(&shape, chain);
 }
 
-static void freeze(const struct oa_group *g, enum oa_projection kind, const char *name,
-                   struct oa_parameter *p)
+static void projection_freeze(const struct oa_group *g, enum oa_projection kind, const char *name,
+                              struct oa_parameter *p)
 {
     const long arguments[] = {
         [KIND] = (long)kind,          [WIDTH] = g->shape.width,
@@ -118,18 +121,18 @@ static void freeze(const struct oa_group *g, enum oa_projection kind, const char
     };
     p->trainable = p->decay = false;
     p->init = OA_INIT_CUSTOM;
-    p->fill = fill_matrix;
+    p->fill = projection_fill_matrix;
     memcpy(p->fill_argument, arguments, sizeof arguments);
-    name_stream(g, name, p->stream, sizeof p->stream);
+    projection_name_stream(g, name, p->stream, sizeof p->stream);
 }
 
-/* A chain takes the place of its matrix: "query.weight" becomes "query.transform" [H, numbers of a
- * chain], which is made again from the seed; files hold the matrix. */
-static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain,
-                          struct oa_parameter *p, char *name, size_t size)
+/* Stores a chain instead of its matrix: "query.weight" becomes "query.transform" [H, numbers of a
+ * chain]; files have the matrix. */
+static void projection_as_chain(const struct oa_group *g, const struct oa_chain *chain,
+                                struct oa_parameter *p, char *name, size_t size)
 {
-    p->fill = fill_chains;
-    p->expand = fill_matrix;
+    p->fill = projection_fill_chains;
+    p->expand = projection_fill_matrix;
     memcpy(p->expanded, p->dim, sizeof p->expanded);
     p->matrix = false;
     p->dim[0] = g->shape.heads;
@@ -137,8 +140,8 @@ static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain
     snprintf(name + strcspn(name, "."), size - strcspn(name, "."), ".transform");
 }
 
-static struct oa_parameter *add_weight(struct oa_group *g, enum oa_projection kind,
-                                       const char *name)
+static struct oa_parameter *projection_add_weight(struct oa_group *g, enum oa_projection kind,
+                                                  const char *name)
 {
     struct oa_parameter p = { .dims = 2,
                               .dim = { g->shape.heads * g->shape.head_width, g->shape.width },
@@ -149,16 +152,16 @@ static struct oa_parameter *add_weight(struct oa_group *g, enum oa_projection ki
                               .scale = 1 / sqrt((double)g->shape.width) };
     char kept[32];
     struct oa_chain chain;
-    struct oa_projection_shape shape = shape_of(g, kind);
+    struct oa_projection_shape shape = projection_shape(g, kind);
     snprintf(kept, sizeof kept, "%s", name);
     if (kind != OA_PROJECTION_LEARNED)
-        freeze(g, kind, name, &p);
+        projection_freeze(g, kind, name, &p);
     if (!g->stored_weights && oa_projection_chain(&shape, &chain))
-        keep_as_chain(g, &chain, &p, kept, sizeof kept);
+        projection_as_chain(g, &chain, &p, kept, sizeof kept);
     return oa_group_parameter(g, kept, &p);
 }
 
-static struct oa_parameter *add_bias(struct oa_group *g, const char *name)
+static struct oa_parameter *projection_add_bias(struct oa_group *g, const char *name)
 {
     struct oa_parameter p = { .dims = 1,
                               .dim = { g->shape.heads * g->shape.head_width },
@@ -166,8 +169,25 @@ static struct oa_parameter *add_bias(struct oa_group *g, const char *name)
     return oa_group_parameter(g, name, &p);
 }
 
-static void add_factors(struct oa_group *g)
+enum oa_error oa_project_weights(struct oa_group *g)
 {
+    enum oa_projection kind = projection_kind(g);
+    bool learned = kind == OA_PROJECTION_LEARNED, tie = oa_atom_flag(g->atom, "tie");
+    struct oa_projection_shape shape = projection_shape(g, kind);
+    if (!learned)
+        OA_TRY(oa_projection_check(g->context, &shape));
+    g->query = projection_add_weight(g, kind, "query.weight");
+    g->key = tie ? NULL : projection_add_weight(g, kind, "key.weight");
+    if (learned && g->shape.bias)
+        g->query_bias = projection_add_bias(g, "query.bias");
+    if (learned && g->shape.bias && !tie)
+        g->key_bias = projection_add_bias(g, "key.bias");
+    return oa_status(g->context);
+}
+
+enum oa_error oa_project_parameters(struct oa_group *g)
+{
+    OA_TRY(oa_project_weights(g));
     struct oa_parameter p = {
         .dims = 1, .dim = { g->shape.heads }, .trainable = true, .init = OA_INIT_ONE
     };
@@ -177,28 +197,6 @@ static void add_factors(struct oa_group *g)
     p.dim[1] = g->shape.head_width;
     if (oa_atom_flag(g->atom, "diagonal"))
         g->diagonal = oa_group_parameter(g, "query.diagonal", &p);
-}
-
-enum oa_error oa_project_weights(struct oa_group *g)
-{
-    enum oa_projection kind = kind_of(g);
-    bool learned = kind == OA_PROJECTION_LEARNED, tie = oa_atom_flag(g->atom, "tie");
-    struct oa_projection_shape shape = shape_of(g, kind);
-    if (!learned)
-        OA_TRY(oa_projection_check(g->context, &shape));
-    g->query = add_weight(g, kind, "query.weight");
-    g->key = tie ? NULL : add_weight(g, kind, "key.weight");
-    if (learned && g->shape.bias)
-        g->query_bias = add_bias(g, "query.bias");
-    if (learned && g->shape.bias && !tie)
-        g->key_bias = add_bias(g, "key.bias");
-    return oa_status(g->context);
-}
-
-enum oa_error oa_project_parameters(struct oa_group *g)
-{
-    OA_TRY(oa_project_weights(g));
-    add_factors(g);
     return oa_status(g->context);
 }
 
@@ -208,16 +206,15 @@ bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
         oa_atom_is(a, "relative", "t5"))
         return false;
     snprintf(sentence, size,
-             "share=layers is for frozen projections, one draw for all layers, and for "
-             "relative=t5, one bias for all "
-             "layers; give qk=haar or another, or relative=t5.");
+             "share=layers applies to frozen projections and relative=t5 only: add qk=haar or "
+             "another, or relative=t5.");
     return true;
 }
 
 /* ---- forward ---- */
 
-static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
-                       oa_tensor *x, long length)
+static oa_tensor *projection_rotate(oa_tape *t, const struct oa_group *g,
+                                    const struct oa_layer_input *in, oa_tensor *x, long length)
 {
     return in->cosine ? oa_rotate(t, x, length, g->shape.heads, in->cosine, in->sine) : x;
 }
@@ -226,10 +223,11 @@ static oa_tensor *project_alone(oa_tape *t, oa_tensor *x, struct oa_parameter *w
                                 struct oa_parameter *b)
 {
     struct oa_chain chain;
-    return w && chain_of(w, &chain) ? oa_transform_op(t, x, w, &chain) : oa_linear(t, x, w, b);
+    return w && projection_chain(w, &chain) ? oa_transform_op(t, x, w, &chain)
+                                            : oa_linear(t, x, w, b);
 }
 
-/* Of all sequences, by the first that asks; NULL after a failure. */
+/* Projects the rows of all sequences of the batch at the first call; NULL after a failure. */
 static const oa_tensor *project_all(oa_tape *t, struct oa_shared_rows *s, struct oa_parameter *w,
                                     struct oa_parameter *b)
 {
@@ -251,24 +249,24 @@ static const oa_tensor *project_all(oa_tape *t, struct oa_shared_rows *s, struct
     return p->y;
 }
 
-/* A row of weights is read from memory once for all sequences side by side. */
+/* Decoding batches: weights are read from memory once for all sequences. */
 static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_tensor *x,
                                struct oa_parameter *w, struct oa_parameter *b)
 {
     struct oa_shared_rows *s = in->shared;
-    bool theirs = s && x && w &&
+    bool shared = s && x && w &&
                   x->data == oa_act_at(t->device, s->x->data, s->sequence * in->queries * s->x->ld);
-    return theirs ? oa_sequence_rows(t, project_all(t, s, w, b), s->sequence, in->queries)
+    return shared ? oa_sequence_rows(t, project_all(t, s, w, b), s->sequence, in->queries)
                   : project_alone(t, x, w, b);
 }
 
-/* Rotation happens in place. Under `tie` queries and keys come from one product; when the queries
- * alone have factors, the keys are copied (scaled by s) before they turn, because the product is
- * what the gradient of the factors needs. */
+/* Rotation is in place. With `tie` queries and keys share one product; if only the queries have
+ * factors, keys are copied (scaled by s) before rotation, because the gradient of the factors needs
+ * the unrotated product. */
 void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                 oa_tensor **q, oa_tensor **k)
 {
-    bool elsewhere = oa_keys_elsewhere(g, in);
+    bool elsewhere = oa_keys_from_memory(g, in);
     long H = g->shape.heads, keys = elsewhere ? in->keys : in->queries;
     bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
     double s = oa_atom_is(g->atom, "scale", "jl")
@@ -281,19 +279,19 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
     if (s != 1 || (one && factors && in->cosine))
         *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
     if (one && !factors) {
-        *q = *k = turn(t, g, in, *k, keys);
+        *q = *k = projection_rotate(t, g, in, *k, keys);
         return;
     }
     if (s != 1 || factors)
         *q = oa_scale_heads(t, *q, H, s, g->temperature, g->diagonal);
-    *q = turn(t, g, in, *q, in->queries);
-    *k = turn(t, g, in, *k, keys);
+    *q = projection_rotate(t, g, in, *q, in->queries);
+    *k = projection_rotate(t, g, in, *k, keys);
 }
 
 static double project_flops(const struct oa_group *g, const struct oa_parameter *w, long rows)
 {
     struct oa_chain chain;
-    if (chain_of(w, &chain))
+    if (projection_chain(w, &chain))
         return oa_transform_flops(
             &(struct oa_transform){ .chain = chain, .rows = rows, .heads = g->shape.heads });
     return 2 * (double)rows * (double)w->count;
@@ -312,7 +310,7 @@ enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parame
                                 double *matrix)
 {
     struct oa_chain chain;
-    if (!chain_of(w, &chain)) {
+    if (!projection_chain(w, &chain)) {
         for (long i = 0; i < w->count; i++)
             matrix[i] = oa_parameter_at(g, w, i);
         return OA_OK;

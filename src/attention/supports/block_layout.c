@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts of blocks as parameters; see block_layout.h. The engines read integers, the store keeps
- * reals that a file may replace: the integers are made again before each use, which costs one step
- * for each block of n/b × m/b.
+ * Block layouts (sparsity patterns) as parameters; see block_layout.h. Engines read integers, while
+ * the store has reals, which a file may replace: the integers are updated before each use,
+ * O(n/b·m/b).
  */
 #include "attention/supports/block_layout.h"
 
 #include "device/support.h"
 
-static long blocks_of(const struct oa_group *g, long length)
+static long layout_blocks(const struct oa_group *g, long length)
 {
     long block = oa_atom_int(g->atom, "block", 64);
     return (length + block - 1) / block;
 }
 
-/* What counts without computing (explain, plan) still has to look at every block. */
-static enum oa_error check_size(const struct oa_group *g, long P, long Q)
+/* On the plan device every block is visited too. */
+static enum oa_error layout_check_size(const struct oa_group *g, long P, long Q)
 {
     double blocks = (double)g->shape.heads * (double)P * (double)Q;
     if (!g->store->device->dry || blocks <= 1 << 26)
         return OA_OK;
     return oa_fail(g->context, OA_SHAPE,
-                   "%s: a layout of %ld heads × %ld × %ld blocks of %ld tokens has %.3g numbers, "
-                   "too many to be counted "
-                   "(more than 67 million); take a larger block= or a smaller model.context",
+                   "%s: a layout of %ld heads × %ld × %ld blocks of %ld tokens has %.3g entries, "
+                   "more than 67 million; use a larger block= or a smaller model.context",
                    g->mechanism->name, g->shape.heads, P, Q, oa_atom_int(g->atom, "block", 64),
                    blocks);
 }
@@ -31,9 +30,9 @@ static enum oa_error check_size(const struct oa_group *g, long P, long Q)
 enum oa_error oa_layout_parameters(struct oa_group *g, const struct oa_parameter *p)
 {
     struct oa_parameter layout = *p;
-    long P = blocks_of(g, g->shape.length),
-         Q = blocks_of(g, g->shape.cross ? g->shape.memory_length : g->shape.length);
-    OA_TRY(check_size(g, P, Q));
+    long P = layout_blocks(g, g->shape.length),
+         Q = layout_blocks(g, g->shape.cross ? g->shape.memory_length : g->shape.length);
+    OA_TRY(layout_check_size(g, P, Q));
     layout.dims = 3;
     layout.dim[0] = g->shape.heads;
     layout.dim[1] = P;
@@ -41,8 +40,7 @@ enum oa_error oa_layout_parameters(struct oa_group *g, const struct oa_parameter
     layout.init = OA_INIT_CUSTOM;
     layout.bits = true;
     g->parameter[0] = oa_group_parameter(g, "block.layout", &layout);
-    /* Filled before use: a saved model with another shape than its file is refused before this
-     * takes memory. */
+    /* Not zeroed, so that a wrong shape is refused before pages are touched; filled before use. */
     g->layout = g->parameter[0]
                     ? oa_alloc_raw(g->context, (size_t)g->parameter[0]->count * sizeof *g->layout)
                     : NULL;
@@ -62,9 +60,8 @@ long oa_layout_memory_length(const struct oa_atom *a, oa_stored_axis *axis, cons
 
 /* ---- values ---- */
 
-/* What the store would draw, where it holds no numbers: the counting device, a layer that only
- * explains itself. */
-static void draw(const struct oa_group *g)
+/* The initial values, where the store has none: on the plan device, in explain. */
+static void layout_generate(const struct oa_group *g)
 {
     const struct oa_parameter *p = g->parameter[0];
     double *values = oa_alloc(g->context, (size_t)p->count * sizeof *values);
@@ -75,32 +72,32 @@ static void draw(const struct oa_group *g)
     oa_free(values);
 }
 
-static enum oa_error read_layout(const struct oa_group *g)
+static enum oa_error layout_read(const struct oa_group *g)
 {
     const struct oa_parameter *p = g->parameter[0];
     if (g->store->device->dry || !p->value)
-        draw(g);
+        layout_generate(g);
     else
         for (long i = 0; i < p->count; i++)
             g->layout[i] = (int32_t)oa_parameter_at(g, p, i);
     OA_TRY(oa_status(g->context));
     if (g->layout[0] < 0)
         return oa_fail(g->context, OA_IO,
-                       "%s: there is no layout file \"%s\", and no tensor %s was given instead",
+                       "%s: layout file \"%s\" not found, and tensor %s not given",
                        g->mechanism->name, p->source, p->name);
     return OA_OK;
 }
 
 /* ---- use ---- */
 
-static enum oa_error check_lengths(const struct oa_group *g, long queries, long keys)
+static enum oa_error layout_check_lengths(const struct oa_group *g, long queries, long keys)
 {
     const struct oa_parameter *p = g->parameter[0];
     long block = oa_atom_int(g->atom, "block", 64);
     if (queries <= p->dim[1] * block && keys <= p->dim[2] * block)
         return OA_OK;
     return oa_fail(g->context, OA_SHAPE,
-                   "%s: %ld queries and %ld keys; a layout of %ld × %ld blocks of %ld ends before",
+                   "%s: %ld queries and %ld keys exceed the layout of %ld × %ld blocks of %ld",
                    g->mechanism->name, queries, keys, p->dim[1], p->dim[2], block);
 }
 
@@ -108,18 +105,18 @@ void oa_layout_forward(oa_tape *t, const struct oa_group *g, const struct oa_lay
                        oa_tensor *v, oa_tensor *o)
 {
     long past = t->state ? t->state->tokens : 0, queries = past + in->queries;
-    if (check_lengths(g, queries, g->shape.cross ? in->keys : queries) != OA_OK)
+    if (layout_check_lengths(g, queries, g->shape.cross ? in->keys : queries) != OA_OK)
         return;
-    if (past > 0 || read_layout(g) == OA_OK) /* while decoding it was read at the first token */
+    if (past > 0 || layout_read(g) == OA_OK) /* decoding: at the first token */
         oa_part_forward(t, g, in, v, o);
 }
 
-/* Beyond the layout (explain at other lengths) there is nothing to count. */
+/* 0 beyond the layout (explain at other lengths). */
 double oa_layout_flops(const struct oa_group *g, long queries, long keys)
 {
     const struct oa_parameter *p = g->parameter[0];
     long block = oa_atom_int(g->atom, "block", 64);
-    if (queries > p->dim[1] * block || keys > p->dim[2] * block || read_layout(g) != OA_OK)
+    if (queries > p->dim[1] * block || keys > p->dim[2] * block || layout_read(g) != OA_OK)
         return 0;
     return oa_dot_flops(g, queries, keys);
 }
@@ -127,7 +124,7 @@ double oa_layout_flops(const struct oa_group *g, long queries, long keys)
 enum oa_error oa_layout_weights(const struct oa_group *g, const struct oa_oracle *in,
                                 double *weights)
 {
-    OA_TRY(check_lengths(g, in->queries, in->keys));
-    OA_TRY(read_layout(g));
+    OA_TRY(layout_check_lengths(g, in->queries, in->keys));
+    OA_TRY(layout_read(g));
     return oa_softmax_weights(g, in, weights);
 }

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * block.layout [H, P, Q] of 0 and 1, for mechanisms whose support is a layout of blocks
- * (block-sparse, bigbird): a frozen parameter, and the support that reads it.
+ * block.layout [H, P, Q], 0 or 1: a block sparsity pattern (block-sparse, bigbird) as a frozen
+ * parameter. "Support" is the library's word for a sparsity pattern: the keys visible to each
+ * query.
  */
 #ifndef ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 #define ORTHANT_ATTENTION_BLOCK_LAYOUT_H
 
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
-/* Registers the parameter (its first values from `p`: fill, fill_argument, source, kept) as
- * parameter[0] of the group, and makes the support. */
+/* Registers the parameter (initialised by `p`: fill, fill_argument, source, kept) as parameter[0]
+ * of the group, and sets its support. */
 enum oa_error oa_layout_parameters(struct oa_group *g, const struct oa_parameter *p);
-/* N as a stored layout says it, of queries and of keys: blocks times the size of one. */
+/* N of queries and of keys from a stored layout: blocks times block size. */
 long oa_layout_length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument);
 long oa_layout_memory_length(const struct oa_atom *a, oa_stored_axis *axis, const void *argument);
 
-/* The engine and the oracles with the values that the parameter has now. */
+/* Engine and oracles, with the current values of the parameter. */
 void oa_layout_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
                        oa_tensor *v, oa_tensor *o);
 double oa_layout_flops(const struct oa_group *g, long queries, long keys);
 enum oa_error oa_layout_weights(const struct oa_group *g, const struct oa_oracle *in,
                                 double *weights);
 
-/* Layouts as text (the fill of a parameter whose `source` is the name of the file), a line for each
- * row of blocks:
+/* Text format of layouts (fill of a parameter; `source` is the file name):
  *
- *     # head 0                      0 and 1, spaces between them or not; the rest of a line after #
- * is a remark 1 0 0 1 1 0 0 1 1 an empty line ends a head; one head alone stands for all
+ *     # head 0
+ *     1 0 0
+ *     1 1 0
+ *     0 1 1
  *
- * A file may have more rows and columns than are needed: the leading ones count. Where there is no
- * file every value is −1, which is an error only when the layout is used without having been loaded
- * from elsewhere. */
+ * A line per row of blocks, spaces optional, # starts a comment, an empty line ends a head; a
+ * single head is used for all. Extra rows and columns are ignored. Without the file all values are
+ * −1, an error only if the layout is used without being loaded from elsewhere. */
 enum oa_error oa_layout_from_file(oa_context *c, const struct oa_parameter *p, uint64_t seed,
                                   double *out);
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an attention claims with its options, and what follows for a training that asks for more.
+ * Capabilities of an attention with its options, modes, and notes on options without effect.
  */
-#include "attention/attention.h"
+#include "attention/mechanism.h"
 
 #include <string.h>
 
-unsigned oa_atom_claims(const struct oa_atom *a)
+unsigned oa_atom_capabilities(const struct oa_atom *a)
 {
-    unsigned claims = a->mechanism->can_with ? a->mechanism->can_with(a) : a->mechanism->can;
+    unsigned can = a->mechanism->can_with ? a->mechanism->can_with(a) : a->mechanism->can;
     for (int c = 0; c < a->children; c++)
-        claims |= oa_atom_claims(&a->child[c]) & (OA_BOUND_LENGTH | OA_ORDER);
+        can |= oa_atom_capabilities(&a->child[c]) & (OA_BOUND_LENGTH | OA_ORDER);
     if (oa_atom_value(a, "relative")->number > 0)
-        claims = (claims | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
-    return claims;
+        can = (can | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
+    return can;
 }
 
 bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
@@ -22,14 +22,13 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
     const struct oa_mechanism *m = a->mechanism;
     if (causal && !(m->can & OA_CAN_CAUSAL))
         snprintf(sentence, size,
-                 "%s has no causal form: a token would see later ones; it cannot stand in a "
-                 "causal stack (a language model, a decoder)",
+                 "%s has no causal form, because a token would see later ones; it cannot be used "
+                 "in a causal stack (language model, decoder)",
                  m->name);
     else if (cross && !(m->can & OA_CAN_CROSS))
         snprintf(sentence, size,
-                 "%s is for self-attention only: queries and keys must be %s; as cross-attention "
-                 "take softmax, "
-                 "linear or another that has it",
+                 "%s is for self-attention only: queries and keys must be %s; use softmax, linear "
+                 "or another mechanism for cross-attention",
                  m->name, m->self_only ? m->self_only : "positions of one sequence");
     else
         return oa_relative_mode_clash(a, causal, cross, sentence, size) ||
@@ -39,22 +38,19 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
 
 bool oa_atom_divides_signed(const struct oa_atom *a)
 {
-    return (oa_atom_claims(a) & (OA_AVERAGES | OA_POSITIVE)) == OA_AVERAGES;
+    return (oa_atom_capabilities(a) & (OA_AVERAGES | OA_POSITIVE)) == OA_AVERAGES;
 }
 
-/* ---- sentences ---- */
+/* ---- notes ---- */
 
-typedef bool has_note(const struct oa_atom *a);
-
-static bool without_weights(const struct oa_atom *a)
+static bool atom_lacks_dropout(const struct oa_atom *a)
 {
-    return !(oa_atom_claims(a) & OA_DROPS);
+    return !(oa_atom_capabilities(a) & OA_DROPS);
 }
 
-/* One sentence for each part of the attention that has the note, however often the part occurs, in
- * whichever stack. */
-static void claims_add_notes(const struct oa_spec *s, has_note *has, const char *sentence,
-                             struct oa_text *out)
+/* One line for each distinct atom for which `applies` is true. */
+static void spec_add_notes(const struct oa_spec *s, bool (*applies)(const struct oa_atom *a),
+                           const char *sentence, struct oa_text *out)
 {
     for (int l = 0; l < s->layers; l++) {
         for (int g = 0; g < s->layer[l].groups; g++) {
@@ -63,7 +59,7 @@ static void claims_add_notes(const struct oa_spec *s, has_note *has, const char 
             oa_text_init(&line, out->context);
             oa_atom_print(a, &line);
             oa_text_printf(&line, "%s\n", sentence);
-            if (has(a) && line.s && (!out->s || !strstr(out->s, line.s)))
+            if (applies(a) && line.s && (!out->s || !strstr(out->s, line.s)))
                 oa_text_add(out, line.s, line.length);
             oa_text_free(&line);
         }
@@ -74,21 +70,20 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
 {
     char sentence[160];
     snprintf(sentence, sizeof sentence,
-             " has no attention weights to drop: model.attention_dropout = %s does nothing there.",
+             " has no attention weights to drop: model.attention_dropout = %s has no effect on it.",
              oa_real_text(dropout).s);
     if (dropout > 0)
-        claims_add_notes(s, without_weights, sentence, out);
+        spec_add_notes(s, atom_lacks_dropout, sentence, out);
 }
 
 static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision,
                                  struct oa_text *out)
 {
     if (precision == OA_PRECISION_BF16)
-        claims_add_notes(
+        spec_add_notes(
             s, oa_atom_divides_signed,
-            " divides weights of both signs by their sum, which can come near 0: in bf16 rounding "
-            "alone can then "
-            "give an error as large as the result; train.precision = f32 is 65,536 times as fine.",
+            " divides weights of both signs by their sum, which can be close to 0: in bf16, "
+            "rounding errors can then be as large as the result; use train.precision = f32.",
             out);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions to a parsed attention: the heads of each group, and the values of options.
+ * Queries on a parsed attention: heads of groups, values of options.
  */
 #include "attention/language/language.h"
 
@@ -8,8 +8,8 @@
 
 /* ---- heads of groups ---- */
 
-static enum oa_error refuse_heads(oa_context *c, const struct oa_layer_spec *s, int heads,
-                                  const char *why)
+static enum oa_error heads_error(oa_context *c, const struct oa_layer_spec *s, int heads,
+                                 const char *why)
 {
     struct oa_text text;
     oa_text_init(&text, c);
@@ -32,19 +32,18 @@ enum oa_error oa_spec_heads(oa_context *c, const struct oa_layer_spec *s, int he
     char why[200] = "";
     if (open == 0 && left != 0)
         snprintf(why, sizeof why,
-                 "the counts of its groups make %ld; change a count or the number of heads",
+                 "the counts of its groups sum to %ld; change a count or the number of heads",
                  counted);
     else if (open > 0 && left < open)
-        snprintf(
-            why, sizeof why,
-            "%ld are counted out and %d more groups need at least one each; at least %ld needed",
-            counted, open, counted + open);
+        snprintf(why, sizeof why,
+                 "%ld are assigned and %d more groups need at least one each, so at least %ld",
+                 counted, open, counted + open);
     else if (open > 0 && left % open != 0)
         snprintf(why, sizeof why,
-                 "the %ld that are left do not divide among %d groups without a count; add counts",
-                 left, open);
+                 "the remaining %ld cannot be split equally among %d groups; add counts", left,
+                 open);
     if (why[0])
-        return refuse_heads(c, s, heads, why);
+        return heads_error(c, s, heads, why);
     for (int g = 0; g < s->groups; g++)
         count[g] = s->group[g].heads ? s->group[g].heads : (int)share;
     return OA_OK;

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions for the implementation of mechanisms. Read layer.h first, then mechanisms/softmax.c,
+ * the smallest one.
+ */
+#ifndef ORTHANT_ATTENTION_MECHANISM_H
+#define ORTHANT_ATTENTION_MECHANISM_H
+
+#include "attention/layer.h"
+
+/* ---- helpers for mechanisms ---- */
+
+/* projection.c: q [B·T, H·K] and k [B·S, H·K] after projection, scale, temperature, diagonal
+ * (docs/attention.md) and rotary positions. */
+enum oa_error oa_project_parameters(struct oa_group *g);
+enum oa_error oa_project_weights(struct oa_group *g); /* without t_h and Λ_h */
+void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                oa_tensor **q, oa_tensor **k);
+double oa_project_flops(const struct oa_group *g, long queries, long keys);
+/* A projection of the group (query, key) as a matrix [H·K, D] in double, however it is stored. */
+enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parameter *w,
+                                double *matrix);
+/* Conflicting projection options. */
+bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size);
+
+/* layer.c */
+void oa_value_parameters(struct oa_group *g); /* value.weight and its bias */
+/* Whether keys come from the memory (NULL if decoding has read it) instead of x. */
+bool oa_keys_from_memory(const struct oa_group *g, const struct oa_layer_input *in);
+/* View of the `count` rows of sequence number `sequence`; NULL for NULL. */
+oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count);
+oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in);
+struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in);
+long oa_group_length(const struct oa_group *g); /* N of its tables */
+/* Registers prefix + name, otherwise as *p. NULL after a failure. */
+struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name,
+                                        const struct oa_parameter *p);
+
+/* relative.c: relative positions; no-ops for groups without the option. */
+bool oa_relative_clash(const struct oa_atom *a, char *sentence, size_t size);
+bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
+                            size_t size);
+enum oa_error oa_relative_parameters(struct oa_group *g); /* relative.bias */
+struct oa_relative_bias oa_group_relative(const struct oa_group *g);
+struct oa_relative_description {
+    const char *name, *formula, *cost, *citation;
+};
+const struct oa_relative_description *oa_relative_text(const struct oa_atom *a); /* or NULL */
+/* Oracle: the bias of the distance j − i, in double. */
+double oa_relative_score(const struct oa_group *g, long head, long i, long j);
+
+/* logits.c: mechanisms with one part of the logits. */
+void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                     oa_tensor *v, oa_tensor *o);
+double oa_visible_pairs(const struct oa_group *g, long queries, long keys); /* all heads */
+void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in,
+                 struct oa_part_tensors *out);
+double oa_dot_flops(const struct oa_group *g, long queries, long keys);
+/* Sizes of decoding caches after t tokens: keys and values still visible; values only; sums S, z
+ * and their scale for r features per head. */
+double oa_dot_state(const struct oa_group *g, long t);
+double oa_value_state(const struct oa_group *g, long t);
+double oa_sums_state(const struct oa_group *g, double features);
+
+/* oracle.c */
+bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, long head, long i,
+                       long j);
+enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q,
+                                double *k);
+enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in, double *scores);
+enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                 double *weights);
+/* Row `column` of w times x [D], plus b (or NULL). */
+double oa_oracle_value(const struct oa_group *g, const struct oa_parameter *w,
+                       const struct oa_parameter *b, const double *x, long column);
+/* Slow for device memory. */
+double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, long i);
+/* A_ij = kernel(q_i, k_j)/guard(Σ_j kernel(q_i, k_j)) over visible keys, rows of one head [K] at
+ * positions i, j; 0 for a denominator of 0. guard NULL: identity. With log_scale, the kernel of a
+ * key is multiplied by e^{log_scale}, relative to the largest scale among the visible keys. */
+typedef double oa_kernel(const struct oa_group *g, const double *q, const double *k, long i,
+                         long j);
+enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle *in,
+                                oa_kernel *kernel,
+                                double (*log_scale)(const struct oa_group *g, const double *k),
+                                double (*guard)(const struct oa_group *g, double den),
+                                double *weights);
+
+#endif
