@@ -41,7 +41,7 @@ static int close_contexts(void **state)
 static long decode(struct oa_attention_case *a, double *y)
 {
     struct oa_state *state;
-    if (oa_layer_state_open(&a->rig.layer, a->T, &state) != OA_OK) {
+    if (oa_layer_state_open(&a->single.layer, a->T, &state) != OA_OK) {
         oa_clear_error(a->context);
         return 0;
     }
@@ -49,7 +49,7 @@ static long decode(struct oa_attention_case *a, double *y)
         long count = oa_min(2, a->T - first);
         assert_int_equal(oa_case_step(a, state, 0, first, count, y + first * a->D), OA_OK);
     }
-    oa_layer_state_close(&a->rig.layer, state);
+    oa_layer_state_close(&a->single.layer, state);
     return a->T;
 }
 

@@ -23,11 +23,11 @@ static double *read_doubles(struct oa_attend_run *a, const struct oa_array *t, l
 /* The array as acts in the arena of the tape. */
 static void *read_acts(struct oa_attend_run *a, const struct oa_array *t, long count)
 {
-    void *act = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.act_size);
+    void *act = oa_tape_take(&a->single.tape, (size_t)count * a->single.device->numbers.act_size);
     size_t mark = oa_arena_mark(&a->arena);
     const double *values = act ? read_doubles(a, t, 0, count) : NULL;
     if (values)
-        oa_acts_write(a->rig.device, count, values, act);
+        oa_acts_write(a->single.device, count, values, act);
     oa_arena_release(&a->arena, mark);
     return values ? act : NULL;
 }
@@ -68,7 +68,7 @@ static struct oa_array *add_result(struct attend_results *r, const char *name, i
 static void add_tensor_result(struct attend_results *r, const char *name, int dims, const long *dim,
                               const void *values, bool real)
 {
-    struct oa_device *d = r->a->rig.device;
+    struct oa_device *d = r->a->single.device;
     const struct oa_array *out = add_result(r, name, dims, dim);
     if (!out || !values)
         return;
@@ -103,7 +103,7 @@ static enum oa_error attend_one_token(const struct oa_attend_run *a,
                                       const struct oa_layer_input *whole, oa_tape *t,
                                       struct oa_state *state, long b, long token, void *y)
 {
-    struct oa_device *d = a->rig.device;
+    struct oa_device *d = a->single.device;
     long row = b * a->queries + token;
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
     struct oa_layer_input in = { .x = view_rows(t, whole->x, row, 1),
@@ -113,7 +113,7 @@ static enum oa_error attend_one_token(const struct oa_attend_run *a,
                                  .keys = a->keys,
                                  .lengths = a->memory && a->lengths ? a->lengths + b : NULL,
                                  .state = state };
-    const oa_tensor *out = oa_layer_forward(t, &a->rig.layer, &in);
+    const oa_tensor *out = oa_layer_forward(t, &a->single.layer, &in);
     OA_TRY(oa_status(a->context));
     d->ops->copy(d, (size_t)a->width * d->numbers.act_size, out->data,
                  oa_act_at(d, y, row * a->width));
@@ -125,22 +125,22 @@ static enum oa_error attend_one_token(const struct oa_attend_run *a,
 static enum oa_error attend_by_steps(struct oa_attend_run *a, const struct oa_layer_input *whole,
                                      void **y)
 {
-    struct oa_device *d = a->rig.device;
+    struct oa_device *d = a->single.device;
     struct oa_state *state = NULL;
     oa_tape tape; /* of one token */
     size_t bytes = (size_t)(a->batch * a->queries * a->width) * d->numbers.act_size;
-    *y = oa_tape_take(&a->rig.tape, bytes);
+    *y = oa_tape_take(&a->single.tape, bytes);
     if (!*y)
         return OA_NO_MEMORY;
     d->ops->fill(d, bytes, 0, *y); /* rows of padding */
     oa_tape_init(&tape, d);
-    enum oa_error e = oa_layer_state_open(&a->rig.layer, a->queries, &state);
+    enum oa_error e = oa_layer_state_open(&a->single.layer, a->queries, &state);
     for (long b = 0; e == OA_OK && b < a->batch; b++) {
-        oa_layer_state_reset(&a->rig.layer, state);
+        oa_layer_state_reset(&a->single.layer, state);
         for (long token = 0; e == OA_OK && token < oa_attend_query_length(a, b); token++)
             e = attend_one_token(a, whole, &tape, state, b, token, *y);
     }
-    oa_layer_state_close(&a->rig.layer, state);
+    oa_layer_state_close(&a->single.layer, state);
     oa_tape_free(&tape);
     return e;
 }
@@ -157,8 +157,8 @@ static void add_gradient_results(struct attend_results *r, const oa_tensor *x,
     if (memory)
         add_tensor_result(r, "grad.memory", 3, (const long[]){ a->batch, a->keys, a->width },
                           memory->gradient, false);
-    for (int i = 0; i < a->rig.store.count; i++) {
-        const struct oa_parameter *p = a->rig.store.parameter[i];
+    for (int i = 0; i < a->single.store.count; i++) {
+        const struct oa_parameter *p = a->single.store.parameter[i];
         if (!p->trainable || !oa_attend_has_parameter(a, p))
             continue;
         snprintf(name, sizeof name, "grad.%s", p->name);
@@ -168,7 +168,7 @@ static void add_gradient_results(struct attend_results *r, const oa_tensor *x,
 
 static enum oa_error run_attend_passes(struct oa_attend_run *a, struct attend_results *r)
 {
-    oa_tape *t = &a->rig.tape;
+    oa_tape *t = &a->single.tape;
     long rows = a->batch * a->queries, memory_rows = a->batch * a->keys, D = a->width;
     oa_tape_reset(t, a->dy != NULL, false, oa_stream_named(a->options->seed, "attend"));
     void *x = read_acts(a, a->x, rows * D),
@@ -184,7 +184,7 @@ static enum oa_error run_attend_passes(struct oa_attend_run *a, struct attend_re
     void *stepped = NULL;
     if (a->options->steps)
         OA_TRY(attend_by_steps(a, &in, &stepped));
-    oa_tensor *y = stepped && !a->dy ? NULL : oa_layer_forward(t, &a->rig.layer, &in);
+    oa_tensor *y = stepped && !a->dy ? NULL : oa_layer_forward(t, &a->single.layer, &in);
     OA_TRY(oa_status(a->context));
     add_tensor_result(r, "y", 3, (const long[]){ a->batch, a->queries, D },
                       stepped ? stepped : y->data, false);
@@ -202,7 +202,7 @@ static enum oa_error run_attend_passes(struct oa_attend_run *a, struct attend_re
 static enum oa_error add_weight_result(struct oa_attend_run *a, struct attend_results *r)
 {
     long n = a->queries, m = a->keys, D = a->width, each = a->heads * n * m;
-    const struct oa_group *without = oa_layer_without_map(&a->rig.layer);
+    const struct oa_group *without = oa_layer_without_map(&a->single.layer);
     if (without)
         return oa_fail(a->context, OA_UNSUPPORTED, "--weights: %s has no attention map",
                        without->mechanism->name);
@@ -218,7 +218,7 @@ static enum oa_error add_weight_result(struct oa_attend_run *a, struct attend_re
                                 .length = oa_attend_key_length(a, b),
                                 .words = a->words ? a->words + b * n : NULL };
         OA_TRY(oa_status(a->context));
-        OA_TRY(oa_layer_weights(&a->rig.layer, &in, map));
+        OA_TRY(oa_layer_weights(&a->single.layer, &in, map));
         oa_arena_release(&a->arena, mark);
         for (long i = 0; i < each; i++) {
             if (out->type == OA_F64)
@@ -258,26 +258,26 @@ static enum oa_error check_results_are_finite(const struct attend_results *r)
 
 /* ---- the command ---- */
 
-static enum oa_error open_attend_rig(struct oa_attend_run *a)
+static enum oa_error open_attend_spec(struct oa_attend_run *a)
 {
     enum oa_precision precision = OA_PRECISION_F32;
     const char *name = a->options->precision;
     if (name && !oa_precision_parse(name, &precision))
         return oa_fail(a->context, OA_ARGUMENT, "--precision \"%s\": expected f32, bf16 or f64",
                        name);
-    OA_TRY(oa_single_layer_open(a->context, a->options->spec, precision, false, &a->rig));
-    if (a->rig.spec.layers > 1)
+    OA_TRY(oa_single_layer_open(a->context, a->options->spec, precision, false, &a->single));
+    if (a->single.spec.layers > 1)
         return oa_fail(a->context, OA_ARGUMENT, "attend runs one layer; \"%s\" has %d",
-                       a->options->spec, a->rig.spec.layers);
+                       a->options->spec, a->single.spec.layers);
     return OA_OK;
 }
 
 static enum oa_error write_attention(struct oa_attend_run *a, struct attend_results *r)
 {
-    OA_TRY(open_attend_rig(a));
+    OA_TRY(open_attend_spec(a));
     OA_TRY(oa_attend_read(a));
     OA_TRY(oa_attend_open_layer(a));
-    r->type = a->rig.device->numbers.real;
+    r->type = a->single.device->numbers.real;
     OA_TRY(run_attend_passes(a, r));
     if (a->options->weights)
         OA_TRY(add_weight_result(a, r));
@@ -301,7 +301,7 @@ enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o)
     oa_arena_init(&a.arena, c, false);
     enum oa_error e = write_attention(&a, &r);
     free_attend_results(&r);
-    oa_single_layer_close(&a.rig);
+    oa_single_layer_close(&a.single);
     oa_tensors_close(a.file);
     oa_arena_free(&a.arena);
     return e;

@@ -17,7 +17,7 @@ struct oa_attend_run {
     const struct oa_array *x, *memory, *dy, *word_ids;
     long batch, queries, keys, width, heads;
     int32_t *lengths, *words; /* NULL = not given */
-    struct oa_single_layer rig;
+    struct oa_single_layer single;
 };
 
 /* Queries and keys of sequence b without padding. */

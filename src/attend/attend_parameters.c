@@ -52,7 +52,7 @@ static void refine_group(void *argument, struct oa_group *g)
         stored_head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
                           diagonal > 0 ? diagonal : g->shape.head_width);
     if (!g->no_value || g->mechanism->can & OA_OWN_VALUES) {
-        long output = a->rig.spec.layer[0].groups == 1
+        long output = a->single.spec.layer[0].groups == 1
                           ? stored_axis(&(struct stored_group){ a->file, "" }, "output.weight", -1)
                           : 0;
         g->shape.value_width = stored_head_width(
@@ -97,12 +97,12 @@ bool oa_attend_has_parameter(const struct oa_attend_run *a, const struct oa_para
 
 static bool is_known_tensor(const struct oa_attend_run *a, const struct oa_array *t)
 {
-    if (strncmp(t->name, "expect.", 7) == 0 || oa_store_find(&a->rig.store, t->name))
+    if (strncmp(t->name, "expect.", 7) == 0 || oa_store_find(&a->single.store, t->name))
         return true;
     if (strcmp(t->name, "word_ids") != 0)
         return oa_attend_is_input(t->name);
-    for (int g = 0; g < a->rig.layer.groups; g++) {
-        if (a->rig.layer.group[g].needs_words)
+    for (int g = 0; g < a->single.layer.groups; g++) {
+        if (a->single.layer.group[g].needs_words)
             return true;
     }
     return false;
@@ -114,9 +114,9 @@ static enum oa_error reject_unknown_tensor(const struct oa_attend_run *a, const 
     int count = 0;
     struct oa_text list;
     oa_text_init(&list, a->context);
-    for (int i = 0; i < a->rig.store.count && count < 64; i++) {
-        names[count] = a->rig.store.parameter[i]->name;
-        oa_text_printf(&list, "%s%s", count++ ? ", " : "", a->rig.store.parameter[i]->name);
+    for (int i = 0; i < a->single.store.count && count < 64; i++) {
+        names[count] = a->single.store.parameter[i]->name;
+        oa_text_printf(&list, "%s%s", count++ ? ", " : "", a->single.store.parameter[i]->name);
     }
     const char *nearest = oa_nearest(t->name, names, count);
     enum oa_error e =
@@ -174,7 +174,7 @@ static enum oa_error copy_parameter_values(const struct oa_attend_run *a,
         if (p->bits && value != 0 && value != 1)
             return oa_fail(a->context, OA_FORMAT, "%s: element %ld of %s is %s; expected 0 or 1",
                            a->options->in, i, p->name, oa_real_text(value).s);
-        oa_real_set(a->rig.device, out, i, value);
+        oa_real_set(a->single.device, out, i, value);
     }
     return OA_OK;
 }
@@ -185,8 +185,9 @@ static enum oa_error load_attend_parameter(const struct oa_attend_run *a, struct
     struct oa_view v;
     if (!t)
         return OA_OK;
-    void *host = oa_view_open(&v, a->rig.device, p->value,
-                              (size_t)p->count * a->rig.device->numbers.real_size, OA_VIEW_WRITE);
+    void *host =
+        oa_view_open(&v, a->single.device, p->value,
+                     (size_t)p->count * a->single.device->numbers.real_size, OA_VIEW_WRITE);
     enum oa_error e = host ? copy_parameter_values(a, p, t, host) : oa_status(a->context);
     oa_view_close(&v);
     return e;
@@ -195,14 +196,14 @@ static enum oa_error load_attend_parameter(const struct oa_attend_run *a, struct
 /* Parameters in the file are not initialised, nor is a layout file opened for them. */
 static enum oa_error fill_attend_store(struct oa_attend_run *a)
 {
-    for (int i = 0; i < a->rig.store.count; i++) {
-        if (oa_tensors_find(a->file, a->rig.store.parameter[i]->name))
-            a->rig.store.parameter[i]->init = OA_INIT_ZERO;
+    for (int i = 0; i < a->single.store.count; i++) {
+        if (oa_tensors_find(a->file, a->single.store.parameter[i]->name))
+            a->single.store.parameter[i]->init = OA_INIT_ZERO;
     }
-    OA_TRY(oa_store_allocate(&a->rig.store, a->options->seed, a->dy != NULL));
-    for (int i = 0; i < a->rig.store.count; i++)
-        OA_TRY(load_attend_parameter(a, a->rig.store.parameter[i]));
-    oa_store_refresh_all(&a->rig.store);
+    OA_TRY(oa_store_allocate(&a->single.store, a->options->seed, a->dy != NULL));
+    for (int i = 0; i < a->single.store.count; i++)
+        OA_TRY(load_attend_parameter(a, a->single.store.parameter[i]));
+    oa_store_refresh_all(&a->single.store);
     return oa_status(a->context);
 }
 
@@ -213,14 +214,14 @@ enum oa_error oa_attend_open_layer(struct oa_attend_run *a)
     shape.causal = a->options->causal;
     shape.cross = a->memory != NULL;
     shape.bias = file_has_biases(a);
-    OA_TRY(oa_layer_open_refined(a->context, &a->rig.spec, 0, &shape, &a->rig.store, "",
-                                 refine_group, a, &a->rig.layer));
+    OA_TRY(oa_layer_open_refined(a->context, &a->single.spec, 0, &shape, &a->single.store, "",
+                                 refine_group, a, &a->single.layer));
     OA_TRY(check_tensors_are_known(a));
     /* before anything is allocated, since the file decides the sizes */
-    for (int i = 0; i < a->rig.store.count; i++) {
-        const struct oa_array *t = oa_tensors_find(a->file, a->rig.store.parameter[i]->name);
+    for (int i = 0; i < a->single.store.count; i++) {
+        const struct oa_array *t = oa_tensors_find(a->file, a->single.store.parameter[i]->name);
         if (t)
-            OA_TRY(check_stored_parameter(a, a->rig.store.parameter[i], t));
+            OA_TRY(check_stored_parameter(a, a->single.store.parameter[i], t));
     }
     return fill_attend_store(a);
 }

@@ -35,10 +35,10 @@ extern const struct oa_capability_name {
 
 struct oa_explanation {
     oa_context *context;
-    struct oa_single_layer rig;  /* on the counting device */
-    struct oa_layer_shape shape; /* of a layer */
-    bool more_heads;             /* model.heads does not fit: shape has the fewest heads that do */
-    int index;                   /* of the layer that is open */
+    struct oa_single_layer single; /* on the counting device */
+    struct oa_layer_shape shape;   /* of a layer */
+    bool more_heads;   /* model.heads does not fit: shape has the fewest heads that do */
+    int index;         /* of the layer that is open */
     bool one_mode;     /* the layers of a stack have one mode; otherwise causal if supported */
     enum oa_mode mode; /* of the layer that is open */
     const struct oa_mechanism *described[64]; /* already described in full in this explanation */

@@ -181,8 +181,8 @@ static json_t *layer_object(struct oa_explanation *s)
         json_object_set_new(modes, oa_mode_name((enum oa_mode)m),
                             s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));
     json_object_set_new(object, "modes", modes);
-    for (int g = 0; g < s->rig.layer.groups; g++)
-        json_array_append_new(groups, group_object(s, &s->rig.layer.group[g]));
+    for (int g = 0; g < s->single.layer.groups; g++)
+        json_array_append_new(groups, group_object(s, &s->single.layer.group[g]));
     json_object_set_new(object, "groups", groups);
     return object;
 }
@@ -193,7 +193,7 @@ static json_t *attention_object(struct oa_explanation *s)
     struct oa_text spec;
     json_t *root = json_object(), *layers = json_array();
     oa_text_init(&spec, s->context);
-    oa_spec_print(&s->rig.spec, &spec);
+    oa_spec_print(&s->single.spec, &spec);
     json_object_set_new(root, "spec", json_string(spec.s ? spec.s : ""));
     oa_text_free(&spec);
     json_object_set_new(root, "shape",
@@ -202,7 +202,7 @@ static json_t *attention_object(struct oa_explanation *s)
                                   (json_int_t)s->shape.length, "bias", (int)s->shape.bias));
     json_object_set_new(root, "heads_changed", json_boolean(s->more_heads));
     json_object_set_new(root, "layers", layers);
-    for (int l = 0; l < s->rig.spec.layers; l++) {
+    for (int l = 0; l < s->single.spec.layers; l++) {
         if (oa_explanation_open_layer(s, l) != OA_OK) {
             json_decref(root);
             return NULL;

@@ -22,17 +22,17 @@ double *oa_case_normals(struct oa_attention_case *a, const char *name, long coun
 
 static void *case_reals(struct oa_attention_case *a, const double *x, long count)
 {
-    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.real_size);
+    void *out = oa_tape_take(&a->single.tape, (size_t)count * a->single.device->numbers.real_size);
     if (out)
-        oa_reals_write(a->rig.device, count, x, out);
+        oa_reals_write(a->single.device, count, x, out);
     return out;
 }
 
 static void *case_acts(struct oa_attention_case *a, const double *x, long count)
 {
-    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.act_size);
+    void *out = oa_tape_take(&a->single.tape, (size_t)count * a->single.device->numbers.act_size);
     if (out)
-        oa_acts_write(a->rig.device, count, x, out);
+        oa_acts_write(a->single.device, count, x, out);
     return out;
 }
 
@@ -42,7 +42,7 @@ static double *rounded_normals(struct oa_attention_case *a, const char *name, lo
     double *out = oa_case_normals(a, name, count);
     void *act = out ? case_acts(a, out, count) : NULL;
     if (act)
-        oa_acts_read(a->rig.device, count, act, out);
+        oa_acts_read(a->single.device, count, act, out);
     return out;
 }
 
@@ -75,7 +75,7 @@ static void fill_case_angles(struct oa_attention_case *a)
 static void fill_case_inputs(struct oa_attention_case *a)
 {
     long rows = a->B * a->T, memory_rows = a->B * a->S;
-    oa_tape_reset(&a->rig.tape, false, false, oa_stream_named(1, "inputs"));
+    oa_tape_reset(&a->single.tape, false, false, oa_stream_named(1, "inputs"));
     a->x = rounded_normals(a, "x", rows * a->D);
     a->dy = rounded_normals(a, "dy", rows * a->D);
     a->y = oa_case_array(a, rows * a->D);
@@ -103,17 +103,17 @@ static void fill_case_inputs(struct oa_attention_case *a)
  * of activations. */
 static void fill_case_parameters(struct oa_attention_case *a)
 {
-    for (int i = 0; i < a->rig.store.count; i++) {
-        struct oa_parameter *p = a->rig.store.parameter[i];
+    for (int i = 0; i < a->single.store.count; i++) {
+        struct oa_parameter *p = a->single.store.parameter[i];
         struct oa_stream s = oa_stream_named(12, p->name);
         for (long j = 0; p->trainable && j < p->count; j++) {
             double value = (p->init == OA_INIT_ONE) + 0.5 * oa_random_normal(s, (uint64_t)j);
-            if (a->rig.device->numbers.act == OA_BF16)
+            if (a->single.device->numbers.act == OA_BF16)
                 value = (double)oa_bf16_to_float(oa_float_to_bf16((float)value));
-            oa_real_write(a->rig.device, p->value, j, value);
+            oa_real_write(a->single.device, p->value, j, value);
         }
     }
-    oa_store_refresh(&a->rig.store);
+    oa_store_refresh(&a->single.store);
 }
 
 bool oa_layer_needs_all_tokens(const struct oa_layer *l)
@@ -138,7 +138,7 @@ long oa_case_heads(const struct oa_layer_spec *l)
 static void set_case_sizes(struct oa_attention_case *a)
 {
     struct oa_setup *s = &a->setup;
-    s->heads = s->heads ? s->heads : oa_case_heads(&a->rig.spec.layer[0]);
+    s->heads = s->heads ? s->heads : oa_case_heads(&a->single.spec.layer[0]);
     s->width = s->width ? s->width : 4 * s->heads;
     a->D = s->width;
     a->B = s->batch ? s->batch : 2;
@@ -150,14 +150,14 @@ static void set_case_sizes(struct oa_attention_case *a)
 static oa_tensor *case_forward(struct oa_attention_case *a, struct oa_layer_input *in)
 {
     long D = a->D, half = D / a->setup.heads / 2;
-    in->x =
-        oa_tensor_from(&a->rig.tape, case_acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
+    in->x = oa_tensor_from(&a->single.tape, case_acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D,
+                           true);
     if (a->memory)
-        in->memory = oa_tensor_from(&a->rig.tape, case_acts(a, a->memory, a->B * a->S * D),
+        in->memory = oa_tensor_from(&a->single.tape, case_acts(a, a->memory, a->B * a->S * D),
                                     a->B * a->S, D, D, true);
     in->cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
     in->sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
-    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->rig.tape, &a->rig.layer, in)
+    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->single.tape, &a->single.layer, in)
                                           : NULL;
 }
 
@@ -175,25 +175,25 @@ static struct oa_layer_input case_input(const struct oa_attention_case *a)
  * correlations, all heads equal). */
 static enum oa_error update_case_state(struct oa_attention_case *a)
 {
-    if (a->rig.store.live == a->rig.store.updated)
+    if (a->single.store.live == a->single.store.updated)
         return OA_OK;
     struct oa_layer_input in = case_input(a);
-    oa_tape_reset(&a->rig.tape, true, true, oa_stream_named(1, "past"));
+    oa_tape_reset(&a->single.tape, true, true, oa_stream_named(1, "past"));
     case_forward(a, &in);
-    return oa_layer_after_step(&a->rig.layer, 1);
+    return oa_layer_after_step(&a->single.layer, 1);
 }
 
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_attention_case *a)
 {
     *a = (struct oa_attention_case){ .setup = *setup, .context = c };
     oa_arena_init(&a->arena, c, false);
-    OA_TRY(oa_single_layer_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
+    OA_TRY(oa_single_layer_open(c, a->setup.spec, a->setup.precision, false, &a->single));
     if (a->setup.substitute)
-        a->rig.spec.layer[0].group[0].atom.mechanism = a->setup.substitute;
+        a->single.spec.layer[0].group[0].atom.mechanism = a->setup.substitute;
     set_case_sizes(a);
     struct oa_layer_shape shape = case_shape(a);
-    OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
-    OA_TRY(oa_store_allocate(&a->rig.store, 9, true));
+    OA_TRY(oa_single_layer_layer(&a->single, 0, &shape));
+    OA_TRY(oa_store_allocate(&a->single.store, 9, true));
     fill_case_inputs(a);
     OA_TRY(oa_status(c));
     fill_case_parameters(a);
@@ -203,7 +203,7 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
 
 void oa_case_close(struct oa_attention_case *a)
 {
-    oa_single_layer_close(&a->rig);
+    oa_single_layer_close(&a->single);
     oa_arena_free(&a->arena);
 }
 
@@ -214,7 +214,7 @@ static void read_case_gradient(struct oa_attention_case *a, const oa_tensor *x, 
 {
     memset(out, 0, (size_t)(x->rows * x->cols) * sizeof *out);
     if (x->gradient)
-        oa_acts_read(a->rig.device, x->rows * x->cols, x->gradient, out);
+        oa_acts_read(a->single.device, x->rows * x->cols, x->gradient, out);
 }
 
 enum oa_error oa_case_run(struct oa_attention_case *a)
@@ -222,16 +222,17 @@ enum oa_error oa_case_run(struct oa_attention_case *a)
     struct oa_layer_input in = case_input(a);
     long count = a->B * a->T * a->D;
     in.dropout = a->setup.dropout;
-    oa_tape_reset(&a->rig.tape, !a->no_gradients, a->setup.dropout > 0, oa_stream_named(1, "step"));
-    oa_store_zero_gradients(&a->rig.store);
+    oa_tape_reset(&a->single.tape, !a->no_gradients, a->setup.dropout > 0,
+                  oa_stream_named(1, "step"));
+    oa_store_zero_gradients(&a->single.store);
     oa_tensor *y = case_forward(a, &in);
     OA_TRY(oa_status(a->context));
-    oa_acts_read(a->rig.device, count, y->data, a->y);
+    oa_acts_read(a->single.device, count, y->data, a->y);
     if (a->no_gradients)
         return oa_status(a->context);
     y->gradient = case_acts(a, a->dy, count);
     OA_TRY(oa_status(a->context));
-    oa_tape_backward(&a->rig.tape);
+    oa_tape_backward(&a->single.tape);
     read_case_gradient(a, in.x, a->dx);
     if (in.memory)
         read_case_gradient(a, in.memory, a->dmemory);
@@ -241,7 +242,7 @@ enum oa_error oa_case_run(struct oa_attention_case *a)
 enum oa_error oa_case_step(struct oa_attention_case *a, struct oa_state *s, long b, long first,
                            long count, double *y)
 {
-    oa_tape *t = &a->rig.tape;
+    oa_tape *t = &a->single.tape;
     long D = a->D, half = D / a->setup.heads / 2;
     struct oa_layer_input in = { .batch = 1, .queries = count, .keys = a->S, .state = s };
     oa_tape_reset(t, false, false, oa_stream_named(1, "step"));
@@ -255,9 +256,9 @@ enum oa_error oa_case_step(struct oa_attention_case *a, struct oa_state *s, long
     in.cosine = a->cosine ? case_reals(a, a->cosine, a->N * half) : NULL;
     in.sine = a->sine ? case_reals(a, a->sine, a->N * half) : NULL;
     OA_TRY(oa_status(a->context));
-    oa_tensor *out = oa_layer_forward(t, &a->rig.layer, &in);
+    oa_tensor *out = oa_layer_forward(t, &a->single.layer, &in);
     OA_TRY(oa_status(a->context));
-    oa_acts_read(a->rig.device, count * D, out->data, y);
+    oa_acts_read(a->single.device, count * D, out->data, y);
     return oa_status(a->context);
 }
 
@@ -277,11 +278,11 @@ struct oa_oracle oa_case_oracle(const struct oa_attention_case *a, long b)
 void oa_case_copy_values(const struct oa_attention_case *from, struct oa_attention_case *to)
 {
     struct oa_view v;
-    size_t bytes = (size_t)from->rig.store.total * from->rig.device->numbers.real_size;
+    size_t bytes = (size_t)from->single.store.total * from->single.device->numbers.real_size;
     const void *values =
-        oa_view_open(&v, from->rig.device, from->rig.store.values, bytes, OA_VIEW_READ);
+        oa_view_open(&v, from->single.device, from->single.store.values, bytes, OA_VIEW_READ);
     if (values)
-        to->rig.device->ops->upload(to->rig.device, bytes, values, to->rig.store.values);
+        to->single.device->ops->upload(to->single.device, bytes, values, to->single.store.values);
     oa_view_close(&v);
 }
 
@@ -290,13 +291,14 @@ double *oa_case_results(struct oa_attention_case *a, long *count)
     long n = a->B * a->T * a->D, m = a->memory ? a->B * a->S * a->D : 0, at = 0;
     const double *parts[] = { a->y, a->dx, a->dmemory };
     const long sizes[] = { n, n, m };
-    *count = 2 * n + m + a->rig.store.updated;
+    *count = 2 * n + m + a->single.store.updated;
     double *out = oa_case_array(a, *count);
     for (int p = 0; out && p < 3; p++) {
         for (long i = 0; i < sizes[p]; i++)
             out[at++] = parts[p][i];
     }
     if (out)
-        oa_reals_read(a->rig.device, a->rig.store.updated, a->rig.store.gradients, out + at);
+        oa_reals_read(a->single.device, a->single.store.updated, a->single.store.gradients,
+                      out + at);
     return out;
 }

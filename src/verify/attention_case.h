@@ -25,7 +25,7 @@ struct oa_setup {
 struct oa_attention_case {
     struct oa_setup setup;
     oa_context *context;
-    struct oa_single_layer rig;
+    struct oa_single_layer single;
     struct oa_arena arena; /* of the arrays below, and of the checks */
     long B, T, S, D, N;
     double *x, *memory, *dy, *y, *dx, *dmemory; /* memory and dmemory NULL without */

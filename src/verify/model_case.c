@@ -138,7 +138,7 @@ static enum oa_error open_case_model(struct oa_model_case *m, const char *spec)
     oa_options_default(&o);
     snprintf(o.model_attention, sizeof o.model_attention, "%s: %s", oa_stack_name(f->role), spec);
     o.model_layers = 2;
-    o.model_heads = oa_case_heads(&m->label.rig.spec.layer[0]);
+    o.model_heads = oa_case_heads(&m->label.single.spec.layer[0]);
     o.model_width = 4 * o.model_heads;
     o.model_ffn = 10;
     o.model_context = N;
@@ -166,7 +166,7 @@ enum oa_error oa_model_case_open(oa_context *c, const char *spec, const struct o
     *m = (struct oa_model_case){ .context = c, .form = form };
     m->label.setup = (struct oa_setup){ .spec = spec, .mode = form->mode, .precision = precision };
     oa_arena_init(&m->arena, c, false);
-    OA_TRY(oa_spec_parse(c, spec, &m->label.rig.spec));
+    OA_TRY(oa_spec_parse(c, spec, &m->label.single.spec));
     OA_TRY(oa_device_open(c, precision, false, &m->device));
     oa_tape_init(&m->tape, m->device);
     OA_TRY(open_case_model(m, spec));
@@ -186,7 +186,7 @@ void oa_model_case_close(struct oa_model_case *m)
     if (m->device)
         oa_tape_free(&m->tape);
     oa_device_close(m->device);
-    oa_spec_free(&m->label.rig.spec);
+    oa_spec_free(&m->label.single.spec);
     oa_arena_free(&m->arena);
 }
 

@@ -93,14 +93,14 @@ void oa_proof_measure(struct oa_proof *p, const struct oa_attention_case *a, dou
     oa_format(f.what, sizeof f.what, what, arguments);
     va_end(arguments);
     p->of_cases++;
-    record_check(p, line_name(&a->rig.spec), &f);
+    record_check(p, line_name(&a->single.spec), &f);
 }
 
 void oa_proof_inconclusive(struct oa_proof *p, const struct oa_attention_case *a, double number,
                            const char *why, ...)
 {
     struct oa_check f = new_check(p, a, NAN, number);
-    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->rig.spec));
+    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->single.spec));
     va_list arguments;
     va_start(arguments, why);
     oa_format(f.what, sizeof f.what, why, arguments);
@@ -151,8 +151,8 @@ bool oa_proof_stopped(const struct oa_proof *p)
  * of those that need a file. */
 static bool is_mode_claimed(const struct oa_attention_case *a)
 {
-    const struct oa_layer_spec *l = a->rig.spec.layer;
-    if (a->rig.spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
+    const struct oa_layer_spec *l = a->single.spec.layer;
+    if (a->single.spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
         return false;
     const struct oa_mechanism *m = l->group[0].atom.mechanism;
     for (const struct oa_argument *o = m->arguments; o->key; o++) {
@@ -171,7 +171,7 @@ static void record_refusal(struct oa_proof *p, const struct oa_attention_case *a
         oa_proof_measure(p, a, INFINITY, 0, "claimed but refused: %s", sentence);
         return;
     }
-    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->rig.spec));
+    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->single.spec));
     if (l)
         l->refused++;
     for (int i = 0; i < p->refusals; i++) {

@@ -18,7 +18,7 @@ enum { WIDTH = 4, TEXTS = OA_CASE_ROWS * WIDTH };
 static double beam_bound(const struct oa_model_case *m, double most, long tokens)
 {
     static const double each[] = { [OA_PRECISION_F32] = 8 * 2e-5, [OA_PRECISION_F64] = 8 * 1e-12 };
-    const struct oa_layer_spec *l = &m->label.rig.spec.layer[0];
+    const struct oa_layer_spec *l = &m->label.single.spec.layer[0];
     double rounding = 1;
     for (int g = 0; g < l->groups; g++)
         rounding = fmax(rounding, l->group[g].atom.mechanism->rounding);

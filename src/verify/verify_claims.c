@@ -101,25 +101,25 @@ static const struct oa_setup claims_setup = { .precision = OA_PRECISION_F64,
  * every attention. */
 static bool is_bound_to_n(struct oa_proof *p, const struct oa_attention_case *a)
 {
-    struct oa_layer_shape shape = a->rig.layer.shape;
+    struct oa_layer_shape shape = a->single.layer.shape;
     struct oa_single_layer longer;
     bool ends = false;
     shape.length *= 2;
     shape.memory_length *= 2;
     if (oa_single_layer_dry(p->context, a->setup.spec, &shape, &longer) == OA_OK)
         ends = longer.store.trainable + longer.store.frozen !=
-               a->rig.store.trainable + a->rig.store.frozen;
+               a->single.store.trainable + a->single.store.frozen;
     oa_single_layer_close(&longer);
-    for (int i = 0; i < a->rig.layer.groups; i++)
-        ends |= a->rig.layer.group[i].support.end > 0;
+    for (int i = 0; i < a->single.layer.groups; i++)
+        ends |= a->single.layer.group[i].support.end > 0;
     return ends;
 }
 
 void oa_attention_matches_claims(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool drops = false, bound = false, ends = is_bound_to_n(p, a);
-    for (int i = 0; i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
+    for (int i = 0; i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
         unsigned claims = oa_atom_capabilities(g->atom), map = OA_POSITIVE | OA_AVERAGES;
         drops |= (claims & OA_DROPS) != 0;
         bound |= (claims & OA_BOUND_LENGTH) != 0;
@@ -179,7 +179,7 @@ static unsigned measure_map_and_dropout(const struct claims_subject *s)
     struct oa_attention_case a;
     unsigned holds = 0;
     if (oa_proof_open(s->p, s->text, OA_MODE_BOTH, &claims_setup, &a)) {
-        holds = map_properties(&a, &a.rig.layer.group[0]) |
+        holds = map_properties(&a, &a.single.layer.group[0]) |
                 (count_dropout_changes(s->p, &a) > 0 ? OA_DROPS : 0u);
         oa_case_close(&a);
     }
@@ -272,10 +272,10 @@ static bool ignores_values(const struct claims_subject *s)
     setup.substitute = &given;
     if (!oa_proof_open(s->p, s->text, OA_MODE_BOTH, &setup, &a))
         return false;
-    const struct oa_parameter *v = oa_store_find(&a.rig.store, "value.weight");
+    const struct oa_parameter *v = oa_store_find(&a.single.store, "value.weight");
     if (v && oa_proof_run(s->p, &a)) {
         for (long i = 0; i < v->count; i++)
-            ignores &= oa_real_read(a.rig.device, v->gradient, i) == 0;
+            ignores &= oa_real_read(a.single.device, v->gradient, i) == 0;
     }
     oa_case_close(&a);
     return ignores;

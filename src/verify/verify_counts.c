@@ -133,11 +133,11 @@ static void check_flops(struct oa_proof *p, const char *spec)
 
 static void visible_pairs_match_formula(struct oa_proof *p, struct oa_attention_case *a)
 {
-    const struct oa_group *g = &a->rig.layer.group[0];
+    const struct oa_group *g = &a->single.layer.group[0];
     struct oa_oracle in = { .queries = a->T, .keys = a->S, .length = a->S };
     double pairs = 0;
     a->no_gradients = true;
-    if (g->support.form == OA_SUPPORT_ALL || a->rig.layer.groups > 1 ||
+    if (g->support.form == OA_SUPPORT_ALL || a->single.layer.groups > 1 ||
         !oa_proof_run(p, a)) /* which reads a layout of blocks */
         return;
     for (long h = 0; h < g->shape.heads; h++) {

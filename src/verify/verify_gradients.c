@@ -28,7 +28,7 @@ static void store_changed_values(struct oa_attention_case *a, const struct oa_vi
 {
     if (view)
         oa_view_store(view);
-    oa_store_refresh(&a->rig.store);
+    oa_store_refresh(&a->single.store);
 }
 
 /* (loss(values + h·direction) − loss(values − h·direction))/2h */
@@ -83,8 +83,8 @@ static void check_gradient_along_direction(struct oa_proof *p, struct oa_attenti
 static bool fits_its_inputs(const struct oa_attention_case *a)
 {
     bool fitted = false;
-    for (int i = 0; i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
+    for (int i = 0; i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
         fitted |= g->mechanism->fitted && g->mechanism->fitted(g);
     }
     return fitted;
@@ -100,8 +100,8 @@ static double *copy_doubles(struct oa_attention_case *a, const double *x, long c
 
 static void check_parameter_gradients(struct oa_proof *p, struct oa_attention_case *a)
 {
-    struct oa_device *d = a->rig.device;
-    const struct oa_store *store = &a->rig.store;
+    struct oa_device *d = a->single.device;
+    const struct oa_store *store = &a->single.store;
     double *all = oa_case_array(a, store->updated);
     if (all)
         oa_reals_read(d, store->updated, store->gradients, all);

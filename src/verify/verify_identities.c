@@ -17,14 +17,15 @@ typedef bool identity_setter(struct oa_attention_case *a, struct oa_attention_ca
 /* R = A·I: one factor is the table, the other the identity. */
 static bool set_full_rank(struct oa_attention_case *a, struct oa_attention_case *b)
 {
-    struct oa_parameter *r = oa_store_find(&b->rig.store, "random.logits");
-    struct oa_parameter *left = oa_store_find(&a->rig.store, "random.left"),
-                        *right = oa_store_find(&a->rig.store, "random.right");
+    struct oa_parameter *r = oa_store_find(&b->single.store, "random.logits");
+    struct oa_parameter *left = oa_store_find(&a->single.store, "random.left"),
+                        *right = oa_store_find(&a->single.store, "random.right");
     if (!r || !left || !right || left->count != r->count || right->count != r->count)
         return false;
     for (long i = 0; i < r->count; i++) {
-        oa_real_write(a->rig.device, left->value, i, oa_real_read(b->rig.device, r->value, i));
-        oa_real_write(a->rig.device, right->value, i, i / a->N % a->N == i % a->N);
+        oa_real_write(a->single.device, left->value, i,
+                      oa_real_read(b->single.device, r->value, i));
+        oa_real_write(a->single.device, right->value, i, i / a->N % a->N == i % a->N);
     }
     return true;
 }
@@ -36,9 +37,9 @@ static bool set_unit_projection(struct oa_attention_case *a, struct oa_attention
     static const char *const names[] = { "length.key", "length.value" };
     bool found = false;
     for (int k = 0; k < 2; k++) {
-        struct oa_parameter *e = oa_store_find(&a->rig.store, names[k]);
+        struct oa_parameter *e = oa_store_find(&a->single.store, names[k]);
         for (long i = 0; e && i < e->count; i++)
-            oa_real_write(a->rig.device, e->value, i, i / a->N % a->N == i % a->N);
+            oa_real_write(a->single.device, e->value, i, i / a->N % a->N == i % a->N);
         found |= e != NULL;
     }
     return found;
@@ -48,15 +49,16 @@ static bool set_unit_projection(struct oa_attention_case *a, struct oa_attention
 static bool set_first_component(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     bool all = true;
-    for (int i = 0; i < b->rig.store.count; i++) {
-        struct oa_parameter *w = b->rig.store.parameter[i];
+    for (int i = 0; i < b->single.store.count; i++) {
+        struct oa_parameter *w = b->single.store.parameter[i];
         char name[200];
         snprintf(name, sizeof name, "mix.0.%s", w->name);
-        struct oa_parameter *own = oa_store_find(&a->rig.store, name);
+        struct oa_parameter *own = oa_store_find(&a->single.store, name);
         bool outer = strncmp(w->name, "value.", 6) == 0 || strncmp(w->name, "output.", 7) == 0;
         all &= outer || (own && own->count == w->count);
         for (long j = 0; own && j < w->count && own->count == w->count; j++)
-            oa_real_write(a->rig.device, own->value, j, oa_real_read(b->rig.device, w->value, j));
+            oa_real_write(a->single.device, own->value, j,
+                          oa_real_read(b->single.device, w->value, j));
     }
     return all;
 }
@@ -64,29 +66,29 @@ static bool set_first_component(struct oa_attention_case *a, struct oa_attention
 static bool set_equal_projections(struct oa_attention_case *a, struct oa_attention_case *b)
 {
     (void)b;
-    struct oa_parameter *q = oa_store_find(&a->rig.store, "query.weight"),
-                        *k = oa_store_find(&a->rig.store, "key.weight");
+    struct oa_parameter *q = oa_store_find(&a->single.store, "query.weight"),
+                        *k = oa_store_find(&a->single.store, "key.weight");
     for (long i = 0; q && k && i < k->count; i++)
-        oa_real_write(a->rig.device, k->value, i, oa_real_read(a->rig.device, q->value, i));
+        oa_real_write(a->single.device, k->value, i, oa_real_read(a->single.device, q->value, i));
     return q && k;
 }
 
 static bool set_zero_bias(struct oa_attention_case *a, struct oa_attention_case *b)
 {
-    struct oa_parameter *r = oa_store_find(&a->rig.store, "relative.bias");
+    struct oa_parameter *r = oa_store_find(&a->single.store, "relative.bias");
     (void)b;
     for (long i = 0; r && i < r->count; i++)
-        oa_real_write(a->rig.device, r->value, i, 0);
+        oa_real_write(a->single.device, r->value, i, 0);
     return r;
 }
 
 /* Slopes as biases: of 16 buckets a side the first 8 have one distance each, of 32 the first 16. */
 static bool set_slopes(struct oa_attention_case *a, struct oa_attention_case *b)
 {
-    struct oa_parameter *r = oa_store_find(&a->rig.store, "relative.bias");
+    struct oa_parameter *r = oa_store_find(&a->single.store, "relative.bias");
     (void)b;
     for (long i = 0; r && i < r->count; i++)
-        oa_real_write(a->rig.device, r->value, i,
+        oa_real_write(a->single.device, r->value, i,
                       -(double)(i % 16) * pow(2, -8.0 * (double)(i / 32 + 1) / (double)r->dim[0]));
     return r && r->dim[1] == 32;
 }
@@ -175,7 +177,7 @@ static void check_identity(struct oa_proof *p, const struct identity *w, enum oa
     }
     a.no_gradients = b.no_gradients = true;
     bool set = !w->set || w->set(&a, &b);
-    oa_store_refresh(&a.rig.store);
+    oa_store_refresh(&a.single.store);
     if (oa_proof_run(p, &a) && oa_proof_run(p, &b)) {
         double d = set ? oa_proof_difference(a.y, b.y, a.B * a.T * a.D) : NAN;
         if (isnan(w->least))
@@ -272,7 +274,7 @@ static void check_initial_random_map(struct oa_proof *p)
         return;
     double *map = oa_case_array(&a, 8L * N * N);
     struct oa_oracle in = { .x = a.x, .queries = N, .keys = N, .length = N };
-    const struct oa_group *g = &a.rig.layer.group[0];
+    const struct oa_group *g = &a.single.layer.group[0];
     if (map && g->mechanism->weights(g, &in, map) == OA_OK) {
         for (long i = 0; i < 8L * N * N; i++)
             worst = fmax(worst, fabs(map[i] * N - 1));

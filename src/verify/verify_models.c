@@ -16,7 +16,7 @@ static const double loss_bound = 1e-10, fitted_loss_bound = 1e-6, slope_bound = 
 
 static bool model_case_is_fitted(const struct oa_model_case *m)
 {
-    const struct oa_layer_spec *l = &m->label.rig.spec.layer[0];
+    const struct oa_layer_spec *l = &m->label.single.spec.layer[0];
     bool fitted = false;
     for (int i = 0; i < l->groups; i++) {
         struct oa_group g = { .mechanism = l->group[i].atom.mechanism, .atom = &l->group[i].atom };

@@ -47,7 +47,7 @@ static double oracle_difference(const struct oa_attention_case *a, const struct 
 static enum oa_error make_oracle_output(struct oa_proof *p, struct oa_attention_case *a, long b,
                                         double *map, double *want, double *condition)
 {
-    const struct oa_layer *l = &a->rig.layer;
+    const struct oa_layer *l = &a->single.layer;
     struct oa_oracle in = oa_case_oracle(a, b);
     OA_TRY(oa_layer_weights(l, &in, map));
     OA_TRY(oa_layer_apply_map(l, &in, map, want));
@@ -73,7 +73,7 @@ void oa_outputs_match_oracle(struct oa_proof *p, struct oa_attention_case *a)
     };
     double bound = bounds[a->setup.precision];
     a->no_gradients = true;
-    if (oa_layer_without_map(&a->rig.layer) || !oa_proof_run(p, a))
+    if (oa_layer_without_map(&a->single.layer) || !oa_proof_run(p, a))
         return;
     double *map = oa_case_array(a, a->setup.heads * a->T * a->S),
            *want = oa_case_array(a, a->T * a->D), *condition = oa_case_array(a, a->T);

@@ -55,8 +55,8 @@ static bool sees_only_itself(struct oa_attention_case *a, const struct oa_group 
 static bool order_can_matter(struct oa_attention_case *a)
 {
     bool can = false;
-    for (int i = 0; i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
+    for (int i = 0; i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
         bool sees_all = g->support.form != OA_SUPPORT_ALL &&
                         oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
         can |= !sees_only_itself(a, g) &&
@@ -95,8 +95,8 @@ static void swapped_tokens_swap_outputs(struct oa_proof *p, struct oa_attention_
 {
     bool matters = false;
     double difference = oa_order_difference(p, a);
-    for (int i = 0; i < a->rig.layer.groups; i++)
-        matters |= order_matters(&a->rig.layer.group[i]);
+    for (int i = 0; i < a->single.layer.groups; i++)
+        matters |= order_matters(&a->single.layer.group[i]);
     if (isnan(difference))
         return;
     if (!matters)
@@ -127,7 +127,8 @@ static void copy_leading_values(const struct oa_attention_case *from, const stru
             rest /= cut->dim[d];
             stride *= w->dim[d];
         }
-        oa_real_write(to->rig.device, cut->value, i, oa_real_read(from->rig.device, w->value, at));
+        oa_real_write(to->single.device, cut->value, i,
+                      oa_real_read(from->single.device, w->value, at));
     }
 }
 
@@ -148,14 +149,14 @@ static void compare_with_exact_length(struct oa_proof *p, struct oa_attention_ca
     struct oa_attention_case exact;
     struct oa_setup setup = a->setup;
     setup.length = a->T;
-    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
+    if (depends_on_maximum_length(a->single.layer.group, a->single.layer.groups) ||
         !oa_proof_open(p, setup.spec, setup.mode, &setup, &exact))
         return;
-    for (int i = 0; a->N > a->T && i < exact.rig.store.count; i++) {
-        struct oa_parameter *w = exact.rig.store.parameter[i];
-        copy_leading_values(a, oa_store_find(&a->rig.store, w->name), &exact, w);
+    for (int i = 0; a->N > a->T && i < exact.single.store.count; i++) {
+        struct oa_parameter *w = exact.single.store.parameter[i];
+        copy_leading_values(a, oa_store_find(&a->single.store, w->name), &exact, w);
     }
-    oa_store_refresh(&exact.rig.store);
+    oa_store_refresh(&exact.single.store);
     a->no_gradients = exact.no_gradients = true;
     if (oa_proof_run(p, a) && oa_proof_run(p, &exact))
         oa_proof_measure(p, a, oa_proof_difference(exact.y, a->y, a->B * a->T * a->D), 1e-12, "%s",
@@ -171,8 +172,8 @@ static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_attentio
 void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool bound = false;
-    for (int i = 0; i < a->rig.layer.groups; i++)
-        bound |= (oa_atom_capabilities(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
+    for (int i = 0; i < a->single.layer.groups; i++)
+        bound |= (oa_atom_capabilities(a->single.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
     if (!bound) {
         compare_with_exact_length(p, a, "more tokens than N, against a layer with larger N");
         return;

@@ -27,8 +27,8 @@ double *oa_case_conditions(struct oa_attention_case *a)
            *map = oa_case_array(a, a->setup.heads * a->T * a->S);
     for (long i = 0; row && i < a->B * a->T; i++)
         row[i] = 1;
-    for (int i = 0; row && map && i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
+    for (int i = 0; row && map && i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
         for (long b = 0; b < a->B && oa_atom_divides_signed(g->atom); b++) {
             struct oa_oracle in = oa_case_oracle(a, b);
             if (g->mechanism->weights(g, &in, map) != OA_OK)
