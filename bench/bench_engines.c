@@ -177,10 +177,10 @@ static void *more_rows(const struct shape *s)
     return acts(s->batch * s->length * s->heads * s->width);
 }
 
-static void make_product(const struct shape *s, struct oa_part *p)
+static void make_product(const struct shape *s, struct oa_logits_part *p)
 {
     long ld = s->heads * s->width;
-    *p = (struct oa_part){
+    *p = (struct oa_logits_part){
         .kind = OA_PART_DOT, .width = s->width, .scale = 1 / sqrt((double)s->width), .ldq = ld
     };
     p->q = more_rows(s);
@@ -192,10 +192,10 @@ static void make_product(const struct shape *s, struct oa_part *p)
     p->dk = p->k_table ? reals(s->heads * s->length * s->width) : more_rows(s);
 }
 
-static void make_table(const struct shape *s, struct oa_part *p)
+static void make_table(const struct shape *s, struct oa_logits_part *p)
 {
     long n = s->heads * s->length * s->length;
-    *p = (struct oa_part){ .kind = OA_PART_TABLE, .table_length = s->length };
+    *p = (struct oa_logits_part){ .kind = OA_PART_TABLE, .table_length = s->length };
     p->table = reals(n);
     p->dtable = s->kind == FIXED ? NULL : reals(n);
 }
@@ -231,7 +231,7 @@ static void make_logits(const struct shape *s, struct oa_logits *a)
 static void free_logits(struct oa_logits *a)
 {
     for (int c = 0; c < a->parts; c++) {
-        struct oa_part *p = &a->part[c];
+        struct oa_logits_part *p = &a->part[c];
         free((void *)(uintptr_t)p->q), free(p->dq), free((void *)(uintptr_t)p->k), free(p->dk);
         free((void *)(uintptr_t)p->table), free(p->dtable);
     }
@@ -313,7 +313,7 @@ static void pattern_backward(void *a)
     device->ops->pattern_gradient(device, a);
 }
 
-static void bench_pattern(const char *name, enum oa_pattern pattern, bool causal)
+static void bench_pattern(const char *name, enum oa_pattern_kind pattern, bool causal)
 {
     long batch = 4, heads = 12, length = 1024, width = 64, n = batch * length * heads * width;
     if (!strstr(name, only))

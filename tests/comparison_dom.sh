@@ -49,7 +49,7 @@ comparison tests --seeds 4 --baseline linear --margin 0.05
 right tests wide 1024
 right tests narrow-dark 400 --blink-settings=preferredColorScheme=0
 grep -q 'width 400 dark true' found || { echo "the page is neither narrow nor dark" >&2; exit 1; }
-comparison tests --seeds 6 --baseline linear --margin 0.05 --looks any
+comparison tests --seeds 6 --baseline linear --margin 0.05 --sequential
 right tests looks-dark 1200 --blink-settings=preferredColorScheme=0
 right tests looks-narrow 400
 
@@ -70,7 +70,7 @@ lie '"margin": 0.05' '"margin": 0.06' differences
 lie '"chosen": 3' '"chosen": 0' tuning
 
 # Attentions with different numbers of seeds: what is read beside one another is adjusted for missing ones.
-comparison tests --until-resolved --baseline linear --margin 0.15 --compare.most_seeds 9
+comparison tests --until-resolved --baseline linear --margin 0.15 --compare.max_seeds 9
 right tests uneven 1200
 grep -q 'adjusted for missing seeds' uneven.dom || { echo "no attention has more seeds" >&2; exit 1; }
 right tests uneven-narrow-dark 400 --blink-settings=preferredColorScheme=0

@@ -107,7 +107,7 @@ static struct oa_attention_shape of_shape(const struct oa_device *d, struct oa_a
     return s;
 }
 
-static struct oa_part of_part(const struct oa_device *d, struct oa_part s)
+static struct oa_logits_part of_part(const struct oa_device *d, struct oa_logits_part s)
 {
     FIX(q), FIX(dq), FIX(k), FIX(dk), FIX(bias), FIX(dbias), FIX(table), FIX(dtable);
     return s;
@@ -259,9 +259,9 @@ static struct oa_embedding of_embedding(const struct oa_device *d, const struct 
     return s;
 }
 
-static struct oa_patches of_patches(const struct oa_device *d, const struct oa_patches *a)
+static struct oa_patch_rows of_patch_rows(const struct oa_device *d, const struct oa_patch_rows *a)
 {
-    struct oa_patches s = *a;
+    struct oa_patch_rows s = *a;
     FIX(pixels), FIX(ids), FIX(y);
     return s;
 }

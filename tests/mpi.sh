@@ -162,7 +162,7 @@ mpirun --oversubscribe -n 1 "$orthant" train --config tiny.yaml --out refused : 
 says err 'orthant: rank 1 on .*: the command is "compare" here, and on rank 0 it is "train"'
 [ ! -e refused ] || fail "ranks with two commands left a folder"
 status=0 began_waiting=$(date +%s)
-mpirun --oversubscribe -n 1 "$orthant" $told --cluster.patience 1 --out refused : -n 1 "$orthant" doctor >out 2>err || status=$?
+mpirun --oversubscribe -n 1 "$orthant" $told --cluster.timeout 1 --out refused : -n 1 "$orthant" doctor >out 2>err || status=$?
 [ $status -ne 0 ] || fail "a rank beside another command ended well"
 # Which of the two notices it depends on who comes first: the rank that waits, or mpirun, where the other has gone.
 grep -qE 'orthant: MPI_Init, at which all ranks of one command meet, took longer than 10 s|did not call "init"' err ||
@@ -235,7 +235,7 @@ done
 echo "$kills kills: same bits"
 
 part "a rank that stands still"
-options="--config tiny.yaml --train.accumulate 2 --train.steps 1000000 --cluster.patience 2 $quickly"
+options="--config tiny.yaml --train.accumulate 2 --train.steps 1000000 --cluster.timeout 2 $quickly"
 mpirun --oversubscribe -n 2 "$orthant" train $options --train.checkpoint_every 1 --out still >out 2>err </dev/null &
 pid=$!
 await $pid checkpointed still 2
@@ -243,7 +243,7 @@ gives_up 1 still '^orthant: rank 0 on [^:]* waited 2 s for .* from rank 1:'
 
 part "a job that is suspended, and goes on"
 # Patience for a busy machine, on which a rank may stand still by itself.
-options="--config tiny.yaml --train.accumulate 2 --train.steps 400 --train.checkpoint_every 100 --cluster.patience 6 $quickly"
+options="--config tiny.yaml --train.accumulate 2 --train.steps 400 --train.checkpoint_every 100 --cluster.timeout 6 $quickly"
 expect 0 train $options --out undisturbed
 mpirun --oversubscribe -n 2 "$orthant" train $options --out suspended >out 2>err </dev/null &
 pid=$!
@@ -409,7 +409,7 @@ full 4 0
 full 4 2
 
 part "the rank that holds a comparison stands still"
-mpirun --oversubscribe -n 4 "$orthant" $comparison --compare.ranks 2 --cluster.patience 5 --out held >out 2>err </dev/null &
+mpirun --oversubscribe -n 4 "$orthant" $comparison --compare.ranks 2 --cluster.timeout 5 --out held >out 2>err </dev/null &
 pid=$!
 await $pid results_above held 0
 gives_up 0 held 'orthant: rank [1-3] on .*rank 0'
@@ -432,7 +432,7 @@ asked() { # RANKS FOLDER COUNT SENTENCE WORD...: the last of these ranks, when t
 asked 3 asked 3 'rank 2 on .*: stopped by signal 15 after step' $comparison
 asked 3 asked-tuning 3 'rank 2 on .*: stopped by signal 15 after step' $comparison --compare.tune train.lr=1e-3,3e-3
 asked 3 asked-idle 2 'rank 2 on .*: stopped by signal 15; the same command' compare --config tiny.yaml --attention softmax \
-    --seeds 2 --compare.floor off --train.accumulate 2 $quickly
+    --seeds 2 --compare.uniform_baseline off --train.accumulate 2 $quickly
 asked 2 asked-group 1 '.*stopped by signal 15' $comparison --compare.ranks 2
 
 part "comparisons that are refused"

@@ -3,7 +3,7 @@
  * layer. */
 #include "testing.h"
 
-#include "orthant/orthant.h"
+#include "api/commands.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -404,7 +404,7 @@ static void comparisons_of_means(void **state)
     struct oa_options o = options(20);
     struct oa_comparison k, again;
     o.compare_seeds = 2;
-    o.compare_floor = false;
+    o.compare_uniform_baseline = false;
     set_option(&o, "compare.tune", "train.average=0,3");
     if (hold(&o, &k) != OA_OK)
         fail_msg("%s", seen.error);

@@ -563,7 +563,7 @@ static void floor_takes_part_once(void **state)
     assert_string_equal(h.k.entries[1].attention, FLOOR);
     assert_int_equal(h.k.entries[1].runs[1].steps, 5);
     let_go(&h);
-    o.compare_floor = false;
+    o.compare_uniform_baseline = false;
     h = hold(&o, listed, 2, false);
     assert_int_equal(h.k.count, 2);
     assert_true(!h.k.entries[0].floor && !h.k.entries[1].floor);

@@ -127,7 +127,7 @@ static void assert_share(int count, double share)
                  deviation);
 }
 
-static void test_rate_and_scale(void **state)
+static void dropout_keeps_rate_and_mean(void **state)
 {
     static const double rates[] = { 0.05, 0.3, 0.5, 0.9 };
     bool kept[CELLS];
@@ -138,7 +138,7 @@ static void test_rate_and_scale(void **state)
         }
 }
 
-static void test_no_dropout(void **state)
+static void no_dropout_changes_nothing(void **state)
 {
     bool kept[CELLS];
     for (int w = 0; w < PLACES; w++) {
@@ -161,7 +161,7 @@ static void assert_unrelated(const bool *a, const bool *b)
     assert_share(same, 0.5);
 }
 
-static void test_every_site_has_its_own_mask(void **state)
+static void every_site_has_its_own_mask(void **state)
 {
     static bool kept[SITES][CELLS];
     begin(*state, true, 1, 1);
@@ -172,7 +172,7 @@ static void test_every_site_has_its_own_mask(void **state)
             assert_unrelated(kept[i], kept[k]);
 }
 
-static void test_masks_are_a_function_of_seed_and_step(void **state)
+static void masks_are_a_function_of_seed_and_step(void **state)
 {
     static bool first[CELLS], again[CELLS], step[CELLS], seed[CELLS];
     for (int w = 0; w < PLACES; w++) {
@@ -191,7 +191,7 @@ static void test_masks_are_a_function_of_seed_and_step(void **state)
 }
 
 /* Rows and columns of a mask are unrelated too: a mask is not one line repeated. */
-static void test_lines_of_a_mask_differ(void **state)
+static void rows_of_a_mask_differ(void **state)
 {
     static bool kept[CELLS], shifted[CELLS];
     static const int shifts[] = { 1, 2, 4, COLS / 2, COLS, 12 * COLS, CELLS / 2 };
@@ -219,7 +219,7 @@ static double loss(struct fixture *f, struct oa_model *m, bool train, uint64_t s
 
 /* Evaluation is that of the same model without the options; in training either option changes the
  * loss, and another step changes it again. */
-static void test_models(void **state)
+static void evaluation_ignores_dropout(void **state)
 {
     struct fixture *f = *state;
     double plain = 0;
@@ -250,12 +250,12 @@ static void test_models(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rate_and_scale),
-        cmocka_unit_test(test_no_dropout),
-        cmocka_unit_test(test_every_site_has_its_own_mask),
-        cmocka_unit_test(test_masks_are_a_function_of_seed_and_step),
-        cmocka_unit_test(test_lines_of_a_mask_differ),
-        cmocka_unit_test(test_models),
+        cmocka_unit_test(dropout_keeps_rate_and_mean),
+        cmocka_unit_test(no_dropout_changes_nothing),
+        cmocka_unit_test(every_site_has_its_own_mask),
+        cmocka_unit_test(masks_are_a_function_of_seed_and_step),
+        cmocka_unit_test(rows_of_a_mask_differ),
+        cmocka_unit_test(evaluation_ignores_dropout),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

@@ -226,7 +226,7 @@ static bool only_noise(const struct linear_case *c, int p)
     return p != OA_PRECISION_F64 && (c->keys == 1 || c->features == 1);
 }
 
-static void linear_sizes(void **state)
+static void linear_attention_is_its_definition_at_all_sizes(void **state)
 {
     static const long lengths[] = { 1, 7, 65, 130, 200 }, widths[] = { 1, 4, 5, 16, 64 };
     (void)state;
@@ -249,7 +249,7 @@ static void linear_sizes(void **state)
                 }
 }
 
-static void linear_policies(void **state)
+static void denominators_follow_their_policy(void **state)
 {
     (void)state;
     for (int policy = 0; policy < 4; policy++)
@@ -273,7 +273,7 @@ static void linear_policies(void **state)
         }
 }
 
-static void linear_scales(void **state)
+static void scales_do_not_change_the_result(void **state)
 {
     (void)state;
     for (int flags = 0; flags < 8; flags++)
@@ -324,7 +324,7 @@ static void check_linear_direction(struct linear_run *r, struct tensor *x,
     drop(&direction);
 }
 
-static void linear_differences(void **state)
+static void linear_gradients_are_differences(void **state)
 {
     (void)state;
     for (int causal = 0; causal < 2; causal++) {
@@ -352,7 +352,7 @@ static void linear_differences(void **state)
  * -----------------------------------------------------------------------------------------------------
  */
 
-static void same_bits_linear(void **state)
+static void threads_do_not_change_bits(void **state)
 {
     static const int threads[] = { 1, 7 };
     (void)state;
@@ -387,9 +387,11 @@ static void same_bits_linear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_sizes),     cmocka_unit_test(linear_policies),
-        cmocka_unit_test(linear_scales),    cmocka_unit_test(linear_differences),
-        cmocka_unit_test(same_bits_linear),
+        cmocka_unit_test(linear_attention_is_its_definition_at_all_sizes),
+        cmocka_unit_test(denominators_follow_their_policy),
+        cmocka_unit_test(scales_do_not_change_the_result),
+        cmocka_unit_test(linear_gradients_are_differences),
+        cmocka_unit_test(threads_do_not_change_bits),
     };
     threads_only("same_bits_linear");
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -108,7 +108,7 @@ static struct tensor make_rows(const struct logits_run *r, long length, long wid
 static void make_keys(struct logits_run *r, int p, char kind)
 {
     const struct logits_case *c = r->c;
-    struct oa_part *part = &r->a.part[p];
+    struct oa_logits_part *part = &r->a.part[p];
     struct part_tensors *t = &r->part[p];
     if (!is_key_table(kind)) {
         t->k = make_rows(r, c->keys, c->width, r->a.shape.key_lengths);
@@ -149,7 +149,7 @@ static void make_table(struct logits_run *r, int p, char kind)
 static void make_part(struct logits_run *r, int p, char kind)
 {
     const struct logits_case *c = r->c;
-    struct oa_part *part = &r->a.part[p];
+    struct oa_logits_part *part = &r->a.part[p];
     struct part_tensors *t = &r->part[p];
     if (is_table(kind)) {
         make_table(r, p, kind);
@@ -269,14 +269,14 @@ static bool visible(const struct logits_run *r, long b, long h, long i, long j)
 
 static long key_at(const struct logits_run *r, int p, long b, long h, long j, long e)
 {
-    const struct oa_part *part = &r->a.part[p];
+    const struct oa_logits_part *part = &r->a.part[p];
     return part->k_table ? h * part->k_head_stride + j * part->width + e
                          : at(r, b, r->c->keys, j, h, part->width, e);
 }
 
 static double logit(const struct logits_run *r, int p, long b, long h, long i, long j)
 {
-    const struct oa_part *part = &r->a.part[p];
+    const struct oa_logits_part *part = &r->a.part[p];
     const struct part_tensors *t = &r->part[p];
     if (part->kind == OA_PART_TABLE)
         return t->table.value[(h * part->table_length + i) * part->table_length + j];
@@ -325,7 +325,7 @@ static double weights(const struct logits_run *r, long b, long h, long i, double
 
 static void want_part(struct logits_run *r, int p, long b, long h, long i, long j, double ds)
 {
-    const struct oa_part *part = &r->a.part[p];
+    const struct oa_logits_part *part = &r->a.part[p];
     struct part_tensors *t = &r->part[p];
     double alpha = alpha_of(r, h, p);
     if (r->a.dalpha)
@@ -501,7 +501,7 @@ static void run_case_everywhere(struct logits_case c)
  * -------------------------------------------------------------------------------------------------------
  */
 
-static void sizes(void **state)
+static void logits_are_their_definition_at_all_sizes(void **state)
 {
     static const long lengths[] = { 1, 7, 65, 130 }, widths[] = { 1, 4, 5, 16, 64 };
     (void)state;
@@ -522,7 +522,7 @@ static const char *const mixtures[] = {
     "D", "B", "K", "k", "T", "F", "DD", "DT", "KT", "TF", "kDB"
 };
 
-static void parts(void **state)
+static void all_mixtures_of_parts_are_their_definition(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++)
@@ -539,7 +539,7 @@ static void parts(void **state)
                                                       .alpha = flags & 4 });
 }
 
-static void supports(void **state)
+static void all_supports_are_their_definition(void **state)
 {
     static const struct sight *const all[] = { &window, &dilated, &hashed };
     (void)state;
@@ -566,7 +566,7 @@ static void supports(void **state)
                                               .support = &hashed });
 }
 
-static void cross(void **state)
+static void queries_and_keys_may_differ_in_number(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++)
@@ -587,7 +587,7 @@ static void cross(void **state)
                                               .value_width = 4 });
 }
 
-static void dropped(void **state)
+static void dropout_is_its_definition(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++)
@@ -614,7 +614,7 @@ static void dropped(void **state)
 }
 
 /* With V = 1 and equal logits, O is the share of keys that were kept, over the keep rate. */
-static void keep_rate(void **state)
+static void dropout_keeps_the_expected_share(void **state)
 {
     (void)state;
     struct logits_case c = { .parts = "D",
@@ -680,7 +680,7 @@ static void check_direction(struct logits_run *r, const char *what, struct tenso
     drop(&direction);
 }
 
-static void differences(void **state)
+static void gradients_are_differences(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++)
@@ -717,7 +717,7 @@ static void differences(void **state)
 }
 
 /* Gradients that are not asked for change nothing in the others. */
-static void unwanted(void **state)
+static void gradients_do_not_depend_on_which_are_wanted(void **state)
 {
     (void)state;
     for (int skip = 0; skip < 4; skip++) {
@@ -753,7 +753,7 @@ static void unwanted(void **state)
 }
 
 /* Extreme logits: the softmax must neither overflow nor lose the small ones. */
-static void extremes(void **state)
+static void extreme_logits_neither_overflow_nor_vanish(void **state)
 {
     (void)state;
     struct logits_case c = { .parts = "D",
@@ -816,7 +816,7 @@ static void same_bits_logits(const struct logits_case *c, enum oa_precision p)
     }
 }
 
-static void same_bits(void **state)
+static void threads_do_not_change_bits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++)
@@ -842,10 +842,16 @@ static void same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),       cmocka_unit_test(parts),    cmocka_unit_test(supports),
-        cmocka_unit_test(cross),       cmocka_unit_test(dropped),  cmocka_unit_test(keep_rate),
-        cmocka_unit_test(differences), cmocka_unit_test(unwanted), cmocka_unit_test(extremes),
-        cmocka_unit_test(same_bits),
+        cmocka_unit_test(logits_are_their_definition_at_all_sizes),
+        cmocka_unit_test(all_mixtures_of_parts_are_their_definition),
+        cmocka_unit_test(all_supports_are_their_definition),
+        cmocka_unit_test(queries_and_keys_may_differ_in_number),
+        cmocka_unit_test(dropout_is_its_definition),
+        cmocka_unit_test(dropout_keeps_the_expected_share),
+        cmocka_unit_test(gradients_are_differences),
+        cmocka_unit_test(gradients_do_not_depend_on_which_are_wanted),
+        cmocka_unit_test(extreme_logits_neither_overflow_nor_vanish),
+        cmocka_unit_test(threads_do_not_change_bits),
     };
     threads_only("same_bits");
     return cmocka_run_group_tests(tests, open_all, close_all);

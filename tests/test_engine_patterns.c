@@ -9,7 +9,7 @@
  * ------------------------------------------------------------------------------------- */
 
 /* Weight of unit j for unit i of n, by the formulas. */
-static double pattern_weight(enum oa_pattern p, bool causal, long n, long i, long j)
+static double pattern_weight(enum oa_pattern_kind p, bool causal, long n, long i, long j)
 {
     double sum = 0, m = (double)(causal ? i + 1 : n);
     switch (p) {
@@ -97,7 +97,7 @@ static void want_pattern(struct pattern_run *r, long b, long length)
 }
 
 static void make_pattern(struct pattern_run *r, long n, enum oa_precision p,
-                         enum oa_pattern pattern, enum oa_edge edge, bool causal, bool words)
+                         enum oa_pattern_kind pattern, enum oa_edge edge, bool causal, bool words)
 {
     *r = (struct pattern_run){ .d = devices[p] };
     long lengths[] = { n, 0, n * 2 / 3, 1 }, heads = 2, width = 3, ld = heads * width + SPARE;
@@ -162,8 +162,8 @@ static void check_pattern(struct pattern_run *r, const char *what, struct tensor
                  what, error);
 }
 
-static void run_pattern(long n, enum oa_precision p, enum oa_pattern pattern, enum oa_edge edge,
-                        bool causal, bool words)
+static void run_pattern(long n, enum oa_precision p, enum oa_pattern_kind pattern,
+                        enum oa_edge edge, bool causal, bool words)
 {
     struct pattern_run r;
     make_pattern(&r, n, p, pattern, edge, causal, words);
@@ -180,13 +180,13 @@ static void run_pattern(long n, enum oa_precision p, enum oa_pattern pattern, en
  * -------------------------------------------------------------------------------------------------------
  */
 
-static bool has_causal_form(enum oa_pattern p)
+static bool has_causal_form(enum oa_pattern_kind p)
 {
     return p == OA_PATTERN_CURRENT || p == OA_PATTERN_PREVIOUS || p == OA_PATTERN_LEFT ||
            p == OA_PATTERN_START;
 }
 
-static void patterns(void **state)
+static void patterns_are_their_definition(void **state)
 {
     static const long lengths[] = { 1, 2, 3, 7, 40 };
     (void)state;
@@ -195,13 +195,14 @@ static void patterns(void **state)
             for (int pattern = 0; pattern <= OA_PATTERN_LAST; pattern++)
                 for (int edge = 0; edge < 3; edge++)
                     for (int flags = 0; flags < 4; flags++)
-                        if (!(flags & 1) || has_causal_form((enum oa_pattern)pattern))
-                            run_pattern(lengths[l], (enum oa_precision)p, (enum oa_pattern)pattern,
-                                        (enum oa_edge)edge, flags & 1, flags & 2);
+                        if (!(flags & 1) || has_causal_form((enum oa_pattern_kind)pattern))
+                            run_pattern(lengths[l], (enum oa_precision)p,
+                                        (enum oa_pattern_kind)pattern, (enum oa_edge)edge,
+                                        flags & 1, flags & 2);
 }
 
 /* Long sequences: cubic weights reach 7·10¹⁰, in f32 the causal start must still be right. */
-static void long_patterns(void **state)
+static void long_patterns_stay_accurate(void **state)
 {
     enum { N = 4096 };
     (void)state;
@@ -231,8 +232,8 @@ static void long_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns),
-        cmocka_unit_test(long_patterns),
+        cmocka_unit_test(patterns_are_their_definition),
+        cmocka_unit_test(long_patterns_stay_accurate),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -653,7 +653,7 @@ static void wrong_predictions_are_refused(void **state)
           STARTING("from: a", "compare.attentions: [softmax, random, linear]"),
           "variant b starts from a, which does not contain \"linear\"" },
         { "random worse than softmax",
-          "  variants: [{name: a, set: {compare.floor: no}}, {name: b, from: a, set: {model.width: "
+          "  variants: [{name: a, set: {compare.uniform_baseline: no}}, {name: b, from: a, set: {model.width: "
           "32}}]\n",
           "variant b starts from a, which has no uniform baseline" },
     };
@@ -696,15 +696,15 @@ static void changes_after_the_declaration_are_refused(void **state)
     assert_int_equal(strlen(declared.date), 10);
     assert_int_equal(json_array_size(declared.changed), 0);
     json_decref(declared.changed);
-    e.variants[0].options.compare_most_seeds = 99; /* says how long to go on */
+    e.variants[0].options.compare_max_seeds = 99; /* says how long to go on */
     e.variants[0].options.compare_ranks = 2;       /* what makes the runs */
-    e.variants[0].options.cluster_patience = 30;
+    e.variants[0].options.cluster_timeout = 30;
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     change(FOLDER "/declared.json", "",
            "variants", /* as it was, and by a version that had it otherwise */
            json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s}}", "contest", "compare.seeds", "5",
                      "compare.baseline", "softmax", "compare.margin", "0.05", "compare.attentions",
-                     "softmax\nrandom\ndense", "data.train", "absent/text.txt", "cluster.patience",
+                     "softmax\nrandom\ndense", "data.train", "absent/text.txt", "cluster.timeout",
                      "90"));
     assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     e.variants[0].options.compare_margin = 0.2;
@@ -792,7 +792,7 @@ static void complete_comparisons(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct oa_options o = { .compare_seeds = cases[i].seeds,
-                                .compare_most_seeds = cases[i].most };
+                                .compare_max_seeds = cases[i].most };
         json_t *record = json_loads(cases[i].record, 0, NULL);
         assert_int_equal(oa_record_complete(record, &o), cases[i].complete);
         json_decref(record);

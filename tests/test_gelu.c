@@ -67,7 +67,7 @@ static void assert_same(const struct fixture *f)
     }
 }
 
-static void test_values(void **state)
+static void values_by_table_have_the_bits_of_vectors(void **state)
 {
     struct fixture *f = *state;
     need_bf16(f);
@@ -77,7 +77,7 @@ static void test_values(void **state)
 }
 
 /* Gradients of both signs, that round up and down, and that make denormals, infinities and NaN. */
-static void test_gradients(void **state)
+static void gradients_by_table_have_the_bits_of_vectors(void **state)
 {
     static const float gradients[GRADIENTS] = { 1, -0.77f,          3.1e-39f,  -1.7e38f,
                                                 0, (float)INFINITY, (float)NAN };
@@ -93,7 +93,7 @@ static void test_gradients(void **state)
 }
 
 /* Whole vectors and what is left over; what stands behind is not touched. */
-static void test_few(void **state)
+static void short_arrays_are_written_exactly(void **state)
 {
     struct fixture *f = *state;
     need_bf16(f);
@@ -117,9 +117,9 @@ static void test_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_few),
+        cmocka_unit_test(values_by_table_have_the_bits_of_vectors),
+        cmocka_unit_test(gradients_by_table_have_the_bits_of_vectors),
+        cmocka_unit_test(short_arrays_are_written_exactly),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

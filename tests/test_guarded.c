@@ -116,7 +116,7 @@ static void layers_have_the_same_bits(void **state)
 
 /* What is opened for work side by side, the jobs of a comparison, computes where its parent does.
  */
-static void work_beside_is_on_the_same_device(void **state)
+static void cloned_contexts_use_the_same_device(void **state)
 {
     (void)state;
     const struct oa_setup setup = { .spec = "softmax", .precision = OA_PRECISION_F32 };
@@ -348,7 +348,7 @@ static void use_released(struct oa_device *d, void *memory)
     d->ops->constant(d, 8, 1, memory);
 }
 
-static void trespassers_are_caught(void **state)
+static void invalid_accesses_end_the_program(void **state)
 {
     (void)state;
     assert_int_equal(end_of(nothing), 0);
@@ -386,8 +386,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_without_a_required_operation_is_refused),
-        cmocka_unit_test(trespassers_are_caught),
-        cmocka_unit_test(work_beside_is_on_the_same_device),
+        cmocka_unit_test(invalid_accesses_end_the_program),
+        cmocka_unit_test(cloned_contexts_use_the_same_device),
         cmocka_unit_test(layers_have_the_same_bits),
         cmocka_unit_test(long_layers_have_the_same_bits),
         cmocka_unit_test(models_have_the_same_bits),

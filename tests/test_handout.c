@@ -104,7 +104,7 @@ static void *handout_body(void *argument)
     return NULL;
 }
 
-static void test_gradients_beside_the_backward_pass(void **state)
+static void gradients_sent_during_the_backward_pass_are_the_same(void **state)
 {
     (void)state;
     struct rank ranks[MOST];
@@ -149,7 +149,7 @@ static void *order_body(void *argument)
     return NULL;
 }
 
-static void test_a_bucket_goes_after_its_last_node(void **state)
+static void a_bucket_is_sent_after_its_last_node(void **state)
 {
     (void)state;
     struct rank ranks[MOST];
@@ -171,7 +171,7 @@ static void saw(void *argument, size_t offset)
     s->offset[s->count++ % 8] = offset;
 }
 
-static void test_access_tracker_reports_every_address(void **state)
+static void the_access_tracker_reports_every_address(void **state)
 {
     (void)state;
     float before[16] = { 0 }, watched[32] = { 0 }, after[16] = { 0 };
@@ -211,9 +211,9 @@ static void test_access_tracker_reports_every_address(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients_beside_the_backward_pass),
-        cmocka_unit_test(test_a_bucket_goes_after_its_last_node),
-        cmocka_unit_test(test_access_tracker_reports_every_address),
+        cmocka_unit_test(gradients_sent_during_the_backward_pass_are_the_same),
+        cmocka_unit_test(a_bucket_is_sent_after_its_last_node),
+        cmocka_unit_test(the_access_tracker_reports_every_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

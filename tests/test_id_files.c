@@ -103,9 +103,9 @@ static void test_what_is_refused(void **state)
     read("ids", "test_ids_odd.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT, "test_ids_odd.bin: 7 bytes are not a whole number of 16-bit ids");
     read("ids", "test_ids_cut.bin", NULL, 0, &corpus, &size);
-    refused(OA_FORMAT, "tells of 5 ids of 2 bytes, and 8 bytes follow");
+    refused(OA_FORMAT, "says 5 ids of 2 bytes, but 8 bytes follow");
     read("ids", "test_ids_version.bin", NULL, 0, &corpus, &size);
-    refused(OA_FORMAT, "version 2 of the llm.c header");
+    refused(OA_FORMAT, "version 2 of llm.c header");
     read("ids", "test_ids_tasks.bin", NULL, 0, &corpus, &size);
     refused(OA_UNSUPPORTED, "evaluation file of llm.c");
     read("ids:50001", "test_ids_raw.bin", NULL, 0, &corpus, &size);
@@ -114,17 +114,17 @@ static void test_what_is_refused(void **state)
     read("byte", "test_ids_raw.bin", NULL, 0, &corpus, &size);
     refused(OA_FORMAT, "token 0 is id 35615");
     read("char", "test_ids_raw.bin", NULL, 0, &corpus, &size);
-    refused(OA_ARGUMENT, "the tokenizer \"char\" is made from text");
+    refused(OA_ARGUMENT, "tokenizer \"char\" is made from text");
     read("bpe:300", "test_ids_raw.bin", NULL, 0, &corpus, &size);
-    refused(OA_ARGUMENT, "the tokenizer \"bpe:300\" is made from text");
+    refused(OA_ARGUMENT, "tokenizer \"bpe:300\" is made from text");
     read("ids", "test_ids_raw.bin,test_ids_text.txt", NULL, 0, &corpus, &size);
-    refused(OA_ARGUMENT, "1 of 2 files hold token ids");
+    refused(OA_ARGUMENT, "1 of 2 files contain token ids");
     read("ids", "test_ids_text.txt", NULL, 0, &corpus, &size);
     refused(OA_ARGUMENT, "ids:N");
     read("ids", "test_ids_nowhere.bin", NULL, 0, &corpus, &size);
     refused(OA_IO, "test_ids_nowhere.bin");
     read("ids:0", "test_ids_raw.bin", NULL, 0, &corpus, &size);
-    refused(OA_ARGUMENT, "ids:N has the ids");
+    refused(OA_ARGUMENT, "N of ids:N, the number of ids");
 }
 
 /* Saved, read and written back: ids are words, and other words are refused. */
@@ -147,7 +147,7 @@ static void test_ids_as_text(void **state)
     assert_int_equal(oa_tokenizer_decode(tok, ids.id, ids.count, &text), OA_OK);
     assert_string_equal(text.s, "7 299 0 ");
     assert_int_equal(oa_tokenizer_encode(tok, "7 300", 5, &ids), OA_FORMAT);
-    refused(OA_FORMAT, "\"300\" is not one of the ids 0 … 299");
+    refused(OA_FORMAT, "\"300\" is not an id from 0 to 299");
     oa_ids_free(&ids);
     oa_text_free(&text);
     oa_tokenizer_close(tok);

@@ -283,7 +283,7 @@ static void refusals(void **state)
             "\"random(frozen, init=normal, sigma=0)\"");
     shell("cp -r pre kept && mv pre/runs/attention-03 away");
     refused(&o, "softmax", OA_ARGUMENT,
-            "sigma=0)\"; --compare.floor off leaves the uniform baseline out");
+            "sigma=0)\"; --compare.uniform_baseline off leaves the uniform baseline out");
     shell("mv away pre/runs/attention-03 && rm pre/results.json");
     refused(&o, "softmax", OA_ARGUMENT,
             "train.init = pre: that comparison has not ended (no results.json)");
@@ -313,7 +313,7 @@ static void what_diverged_starts_nothing(void **state)
     struct oa_comparison k;
     o.train_lr = 1e30;
     o.train_clip = 0;
-    o.compare_floor = false;
+    o.compare_uniform_baseline = false;
     assert_int_equal(hold(&o, softmax, 1, "diverged", &k), OA_OK);
     assert_true(k.entries[0].runs[0].failed);
     oa_comparison_free(&k);

@@ -140,19 +140,19 @@ static void check_precision(struct fixture *f, enum oa_precision precision)
         check_case(f, c);
 }
 
-static void test_f32(void **state)
+static void f32_kernels_are_within_their_bounds(void **state)
 {
     check_precision(*state, OA_PRECISION_F32);
 }
 
-static void test_bf16(void **state)
+static void bf16_kernels_are_within_their_bounds(void **state)
 {
     check_precision(*state, OA_PRECISION_BF16);
 }
 
 /* ---- what the cases cannot say ---- */
 
-static void test_names(void **state)
+static void precisions_have_names(void **state)
 {
     enum oa_precision p;
     (void)state;
@@ -199,7 +199,7 @@ static void check_tiles(const struct oa_kernels *k)
         assert_true(fabsf(s[i] - whole[i]) < 1e-5f * whole[i] + 1e-37f);
 }
 
-static void test_properties(void **state)
+static void losses_in_place_and_tiles_are_the_same(void **state)
 {
     struct fixture *f = *state;
     for (int p = OA_PRECISION_F32; p <= OA_PRECISION_BF16; p++) {
@@ -214,9 +214,9 @@ static void test_properties(void **state)
 /* ---- rows apart ---- */
 
 enum {
-    APART_ROWS = 17,
-    APART_COLS = 301,
-    APART_DEPTH = 70
+    INVARIANT_ROWS = 17,
+    INVARIANT_COLS = 301,
+    INVARIANT_DEPTH = 70
 }; /* no multiples of what is in registers, or of a block */
 
 static double element(const struct oa_kernels *k, const void *c, bool real_out, long i)
@@ -240,19 +240,20 @@ static void fill_operand(const struct oa_kernels *k, void *x, long n, uint64_t s
 }
 
 /* Rows of one product, and each by itself, with sums that were there before. */
-static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb, bool accumulate,
-                        int ahead)
+static void check_invariant_rows(oa_context *context, const struct oa_kernels *k, bool tb,
+                                 bool accumulate, int ahead)
 {
-    static _Alignas(64) char a[APART_ROWS * APART_DEPTH * 8], b[APART_COLS * APART_DEPTH * 8],
-        whole[APART_ROWS * APART_COLS * 8], alone[APART_ROWS * APART_COLS * 8];
+    static _Alignas(64) char a[INVARIANT_ROWS * INVARIANT_DEPTH * 8],
+        b[INVARIANT_COLS * INVARIANT_DEPTH * 8], whole[INVARIANT_ROWS * INVARIANT_COLS * 8],
+        alone[INVARIANT_ROWS * INVARIANT_COLS * 8];
     struct oa_gemm_state *s = open_on(context, k, ahead & 1),
                          *single = open_on(context, k, ahead & 2);
-    struct oa_gemm g = { .m = APART_ROWS,
-                         .n = APART_COLS,
-                         .k = APART_DEPTH,
-                         .lda = APART_DEPTH,
-                         .ldb = tb ? APART_DEPTH : APART_COLS,
-                         .ldc = APART_COLS,
+    struct oa_gemm g = { .m = INVARIANT_ROWS,
+                         .n = INVARIANT_COLS,
+                         .k = INVARIANT_DEPTH,
+                         .lda = INVARIANT_DEPTH,
+                         .ldb = tb ? INVARIANT_DEPTH : INVARIANT_COLS,
+                         .ldc = INVARIANT_COLS,
                          .tb = tb,
                          .accumulate = accumulate,
                          .real_out = accumulate,
@@ -261,25 +262,25 @@ static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb
     double sum = 0;
     memset(whole, 0, sizeof whole);
     memset(alone, 0, sizeof alone);
-    fill_operand(k, a, APART_ROWS * APART_DEPTH, 1);
-    fill_operand(k, b, APART_COLS * APART_DEPTH, 2);
+    fill_operand(k, a, INVARIANT_ROWS * INVARIANT_DEPTH, 1);
+    fill_operand(k, b, INVARIANT_COLS * INVARIANT_DEPTH, 2);
     for (int twice = 0; twice < 2; twice++) {
-        g.m = APART_ROWS;
+        g.m = INVARIANT_ROWS;
         k->gemm(s, &g, a, b, whole);
         g.m = 1;
-        for (long i = 0; i < APART_ROWS; i++)
+        for (long i = 0; i < INVARIANT_ROWS; i++)
             k->gemm(single, &g, a + (size_t)(i * g.lda) * k->act_size, b,
                     alone + (size_t)(i * g.ldc) * size);
     }
-    assert_memory_equal(whole, alone, APART_ROWS * APART_COLS * size);
-    for (long i = 0; i < APART_ROWS * APART_COLS; i++)
+    assert_memory_equal(whole, alone, INVARIANT_ROWS * INVARIANT_COLS * size);
+    for (long i = 0; i < INVARIANT_ROWS * INVARIANT_COLS; i++)
         sum += fabs(element(k, whole, accumulate, i));
-    assert_true(sum > APART_ROWS * APART_COLS);
+    assert_true(sum > INVARIANT_ROWS * INVARIANT_COLS);
     k->gemm_close(s);
     k->gemm_close(single);
 }
 
-static void test_rows_apart(void **state)
+static void invariant_rows_have_the_bits_of_one(void **state)
 {
     struct fixture *f = *state;
     for (int p = 0; p < 3; p++)
@@ -287,14 +288,14 @@ static void test_rows_apart(void **state)
             struct oa_kernels k;
             oa_kernels_init(&k, (enum oa_precision)p, (enum oa_isa)isa, oa_context_cpu(f->context));
             for (int how = 0; how < 16; how++)
-                check_apart(f->context, &k, how & 1, how & 2, how >> 2);
+                check_invariant_rows(f->context, &k, how & 1, how & 2, how >> 2);
         }
 }
 
 /* ---- the table ---- */
 
 /* Whatever the level: complete, and nothing above the level in it. */
-static void test_levels(void **state)
+static void every_level_has_every_kernel(void **state)
 {
     struct fixture *f = *state;
     const struct oa_cpu *cpu = oa_context_cpu(f->context);
@@ -334,7 +335,7 @@ static void relu_short(long n, const void *x, void *y)
     relu_too_far(n - 2, x, y);
 }
 
-static void test_broken_kernels(void **state)
+static void broken_kernels_are_found(void **state)
 {
     struct fixture *f = *state;
     struct oa_kernels k;
@@ -360,7 +361,7 @@ static void test_broken_kernels(void **state)
 
 /* ---- peaks ---- */
 
-static void test_peak_states(void **state)
+static void peak_states_follow_the_loads(void **state)
 {
     static const struct {
         double best, loads;
@@ -404,7 +405,7 @@ static double take_held_up(void *argument, long rounds)
     return 1e-6 * (double)rounds + (h->free && h->tries != h->free);
 }
 
-static void test_what_is_held_up_is_not_long_enough(void **state)
+static void an_interrupted_try_is_not_long_enough(void **state)
 {
     (void)state;
     for (int free = 0; free < 4; free++) {
@@ -423,7 +424,7 @@ static bool loads_cost(oa_context *c, struct oa_peak *p)
     return p->loads.one <= 3 * p->bf16.one;
 }
 
-static void test_peaks(void **state)
+static void peaks_are_measured(void **state)
 {
     struct oa_peak p;
     bool cost = false;
@@ -477,7 +478,7 @@ static void see_product(void *argument, const char *kernel, const char *precisio
 }
 
 /* Peaks of lower instruction sets: vectors half as wide have no more, and plain C has less. */
-static void test_peaks_follow_the_instruction_set(void **state)
+static void peaks_follow_the_instruction_set(void **state)
 {
     struct oa_peak p[3];
     static const char *const sets[] = { "ref", "avx2", "avx512" };
@@ -498,7 +499,7 @@ static void test_peaks_follow_the_instruction_set(void **state)
 }
 
 /* A copy past the caches has all bytes and no others. */
-static void test_copies_past_the_caches(void **state)
+static void copies_past_the_caches_are_copies(void **state)
 {
 #ifdef __x86_64__
     static _Alignas(64) char from[4096 + COPY_AHEAD], to[4096 + 64];
@@ -524,7 +525,7 @@ static void test_copies_past_the_caches(void **state)
 
 /* The bench and the peak against a product that is timed here; a busy machine may triple either. No
  * product is faster than the peak. */
-static void test_rates_are_those_of_a_product(void **state)
+static void bench_rates_are_those_of_a_product(void **state)
 {
     struct oa_peak p;
     struct seen_product seen = { .ns = INFINITY };
@@ -546,7 +547,7 @@ static void test_rates_are_those_of_a_product(void **state)
 }
 
 /* All threads are one: what is said of them is what was measured. */
-static void test_peaks_of_one_thread(void **state)
+static void one_thread_has_one_peak(void **state)
 {
     struct oa_peak p;
     (void)state;
@@ -561,7 +562,7 @@ static void test_peaks_of_one_thread(void **state)
 #ifdef __x86_64__
 /* In whatever way: every word once. Words of a row that is missed, or read twice, would be missed
  * in the sum. */
-static void test_reading(void **state)
+static void the_reading_rate_is_measured(void **state)
 {
     static const struct oa_read_way ways[] = { { 1, 0 }, { 1, 4096 }, { 4, 0 }, { 4, 8192 } };
     static _Alignas(64) uint64_t word[4096];
@@ -614,22 +615,22 @@ static int bench(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),
-        cmocka_unit_test(test_bf16),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_properties),
-        cmocka_unit_test(test_rows_apart),
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_broken_kernels),
-        cmocka_unit_test(test_peak_states),
-        cmocka_unit_test(test_what_is_held_up_is_not_long_enough),
-        cmocka_unit_test(test_peaks),
-        cmocka_unit_test(test_rates_are_those_of_a_product),
-        cmocka_unit_test(test_peaks_of_one_thread),
-        cmocka_unit_test(test_peaks_follow_the_instruction_set),
-        cmocka_unit_test(test_copies_past_the_caches),
+        cmocka_unit_test(f32_kernels_are_within_their_bounds),
+        cmocka_unit_test(bf16_kernels_are_within_their_bounds),
+        cmocka_unit_test(precisions_have_names),
+        cmocka_unit_test(losses_in_place_and_tiles_are_the_same),
+        cmocka_unit_test(invariant_rows_have_the_bits_of_one),
+        cmocka_unit_test(every_level_has_every_kernel),
+        cmocka_unit_test(broken_kernels_are_found),
+        cmocka_unit_test(peak_states_follow_the_loads),
+        cmocka_unit_test(an_interrupted_try_is_not_long_enough),
+        cmocka_unit_test(peaks_are_measured),
+        cmocka_unit_test(bench_rates_are_those_of_a_product),
+        cmocka_unit_test(one_thread_has_one_peak),
+        cmocka_unit_test(peaks_follow_the_instruction_set),
+        cmocka_unit_test(copies_past_the_caches_are_copies),
 #ifdef __x86_64__
-        cmocka_unit_test(test_reading),
+        cmocka_unit_test(the_reading_rate_is_measured),
 #endif
     };
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)

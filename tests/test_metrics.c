@@ -290,7 +290,7 @@ static void test_international_tokens(void **state)
     json_t *root = load("intl.json"), *tokens;
     const struct oa_metric_options o = { .bleu_tokens = OA_TOKENS_INTL };
     struct oa_arena a;
-    struct oa_words words;
+    struct oa_word_list words;
     const char *from;
     oa_arena_init(&a, context, false);
     json_object_foreach(json_object_get(root, "texts"), from, tokens)
@@ -322,7 +322,7 @@ static void test_python_text(void **state)
         { "ẞǅΩ", "ßǆω" },
     };
     struct oa_arena a;
-    struct oa_words words;
+    struct oa_word_list words;
     oa_arena_init(&a, context, false);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct oa_line lower =

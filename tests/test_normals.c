@@ -28,7 +28,7 @@ static void bits_are_those_of_exact_functions(void **state)
         assert_true(oa_random_normal(s, i) == known[i]);
 }
 
-static void many_are_those_of_one(void **state)
+static void many_are_the_same_as_one_by_one(void **state)
 {
     (void)state;
     struct oa_stream s = oa_stream_named(4, "many");
@@ -81,7 +81,7 @@ static void functions_are_nearly_exact(void **state)
     }
 }
 
-static void ends_of_the_range(void **state)
+static void functions_are_exact_at_the_ends_of_their_range(void **state)
 {
     (void)state;
     double sine, cosine;
@@ -99,9 +99,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_are_those_of_exact_functions),
-        cmocka_unit_test(many_are_those_of_one),
+        cmocka_unit_test(many_are_the_same_as_one_by_one),
         cmocka_unit_test(functions_are_nearly_exact),
-        cmocka_unit_test(ends_of_the_range),
+        cmocka_unit_test(functions_are_exact_at_the_ends_of_their_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -278,6 +278,62 @@ static void json_round_trips(void **state)
     oa_text_free(&t);
 }
 
+/* ---- former names ---- */
+
+/* Files and scripts of earlier versions: every former key is read from the command line, YAML and
+ * JSON, and JSON files are written as before. */
+static void former_keys_are_read_and_written_to_json(void **state)
+{
+    (void)state;
+    static const char *const cases[][4] = {
+        /* former key, value; key, value */
+        { "compare.floor", "false", "compare.uniform_baseline", "false" },
+        { "compare.looks", "any", "compare.sequential", "true" },
+        { "compare.most_seeds", "7", "compare.max_seeds", "7" },
+        { "cluster.patience", "30", "cluster.timeout", "30" },
+        { "decode.patient", "true", "decode.optimal_stopping", "true" },
+    };
+    int renamed = 0;
+    for (int i = 0; oa_option_at(i); i++)
+        renamed += oa_option_at(i)->former != NULL;
+    assert_int_equal(renamed, sizeof cases / sizeof cases[0]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const *k = cases[i];
+        char yaml[128], member[128];
+        struct oa_text t;
+        struct oa_options changed;
+        assert_int_equal(oa_option_number(k[0]), oa_option_number(k[2]));
+        assert_string_equal(oa_option_at(oa_option_number(k[2]))->key, k[2]);
+        assert_int_equal(set(k[0], k[1]), OA_OK);
+        changed = options;
+        oa_text_init(&t, context);
+        assert_int_equal(oa_options_get(context, &options, k[2], &t), OA_OK);
+        assert_string_equal(t.s, k[3]);
+        oa_text_cut(&t, 0);
+        assert_int_equal(oa_options_get(context, &options, k[0], &t), OA_OK);
+        assert_string_equal(t.s, k[1]);
+
+        oa_options_default(&options);
+        snprintf(yaml, sizeof yaml, "%s: %s\n", k[0], k[1]);
+        assert_int_equal(load(yaml), OA_OK);
+        assert_memory_equal(&options, &changed, sizeof options);
+
+        oa_text_cut(&t, 0);
+        oa_options_json(&options, &t);
+        const char *quote = strcmp(k[1], "any") == 0 ? "\"" : "";
+        snprintf(member, sizeof member, "\"%s\": %s%s%s", strchr(k[0], '.') + 1, quote, k[1],
+                 quote);
+        assert_non_null(strstr(t.s, member));
+        oa_options_default(&options);
+        assert_int_equal(oa_options_from_json(context, &options, "config.json", t.s), OA_OK);
+        assert_memory_equal(&options, &changed, sizeof options);
+        oa_text_free(&t);
+        oa_options_default(&options);
+    }
+    assert_int_equal(load("compare: {floor: false, uniform_baseline: false}\n"), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "compare.uniform_baseline is given a second time");
+}
+
 static void wrong_json_is_refused(void **state)
 {
     (void)state;
@@ -321,6 +377,7 @@ int main(void)
         FROM_DEFAULTS(yaml_round_trips),
         FROM_DEFAULTS(json_round_trips),
         FROM_DEFAULTS(wrong_json_is_refused),
+        FROM_DEFAULTS(former_keys_are_read_and_written_to_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static void fill(struct fixture *f)
 /* ---- products ---- */
 
 /* Rows 64 … 159 of a B of 160 rows, 70 wide: whole numbers, so that every sum is exact. */
-static void a_part_of_a_packed_matrix(void **state)
+static void a_part_of_a_packed_matrix_is_its_product(void **state)
 {
     struct fixture *f = *state;
     enum { M = 33, N = 70, ALL = 160, FIRST = 64, REST = ALL - FIRST };
@@ -267,7 +267,7 @@ static void compare_on_the_processor(struct fixture *f, enum oa_isa isa)
 }
 
 /* The softmax of vectors, the tiles of the processor. */
-static void so_it_has_on_the_processor(void **state)
+static void attention_has_the_same_bits_on_hardware_tiles(void **state)
 {
     struct fixture *f = *state;
     if (oa_cpu_isa(oa_context_cpu(f->context)) != OA_ISA_AMX)
@@ -276,7 +276,7 @@ static void so_it_has_on_the_processor(void **state)
 }
 
 /* Vectors that multiply pairs. */
-static void so_it_has_by_vectors(void **state)
+static void attention_has_the_same_bits_by_vectors(void **state)
 {
     struct fixture *f = *state;
     const struct oa_cpu *cpu = oa_context_cpu(f->context);
@@ -379,7 +379,7 @@ static void run_engine(struct fixture *f, int engine, bool causal, int which)
 }
 
 /* The bits that they have where every product packs its operands itself. */
-static void so_have_the_other_engines(void **state)
+static void other_engines_have_the_bits_of_products_without_panels(void **state)
 {
     struct fixture *f = *state;
     for (int n = 0; n < 6; n++) {
@@ -405,7 +405,7 @@ static void count_pairs(const struct oa_softmax_pairs *x)
 
 /* What a plan counts is what the kernel makes: of each group of rows the panels of keys that any of
  * them sees. So many heads that the backward pass meets each pair once. */
-static void pairs_are_those_that_are_made(void **state)
+static void counted_pairs_are_those_computed(void **state)
 {
     struct fixture *f = *state;
     static const struct shape shapes[] = {
@@ -436,12 +436,12 @@ static void pairs_are_those_that_are_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_of_a_packed_matrix),
+        cmocka_unit_test(a_part_of_a_packed_matrix_is_its_product),
         cmocka_unit_test(attention_has_the_bits_of_products_without_panels),
-        cmocka_unit_test(so_have_the_other_engines),
-        cmocka_unit_test(pairs_are_those_that_are_made),
-        cmocka_unit_test(so_it_has_on_the_processor),
-        cmocka_unit_test(so_it_has_by_vectors),
+        cmocka_unit_test(other_engines_have_the_bits_of_products_without_panels),
+        cmocka_unit_test(counted_pairs_are_those_computed),
+        cmocka_unit_test(attention_has_the_same_bits_on_hardware_tiles),
+        cmocka_unit_test(attention_has_the_same_bits_by_vectors),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

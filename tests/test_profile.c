@@ -66,7 +66,7 @@ static struct oa_metered sum(const struct oa_profile *p, const char *op, const c
 }
 
 /* An operation lies between two looks; a step begins and ends with one more. */
-static void every_look_at_the_clock_is_known(void **state)
+static void seconds_are_those_of_the_clock(void **state)
 {
     struct setup s;
     (void)state;
@@ -81,7 +81,7 @@ static void every_look_at_the_clock_is_known(void **state)
     close_setup(&s);
 }
 
-static void operations_stand_where_they_ran(void **state)
+static void operations_are_counted_where_they_ran(void **state)
 {
     struct setup s;
     (void)state;
@@ -157,8 +157,8 @@ static void meters_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_look_at_the_clock_is_known),
-        cmocka_unit_test(operations_stand_where_they_ran),
+        cmocka_unit_test(seconds_are_those_of_the_clock),
+        cmocka_unit_test(operations_are_counted_where_they_ran),
         cmocka_unit_test(counts_are_those_of_plans),
         cmocka_unit_test(meters_change_nothing),
     };

@@ -366,7 +366,7 @@ static void budgets(void **state)
         struct oa_until until;
         const char *option;
     } endings[] = {
-        { { .ending = OA_ENDING_SEEDS, .least = 3, .most = 4 }, "(--compare.most_seeds " },
+        { { .ending = OA_ENDING_SEEDS, .least = 3, .most = 4 }, "(--compare.max_seeds " },
         { { .ending = OA_ENDING_BUDGET, .least = 3, .most = 40, .budget = 600, .spent = 540 },
           "(--budget " }
     };

@@ -310,8 +310,8 @@ static bool tokenized_by(const json_t *answer, const char *name)
     return found && strcmp(found, name) == 0;
 }
 
-/* Japanese without spaces is scored by characters; what is asked for stays; a few such words among
- * others change nothing; nor does text that is segmented. */
+/* Japanese without spaces is scored by characters; an explicit choice is kept; a few such words
+ * among others change nothing, nor do segmented text and a single word of a script with spaces. */
 static void test_bleu_of_text_without_spaces_is_of_characters(void **state)
 {
     (void)state;
@@ -338,7 +338,8 @@ static void test_bleu_of_text_without_spaces_is_of_characters(void **state)
         { "서울에서 한국어를 공부하고 있습니다.", "13a" },
         { "Die Donaudampfschifffahrtsgesellschaft 東京 fährt heute nicht mehr auf dem Fluss.",
           "13a" },
-        { "Ja.", "char" }
+        { "Ja.", "13a" },
+        { "東京。", "char" }
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *line = json_pack("[s]", cases[i].text);

@@ -89,7 +89,7 @@ static void check_kept(const struct oa_support *s, const struct oa_attention_sha
                        long blocks, long head, const long at[4])
 {
     struct oa_attention_shape whole = *kept, behind = *kept;
-    const struct oa_support_functions *functions = oa_support_functions(s);
+    const struct oa_support_functions *functions = oa_support_functions_of(s);
     bool any = false;
     long low, high, first = kept->keys, pairs = 0;
     behind.first = at[0];
@@ -149,7 +149,7 @@ static void mark_piece(const struct oa_piece *p, const struct oa_attention_shape
         long before[2] = { 0, 0 };
         for (long i = 0; place_in(&p->queries, r, i) < a->queries; i++) {
             long low, high, row = place_in(&p->queries, r, i);
-            oa_support_functions(&p->support)->row(&p->support, a, head, i, &low, &high);
+            oa_support_functions_of(&p->support)->row(&p->support, a, head, i, &low, &high);
             assert_true(low >= before[0] && high >= before[1]);
             before[0] = low;
             before[1] = high;
@@ -176,7 +176,7 @@ static void pieces_are_a_partition(void **state)
         };
         int seen[N * N] = { 0 };
         struct oa_piece p;
-        for (int k = 0; oa_support_functions(&s)->piece(&s, &a, k, &p); k++)
+        for (int k = 0; oa_support_functions_of(&s)->piece(&s, &a, k, &p); k++)
             mark_piece(&p, &a, head, a.causal && k == 0, seen);
         for (long i = 0; i < n; i++)
             for (long j = 0; j < n; j++)
@@ -192,7 +192,7 @@ static void tiles_are_counted(void **state)
     enum { N = 2048 };
     struct oa_device *d;
     struct oa_support merged = oa_support_sparse(false, 46, 1, false);
-    struct oa_part part = { .kind = OA_PART_DOT };
+    struct oa_logits_part part = { .kind = OA_PART_DOT };
     struct oa_logits a = {
         .shape = { .batch = 2, .queries = N, .keys = N, .heads = 3, .causal = true }, .parts = 1
     };

@@ -317,7 +317,7 @@ static struct oa_options options(void)
     struct oa_options o = small_model(text_file, 4);
     o.train_batch = 4;
     o.compare_seeds = 2;
-    o.compare_floor = false;
+    o.compare_uniform_baseline = false;
     return o;
 }
 

@@ -155,7 +155,7 @@ static void check_pairs(const struct defined *t, const struct oa_attention_shape
 
 static void check_rows(const struct defined *t, const struct oa_attention_shape *a, long head)
 {
-    const struct oa_support_functions *f = oa_support_functions(&t->support);
+    const struct oa_support_functions *f = oa_support_functions_of(&t->support);
     for (long i = 0; f && f->row && i < a->queries; i++) {
         long low, high;
         f->row(&t->support, a, head, i, &low, &high);
@@ -168,7 +168,7 @@ static void check_rows(const struct defined *t, const struct oa_attention_shape 
 /* Keys that are said to be alike are. */
 static void check_alike(const struct defined *t, const struct oa_attention_shape *a, long head)
 {
-    const struct oa_support_functions *f = oa_support_functions(&t->support);
+    const struct oa_support_functions *f = oa_support_functions_of(&t->support);
     for (long i = 0; f && f->alike && i < a->queries; i++)
         for (long j = 0; j < a->keys; j++) {
             long last = j + 1 + (i + j) % (a->keys - j),
@@ -183,7 +183,7 @@ static void check_alike(const struct defined *t, const struct oa_attention_shape
 static void check_tile(const struct defined *t, const struct oa_attention_shape *a, long head,
                        const long at[4])
 {
-    const struct oa_support_functions *f = oa_support_functions(&t->support);
+    const struct oa_support_functions *f = oa_support_functions_of(&t->support);
     bool any = false, all = true;
     long low, high;
     f->range(&t->support, a, head, at[0], at[1], &low, &high);

@@ -758,23 +758,23 @@ static void test_what_is_refused(void **state)
 {
     (void)state;
     static const long none[OA_SIZES] = { 0 };
-    refused("there is no task \"indction\"; did you mean induction?", "indction", none, 1);
-    refused("no example is asked for", "copy", none, 0);
+    refused("unknown task \"indction\"; did you mean induction?", "indction", none, 1);
+    refused("are all 0: nothing to generate", "copy", none, 0);
     refused("--train is 100000001", "copy", none, 100000001);
-    refused("--values would do nothing: copy", "copy", (const long[OA_SIZES]){ [OA_VALUES] = 3 },
+    refused("--values has no effect on task copy", "copy", (const long[OA_SIZES]){ [OA_VALUES] = 3 },
             1);
-    refused("--depth would do nothing: recall", "recall", (const long[OA_SIZES]){ [OA_DEPTH] = 3 },
+    refused("--depth has no effect on task recall", "recall", (const long[OA_SIZES]){ [OA_DEPTH] = 3 },
             1);
-    refused("--alphabet is 1; induction takes from 2 to 10000", "induction",
+    refused("--alphabet is 1; for induction it must be from 2 to 10000", "induction",
             (const long[OA_SIZES]){ 0, 0, 1 }, 1);
-    refused("--min-length is 2; induction takes from 3", "induction", (const long[OA_SIZES]){ 2 },
+    refused("--min-length is 2; for induction it must be from 3", "induction", (const long[OA_SIZES]){ 2 },
             1);
-    refused("--min-length is 9 and --max-length 8", "copy", (const long[OA_SIZES]){ 9, 8 }, 1);
-    refused("the keys of an example are different", "recall", (const long[OA_SIZES]){ 1, 5, 4 }, 1);
+    refused("--min-length = 9 exceeds --max-length = 8", "copy", (const long[OA_SIZES]){ 9, 8 }, 1);
+    refused("exceeds --alphabet, the number of distinct keys", "recall", (const long[OA_SIZES]){ 1, 5, 4 }, 1);
     refused("only 0 inputs of 13 to 1999 words", "listops",
             (const long[OA_SIZES]){ [OA_LEAST] = 13, [OA_DEPTH] = 2 }, 1);
-    refused("too rare to wait for", "listops", (const long[OA_SIZES]){ 200, 300, 0, 0, 5, 4 }, 1);
-    refused("only 10 inputs of 1 to 3 words; ask for fewer, or for longer ones", "listops",
+    refused("only one in ", "listops", (const long[OA_SIZES]){ 200, 300, 0, 0, 5, 4 }, 1);
+    refused("only 10 inputs of 1 to 3 words; ask for fewer or longer ones", "listops",
             (const long[OA_SIZES]){ [OA_LEAST] = 1, [OA_MOST] = 3 }, 11);
     refused("or a larger alphabet", "copy", (const long[OA_SIZES]){ 1, 1, 4 }, 5);
     struct oa_synthetic_plan plan; /* one bound takes the other along */

@@ -394,7 +394,7 @@ static void few_rows_have_the_bits_of_many(void **state)
 /* ---- the device ---- */
 
 /* On the device itself, with whatever makes its products. */
-static void rows_apart_have_the_bits_of_one(void **state)
+static void invariant_rows_have_the_bits_of_one(void **state)
 {
     struct fixture *f = *state;
     static const long rows[] = { 2, 33, 70 };
@@ -561,7 +561,7 @@ int main(void)
         cmocka_unit_test(plain_tiles_add_in_the_order_of_the_manual),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
         cmocka_unit_test(few_rows_have_the_bits_of_many),
-        cmocka_unit_test(rows_apart_have_the_bits_of_one),
+        cmocka_unit_test(invariant_rows_have_the_bits_of_one),
         cmocka_unit_test(devices_cut_without_changing_bits),
         cmocka_unit_test(devices_read_packed_weights),
         cmocka_unit_test(strips_have_the_bits_of_the_whole),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * api: the functions of orthant.h that the program's commands stand on. Each file is one command:
- * it takes options, calls the folders that do the work, and turns what comes back into text.
- * Nothing is computed here.
+ * api: the functions of orthant.h and commands.h. Each file is one command: it reads options, calls
+ * the rooms that do the work, and turns the result into text.
  */
 #ifndef ORTHANT_API_H
 #define ORTHANT_API_H
 
+#include "api/commands.h"
 #include "data/data.h"
 #include "model/model.h"
 #include "train/train.h"

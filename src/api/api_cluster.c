@@ -3,11 +3,11 @@
 #include "api/api.h"
 #include "cluster/cluster.h"
 
-enum oa_error oa_join(oa_context *c, double patience)
+enum oa_error oa_join(oa_context *c, double timeout_seconds)
 {
     struct oa_cluster *cluster;
     OA_TRY(oa_status(c));
-    enum oa_error e = oa_cluster_open(c, patience, &cluster);
+    enum oa_error e = oa_cluster_open(c, timeout_seconds, &cluster);
     if (cluster)
         oa_context_set_cluster(c, cluster, cluster->rank > 0);
     return e;

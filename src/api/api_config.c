@@ -20,7 +20,8 @@ int oa_option_describe(int i, struct oa_option *out)
                                .choices = row->choices,
                                .low = row->low,
                                .high = row->high,
-                               .help = row->help };
+                               .help = row->help,
+                               .former = row->former };
     return 1;
 }
 
@@ -70,6 +71,51 @@ enum oa_error oa_config_get(const oa_config *config, const char *key, const stru
     oa_text_init(&text, config->context);
     oa_options_get(config->context, &config->options, key, &text);
     return oa_emit(out, &text);
+}
+
+/* The row of a key and the address of its value; NULL after a failure. */
+static const struct oa_option_row *config_find(const oa_config *config, const char *key,
+                                               const void **value)
+{
+    struct oa_text ignored;
+    const struct oa_option_row *row = oa_option_at(oa_option_number(key));
+    if (row) {
+        *value = (const char *)&config->options + row->offset;
+        return row;
+    }
+    oa_text_init(&ignored, config->context);
+    oa_options_get(config->context, &config->options, key, &ignored); /* says what is wrong */
+    oa_text_free(&ignored);
+    return NULL;
+}
+
+enum oa_error oa_config_get_number(const oa_config *config, const char *key, double *value)
+{
+    const void *at;
+    const struct oa_option_row *row = config_find(config, key, &at);
+    if (!row)
+        return OA_ARGUMENT;
+    if (row->kind == OA_OPTION_INT)
+        *value = (double)*(const long *)at;
+    else if (row->kind == OA_OPTION_REAL)
+        *value = *(const double *)at;
+    else if (row->kind == OA_OPTION_BOOL)
+        *value = *(const bool *)at;
+    else
+        return oa_fail(config->context, OA_ARGUMENT, "%s is not a number", row->key);
+    return OA_OK;
+}
+
+enum oa_error oa_config_get_text(const oa_config *config, const char *key, const char **value)
+{
+    const void *at;
+    const struct oa_option_row *row = config_find(config, key, &at);
+    if (!row)
+        return OA_ARGUMENT;
+    if (row->kind != OA_OPTION_WORDS)
+        return oa_fail(config->context, OA_ARGUMENT, "%s is not a text", row->key);
+    *value = at;
+    return OA_OK;
 }
 
 enum oa_error oa_config_read(oa_config *config, const char *path)

@@ -101,7 +101,7 @@ static enum oa_error check_request(const struct inspecting *n)
                        f->segments ? "the second text of the pair" : "what the decoder reads");
     if (!two && n->r->target)
         return oa_fail(n->t.context, OA_ARGUMENT,
-                       "--target would do nothing: the model (%s) reads one text, that of --text",
+                       "--target has no effect: the model (%s) reads one text, that of --text",
                        oa_architecture_name(f));
     return OA_OK;
 }

@@ -66,11 +66,9 @@ static enum oa_error take_options(struct taking *t)
 {
     const struct oa_option_row *row;
     for (int i = 0; (row = oa_option_at(i)); i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
         if (strcmp(row->section, "model") == 0 && !t->in->given.option[i] &&
             means_something(t, row->name))
-            OA_TRY(take_option(t, i, key));
+            OA_TRY(take_option(t, i, row->key));
     }
     if (t->said.length)
         oa_log(t->in->context, 0, "not given, so as in %s: %s", t->in->options.train_init,

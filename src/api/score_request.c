@@ -164,7 +164,7 @@ static enum oa_error read_options(oa_context *c, const struct oa_score_request *
     return oa_metric_check(c, o);
 }
 
-/* An option is given whose metric is not. */
+/* Refuses options that no metric uses. */
 static enum oa_error check_idle(oa_context *c, const struct score_plan *p)
 {
     const struct oa_score_request *r = p->request;
@@ -175,26 +175,28 @@ static enum oa_error check_idle(oa_context *c, const struct score_plan *p)
     bool ter = r->ter_normalized || r->ter_no_punctuation || r->ter_asian || r->ter_case_sensitive;
     const struct {
         bool given, used;
-        const char *what;
+        const char *what, *without;
     } idle[] = {
-        { bleu, has_segments(p, "bleu"), "options of BLEU are" },
-        { chrf, has_segments(p, "chrf"), "options of chrF are" },
-        { ter, has_segments(p, "ter"), "options of TER are" },
-        { r->rouge_stemmer || r->rouge_newline, has_segments(p, "rouge"), "options of ROUGE are" },
-        { r->f1_average || r->f1_positive, has_kind(p, SCORE_F1), "options of f1 are" },
-        { r->lowercase, has_segments(p, "bleu") || has_segments(p, "chrf"),
-          "lower case, an option of BLEU and chrF (TER and ROUGE have it anyway), is" },
+        { bleu, has_segments(p, "bleu"), "options of BLEU have", "bleu" },
+        { chrf, has_segments(p, "chrf"), "options of chrF have", "chrf" },
+        { ter, has_segments(p, "ter"), "options of TER have", "ter" },
+        { r->rouge_stemmer || r->rouge_newline, has_segments(p, "rouge"), "options of ROUGE have",
+          "rouge" },
+        { r->f1_average || r->f1_positive, has_kind(p, SCORE_F1), "options of F1 have", "f1" },
+        { r->lowercase, has_segments(p, "bleu") || has_segments(p, "chrf"), "lower case has",
+          "bleu or chrf (ter and rouge ignore case anyway)" },
         { r->bleu_smooth_value != 0,
           p->options.bleu_smooth == OA_SMOOTH_FLOOR || p->options.bleu_smooth == OA_SMOOTH_ADD_K,
-          "a smoothing value, which only floor and add-k have, is" },
-        { r->ter_asian, r->ter_normalized || r->ter_no_punctuation,
-          "TER's Asian support, which changes normalisation and the removal of punctuation, is" },
-        { r->f1_positive, p->options.f1_average == OA_AVERAGE_BINARY,
-          "a positive label, which only the binary F1 has, is" },
+          "a smoothing value has", "the smoothing method floor or add-k" },
+        { r->ter_asian, r->ter_normalized || r->ter_no_punctuation, "Asian support of TER has",
+          "normalisation or removal of punctuation" },
+        { r->f1_positive, p->options.f1_average == OA_AVERAGE_BINARY, "a positive label has",
+          "the binary F1" },
     };
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
         if (idle[i].given && !idle[i].used)
-            return oa_fail(c, OA_ARGUMENT, "%s given, but would do nothing here", idle[i].what);
+            return oa_fail(c, OA_ARGUMENT, "%s no effect without %s", idle[i].what,
+                           idle[i].without);
     return OA_OK;
 }
 

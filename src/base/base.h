@@ -193,7 +193,8 @@ bool oa_label_spell(const char **s, size_t *n, struct oa_number_text *whole);
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0);
 bool oa_parse_real(const char *text, double *value); /* the whole text, in the C locale */
 const char *oa_plural(double count);                 /* "" for 1, else "s" */
-/* oa_nearest ("did you mean") is in orthant.h. */
+/* The candidate nearest to `word` by edit distance; NULL if none is near (for "did you mean"). */
+const char *oa_nearest(const char *word, const char *const *candidates, int count);
 
 /* ---- files ---- */
 
@@ -275,11 +276,11 @@ enum oa_error oa_digest_of_file(oa_context *c, const char *path,
 
 /* ---- options ---- */
 
-/* One row of options.def each gives the struct below, the parser, --help, the man page, the YAML
- * configuration and the report. A text option holds at most OA_OPTION_TEXT-1 bytes. */
+/* The rows of options.def make the struct below, the parser, --help, the man page, the YAML
+ * configuration and the report. A text option has at most OA_OPTION_TEXT-1 bytes. */
 #define OA_OPTION_TEXT 1024
 
-/* What an OA_CHOICE holds: its choices, in the order of their words in options.def. */
+/* Values of an OA_CHOICE: its choices, in the order of their words in options.def. */
 enum oa_position {
     OA_POSITION_LEARNED,
     OA_POSITION_SINUSOIDAL,
@@ -306,14 +307,14 @@ enum oa_schedule {
     OA_SCHEDULE_CONSTANT
 };
 enum oa_equal { OA_EQUAL_TOKENS, OA_EQUAL_TIME, OA_EQUAL_PARAMS, OA_EQUAL_FLOPS };
-enum oa_looks { OA_LOOKS_ONE, OA_LOOKS_ANY };
 
 struct oa_options {
-#define OA_INT(section, name, fallback, low, high, help) long section##_##name;
-#define OA_REAL(section, name, fallback, low, high, help) double section##_##name;
-#define OA_BOOL(section, name, fallback, help) bool section##_##name;
-#define OA_TEXT(section, name, fallback, help) char section##_##name[OA_OPTION_TEXT];
-#define OA_CHOICE(section, name, type, fallback, choices, help) enum oa_##type section##_##name;
+#define OA_INT(section, name, fallback, low, high, role, help) long section##_##name;
+#define OA_REAL(section, name, fallback, low, high, role, help) double section##_##name;
+#define OA_BOOL(section, name, fallback, role, help) bool section##_##name;
+#define OA_TEXT(section, name, fallback, role, help) char section##_##name[OA_OPTION_TEXT];
+#define OA_CHOICE(section, name, type, fallback, choices, role, help)                              \
+    enum oa_##type section##_##name;
 #include "options.def"
 #undef OA_INT
 #undef OA_REAL
@@ -328,17 +329,37 @@ enum oa_option_kind {
     OA_OPTION_WORDS,
     OA_OPTION_CHOICE
 };
+/* What an option decides (column `role` of options.def); or-ed. */
+enum oa_option_role {
+    OA_DECIDES_NUMBERS = 1 << 0,    /* numbers of a run: its value is in the fingerprint */
+    OA_DECIDES_DATA = 1 << 1,       /* what a run reads: compared by its contents */
+    OA_DECIDES_VERDICTS = 1 << 2,   /* which runs a comparison has and how they are judged */
+    OA_MAY_CHANGE = 1 << 3,         /* on resume */
+    OA_NAMES_FILES = 1 << 4,        /* a path, or several separated by commas */
+    OA_PER_RANK = 1 << 5,           /* ranks of one run may have different values */
+    OA_SHARED_BUDGET = 1 << 6,      /* compare.tune may not vary it: the budget */
+    OA_SHARED_STEP_SIZE = 1 << 7,   /* …: tokens per step, and so the budget */
+    OA_SHARED_SEED = 1 << 8,        /* …: runs are paired by seed */
+    OA_SHARED_MEASUREMENT = 1 << 9, /* …: what is measured and logged, not what is trained */
+};
 struct oa_option_row {
-    const char *section, *name, *fallback, *choices,
-        *help;        /* choices: "adamw|sgd|adafactor", or NULL */
-    double low, high; /* of INT and REAL */
+    const char *section, *name, *key; /* key: "section.name" */
+    const char *fallback, *help;
+    const char *choices; /* of CHOICE: "adamw|sgd|adafactor", else NULL */
+    const char *former;  /* key it had before, still read, and written in JSON files; or NULL */
+    const char *former_words; /* of BOOL: words for false and true under the former key, or NULL */
+    double low, high;         /* of INT and REAL */
     enum oa_option_kind kind;
+    unsigned role; /* enum oa_option_role */
     size_t offset; /* in struct oa_options */
 };
 const struct oa_option_row *
-oa_option_at(int i);                   /* in the order of options.def; NULL past the end */
-int oa_option_number(const char *key); /* its place there; -1: there is none of that name */
-/* Which options somebody chose, by their number; the others have values that nobody asked for. */
+oa_option_at(int i); /* in the order of options.def; NULL past the end */
+/* Index of the option with this key or former key; -1: none. */
+int oa_option_number(const char *key);
+/* The key that JSON files use: the former one, if any, so that older files stay comparable. */
+const char *oa_option_stored_key(const struct oa_option_row *row);
+/* Which options were set explicitly, by their index; the others have default values. */
 enum { OA_MOST_OPTIONS = 256 }; /* rows that options.def may have */
 struct oa_given {
     bool option[OA_MOST_OPTIONS];
@@ -355,6 +376,7 @@ void oa_options_default(struct oa_options *o);
  * or the range. Truth values are true, yes, on, 1 and false, no, off, 0. */
 enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key,
                              const char *value);
+/* Appends the value as text; by a former key, in the words it had then. */
 enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key,
                              struct oa_text *value);
 /* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file

@@ -11,18 +11,35 @@
 
 /* ---- the table ---- */
 
-#define AT(section, name) offsetof(struct oa_options, section##_##name)
-#define OA_INT(section, name, fallback, low, high, help)                                           \
-    { #section,       #name,         #fallback,        NULL, help, (double)(low),                  \
-      (double)(high), OA_OPTION_INT, AT(section, name) },
-#define OA_REAL(section, name, fallback, low, high, help)                                          \
-    { #section, #name, #fallback, NULL, help, low, high, OA_OPTION_REAL, AT(section, name) },
-#define OA_BOOL(section, name, fallback, help)                                                     \
-    { #section, #name, #fallback, NULL, help, 0, 0, OA_OPTION_BOOL, AT(section, name) },
-#define OA_TEXT(section, name, fallback, help)                                                     \
-    { #section, #name, fallback, NULL, help, 0, 0, OA_OPTION_WORDS, AT(section, name) },
-#define OA_CHOICE(section, name, type, fallback, choices, help)                                    \
-    { #section, #name, fallback, choices, help, 0, 0, OA_OPTION_CHOICE, AT(section, name) },
+/* Names of the column `role`. */
+enum {
+    NUMBERS = OA_DECIDES_NUMBERS,
+    DATA = OA_DECIDES_DATA,
+    VERDICTS = OA_DECIDES_VERDICTS,
+    RESUME = OA_MAY_CHANGE,
+    FILES = OA_NAMES_FILES,
+    PER_RANK = OA_PER_RANK,
+    BUDGET = OA_SHARED_BUDGET,
+    STEP_SIZE = OA_SHARED_STEP_SIZE,
+    SEED = OA_SHARED_SEED,
+    MEASUREMENT = OA_SHARED_MEASUREMENT
+};
+#define WAS(former_key) , .former = former_key
+#define WORDS(words) , .former_words = words
+
+#define ROW(s, n, k, d, h, ...)                                                                    \
+    .section = #s, .name = #n, .key = #s "." #n, .kind = OA_OPTION_##k, .fallback = d, .help = h,  \
+    .offset = offsetof(struct oa_options, s##_##n), .role = __VA_ARGS__
+#define OA_INT(section, name, fallback, least, most, role, help)                                   \
+    { ROW(section, name, INT, #fallback, help, role), .low = least, .high = most },
+#define OA_REAL(section, name, fallback, least, most, role, help)                                  \
+    { ROW(section, name, REAL, #fallback, help, role), .low = least, .high = most },
+#define OA_BOOL(section, name, fallback, role, help)                                               \
+    { ROW(section, name, BOOL, #fallback, help, role) },
+#define OA_TEXT(section, name, fallback, role, help)                                               \
+    { ROW(section, name, WORDS, fallback, help, role) },
+#define OA_CHOICE(section, name, type, fallback, words, role, help)                                \
+    { ROW(section, name, CHOICE, fallback, help, role), .choices = words },
 static const struct oa_option_row rows[] = {
 #include "base/options.def"
 };
@@ -33,15 +50,14 @@ static const struct oa_option_row rows[] = {
 #undef OA_CHOICE
 
 #define ROWS ((int)(sizeof rows / sizeof rows[0]))
-#define KEY 64 /* bytes of "section.name" */
 _Static_assert(ROWS <= OA_MOST_OPTIONS, "raise OA_MOST_OPTIONS");
 
-/* Every choice is an enumeration; place() takes them all for int. */
-#define OA_INT(section, name, fallback, low, high, help)
-#define OA_REAL(section, name, fallback, low, high, help)
-#define OA_BOOL(section, name, fallback, help)
-#define OA_TEXT(section, name, fallback, help)
-#define OA_CHOICE(section, name, type, fallback, choices, help)                                    \
+/* parse_value() writes every choice as an int. */
+#define OA_INT(section, name, fallback, low, high, role, help)
+#define OA_REAL(section, name, fallback, low, high, role, help)
+#define OA_BOOL(section, name, fallback, role, help)
+#define OA_TEXT(section, name, fallback, role, help)
+#define OA_CHOICE(section, name, type, fallback, choices, role, help)                              \
     _Static_assert(sizeof(enum oa_##type) == sizeof(int), "a choice is an int");
 #include "base/options.def"
 #undef OA_INT
@@ -55,14 +71,9 @@ const struct oa_option_row *oa_option_at(int i)
     return i >= 0 && i < ROWS ? &rows[i] : NULL;
 }
 
-static void *place(struct oa_options *o, const struct oa_option_row *r)
+const char *oa_option_stored_key(const struct oa_option_row *row)
 {
-    return (char *)o + r->offset;
-}
-
-static void row_key(const struct oa_option_row *r, char key[KEY])
-{
-    snprintf(key, KEY, "%s.%s", r->section, r->name);
+    return row->former ? row->former : row->key;
 }
 
 /* ---- from text ---- */
@@ -89,8 +100,8 @@ static bool parse_bool(const char *text, bool *value)
     return false;
 }
 
-/* The place of `text` in "a|b|c"; -1: it is none of them. */
-static int choice_of(const char *choices, const char *text)
+/* Index of `text` in "a|b|c"; -1: it is none of them. */
+static int choice_index(const char *choices, const char *text)
 {
     size_t length = strlen(text);
     int i = 0;
@@ -100,15 +111,8 @@ static int choice_of(const char *choices, const char *text)
     return -1;
 }
 
-static bool parse_choice(const char *choices, const char *text, int *value)
-{
-    int i = choice_of(choices, text);
-    *value = i < 0 ? *value : i;
-    return i >= 0;
-}
-
-/* The files an option is saved in are UTF-8. */
-static bool is_utf8(const char *text)
+/* Files with options are UTF-8. */
+static bool option_is_utf8(const char *text)
 {
     json_t *string = json_string(text);
     json_decref(string);
@@ -117,27 +121,35 @@ static bool is_utf8(const char *text)
 
 static bool parse_value(struct oa_options *o, const struct oa_option_row *r, const char *text)
 {
-    long n;
+    void *value = (char *)o + r->offset;
     double x;
+    long n;
+    int i;
     switch (r->kind) {
     case OA_OPTION_INT:
         if (!parse_int(text, &n) || (double)n < r->low || (double)n > r->high)
             return false;
-        *(long *)place(o, r) = n;
+        *(long *)value = n;
         return true;
     case OA_OPTION_REAL:
         if (!oa_parse_real(text, &x) || !(x >= r->low && x <= r->high))
             return false;
-        *(double *)place(o, r) = x;
+        *(double *)value = x;
         return true;
     case OA_OPTION_BOOL:
-        return parse_bool(text, place(o, r));
+        i = r->former_words ? choice_index(r->former_words, text) : -1;
+        if (i >= 0)
+            *(bool *)value = i;
+        return i >= 0 || parse_bool(text, value);
     case OA_OPTION_CHOICE:
-        return parse_choice(r->choices, text, place(o, r));
+        i = choice_index(r->choices, text);
+        if (i >= 0)
+            *(int *)value = i;
+        return i >= 0;
     default:
-        if (strlen(text) >= OA_OPTION_TEXT || !is_utf8(text))
+        if (strlen(text) >= OA_OPTION_TEXT || !option_is_utf8(text))
             return false;
-        snprintf(place(o, r), OA_OPTION_TEXT, "%s", text);
+        snprintf(value, OA_OPTION_TEXT, "%s", text);
         return true;
     }
 }
@@ -149,10 +161,10 @@ void oa_options_default(struct oa_options *o)
         parse_value(o, &rows[i], rows[i].fallback);
 }
 
-/* ---- sentences ---- */
+/* ---- error messages ---- */
 
-static void say(char why[SENTENCE], const char *format, ...) OA_PRINTF(2, 3);
-static void say(char why[SENTENCE], const char *format, ...)
+static void explain_refusal(char why[SENTENCE], const char *format, ...) OA_PRINTF(2, 3);
+static void explain_refusal(char why[SENTENCE], const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -160,8 +172,7 @@ static void say(char why[SENTENCE], const char *format, ...)
     va_end(arguments);
 }
 
-static void say_choices(const struct oa_option_row *r, const char *key, const char *value,
-                        char why[SENTENCE])
+static void refuse_choice(const struct oa_option_row *r, const char *value, char why[SENTENCE])
 {
     char words[256];
     const char *candidates[32];
@@ -171,57 +182,56 @@ static void say_choices(const struct oa_option_row *r, const char *key, const ch
     for (char *w = strtok_r(words, "|", &rest); w && n < 32; w = strtok_r(NULL, "|", &rest))
         candidates[n++] = w;
     const char *near = oa_nearest(value, candidates, n);
-    say(why, "%s is \"%.80s\"; %s%s%schoose one of %s", key, value, near ? "did you mean \"" : "",
-        near ? near : "", near ? "\"? " : "", r->choices);
+    explain_refusal(why, "%s is \"%.80s\"; %s%s%schoose one of %s", r->key, value,
+                    near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "",
+                    r->choices);
 }
 
 static enum oa_error refuse_value(const struct oa_option_row *r, const char *value,
                                   char why[SENTENCE])
 {
-    char key[KEY];
-    row_key(r, key);
     switch (r->kind) {
     case OA_OPTION_INT:
-        say(why, "%s is \"%.80s\"; give a whole number from %.0f to %.0f", key, value, r->low,
-            r->high);
+        explain_refusal(why, "%s is \"%.80s\"; give a whole number from %.0f to %.0f", r->key,
+                        value, r->low, r->high);
         break;
     case OA_OPTION_REAL:
-        say(why, "%s is \"%.80s\"; give a number from %s to %s", key, value, oa_real_text(r->low).s,
-            oa_real_text(r->high).s);
+        explain_refusal(why, "%s is \"%.80s\"; give a number from %s to %s", r->key, value,
+                        oa_real_text(r->low).s, oa_real_text(r->high).s);
         break;
     case OA_OPTION_BOOL:
-        say(why, "%s is \"%.80s\"; give true or false", key, value);
+        explain_refusal(why, "%s is \"%.80s\"; give true or false", r->key, value);
         break;
     case OA_OPTION_CHOICE:
-        say_choices(r, key, value, why);
+        refuse_choice(r, value, why);
         break;
     case OA_OPTION_WORDS:
-        say(why, "%s has %zu bytes; give at most %d bytes of UTF-8 text", key, strlen(value),
-            OA_OPTION_TEXT - 1);
+        explain_refusal(why, "%s has %zu bytes; give at most %d bytes of UTF-8 text", r->key,
+                        strlen(value), OA_OPTION_TEXT - 1);
         break;
     }
     return OA_ARGUMENT;
 }
 
-/* Without a section, the name alone is compared. */
+/* Without a section, only the names are compared. */
 static enum oa_error refuse_key(const char *key, char why[SENTENCE])
 {
-    char keys[ROWS][KEY];
     const char *candidates[ROWS];
     bool bare = !strchr(key, '.');
-    for (int i = 0; i < ROWS; i++) {
-        row_key(&rows[i], keys[i]);
-        candidates[i] = bare ? rows[i].name : keys[i];
-    }
+    for (int i = 0; i < ROWS; i++)
+        candidates[i] = bare ? rows[i].name : rows[i].key;
     const char *near = oa_nearest(key, candidates, ROWS);
     int found = 0;
     while (near && candidates[found] != near)
         found++;
     if (near)
-        say(why, "unknown option \"%.80s\"; did you mean \"%s\"?", key, keys[found]);
+        explain_refusal(why, "unknown option \"%.80s\"; did you mean \"%s\"?", key,
+                        rows[found].key);
     else
-        say(why, "unknown option \"%.80s\"; options are written section.name, as in model.layers",
-            key);
+        explain_refusal(why,
+                        "unknown option \"%.80s\"; options are written section.name, as in "
+                        "model.layers",
+                        key);
     return OA_ARGUMENT;
 }
 
@@ -229,16 +239,13 @@ static enum oa_error refuse_key(const char *key, char why[SENTENCE])
 
 int oa_option_number(const char *key)
 {
-    char candidate[KEY];
-    for (int i = 0; i < ROWS; i++) {
-        row_key(&rows[i], candidate);
-        if (strcmp(candidate, key) == 0)
+    for (int i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].key, key) == 0 || (rows[i].former && strcmp(rows[i].former, key) == 0))
             return i;
-    }
     return -1;
 }
 
-static const struct oa_option_row *find_row(const char *key)
+static const struct oa_option_row *option_find(const char *key)
 {
     return oa_option_at(oa_option_number(key));
 }
@@ -246,7 +253,7 @@ static const struct oa_option_row *find_row(const char *key)
 enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value,
                               char why[SENTENCE])
 {
-    const struct oa_option_row *r = find_row(key);
+    const struct oa_option_row *r = option_find(key);
     if (!r)
         return refuse_key(key, why);
     return parse_value(o, r, value) ? OA_OK : refuse_value(r, value, why);
@@ -262,7 +269,7 @@ enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *ke
 
 /* ---- choices ---- */
 
-static struct oa_option_word word_of(const char *choices, int i)
+static struct oa_option_word choice_word(const char *choices, int i)
 {
     struct oa_option_word word;
     for (; i > 0; i--)
@@ -273,12 +280,12 @@ static struct oa_option_word word_of(const char *choices, int i)
 
 struct oa_option_word oa_option_word(const char *key, int choice)
 {
-    return word_of(find_row(key)->choices, choice);
+    return choice_word(option_find(key)->choices, choice);
 }
 
 int oa_option_choice(const char *key, const char *word)
 {
-    return choice_of(find_row(key)->choices, word);
+    return choice_index(option_find(key)->choices, word);
 }
 
 /* ---- to text ---- */
@@ -297,23 +304,32 @@ void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, 
         oa_text_printf(out, "%s", *(const bool *)at ? "true" : "false");
         break;
     case OA_OPTION_CHOICE:
-        oa_text_printf(out, "%s", word_of(r->choices, *(const int *)at).s);
+        oa_text_printf(out, "%s", choice_word(r->choices, *(const int *)at).s);
         break;
     case OA_OPTION_WORDS:
         oa_text_printf(out, "%s", (const char *)at);
     }
 }
 
+static struct oa_option_word former_word(const struct oa_options *o, const struct oa_option_row *r)
+{
+    const bool *value = (const void *)((const char *)o + r->offset);
+    return choice_word(r->former_words, *value);
+}
+
 enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key,
                              struct oa_text *value)
 {
     char why[SENTENCE];
-    const struct oa_option_row *r = find_row(key);
+    const struct oa_option_row *r = option_find(key);
     if (!r) {
         refuse_key(key, why);
         return oa_fail(c, OA_ARGUMENT, "%s", why);
     }
-    oa_option_print(o, r, value);
+    if (r->former_words && strcmp(key, r->former) == 0)
+        oa_text_printf(value, "%s", former_word(o, r).s);
+    else
+        oa_option_print(o, r, value);
     return OA_OK;
 }
 
@@ -350,8 +366,11 @@ void oa_options_json(const struct oa_options *o, struct oa_text *out)
         else
             oa_text_add(out, ", ", 2);
         section = r->section;
-        oa_text_printf(out, "\"%s\": ", r->name);
-        oa_option_quote(o, r, out);
+        oa_text_printf(out, "\"%s\": ", strchr(oa_option_stored_key(r), '.') + 1);
+        if (r->former_words)
+            oa_text_printf(out, "\"%s\"", former_word(o, r).s);
+        else
+            oa_option_quote(o, r, out);
     }
     oa_text_add(out, "}}", 2);
 }

@@ -62,7 +62,9 @@ static bool find_option(const struct command *c, const char *name, size_t length
     for (int i = 0; oa_option_describe(i, out); i++) {
         char key[NAME];
         snprintf(key, sizeof key, "%s.%s", out->section, out->name);
-        if (strlen(key) == length && memcmp(key, name, length) == 0)
+        const char *former = out->former ? out->former : key;
+        if ((strlen(key) == length && memcmp(key, name, length) == 0) ||
+            (strlen(former) == length && memcmp(former, name, length) == 0))
             return has_section(c, out->section);
     }
     return false;
@@ -149,7 +151,7 @@ static bool parse_long(struct call *call, int argc, char **argv, int *i)
     struct oa_option option;
     if (flag && !flag->argument) {
         if (equals)
-            return wrong_use(call, "--%s is a switch and takes no value", flag->name) == OA_OK;
+            return wrong_use(call, "--%s takes no value", flag->name) == OA_OK;
         give(call, flag->name, "");
         return true;
     }
@@ -235,7 +237,7 @@ bool allow_none(struct call *call, const char *names, const char *because)
     for (char *rest = NULL, *name = strtok_r(words, " ", &rest); name;
          name = strtok_r(NULL, " ", &rest))
         if (flag_given(call, name)) {
-            wrong_use(call, "--%s would do nothing: %s", name, because);
+            wrong_use(call, "--%s has no effect: %s", name, because);
             return false;
         }
     return true;
@@ -263,8 +265,8 @@ bool want_words(struct call *call, int least, int most, const char *what)
     if (call->words < least)
         wrong_use(call, "%s needs %s", call->command->name, what);
     else if (call->words > most)
-        wrong_use(call, "%s takes %s, but \"%.60s\" is one word too many", call->command->name,
-                  what, call->word[most]);
+        wrong_use(call, "unexpected argument \"%.60s\": %s takes %s", call->word[most],
+                  call->command->name, what);
     return !call->said;
 }
 

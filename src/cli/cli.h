@@ -11,7 +11,7 @@
 #ifndef ORTHANT_CLI_H
 #define ORTHANT_CLI_H
 
-#include "orthant/orthant.h"
+#include "api/commands.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,6 +30,7 @@ struct flag {
     const char *fallback; /* the default as help says it; NULL: none */
     const char *help;
     const char *words; /* values to offer, "a|b"; NULL: any */
+    bool hidden;       /* a former name: accepted, not shown */
 };
 
 struct command {

@@ -7,8 +7,8 @@
 
 enum { MOST_LENGTHS = 32, MOST_MECHANISMS = 128 };
 
-/* "128,512,2048"; the count, or 0 after an error was printed. */
-static int parse_list(struct call *call, const char *flag, long out[MOST_LENGTHS])
+/* Parses "128,512,2048" into out; returns the count, or 0 after an error was printed. */
+static int parse_lengths(struct call *call, const char *flag, long out[MOST_LENGTHS])
 {
     const char *text = flag_value(call, flag);
     int count = 0;
@@ -23,14 +23,13 @@ static int parse_list(struct call *call, const char *flag, long out[MOST_LENGTHS
             return count;
         s = end;
     }
-    wrong_use(
-        call,
-        "--%s is \"%.60s\"; give whole numbers from 1 on with commas between, at most %d of them",
-        flag, text, MOST_LENGTHS);
+    wrong_use(call,
+              "--%s is \"%.60s\"; give at most %d whole numbers from 1 on, separated by commas",
+              flag, text, MOST_LENGTHS);
     return 0;
 }
 
-/* All mechanisms; a mixture has no form without components. */
+/* All mechanisms; a mixture needs components. */
 static int all_mechanisms(const char *names[MOST_MECHANISMS])
 {
     const char *name, *title;
@@ -46,7 +45,7 @@ static enum oa_error bench_attentions(struct call *call)
         **given = want_memory((size_t)call->givens + 1, sizeof *given);
     long length[MOST_LENGTHS];
     struct oa_bench_request r = { .length = length,
-                                  .lengths = parse_list(call, "lengths", length) };
+                                  .lengths = parse_lengths(call, "lengths", length) };
     r.causal = !flag_given(call, "bidirectional");
     r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
     r.precision = flag_value(call, "precision");
@@ -80,8 +79,8 @@ static enum oa_error bench_step(struct call *call)
     if (!allow_none(call,
                     "decode peak kernels attention lengths tokens width heads precision "
                     "bidirectional sequences after",
-                    "--step times what the options of a run say, --model.attention and "
-                    "--train.precision among them"))
+                    "--step times the run that --model.attention, --train.precision and other "
+                    "options --section.key describe"))
         return OA_ARGUMENT;
     enum oa_error e = apply_options(call);
     int processor = strcmp(flag_value(call, "clock"), "processor") == 0 ? 1
@@ -93,13 +92,13 @@ static enum oa_error bench_step(struct call *call)
 static enum oa_error bench_decode(struct call *call)
 {
     if (!allow_none(call, "peak kernels lengths tokens width heads precision bidirectional",
-                    "--decode times what the options of a run say, --model.width and "
-                    "--train.precision among them"))
+                    "--decode times the model that --model.width, --train.precision and other "
+                    "options --section.key describe"))
         return OA_ARGUMENT;
     const char **given = want_memory((size_t)call->givens + 1, sizeof *given);
     long sequences[MOST_LENGTHS];
     struct oa_decode_bench_request r = { .sequences = sequences,
-                                         .sizes = parse_list(call, "sequences", sequences) };
+                                         .sizes = parse_lengths(call, "sequences", sequences) };
     enum oa_error e = OA_ARGUMENT;
     if (r.sizes && flag_number(call, "after", 0, 1 << 24, &r.after)) {
         r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
@@ -113,9 +112,9 @@ static enum oa_error bench_decode(struct call *call)
     return e;
 }
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_bench(struct call *call)
 {
-    if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
+    if (!want_words(call, 0, 0, "no arguments; attentions are given with --attention"))
         return OA_ARGUMENT;
     if (flag_given(call, "step"))
         return bench_step(call);
@@ -123,18 +122,17 @@ static enum oa_error run(struct call *call)
         return bench_decode(call);
     if (configured(call))
         return wrong_use(
-            call,
-            "options of a run, and --config, are for --step and --decode; the bench of layers has "
-            "--attention, --width, --heads and --precision");
-    if (!allow_none(call, "sequences after", "it belongs to --decode"))
+            call, "--config and --section.key need --step or --decode; layers are described by "
+                  "--attention, --width, --heads and --precision");
+    if (!allow_none(call, "sequences after", "it needs --decode"))
         return OA_ARGUMENT;
     static const char layers[] =
         "attention lengths tokens width heads precision clock bidirectional";
     if (flag_given(call, "peak") &&
-        !allow_none(call, "kernels", "--peak measures the machine alone"))
+        !allow_none(call, "kernels", "--peak measures only the machine"))
         return OA_ARGUMENT;
     if ((flag_given(call, "peak") || flag_given(call, "kernels")) &&
-        !allow_none(call, layers, "it belongs to the bench of layers, not to --peak or --kernels"))
+        !allow_none(call, layers, "--peak and --kernels time no layers"))
         return OA_ARGUMENT;
     if (flag_given(call, "peak"))
         return oa_bench_peak(call->context, &call->out);
@@ -144,54 +142,55 @@ static enum oa_error run(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "peak", .help = "only the machine: arithmetic and memory, one core and all threads" },
+    { .name = "peak",
+      .help = "measure only the machine: arithmetic and memory bandwidth, one core and all "
+              "threads" },
     { .name = "step",
-      .help = "a training step of the run that --config and the options of the sections describe" },
+      .help = "time a training step of the run that --config and --section.key describe" },
     { .name = "decode",
-      .help =
-          "writing: tokens of the model that --config and the options of the sections describe" },
-    { .name = "kernels", .help = "every version of every kernel beside the plain C one" },
+      .help = "time token-by-token generation of the model that --config and --section.key "
+              "describe" },
+    { .name = "kernels", .help = "time every version of every kernel against plain C" },
     { .name = "attention",
       .argument = "SPEC",
-      .help = "an attention to time; given once for each (default: all, which means every "
-              "mechanism; with --decode "
-              "model.attention, and all is none there)" },
+      .help = "attention to time; repeat for several (default: every mechanism, with --decode "
+              "model.attention); all = every mechanism, not with --decode" },
     { .name = "lengths",
       .argument = "LIST",
       .fallback = "128,256,512,1024,2048",
-      .help = "tokens of a sequence" },
+      .help = "sequence lengths, in tokens" },
     { .name = "tokens",
       .argument = "N",
       .fallback = "4096",
-      .help = "tokens of a pass: as many sequences as fit, at least one" },
+      .help = "tokens per pass: as many sequences as fit, at least one" },
     { .name = "width", .argument = "N", .fallback = "256", .help = "width of the layer" },
     { .name = "heads", .argument = "N", .fallback = "4", .help = "heads of the layer" },
     { .name = "precision",
       .argument = "NAME",
       .fallback = "f32",
-      .help = "f32, bf16 or f64",
+      .help = "arithmetic: f32, bf16 or f64",
       .words = "f32|bf16|f64" },
     { .name = "clock",
       .argument = "NAME",
       .fallback = "wall",
-      .help = "wall, or processor: processor time of all threads, against the peak of one core",
+      .help = "wall, or processor: processor time of all threads, relative to the peak of one "
+              "core",
       .words = "wall|processor" },
     { .name = "sequences",
       .argument = "LIST",
       .fallback = "1,8",
-      .help = "with --decode: written side by side" },
+      .help = "with --decode: numbers of sequences generated in parallel" },
     { .name = "after",
       .argument = "N",
       .fallback = "0",
-      .help = "with --decode: tokens of each sequence before those that are timed" },
-    { .name = "bidirectional",
-      .help = "every token sees every token; otherwise none sees a later one" },
+      .help = "with --decode: tokens of context before those that are timed" },
+    { .name = "bidirectional", .help = "every token sees every token (default: causal)" },
     { .name = NULL },
 };
 
 const struct command command_bench = {
     .name = "bench",
-    .sentence = "times attention layers and kernels against the peaks of this machine",
+    .sentence = "times attention layers and kernels against the peak rates of this machine",
     .usage =
         "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
         "--step [--config FILE] [--section.key VALUE]...\n"
@@ -199,27 +198,21 @@ const struct command command_bench = {
         "--peak\n"
         "--kernels",
     .text =
-        "A layer is timed with its projections, forward and backward, as the least of several "
-        "runs. Its rate is "
-        "given as a share of the machine's measured peak and its time as a multiple of softmax "
-        "attention's; the "
-        "last column is the measured exponent: 2 means four times the time for twice the length.\n"
-        "With --step, training steps of a run are timed, by part of the model and by operation: "
-        "what each takes "
-        "forward and backward, and the floor, the time that its arithmetic or its memory traffic "
-        "would take at the "
-        "machine's peaks. What is many times its floor is worth a look. Where other programs have "
-        "the processor for "
-        "more than 15 % of the time it says so, and unless --clock is given times are of the "
-        "processor.\n"
-        "With --decode, steps of writing are timed, a token of each sequence, with a model of "
-        "first values: tokens "
-        "a second, the bytes that a step has to read, the weights once for all sequences, and the "
-        "share of the "
-        "floor, the time that reading as many or the step's arithmetic takes on this machine.\n"
-        "Other programs make the numbers worse, never better: run it on an idle machine. Stopped "
-        "by Ctrl-C, it "
-        "prints what it has measured.",
+        "Times a layer with its projections, forward and backward, as the minimum of several "
+        "runs. The rate is a share of the machine's measured peak, the time a multiple of "
+        "softmax attention's. The last column is the measured exponent: 2 means that twice the "
+        "length takes four times as long.\n"
+        "--step times training steps of a run by part of the model and by operation, forward and "
+        "backward, next to a lower bound (\"floor\"): the time that the arithmetic or the memory "
+        "traffic takes at the machine's peak rates. Look at what takes many times its lower "
+        "bound. If other programs use more than 15 % of the processor, a notice says so, and "
+        "unless --clock is given times are processor time.\n"
+        "--decode times generation steps, one token per sequence, with an untrained model: "
+        "tokens per second, the bytes that a step reads (the weights once for all sequences), "
+        "and the share of the lower bound, the time to read those bytes or to do the step's "
+        "arithmetic on this machine.\n"
+        "Other programs make the numbers worse: run it on an idle machine. When stopped by "
+        "Ctrl-C it prints what it has measured.",
     .examples =
         "$ orthant bench --peak\n"
         "$ orthant bench --attention softmax --attention linear --lengths 512,1024,2048,4096\n"
@@ -232,5 +225,5 @@ const struct command command_bench = {
     .sections = "model data train",
     .flags = flags,
     .see = "doctor plan",
-    .run = run,
+    .run = run_bench,
 };

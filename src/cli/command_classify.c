@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_classify(struct call *call)
 {
     long batch = 0;
     struct input in = { .call = call, .fd = STDIN_FILENO };
@@ -28,53 +28,43 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "data",
       .argument = "FILES",
-      .help = "files of lines, or of pictures (*.bin), with commas between, instead of the "
-              "standard input" },
+      .help = "text files or images (*.bin), separated by commas, instead of standard input" },
     { .name = "columns",
       .argument = "LIST",
-      .help = "which columns of a line, between tabs, are the text, or the two of a pair: numbers "
-              "from 1, or names that "
-              "line 1 has; 3+4 joins two" },
+      .help = "tab-separated columns with the text, or with the two texts of a pair: numbers "
+              "from 1, or names from line 1; 3+4 joins two columns" },
     { .name = "batch",
       .argument = "N",
       .fallback = "32",
-      .help = "texts that are computed side by side, 1 to 1024; it changes no result" },
+      .help = "texts per batch, 1 to 1024; the results are the same" },
     { .name = "scores",
-      .help = "the probability of every class behind it, between tabs, and a first line that names "
-              "them" },
+      .help = "append the probability of every class, separated by tabs, and print the class "
+              "names first" },
     { .name = NULL },
 };
 
 const struct command command_classify = {
     .name = "classify",
-    .sentence = "says the class, or the number, of each line",
+    .sentence = "predicts the class or the number of each line",
     .usage =
         "DIR [--data FILES] [--columns LIST] [--batch N] [--scores] [--json] [< INPUT] > OUTPUT",
-    .text = "Takes runs of the tasks classify and regress. Line i of the standard output is the "
-            "label that the model "
-            "gives line i of the input, or the number, whatever lines stand beside it. A line is "
-            "one text; for a model "
-            "of pairs it is two, with a tab between. --columns takes them out of lines that have "
-            "more columns; where it "
-            "names them, line 1 of each file has the names and no text. A table (*.tsv) of which a "
-            "model reads one text is "
-            "refused without --columns; CSV and JSON are refused. Files may be packed with gzip; "
-            "pictures are "
-            "those that training reads, and their classes are not looked at. The training data are "
-            "not needed.\n"
-            "A blank line has an answer like others, as eval counts it. One that is not UTF-8, has "
-            "a byte 0 in it, "
-            "lacks a column or has "
-            "characters that the vocabulary lacks is named on standard error and gives an empty "
-            "line (with --scores: its "
-            "tabs alone); one that is "
-            "longer than the model reads is cut. Both are counted at the end. A line above 256 MiB "
-            "and an error of reading "
-            "end the command with 1.\n"
-            "With --json there is an object a line, with the number of its line from 1.",
+    .text =
+        "For runs of the tasks classify and regress. Line i of the output is the label or the "
+        "number that the model predicts for line i of the input, independent of the other lines. "
+        "A line is one text, or for a model of pairs two texts separated by a tab. --columns "
+        "selects them from lines with more columns; if it gives names, line 1 of each file is a "
+        "header. For models of single texts a table (*.tsv) needs --columns; CSV and JSON are "
+        "refused. Files may be gzip; images are those that training reads, and their labels are "
+        "ignored. The training data are not needed.\n"
+        "A blank line is a text like any other, as in eval. A line that is not UTF-8, has a zero "
+        "byte, lacks a column or has characters outside the vocabulary is reported on standard "
+        "error and gives an empty line (with --scores only the tabs). A line longer than the "
+        "context is truncated. Both are counted at the end. A line above 256 MiB and a read "
+        "error end the command with 1.\n"
+        "With --json each line is an object with its line number, counted from 1.",
     .examples = "$ orthant classify runs/c < questions.txt > labels.txt\n"
                 "$ orthant classify runs/c --data test.tsv --columns 2 --scores",
     .flags = flags,
     .see = "train eval score",
-    .run = run,
+    .run = run_classify,
 };

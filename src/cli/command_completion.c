@@ -170,7 +170,7 @@ static void fish(void)
     }
 }
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_completion(struct call *call)
 {
     static const struct {
         const char *name;
@@ -189,9 +189,9 @@ static enum oa_error run(struct call *call)
 
 const struct command command_completion = {
     .name = "completion",
-    .sentence = "prints the completion of command lines for a shell",
+    .sentence = "prints a completion script for a shell",
     .usage = "bash|zsh|fish",
-    .text = "make install puts these files where the shells look for them.",
+    .text = "'make install' installs these scripts where the shells look for them.",
     .examples = "$ source <(orthant completion bash)",
-    .run = run,
+    .run = run_completion,
 };

@@ -6,7 +6,7 @@
 
 enum { MOST_EXAMPLES = 100000000, MOST_SIZE = 1000000 };
 
-static bool read_request(struct call *call, struct oa_data_request *r)
+static bool read_data_request(struct call *call, struct oa_data_request *r)
 {
     long seed = 0;
     bool good = flag_number(call, "train", 0, MOST_EXAMPLES, &r->train) &&
@@ -23,71 +23,71 @@ static bool read_request(struct call *call, struct oa_data_request *r)
     return good;
 }
 
-static enum oa_error list(struct call *call)
+static enum oa_error list_data_tasks(struct call *call)
 {
     static const char making[] =
         "out train valid test seed min-length max-length alphabet values depth arguments";
-    if (!allow_none(call, making, "'data list' makes nothing"))
+    if (!allow_none(call, making, "'data list' writes nothing"))
         return OA_ARGUMENT;
     return oa_data_list(call->context, &call->out);
 }
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_data(struct call *call)
 {
     struct oa_data_request r = { .task = NULL };
     if (!want_words(call, 1, 1, "a task, or 'list'"))
         return OA_ARGUMENT;
     if (strcmp(call->word[0], "list") == 0)
-        return list(call);
+        return list_data_tasks(call);
     r.task = call->word[0];
     const char *folder = flag_value(call, "out");
     if (!folder)
         return wrong_use(call, "data needs --out FOLDER");
-    return read_request(call, &r) ? oa_data(call->context, &r, folder, &call->out) : OA_ARGUMENT;
+    return read_data_request(call, &r) ? oa_data(call->context, &r, folder, &call->out)
+                                       : OA_ARGUMENT;
 }
 
 static const struct flag flags[] = {
-    { .name = "out", .argument = "DIR", .help = "the folder to write; it is made" },
-    { .name = "train", .argument = "N", .fallback = "96000", .help = "examples for training" },
-    { .name = "valid", .argument = "N", .fallback = "2000", .help = "examples for validation" },
-    { .name = "test", .argument = "N", .fallback = "2000", .help = "examples for the test" },
-    { .name = "seed", .argument = "N", .fallback = "0", .help = "another seed, other examples" },
+    { .name = "out", .argument = "DIR", .help = "folder to create" },
+    { .name = "train", .argument = "N", .fallback = "96000", .help = "training examples" },
+    { .name = "valid", .argument = "N", .fallback = "2000", .help = "validation examples" },
+    { .name = "test", .argument = "N", .fallback = "2000", .help = "test examples" },
+    { .name = "seed", .argument = "N", .fallback = "0", .help = "seed of the examples" },
     { .name = "min-length",
       .argument = "N",
-      .help = "shortest input; the unit and the default are the task's" },
+      .help = "shortest input; unit and default depend on the task, see 'orthant data list'" },
     { .name = "max-length", .argument = "N", .help = "longest input" },
-    { .name = "alphabet", .argument = "N", .help = "symbols that there are; of recall: keys" },
-    { .name = "values", .argument = "N", .help = "recall: values that there are" },
-    { .name = "depth", .argument = "N", .help = "listops: levels of a tree" },
-    { .name = "arguments", .argument = "N", .help = "listops: most trees that an operator takes" },
+    { .name = "alphabet", .argument = "N", .help = "number of symbols; recall: number of keys" },
+    { .name = "values", .argument = "N", .help = "recall: number of values" },
+    { .name = "depth", .argument = "N", .help = "listops: maximum depth of a tree" },
+    { .name = "arguments",
+      .argument = "N",
+      .help = "listops: maximum number of arguments of an operator" },
     { .name = NULL },
 };
 
 const struct command command_data = {
     .name = "data",
-    .sentence = "makes data sets that attention is diagnosed with: ListOps, copying, recall",
+    .sentence =
+        "generates synthetic data sets that test what an attention can learn: ListOps, copying, "
+        "recall",
     .usage = "TASK --out FOLDER [--train N] [--valid N] [--test N] [--seed N] [--min-length N]...\n"
              "list",
     .text =
-        "What must be learned is known exactly, so an attention that fails shows what it cannot "
-        "do. 'orthant data "
-        "list' has the rule of each task, its papers, its options with their defaults and ranges.\n"
-        "Label a text (PART.tsv, label and text with a tab between): listops, the value of nested "
-        "operations on "
-        "digits, by the rule of the Long Range Arena when no length is given; parity and majority "
-        "of bits.\n"
-        "Turn a line into a line (PART.source, PART.target): copy, reverse, sort.\n"
-        "Go on with a text (PART.tsv, and PART.txt, where the answer is the last word of the "
-        "line): induction, what "
-        "followed the last symbol when it was there before; recall, the value that belongs to a "
-        "key.\n"
+        "The rule to learn is known exactly, so a failure shows what an attention cannot do. "
+        "'orthant data list' prints the rule of each task, its papers, and its options with "
+        "defaults and ranges.\n"
+        "Classification (PART.tsv: label, tab, text): listops, the value of nested operations on "
+        "digits, by default as in the Long Range Arena; parity and majority of bits.\n"
+        "Sequence to sequence (PART.source, PART.target): copy, reverse, sort.\n"
+        "Continuation (PART.tsv, and PART.txt with the answer as the last word of the line): "
+        "induction, the symbol that followed an earlier occurrence of the last one; recall, the "
+        "value of a key.\n"
         "PART is train, valid and test. All inputs of a data set are different. The same options "
-        "give the same bytes, "
-        "and test and validation examples are the same for any number of training examples. "
-        "data.json, which has a checksum, records "
-        "what the folder holds. A data set that is there already is replaced, once the new one is "
-        "complete; a folder "
-        "that holds anything else is refused. docs/data.md has an example of each file.",
+        "give the same bytes, and validation and test examples do not depend on the number of "
+        "training examples. data.json, with a checksum, records the contents. An existing data "
+        "set is replaced when the new one is complete; a folder with anything else is refused. "
+        "docs/data.md has an example of each file.",
     .examples = "$ orthant data listops --out listops\n"
                 "$ orthant data recall --min-length 8 --max-length 32 --alphabet 100 --values 100 "
                 "--out recall\n"
@@ -96,5 +96,5 @@ const struct command command_data = {
                 "$ orthant data list",
     .flags = flags,
     .see = "train compare tokenizer",
-    .run = run,
+    .run = run_data,
 };

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_eval(struct call *call)
 {
     if (!want_words(call, 1, 1, "the folder of a run"))
         return OA_ARGUMENT;
-    if (!flag_given(call, "data") &&
-        !allow_none(call, "columns", "it says which columns of --data are read"))
+    if (!flag_given(call, "data") && !allow_none(call, "columns", "it needs --data"))
         return OA_ARGUMENT;
     return oa_eval(call->context, call->word[0], flag_value(call, "data"),
                    flag_value(call, "columns"), NULL, &call->out);
@@ -15,33 +14,28 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "data",
       .argument = "FILES",
-      .help = "text files, files of token ids (*.bin), or files of examples, with commas between "
-              "(default: what the "
-              "run was "
-              "tested or validated on)" },
+      .help = "text files, token ids (*.bin) or examples, separated by commas (default: the test "
+              "data of the run, else its validation data)" },
     { .name = "columns",
       .argument = "LIST",
-      .help = "columns of --data, as data.columns has them (default: those of the run)" },
+      .help = "columns of --data, as in data.columns (default: those of the run)" },
     { .name = NULL },
 };
 
 const struct command command_eval = {
     .name = "eval",
-    .sentence = "measures how well a trained model does what it was trained for",
+    .sentence = "evaluates a trained model with the metrics of its task",
     .usage = "DIR [--data FILES [--columns LIST]] [--json]",
-    .text = "Every token of the text but the first is predicted once, from at most model.context "
-            "tokens before it. "
-            "Perplexity depends on the tokenizer; bits per character and per byte can be compared "
-            "between "
-            "tokenizers.\n"
-            "A run of another task is measured by the measures of its task (orthant list tasks), "
-            "on its test data if it "
-            "was given some, else on its validation data. Of classes there are the confusion "
-            "matrix, and precision, "
-            "recall, "
-            "F1 and support of each.",
+    .text =
+        "Language models predict every token of the text except the first once, from at most "
+        "model.context tokens before it. Perplexity depends on the tokenizer; bits per character "
+        "and bits per byte can be compared between tokenizers.\n"
+        "Runs of other tasks are evaluated with the metrics of their task ('orthant list "
+        "tasks'), on their test data if they have any, else on their validation data. "
+        "Classification also prints the confusion matrix and precision, recall, F1 and support "
+        "of each class.",
     .examples = "$ orthant eval runs/a\n$ orthant eval runs/a --data other.txt",
     .flags = flags,
     .see = "train generate",
-    .run = run,
+    .run = run_eval,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_explain(struct call *call)
 {
-    if (!want_words(call, 1, 1, "one attention, in quotes if it has blanks"))
+    if (!want_words(call, 1, 1, "one attention, quoted if it has blanks"))
         return OA_ARGUMENT;
     enum oa_error e = apply_options(call);
     return e == OA_OK ? oa_explain(call->config, call->word[0], &call->out) : e;
@@ -11,16 +11,15 @@ static enum oa_error run(struct call *call)
 
 const struct command command_explain = {
     .name = "explain",
-    .sentence = "explains one attention: formula, parameters, FLOPs, modes, caveats, citation",
+    .sentence = "explains an attention: formula, parameters, FLOPs, modes, caveats, citation",
     .usage = "SPEC [--model.width N] [--model.heads N] [--model.context N] [--json]",
-    .text = "Numbers are those of the shape that the options model.* give. Stacks of a model, with "
-            "their labels "
-            "(encoder: … & decoder: … & cross: …), are explained one by one, each in its mode.",
+    .text = "Numbers are for the shape given by the options model.*. Stacks of a model with labels "
+            "(encoder: … & decoder: … & cross: …) are explained one by one, each in its mode.",
     .examples =
         "$ orthant explain \"local(window=64, qk=haar)\"\n"
         "$ orthant explain \"random + softmax\" --model.context 512\n"
         "$ orthant explain \"encoder: raganato & decoder: local(window=64) & cross: linear\"",
     .sections = "model",
     .see = "list attend plan",
-    .run = run,
+    .run = run_explain,
 };

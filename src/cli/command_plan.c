@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_plan(struct call *call)
 {
-    if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
+    if (!want_words(call, 0, 0, "no arguments; attentions are given with --attention"))
         return OA_ARGUMENT;
     if (flag_given(call, "attention") &&
-        !allow_none(call, "model.attention", "--attention says what to plan for"))
+        !allow_none(call, "model.attention", "--attention overrides it"))
         return OA_ARGUMENT;
     const char **attentions = want_memory((size_t)call->givens + 1, sizeof *attentions);
     enum oa_error e = apply_options(call);
@@ -22,50 +22,45 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "attention",
       .argument = "SPEC",
-      .help = "an attention to plan for; given once for each (default: model.attention)" },
+      .help = "attention to plan for; repeat for several (default: model.attention)" },
     { .name = "task",
       .argument = "NAME",
       .key = "data.task",
-      .help = "what is learnt; 'orthant list tasks' has them, and the options that suit each" },
+      .help = "task to learn; see 'orthant list tasks'" },
     { .name = "init",
       .argument = "RUN",
       .key = "train.init",
-      .help = "a trained run, or a comparison: its tokenizer is used, and nothing else" },
+      .help = "trained run or comparison whose tokenizer is used" },
     { .name = "ranks",
       .argument = "N",
       .key = "cluster.ranks",
-      .help = "also for 2 … N processes that train together, as many as divide train.accumulate" },
+      .help = "also plan for 2 … N ranks that train together, where they divide train.accumulate" },
     { .name = "compare.ranks",
       .argument = "N",
       .key = "compare.ranks",
-      .help = "the same for a comparison, of which each run is trained by N processes" },
+      .help = "plan for a comparison that trains each run on N ranks" },
     { .name = NULL },
 };
 
 const struct command command_plan = {
     .name = "plan",
-    .sentence = "says what training would take, before anything runs",
+    .sentence = "estimates time and memory of a training before it runs",
     .usage = "[--config FILE] [--attention SPEC]... [--section.key VALUE]...",
-    .text = "Runs one training step on a device that computes nothing and counts: parameters, "
-            "FLOPs and memory are "
-            "those of the real step. The time is measured: steps are made here, on made-up tokens, "
-            "with the threads and "
-            "the "
-            "instruction set that are given. Where a step would take too long or too much memory, "
-            "fewer rows and layers "
-            "are made, and the time is scaled by what each operation has to do; the output says "
-            "which. On a busy machine "
-            "it says so, and gives processor time.\n"
-            "--ranks N says what to expect of 2 … N machines like this one, or processes, that "
-            "mpirun or srun starts: "
-            "the time of a step, how much of it they wait for the network (cluster.bandwidth, "
-            "cluster.latency), what each "
-            "sends, and the memory that each takes.",
+    .text =
+        "Counts parameters, FLOPs and memory exactly, by a training step on a device that "
+        "computes nothing. The time is measured: steps run here on random tokens, with the given "
+        "threads and instruction set. If a step would take too long or too much memory, fewer "
+        "rows and layers run and the time is scaled by the work of each operation; the output "
+        "says so. On a busy machine it prints a notice and gives processor time.\n"
+        "--ranks N estimates 2 … N machines like this one, or processes, started by mpirun or "
+        "srun: the time of a step, the share of it that waits for the network "
+        "(cluster.bandwidth, cluster.latency), the bytes that each rank sends, and the memory of "
+        "each.",
     .examples = "$ orthant plan --attention softmax --attention random --model.context 1024\n"
                 "$ orthant plan --config small.yaml --train.precision bf16\n"
                 "$ orthant plan --ranks 8 --train.accumulate 8 --cluster.bandwidth 25",
     .sections = "model data train cluster",
     .flags = flags,
     .see = "train compare bench explain",
-    .run = run,
+    .run = run_plan,
 };

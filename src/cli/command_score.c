@@ -23,11 +23,10 @@ static bool stdin_once(struct call *call, const char *const *a, int as, const ch
         count += strcmp(a[i], "/dev/stdin") == 0;
     for (int i = 0; i < bs; i++)
         count += strcmp(b[i], "/dev/stdin") == 0;
-    return count <= 1 ||
-           wrong_use(call, "the standard input, \"-\", can be read once only") == OA_OK;
+    return count <= 1 || wrong_use(call, "standard input, \"-\", can be read only once") == OA_OK;
 }
 
-static bool whole(struct call *call, const char *name, long low, long high, int *out)
+static bool score_number(struct call *call, const char *name, long low, long high, int *out)
 {
     long n = 0;
     if (!flag_number(call, name, low, high, &n))
@@ -39,11 +38,11 @@ static bool whole(struct call *call, const char *name, long low, long high, int 
 static bool read_numbers(struct call *call, struct oa_score_request *r)
 {
     long seed = 0;
-    if (!whole(call, "decimals", 1, 12, &r->decimals) ||
-        !whole(call, "max-order", 1, 16, &r->bleu_order) ||
-        !whole(call, "char-order", 1, 16, &r->chrf_characters) ||
-        !whole(call, "word-order", 0, 16, &r->chrf_words) ||
-        !whole(call, "beta", 1, 1000, &r->chrf_beta) ||
+    if (!score_number(call, "decimals", 1, 12, &r->decimals) ||
+        !score_number(call, "max-order", 1, 16, &r->bleu_order) ||
+        !score_number(call, "char-order", 1, 16, &r->chrf_characters) ||
+        !score_number(call, "word-order", 0, 16, &r->chrf_words) ||
+        !score_number(call, "beta", 1, 1000, &r->chrf_beta) ||
         !flag_number(call, "samples", 1, 10000000, &r->samples) ||
         !flag_number(call, "seed", 0, LONG_MAX, &seed))
         return false;
@@ -102,18 +101,15 @@ static bool read_resampling(struct call *call, struct oa_score_request *r)
         r->resample = ways[i];
     }
     return r->resample ||
-           allow_none(call, "seed",
-                      "nothing is drawn without --confidence, --paired-bs or --paired-ar");
+           allow_none(call, "seed", "it needs --confidence, --paired-bs or --paired-ar");
 }
 
-static enum oa_error score(struct call *call, struct oa_score_request *r)
+static enum oa_error score_files(struct call *call, struct oa_score_request *r)
 {
     if (!want_words(call, 1, 8, "one to eight metrics, such as bleu or f1"))
         return OA_ARGUMENT;
     if (r->references == 0 || r->hypotheses == 0)
-        return wrong_use(
-            call,
-            "score needs --ref FILE, what was expected, and --hyp FILE, what is to be scored");
+        return wrong_use(call, "score needs --ref FILE (references) and --hyp FILE (hypotheses)");
     if (!stdin_once(call, r->reference, r->references, r->hypothesis, r->hypotheses) ||
         !read_numbers(call, r) || !read_smooth_value(call, r) || !read_resampling(call, r))
         return OA_ARGUMENT;
@@ -123,7 +119,7 @@ static enum oa_error score(struct call *call, struct oa_score_request *r)
     return oa_score(call->context, r, &call->out);
 }
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_score(struct call *call)
 {
     struct oa_score_request r = { 0 };
     const char **reference = want_memory((size_t)call->givens + 1, sizeof *reference);
@@ -132,7 +128,7 @@ static enum oa_error run(struct call *call)
     r.hypotheses = files_of(call, "hyp", hypothesis);
     r.reference = reference;
     r.hypothesis = hypothesis;
-    enum oa_error e = score(call, &r);
+    enum oa_error e = score_files(call, &r);
     free(reference);
     free(hypothesis);
     return e;
@@ -141,69 +137,71 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "ref",
       .argument = "FILE",
-      .help = "what was expected, line by line; again for more references" },
+      .help = "reference, line by line; repeat for several references" },
     { .name = "hyp",
       .argument = "FILE",
-      .help = "what is to be scored; again for more systems, the baseline first" },
+      .help = "hypothesis to score; repeat for several systems, the baseline first" },
     { .name = "decimals",
       .argument = "N",
-      .help = "digits behind the point, 1 to 12 (default 1 for bleu, chrf and ter, 4 for others)" },
+      .help = "digits after the decimal point, 1 to 12 (default 1 for bleu, chrf and ter, 4 for "
+              "others)" },
     { .name = "sentence-level",
-      .help = "a score for each line instead of one for all; of one metric" },
+      .help = "one score per line instead of one for all; a single metric only" },
     { .name = "tokenize",
       .argument = "NAME",
-      .help = "bleu: 13a, intl (Unicode), char, or none for text that is tokenised (default: char "
-              "where most of the "
-              "references has no spaces between words, else 13a)",
+      .help = "bleu: 13a, intl (Unicode), char, or none for tokenised text (default: char if "
+              "most references have no spaces between words, else 13a)",
       .words = "13a|intl|char|none" },
     { .name = "smooth-method",
       .argument = "NAME",
-      .help = "bleu: where no n-gram of an order is right, exp (default), floor, add-k or none",
+      .help = "bleu: smoothing of orders without a match: exp (default), floor, add-k or none",
       .words = "exp|floor|add-k|none" },
     { .name = "smooth-value",
       .argument = "X",
-      .help = "bleu: of floor (default 0.1) and add-k (default 1)" },
-    { .name = "max-order",
-      .argument = "N",
-      .help = "bleu: the longest n-gram (default 4); BLEU-1 is 1" },
+      .help = "bleu: value of floor (default 0.1) or add-k (default 1)" },
+    { .name = "max-order", .argument = "N", .help = "bleu: longest n-gram (default 4)" },
     { .name = "effective-order",
-      .help = "bleu: leave out orders that a text is too short for; --sentence-level does" },
-    { .name = "force", .help = "bleu: no notice of text that looks tokenised" },
-    { .name = "lowercase", .help = "bleu, chrf: lower case before anything else" },
+      .help = "bleu: omit orders that a text is too short for; implied by --sentence-level" },
+    { .name = "force", .help = "bleu: no notice about text that looks tokenised" },
+    { .name = "lowercase", .help = "bleu, chrf: convert to lower case first" },
     { .name = "char-order",
       .argument = "N",
-      .help = "chrf: the longest n-gram of characters (default 6)" },
+      .help = "chrf: longest n-gram of characters (default 6)" },
     { .name = "word-order",
       .argument = "N",
-      .help = "chrf: the longest n-gram of words (default 0); 2 is chrF++" },
+      .help = "chrf: longest n-gram of words (default 0); 2 = chrF++" },
     { .name = "beta",
       .argument = "N",
-      .help = "chrf: how much more recall counts than precision (default 2)" },
-    { .name = "whitespace", .help = "chrf: white space counts as characters" },
+      .help = "chrf: weight of recall relative to precision (default 2)" },
+    { .name = "whitespace", .help = "chrf: count white space as characters" },
     { .name = "eps-smoothing",
-      .help = "chrf: as chrF++.py, NLTK and Moses instead of by effective order" },
+      .help = "chrf: smooth as chrF++.py, NLTK and Moses do, instead of by effective order" },
     { .name = "normalized", .help = "ter: split off punctuation, resolve &quot; and the like" },
-    { .name = "no-punct", .help = "ter: without punctuation" },
+    { .name = "no-punct", .help = "ter: remove punctuation" },
     { .name = "asian-support",
-      .help = "ter: --normalized and --no-punct also know ideographs and their punctuation" },
-    { .name = "case-sensitive", .help = "ter: upper and lower case differ" },
-    { .name = "stemmer", .help = "rouge: compare Porter's stems of words" },
+      .help = "ter: apply --normalized and --no-punct to ideographs and their punctuation too" },
+    { .name = "case-sensitive", .help = "ter: distinguish upper and lower case" },
+    { .name = "stemmer", .help = "rouge: compare Porter stems of words" },
     { .name = "newline",
       .argument = "TEXT",
-      .help = "rouge: what stands for a line end between sentences, such as <n>; with it rouge has "
-              "rougeLsum, too" },
+      .help = "rouge: separator of sentences, such as <n>; adds rougeLsum" },
     { .name = "average",
       .argument = "NAME",
       .help = "f1: binary (default), macro, micro or weighted",
       .words = "binary|macro|micro|weighted" },
     { .name = "positive",
       .argument = "LABEL",
-      .help = "f1: the label of the binary one (default 1)" },
-    { .name = "confidence", .help = "a 95 % interval by bootstrap resampling" },
-    { .name = "paired-bs", .help = "each system against the first by paired bootstrap resampling" },
-    { .name = "paired-ar", .help = "each system against the first by approximate randomisation" },
+      .help = "f1: positive label of --average binary (default 1)" },
+    { .name = "confidence", .help = "95 % confidence interval by bootstrap resampling" },
+    { .name = "paired-bs",
+      .help = "test each system against the first by paired bootstrap resampling" },
+    { .name = "paired-ar",
+      .help = "test each system against the first by paired approximate randomisation" },
     { .name = "samples", .argument = "N", .help = "resamples (default 1000; --paired-ar 10000)" },
-    { .name = "seed", .argument = "N", .fallback = "12345", .help = "of the resamples" },
+    { .name = "seed",
+      .argument = "N",
+      .fallback = "12345",
+      .help = "seed of the resampling; ignored without resampling" },
     { .name = NULL },
 };
 
@@ -214,28 +212,22 @@ const struct command command_score = {
     .usage = "METRIC... --ref FILE [--ref FILE]... --hyp FILE [options]\n"
              "METRIC... --ref FILE --hyp BASELINE --hyp SYSTEM [--paired-bs | --paired-ar]",
     .text =
-        "Metrics of texts: bleu, chrf and ter give what sacreBLEU 2.6.0 prints, digit for digit, "
-        "with its signature "
-        "and its JSON; rouge (rouge1, rouge2, rougeL, rougeLsum) what rouge-score 0.1.2 gives, "
-        "from 0 to 1, as "
-        "means over lines. BLEU is of detokenised text: the tokenizer is part of the metric. "
-        "Higher is better, but "
-        "for ter, which counts edits.\n"
-        "Metrics of labels, one on a line: accuracy, f1 and mcc as scikit-learn has them, where "
-        "blanks around a label "
-        "do "
-        "not count and 10.0 is 10; confusion "
-        "is the matrix with precision, recall, F1 and support of each class. Of numbers, one on a "
-        "line: pearson and spearman as SciPy.\n"
-        "Line i of each file belongs together. Files are UTF-8, plain or gzip; - is the standard "
-        "input. Files with "
-        "different numbers of lines are refused, and an empty line is an empty text.\n"
-        "--confidence and the paired tests draw as sacreBLEU does with SACREBLEU_SEED, so that "
-        "intervals are the same, "
-        "too. p counts differences that are at least as large as the one between the systems, and "
-        "a star marks those "
-        "below 0.05; sacreBLEU's own figure, which leaves out equal differences, is printed next "
-        "to it.",
+        "Metrics of texts: bleu, chrf and ter print what sacreBLEU 2.6.0 prints, digit for "
+        "digit, with its signature and its JSON; rouge (rouge1, rouge2, rougeL, rougeLsum) is "
+        "that of rouge-score 0.1.2, from 0 to 1, averaged over lines. BLEU expects detokenised "
+        "text: the tokenizer is part of the metric. Higher is better, except for ter, which "
+        "counts edits.\n"
+        "Metrics of labels, one per line: accuracy, f1 and mcc as in scikit-learn, ignoring "
+        "blanks around labels and with 10.0 equal to 10; confusion is the matrix with precision, "
+        "recall, F1 and support of each class. Metrics of numbers, one per line: pearson and "
+        "spearman as in SciPy.\n"
+        "Lines of equal number belong together. Files are UTF-8, plain or gzip; - is standard "
+        "input. Files with different numbers of lines are refused, and an empty line is an empty "
+        "text.\n"
+        "--confidence and the paired tests resample as sacreBLEU does with SACREBLEU_SEED, so "
+        "that intervals are the same. p counts differences at least as large as that between the "
+        "systems, and a star marks p below 0.05; sacreBLEU's own p, which leaves out equal "
+        "differences, is printed next to it.",
     .examples =
         "$ orthant score bleu chrf --ref test.de --hyp output.de\n"
         "$ orthant score bleu --ref test.de --hyp base.de --hyp new.de --paired-bs\n"
@@ -243,5 +235,5 @@ const struct command command_score = {
         "$ orthant score accuracy f1 mcc --average macro --ref labels.txt --hyp predicted.txt",
     .flags = flags,
     .see = "eval compare",
-    .run = run,
+    .run = run_score,
 };

@@ -22,7 +22,7 @@ static enum oa_error take_text(struct call *call, char **text, size_t *length)
     return stop_asked() ? OA_INTERRUPTED : *text ? OA_OK : OA_IO;
 }
 
-static enum oa_error encode(struct call *call)
+static enum oa_error encode_text(struct call *call)
 {
     char *text;
     size_t length;
@@ -48,7 +48,7 @@ static long parse_ids(struct call *call, const char *text, size_t length, int32_
         long id = strtol(s, &after, 10);
         if (after == s || errno || id < 0 || id > INT32_MAX ||
             (*after && !strchr(" \t\r\n", *after))) {
-            wrong_use(call, "\"%.20s\" is not the id of a token", s);
+            wrong_use(call, "\"%.20s\" is not a token id", s);
             return -1;
         }
         ids[count++] = (int32_t)id;
@@ -57,7 +57,7 @@ static long parse_ids(struct call *call, const char *text, size_t length, int32_
     return count;
 }
 
-static enum oa_error decode(struct call *call)
+static enum oa_error decode_ids(struct call *call)
 {
     char *text;
     size_t length;
@@ -75,27 +75,27 @@ static enum oa_error decode(struct call *call)
     return e;
 }
 
-static enum oa_error train(struct call *call)
+static enum oa_error train_tokenizer(struct call *call)
 {
     if (!want_words(call, 1, 1, "'train'") ||
-        !allow_none(call, "text", "'tokenizer train' reads files, --data"))
+        !allow_none(call, "text", "'tokenizer train' reads --data"))
         return OA_ARGUMENT;
     return oa_tokenizer_make(call->context, flag_value(call, "kind"), flag_value(call, "data"),
                              flag_value(call, "out"), &call->out);
 }
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_tokenizer(struct call *call)
 {
     const char *what = call->words ? call->word[0] : "";
     if (strcmp(what, "train") != 0 &&
-        !allow_none(call, "kind out", "it belongs to 'tokenizer train'"))
+        !allow_none(call, "kind out", "only 'tokenizer train' uses it"))
         return OA_ARGUMENT;
     if (strcmp(what, "encode") == 0)
-        return encode(call);
+        return encode_text(call);
     if (strcmp(what, "decode") == 0)
-        return decode(call);
+        return decode_ids(call);
     if (strcmp(what, "train") == 0)
-        return train(call);
+        return train_tokenizer(call);
     return wrong_use(call, "tokenizer needs one of train, encode and decode");
 }
 
@@ -106,32 +106,31 @@ static const struct flag flags[] = {
       .help = "train: char, byte, bpe:N or word:N (N tokens)" },
     { .name = "data",
       .argument = "FILES",
-      .help = "train: text files, with commas between; encode, decode: one file instead of "
+      .help = "train: text files, separated by commas; encode, decode: file to read instead of "
               "standard input" },
     { .name = "out",
       .argument = "FILE",
       .fallback = "tokenizer.json",
-      .help = "train: the file to write" },
+      .help = "train: file to write" },
     { .name = "text",
       .argument = "TEXT",
-      .help = "encode, decode: this text instead of standard input" },
+      .help = "encode, decode: text to use instead of standard input" },
     { .name = NULL },
 };
 
 const struct command command_tokenizer = {
     .name = "tokenizer",
-    .sentence = "makes a tokenizer, turns text into ids and ids into text",
+    .sentence = "trains a tokenizer, encodes text as token ids and decodes them",
     .usage = "train --data FILES [--kind KIND] [--out FILE]\n"
              "encode FILE [--text TEXT | --data FILE]\n"
              "decode FILE [--text IDS | --data FILE]",
-    .text = "Reads and writes tokenizer.json of the Hugging Face tokenizers library. Ids are "
-            "written with blanks "
-            "between. decode(encode(text)) is the text, byte for byte.",
+    .text = "Reads and writes tokenizer.json of the Hugging Face tokenizers library. Token ids are "
+            "separated by blanks. decode(encode(text)) is the text, byte for byte.",
     .examples =
         "$ orthant tokenizer train --kind bpe:2000 --data data/tinyshakespeare.txt --out t.json\n"
         "$ orthant tokenizer encode t.json --text \"To be, or not\"\n"
         "$ orthant tokenizer encode t.json < some.txt | orthant tokenizer decode t.json",
     .flags = flags,
     .see = "train",
-    .run = run,
+    .run = run_tokenizer,
 };

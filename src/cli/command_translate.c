@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 /* The run's own options come first. */
-static enum oa_error run(struct call *call)
+static enum oa_error run_translate(struct call *call)
 {
     long best = 0;
     struct input in = { .call = call, .fd = STDIN_FILENO };
@@ -13,7 +13,7 @@ static enum oa_error run(struct call *call)
         !flag_number(call, "nbest", 1, 256, &best))
         return OA_ARGUMENT;
     if (best && flag_given(call, "scores"))
-        return wrong_use(call, "--nbest has log p in every line already: leave --scores out");
+        return wrong_use(call, "--scores has no effect: --nbest prints log p already");
     struct oa_translate_request request = { .next = next_line,
                                             .argument = &in,
                                             .best = (int)best,
@@ -32,58 +32,41 @@ static enum oa_error run(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "beam",
-      .argument = "N",
-      .key = "decode.beam",
-      .help = "sequences that are followed at once; 1 = greedy" },
+    { .name = "beam", .argument = "N", .key = "decode.beam", .help = "beam width; 1 = greedy" },
     { .name = "nbest",
       .argument = "N",
-      .help = "the N best of each line, as \"number ||| text ||| log p\"" },
-    { .name = "scores", .help = "log p and a tab before each line" },
-    { .name = "alignment",
-      .help = "behind each text which word of the line each of its words looked at, as \" ||| 0-0 "
-              "2-1\"" },
+      .help = "print the N best of each line as \"number ||| text ||| log p\"" },
+    { .name = "scores", .help = "print log p and a tab before each line" },
+    { .name = "alignment", .help = "append word alignments to each line, as \" ||| 0-0 2-1\"" },
     { .name = NULL },
 };
 
 const struct command command_translate = {
     .name = "translate",
-    .sentence = "writes a translation or a summary of each line",
+    .sentence = "translates or summarizes each line",
     .usage = "DIR [--beam N] [--nbest N | --scores] [--alignment] [--json] < INPUT > OUTPUT",
-    .text = "Takes runs of the tasks translate, summarize and dialogue. Line i of the standard "
-            "output is what the "
-            "model writes "
-            "for line i of the standard input, whatever lines stand beside it. An empty line gives "
-            "an empty line (with "
-            "--scores: a tab alone). A "
-            "line that is not UTF-8, has a byte 0 in it, or has characters that the vocabulary "
-            "lacks, is named on "
-            "standard error and gives an empty line; one that is longer than the model reads is "
-            "cut, and counted at "
-            "the end. A line above 256 MiB and an error of reading end the command with 1. The "
-            "training data "
-            "are not needed. Only tokens are written that targets can contain, in whole characters "
-            "of UTF-8.\n"
-            "--nbest numbers lines from 0, as Moses does, and has nothing for a line that is empty "
-            "or could not be "
-            "read. log p is in nats, of the tokens and the end behind them. Where no hypothesis of "
-            "a line ends within "
-            "model.context, they are cut there: log p is of the tokens alone, \"ended\" is false, "
-            "and such lines are "
-            "counted at the end.\n"
-            "--alignment pairs words, as blanks part them, counted from 0, that of the line first "
-            "(Pharaoh's form): each "
-            "word that is written with the one that its tokens looked at most, in the mean over "
-            "the heads of the "
-            "cross-attention of the last decoder layer but one (Garg et al. 2019, arXiv "
-            "1909.02074). Nobody trained it "
-            "to be an alignment. With --json there is an object a line, with its number from 1 and "
-            "its hypotheses.",
+    .text =
+        "For runs of the tasks translate, summarize and dialogue. Line i of the output is "
+        "generated for line i of the input, independent of the other lines. An empty line gives "
+        "an empty line (with --scores a tab alone). A line that is not UTF-8, has a zero byte, "
+        "or has characters outside the vocabulary is reported on standard error and gives an "
+        "empty line; one that is longer than the context is truncated and counted at the end. A "
+        "line above 256 MiB and a read error end the command with 1. The training data are not "
+        "needed. Only tokens that targets can have are generated, in whole UTF-8 characters.\n"
+        "--nbest numbers lines from 0, as Moses does, and prints nothing for a line that is "
+        "empty or could not be read. log p, in nats, includes the end token. If no hypothesis of "
+        "a line ends within model.context, they are truncated there: log p is then that of the "
+        "tokens alone, \"ended\" is false, and such lines are counted at the end.\n"
+        "--alignment pairs words, separated by blanks and counted from 0, source first (Pharaoh "
+        "format): each output word with the source word that its tokens attended to most, "
+        "averaged over the heads of the cross-attention of the last decoder layer but one (Garg "
+        "et al. 2019, arXiv 1909.02074). It was not trained to be an alignment. --json prints an "
+        "object per line, with its number from 1 and its hypotheses.",
     .examples = "$ orthant translate runs/de-en < news.de > news.en\n"
                 "$ orthant translate runs/de-en --beam 8 --nbest 8 < news.de\n"
                 "$ orthant translate runs/de-en --alignment < news.de",
     .sections = "decode",
     .flags = flags,
     .see = "train eval score",
-    .run = run,
+    .run = run_translate,
 };

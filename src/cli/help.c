@@ -8,9 +8,9 @@
 
 /* ---- options ---- */
 
-static void add(char *text, size_t size, const char *format, ...)
+static void append(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void add(char *text, size_t size, const char *format, ...)
+static void append(char *text, size_t size, const char *format, ...)
 {
     size_t length = strlen(text);
     va_list arguments;
@@ -25,9 +25,9 @@ static void add_range(char *text, size_t size, const struct oa_option *o)
     if (o->kind != OA_KIND_INT && o->kind != OA_KIND_REAL)
         return;
     if (o->high >= 1e6)
-        add(text, size, "; at least %.9g", o->low);
+        append(text, size, "; at least %.9g", o->low);
     else
-        add(text, size, "; %.9g to %.9g", o->low, o->high);
+        append(text, size, "; %.9g to %.9g", o->low, o->high);
 }
 
 static void show_flag(const struct flag *f, void (*visit)(void *, const struct shown *),
@@ -38,9 +38,9 @@ static void show_flag(const struct flag *f, void (*visit)(void *, const struct s
     snprintf(s.argument, sizeof s.argument, "%s", f->argument ? f->argument : "");
     snprintf(s.text, sizeof s.text, "%s", f->help);
     if (f->key)
-        add(s.text, sizeof s.text, "; short for --%s", f->key);
+        append(s.text, sizeof s.text, "; short for --%s", f->key);
     else if (f->fallback)
-        add(s.text, sizeof s.text, " (default %s)", f->fallback);
+        append(s.text, sizeof s.text, " (default %s)", f->fallback);
     visit(argument, &s);
 }
 
@@ -58,10 +58,10 @@ static void show_option(const struct oa_option *o, void (*visit)(void *, const s
     snprintf(s.argument, sizeof s.argument, "%s", placeholder[o->kind]);
     snprintf(s.text, sizeof s.text, "%s", o->help);
     if (o->choices)
-        add(s.text, sizeof s.text, ": %s", o->choices);
+        append(s.text, sizeof s.text, ": %s", o->choices);
     add_range(s.text, sizeof s.text, o);
     if (o->fallback[0])
-        add(s.text, sizeof s.text, " (default %s)", o->fallback);
+        append(s.text, sizeof s.text, " (default %s)", o->fallback);
     visit(argument, &s);
 }
 
@@ -70,7 +70,8 @@ void visit_options(const struct command *c, void (*visit)(void *argument, const 
 {
     struct oa_option o;
     for (const struct flag *f = c->flags; f && f->name; f++)
-        show_flag(f, visit, argument);
+        if (!f->hidden)
+            show_flag(f, visit, argument);
     for (const struct flag *f = common_flags(); f->name; f++)
         if (takes_common(c, f))
             show_flag(f, visit, argument);
@@ -131,14 +132,14 @@ static void write_usage(const struct writer *w, FILE *f, const struct command *c
 static void write_exit_codes(const struct writer *w, FILE *f)
 {
     w->heading(f, "Exit codes");
-    w->item(f, "0", "done");
-    w->item(f, "1", "failed; the reason is on standard error");
-    w->item(f, "2", "used wrongly: an option or a value; nothing was done");
-    w->item(f, "4", "training diverged: a number is not finite");
+    w->item(f, "0", "success");
+    w->item(f, "1", "failure; the reason is on standard error");
+    w->item(f, "2", "usage error: wrong option or value; nothing was done");
+    w->item(f, "4", "training diverged: a value is not finite");
     w->item(f, "5", "a check of verify failed");
     w->item(f, "129, 130, 141, 143",
-            "stopped by SIGHUP, SIGINT, SIGPIPE or SIGTERM, after what was done until then was "
-            "saved or printed");
+            "stopped by SIGHUP, SIGINT, SIGPIPE or SIGTERM, after saving or printing the work "
+            "done so far");
 }
 
 static void write_see(const struct writer *w, FILE *f, const struct command *c)
@@ -149,7 +150,7 @@ static void write_see(const struct writer *w, FILE *f, const struct command *c)
     snprintf(words, sizeof words, "%s", c->see);
     char *rest = NULL;
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        add(text, sizeof text, "%sorthant-%s(1)", text[0] ? ", " : "", word);
+        append(text, sizeof text, "%sorthant-%s(1)", text[0] ? ", " : "", word);
     w->heading(f, "See also");
     w->paragraph(f, text);
 }
@@ -187,10 +188,8 @@ void write_overview(const struct writer *w, FILE *f)
             w->item(f, command_at(i)->name, command_at(i)->sentence);
     w->heading(f, "Options");
     w->paragraph(
-        f,
-        "Every command takes --help. Options are written --section.key VALUE with the names of the "
-        "configuration file; every one of them has a default. Results go to standard output, "
-        "progress to "
-        "standard error.");
+        f, "Every command takes --help. Options --section.key VALUE have the names of the "
+           "configuration file, and all have defaults. Results go to standard output, progress to "
+           "standard error.");
     write_exit_codes(w, f);
 }

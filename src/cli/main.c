@@ -85,22 +85,14 @@ static int close_stdout(int code)
     return code ? code : why;
 }
 
-static void see_number(void *argument, const char *text, size_t length)
-{
-    char copy[64];
-    snprintf(copy, sizeof copy, "%.*s", (int)length, text);
-    *(double *)argument = strtod(copy, NULL);
-}
-
-/* How long a rank waits for others, in seconds, must be known before they have joined. What is
- * wrong with the options is said when they have, by one of them: 0 then. */
-static double patience(struct call *call)
+/* cluster.timeout, in seconds, which is needed before the ranks have joined. 0 where the options
+ * are wrong: the first rank reports that after they have. */
+static double join_timeout(struct call *call)
 {
     double seconds = 0;
-    struct oa_output out = { .sink = see_number, .argument = &seconds };
     call->config = oa_config_new(call->context);
     if (call->config && apply_options(call) == OA_OK)
-        oa_config_get(call->config, "cluster.patience", &out);
+        oa_config_get_number(call->config, "cluster.timeout", &seconds);
     oa_config_free(call->config);
     call->config = NULL;
     oa_clear_error(call->context);
@@ -114,7 +106,7 @@ static enum oa_error prepare(struct call *call)
     if (e != OA_OK)
         return e;
     if (call->command->ranks && !flag_given(call, "dump-config"))
-        e = oa_join(call->context, patience(call));
+        e = oa_join(call->context, join_timeout(call));
     if (e != OA_OK)
         return e;
     call->config = oa_config_new(call->context);

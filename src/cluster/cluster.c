@@ -74,7 +74,7 @@ static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_message
     return oa_fail(
         cl->context, OA_IO,
         "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
-        "cluster.patience",
+        "cluster.timeout",
         cl->first + cl->rank, cl->host, cl->patience, what, who);
 }
 
@@ -244,7 +244,7 @@ enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins)
         return OA_OK;
     return oa_fail(cl->context, OA_IO,
                    "rank 0 has given no sign of life for %.0f s: see what became of it; a longer "
-                   "wait is cluster.patience",
+                   "wait is cluster.timeout",
                    silence);
 }
 

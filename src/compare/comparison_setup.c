@@ -50,7 +50,7 @@ static void log_fixed_sources(const struct comparison_session *t)
 static enum oa_error check_seed_options(const struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
-    long seeds = o->compare_until_resolved ? o->compare_most_seeds : o->compare_seeds;
+    long seeds = o->compare_until_resolved ? o->compare_max_seeds : o->compare_seeds;
     if (o->train_seed > OA_LAST_SEED - seeds + 1)
         return oa_fail(t->c, OA_ARGUMENT,
                        "train.seed = %ld with %ld seeds exceeds %ld, the largest seed that JSON "
@@ -171,7 +171,7 @@ static bool adds_uniform(struct comparison_session *t)
         given = given || strcmp(spec, OA_UNIFORM_ATTENTION) == 0;
         oa_free(spec);
     }
-    return t->r->options->compare_floor && !given;
+    return t->r->options->compare_uniform_baseline && !given;
 }
 
 static enum oa_error fill_entry(struct comparison_session *t, int i, int count)
@@ -188,7 +188,7 @@ static enum oa_error fill_entry(struct comparison_session *t, int i, int count)
     for (int k = 0; k < i; k++)
         if (strcmp(t->out->entries[k].attention, e->attention) == 0)
             return oa_fail(t->c, OA_ARGUMENT, "the attention \"%s\" is given twice", e->attention);
-    e->floor = o->compare_floor && count > 1 && strcmp(e->attention, OA_UNIFORM_ATTENTION) == 0;
+    e->floor = o->compare_uniform_baseline && count > 1 && strcmp(e->attention, OA_UNIFORM_ATTENTION) == 0;
     t->steps[i] = o->train_steps;
     t->ffn[i] = o->model_ffn ? o->model_ffn : 4 * o->model_width;
     return OA_OK;
@@ -200,7 +200,7 @@ static enum oa_error list_entries(struct comparison_session *t)
     const struct oa_options *o = t->r->options;
     struct oa_comparison *out = t->out;
     int count = t->r->count + adds_uniform(t);
-    long seeds = o->compare_until_resolved ? o->compare_most_seeds : o->compare_seeds;
+    long seeds = o->compare_until_resolved ? o->compare_max_seeds : o->compare_seeds;
     out->entries = oa_alloc(t->c, (size_t)count * sizeof *out->entries);
     t->steps = oa_alloc(t->c, (size_t)count * sizeof *t->steps);
     t->ffn = oa_alloc(t->c, (size_t)count * sizeof *t->ffn);
@@ -229,12 +229,12 @@ static enum oa_error find_baseline(struct comparison_session *t)
     const struct oa_options *o = t->r->options;
     char *spec = NULL;
     t->out->margin = o->compare_margin;
-    t->out->any_looks = o->compare_until_resolved || o->compare_looks == OA_LOOKS_ANY;
+    t->out->any_looks = o->compare_until_resolved || o->compare_sequential;
     if (!*o->compare_baseline) {
         if (o->compare_margin > 0 && !t->out->any_looks)
             return oa_fail(t->c, OA_ARGUMENT,
-                           "compare.margin has no effect without compare.baseline, compare.looks "
-                           "any or compare.until_resolved: give one of these, too");
+                           "compare.margin has no effect without compare.baseline, "
+                           "compare.sequential or compare.until_resolved: give one of these, too");
         return OA_OK;
     }
     OA_TRY(canonical_attention(t, o->compare_baseline, &spec));
@@ -286,11 +286,11 @@ static enum oa_error check_limits(const struct comparison_session *t)
                        "compare.until_resolved needs compare.seeds of %d or more to estimate the "
                        "spread, but it is %ld",
                        LEAST_SEEDS, o->compare_seeds);
-    if (o->compare_most_seeds < o->compare_seeds)
+    if (o->compare_max_seeds < o->compare_seeds)
         return oa_fail(t->c, OA_ARGUMENT,
-                       "compare.most_seeds = %ld is less than compare.seeds = %ld, which each "
+                       "compare.max_seeds = %ld is less than compare.seeds = %ld, which each "
                        "attention gets at least",
-                       o->compare_most_seeds, o->compare_seeds);
+                       o->compare_max_seeds, o->compare_seeds);
     if (oa_comparison_by_time(t) && o->train_seconds <= 0 && t->out->baseline != 1)
         return oa_fail(t->c, OA_ARGUMENT,
                        "compare.until_resolved with --equal time: the first attention sets the "
@@ -305,15 +305,15 @@ static enum oa_error set_limits_of_comparison(struct comparison_session *t)
     struct oa_options plain;
     oa_options_default(&plain);
     if (!o->compare_until_resolved) {
-        if (!*o->compare_budget && o->compare_most_seeds == plain.compare_most_seeds)
+        if (!*o->compare_budget && o->compare_max_seeds == plain.compare_max_seeds)
             return OA_OK;
         return oa_fail(t->c, OA_ARGUMENT,
                        "compare.%s has no effect without compare.until_resolved: give it, too",
-                       *o->compare_budget ? "budget" : "most_seeds");
+                       *o->compare_budget ? "budget" : "max_seeds");
     }
     OA_TRY(check_limits(t));
     t->out->until.least = (int)o->compare_seeds;
-    t->out->until.most = (int)o->compare_most_seeds;
+    t->out->until.most = (int)o->compare_max_seeds;
     t->out->until.budget = parse_duration(o->compare_budget);
     if (*o->compare_budget && t->out->until.budget <= 0)
         return oa_fail(t->c, OA_ARGUMENT,

@@ -2,8 +2,6 @@
  * compare.tune parsed into cells. */
 #include "compare/grid.h"
 
-#include "train/fingerprint.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,45 +47,22 @@ void oa_grid_text(const struct oa_grid *g, struct oa_text *out)
 
 /* ---- which options ---- */
 
-/* Options that are the same for all runs of a comparison, and why. Those that change the parameters
- * are found by plans (tune.c). */
-static const struct {
-    const char *key, *because;
-} untunable[] = {
-    { "train.steps", "is the budget, which a comparison makes equal" },
-    { "train.seconds", "is the budget, which a comparison makes equal" },
-    { "train.clock", "is the budget, which a comparison makes equal" },
-    { "train.batch", "changes the tokens of a step, and so the budget" },
-    { "train.accumulate", "changes the tokens of a step, and so the budget" },
-    { "model.context", "changes the tokens of a step, and so the budget" },
-    { "train.seed", "pairs the runs of all attentions: give compare.seeds" },
-    { "train.eval_every", "only affects what is measured" },
-    { "train.eval_tokens", "only affects what is measured" },
-    { "train.final_tokens", "only affects what is measured" },
-    { "train.log_every", "only affects what is measured" },
-};
-
-static const char *why_untunable(const struct oa_option_row *row, const char *key)
+/* Why compare.tune may not vary an option; NULL: it may. Options that change the number of
+ * parameters are found by plans (tune.c). */
+static const char *why_untunable(const struct oa_option_row *row)
 {
-    for (size_t i = 0; i < sizeof untunable / sizeof *untunable; i++)
-        if (strcmp(untunable[i].key, key) == 0)
-            return untunable[i].because;
-    if (!oa_fingerprint_has(key))
+    if (row->role & OA_SHARED_BUDGET)
+        return "is the budget, which a comparison makes equal";
+    if (row->role & OA_SHARED_STEP_SIZE)
+        return "changes the tokens of a step, and so the budget";
+    if (row->role & OA_SHARED_SEED)
+        return "pairs the runs of all attentions: give compare.seeds";
+    if (row->role & OA_SHARED_MEASUREMENT)
+        return "only affects what is measured";
+    if (!(row->role & OA_DECIDES_NUMBERS))
         return "is the same for all runs, or does not affect their results";
     if (row->kind == OA_OPTION_WORDS || row->kind == OA_OPTION_BOOL)
         return "is neither a number nor a choice of several";
-    return NULL;
-}
-
-static const struct oa_option_row *find_option_row(const char *key)
-{
-    char name[2 * OA_GRID_KEY];
-    const struct oa_option_row *row;
-    for (int i = 0; (row = oa_option_at(i)); i++) {
-        snprintf(name, sizeof name, "%s.%s", row->section, row->name);
-        if (strcmp(name, key) == 0)
-            return row;
-    }
     return NULL;
 }
 
@@ -156,9 +131,9 @@ static enum oa_error check_tunable(struct grid_reader *r, const struct oa_option
         oa_options_set(r->c, &r->scratch, key, ""); /* its message lists the options */
         return refuse_with_context(r->c);
     }
-    if (why_untunable(row, key))
+    if (why_untunable(row))
         return oa_fail(r->c, OA_ARGUMENT, "compare.tune: %s cannot be tuned: it %s", key,
-                       why_untunable(row, key));
+                       why_untunable(row));
     for (int i = 0; i < g->options; i++)
         if (strcmp(g->option[i].key, key) == 0)
             return oa_fail(r->c, OA_ARGUMENT,
@@ -194,7 +169,7 @@ static enum oa_error read_grid_option(struct grid_reader *r, char *text)
                        trimmed(text));
     *list++ = 0;
     const char *key = trimmed(text);
-    const struct oa_option_row *row = find_option_row(key);
+    const struct oa_option_row *row = oa_option_at(oa_option_number(key));
     OA_TRY(check_tunable(r, row, key));
     struct oa_grid_option *o = &r->grid->option[r->grid->options++];
     *o = (struct oa_grid_option){ .number = row->kind != OA_OPTION_CHOICE,

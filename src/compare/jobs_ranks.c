@@ -152,7 +152,7 @@ static enum oa_error poll_rank(struct worker *w)
     if (w->spec && w->ended <= 0 && oa_wait_look(&w->silent) > j->batch->cluster->patience)
         return oa_fail(j->c, OA_IO,
                        "rank %d, which trains %s, has been silent for %.0f s: check its log; "
-                       "cluster.patience sets a longer timeout",
+                       "cluster.timeout sets a longer timeout",
                        w->rank, w->spec->folder, w->silent.seconds);
     if (w->spec && w->ended > 0)
         OA_TRY(read_remote_result(w));

@@ -109,9 +109,7 @@ static bool same_data(oa_context *c, const struct oa_options *a, const struct oa
     bool same = same_option_text(c, "model.context", a, b) &&
                 same_option_text(c, "model.source_context", a, b);
     for (int i = 0; same && (row = oa_option_at(i)); i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-        same = strcmp(row->section, "data") != 0 || same_option_text(c, key, a, b);
+        same = strcmp(row->section, "data") != 0 || same_option_text(c, row->key, a, b);
     }
     return same;
 }

@@ -52,67 +52,40 @@ static void make_spans(struct text_span valid, size_t count, struct text_span ke
     block[1] = (struct text_span){ count, count };
 }
 
-static struct text_span block_of_text(const char *text, size_t length, const struct holdout *how)
-{
-    struct text_span characters = find_block(oa_text_characters(text, length), how);
-    return (struct text_span){ character_offset(text, length, characters.from),
-                               character_offset(text, length, characters.to) };
-}
-
-/* Initial capacity for the ids, so that long texts are not copied while it grows: exact for char
- * and byte, a third of the bytes for bpe and word. */
-static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, size_t length)
-{
-    if (oa_tokenizer_kind(tok) == OA_TOKENIZER_BPE || oa_tokenizer_kind(tok) == OA_TOKENIZER_WORD)
-        return length / 3;
-    return oa_tokenizer_kind(tok) == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length)
-                                                       : length;
-}
-
-/* Spans are encoded separately: no token crosses the held-out block. */
-static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_text_source *source,
-                                  const struct text_span spans[SPANS], struct oa_ids *ids,
-                                  struct oa_tokens *out)
-{
-    struct oa_array bytes[SPANS];
-    for (int i = 0; i < SPANS; i++) {
-        const char *text = source->text + spans[i].from;
-        size_t length = spans[i].to - spans[i].from;
-        if (length)
-            OA_TRY(oa_tokenizer_encode_part(tok, source, text, length, ids));
-        bytes[i] = (struct oa_array){ .data = text, .bytes = length };
-        out->characters += oa_text_characters(text, length);
-        out->bytes += length;
-    }
-    out->ids = ids->id;
-    out->count = ids->count;
-    out->digest = oa_digest_of_arrays(bytes, SPANS);
-    return OA_OK;
-}
-
-static size_t expected_side(const struct oa_tokenizer *tok, const char *text,
-                            const struct text_span spans[SPANS])
-{
-    size_t count = 0;
-    for (int i = 0; i < SPANS; i++)
-        count += expected_ids(tok, text + spans[i].from, spans[i].to - spans[i].from);
-    return count;
-}
-
+/* Encodes spans separately, so that no token crosses the held-out block. The initial capacity is
+ * exact for char and byte and a third of the bytes for bpe and word: long texts are not copied. */
 static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_source *source,
                                  const struct text_span spans[SPANS], const char *name,
                                  struct oa_tokens *out)
 {
+    enum oa_tokenizer_kind kind = oa_tokenizer_kind(tok);
+    struct oa_array bytes[SPANS];
     struct oa_ids ids;
-    oa_ids_init(&ids, oa_tokenizer_context(tok));
-    if (!oa_reserve(oa_tokenizer_context(tok), &ids.id, &ids.capacity,
-                    expected_side(tok, source->text, spans), sizeof *ids.id))
-        return OA_NO_MEMORY;
     *out = (struct oa_tokens){ .name = name };
-    enum oa_error error = encode_spans(tok, source, spans, &ids, out);
-    if (error != OA_OK)
+    for (int i = 0; i < SPANS; i++) {
+        const char *text = source->text + spans[i].from;
+        bytes[i] = (struct oa_array){ .data = text, .bytes = spans[i].to - spans[i].from };
+        out->characters += oa_text_characters(text, bytes[i].bytes);
+        out->bytes += bytes[i].bytes;
+    }
+    uint64_t expected = kind == OA_TOKENIZER_CHAR ? out->characters : out->bytes;
+    if (kind == OA_TOKENIZER_BPE || kind == OA_TOKENIZER_WORD)
+        expected /= 3;
+    oa_ids_init(&ids, oa_tokenizer_context(tok));
+    enum oa_error error = oa_reserve(ids.context, &ids.id, &ids.capacity, expected, sizeof *ids.id)
+                              ? OA_OK
+                              : OA_NO_MEMORY;
+    for (int i = 0; i < SPANS && error == OA_OK; i++)
+        if (bytes[i].bytes)
+            error = oa_tokenizer_encode_part(tok, source, bytes[i].data, bytes[i].bytes, &ids);
+    if (error != OA_OK) {
         oa_ids_free(&ids);
-    return error;
+        return error;
+    }
+    out->ids = ids.id;
+    out->count = ids.count;
+    out->digest = oa_digest_of_arrays(bytes, SPANS);
+    return OA_OK;
 }
 
 /* ---- files of token ids ---- */
@@ -138,15 +111,6 @@ static enum oa_error gather_id(void *argument, const char *path, uint64_t place,
     return oa_ids_add(&g->ids, (int32_t)id);
 }
 
-static size_t copy_spans(const int32_t *ids, const struct text_span spans[SPANS], int32_t *out)
-{
-    size_t count = 0;
-    for (int i = 0; i < SPANS; i++)
-        for (size_t k = spans[i].from; k < spans[i].to; k++)
-            out[count++] = ids[k];
-    return count;
-}
-
 /* Counts and digest of token ids; characters and bytes are 0 where the tokenizer knows no text. */
 static struct oa_tokens count_tokens(const struct oa_tokenizer *tok, int32_t *ids, size_t count,
                                      const char *name)
@@ -166,11 +130,15 @@ static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *id
                                const struct text_span spans[SPANS], const char *name,
                                struct oa_tokens *out)
 {
-    size_t count = spans[0].to - spans[0].from + spans[1].to - spans[1].from;
-    int32_t *copy = oa_alloc(oa_tokenizer_context(tok), count * sizeof *copy);
+    size_t first = spans[0].to - spans[0].from, second = spans[1].to - spans[1].from;
+    int32_t *copy = oa_alloc(oa_tokenizer_context(tok), (first + second) * sizeof *copy);
     if (!copy)
         return OA_NO_MEMORY;
-    *out = count_tokens(tok, copy, copy_spans(ids, spans, copy), name);
+    if (first)
+        memcpy(copy, ids + spans[0].from, first * sizeof *copy);
+    if (second)
+        memcpy(copy + first, ids + spans[1].from, second * sizeof *copy);
+    *out = count_tokens(tok, copy, first + second, name);
     return OA_OK;
 }
 
@@ -203,53 +171,35 @@ static enum oa_error read_id_corpus(const struct oa_tokenizer *tok, const char *
 
 /* ---- text ---- */
 
-static enum oa_error read_train(struct oa_tokenizer *tok, const char *files,
-                                const struct holdout *how, struct oa_corpus *out)
+/* valid NULL: nothing is held out. */
+static enum oa_error read_corpus(struct oa_tokenizer *tok, const char *files,
+                                 const struct holdout *how, const char *name,
+                                 struct oa_tokens *first, struct oa_tokens *valid)
 {
     char *text;
     size_t length;
     bool ids;
+    struct text_span kept[SPANS], held[SPANS];
     OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids)
-        return read_id_corpus(tok, files, how, "training text", &out->train,
-                              how->fraction > 0 ? &out->valid : NULL);
+        return read_id_corpus(tok, files, how, name, first, how->fraction > 0 ? valid : NULL);
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
-    struct text_span kept[SPANS], block[SPANS];
-    make_spans(block_of_text(text, length, how), length, kept, block);
-    enum oa_error error = encode_side(tok, &source, kept, "training text", &out->train);
-    if (error == OA_OK)
-        error = encode_side(tok, &source, block, "validation text", &out->valid);
+    struct text_span block = find_block(oa_text_characters(text, length), how);
+    block.from = character_offset(text, length, block.from);
+    block.to = character_offset(text, length, block.to);
+    make_spans(block, length, kept, held);
+    enum oa_error error = encode_side(tok, &source, kept, name, first);
+    if (error == OA_OK && valid)
+        error = encode_side(tok, &source, held, "validation text", valid);
     oa_free(text);
     return error;
 }
 
-static enum oa_error read_whole(struct oa_tokenizer *tok, const char *files, const char *name,
-                                struct oa_tokens *out)
+static enum oa_error check_holdout(oa_context *c, const char *train_files, bool apart,
+                                   const struct holdout *how)
 {
-    char *text;
-    size_t length;
-    bool ids;
-    OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
-    if (ids)
-        return read_id_corpus(tok, files, &(struct holdout){ 0 }, name, out, NULL);
-    OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
-    struct oa_text_source source = { files, text, length };
-    struct text_span whole[SPANS] = { { 0, length }, { length, length } };
-    enum oa_error error = encode_side(tok, &source, whole, name, out);
-    oa_free(text);
-    return error;
-}
-
-static bool is_empty_list(const char *files)
-{
-    return !files || files[strspn(files, " ")] == 0;
-}
-
-static enum oa_error check_cut(oa_context *c, const char *train_files, bool apart,
-                               const struct holdout *how)
-{
-    if (is_empty_list(train_files))
+    if (!oa_is_given(train_files))
         return oa_fail(c, OA_ARGUMENT, "data.train is empty: name the files of the training text");
     if (!(how->fraction >= 0 && how->fraction < 1))
         return oa_fail(c, OA_ARGUMENT, "data.valid_fraction = %s must be at least 0 and below 1",
@@ -267,12 +217,14 @@ enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, cons
                                    uint64_t split_seed, struct oa_corpus *out)
 {
     *out = (struct oa_corpus){ 0 };
-    bool apart = !is_empty_list(valid_files);
+    bool apart = oa_is_given(valid_files);
     struct holdout how = { valid_fraction, split_seed };
-    OA_TRY(check_cut(c, train_files, apart, &how));
-    enum oa_error error = read_train(tok, train_files, apart ? &(struct holdout){ 0 } : &how, out);
+    OA_TRY(check_holdout(c, train_files, apart, &how));
+    enum oa_error error = read_corpus(tok, train_files, apart ? &(struct holdout){ 0 } : &how,
+                                      "training text", &out->train, &out->valid);
     if (error == OA_OK && apart)
-        error = read_whole(tok, valid_files, "validation text", &out->valid);
+        error = read_corpus(tok, valid_files, &(struct holdout){ 0 }, "validation text",
+                            &out->valid, NULL);
     if (error == OA_OK && out->train.count == 0)
         error = oa_fail(c, OA_ARGUMENT,
                         "%s has no text; a pipe can be read only once and the vocabulary was made "
@@ -292,7 +244,7 @@ enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char
 enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files,
                                   struct oa_corpus *out)
 {
-    OA_TRY(read_whole(tok, files, "test text", &out->test));
+    OA_TRY(read_corpus(tok, files, &(struct holdout){ 0 }, "test text", &out->test, NULL));
     return out->test.count > 1
                ? OA_OK
                : oa_fail(oa_tokenizer_context(tok), OA_ARGUMENT,

@@ -22,37 +22,22 @@ enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how,
 
 /* ---- training ---- */
 
-static const char *crops_text_name(const struct oa_crops *c)
-{
-    return c->tokens->name ? c->tokens->name : "text";
-}
-
-static enum oa_error check_crop_length(const struct oa_crops *c)
-{
-    if (c->tokens->count >= (size_t)c->length)
-        return OA_OK;
-    return oa_fail(c->context, OA_SHAPE,
-                   "the %s has %zu tokens and a row needs %ld: give more text (data.train) or a "
-                   "smaller model.context",
-                   crops_text_name(c), c->tokens->count, c->length);
-}
-
-static struct oa_crop random_crop(const struct oa_crops *c, uint64_t step, uint64_t row)
-{
-    uint64_t starts = c->tokens->count - (size_t)c->length + 1;
-    uint64_t start = oa_random_below(oa_stream_child(c->places, step), row, starts);
-    return (struct oa_crop){ c->tokens->ids + start, c->length,
-                             oa_stream_child(oa_stream_child(c->noise, step), row) };
-}
-
 enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long micro,
                               struct oa_batch *out)
 {
     const struct oa_crops *c = self;
     (void)accumulate;
-    OA_TRY(check_crop_length(c));
+    if (c->tokens->count < (size_t)c->length)
+        return oa_fail(c->context, OA_SHAPE,
+                       "the %s has %zu tokens and a row needs %ld: give more text (data.train) or "
+                       "a smaller model.context",
+                       c->tokens->name ? c->tokens->name : "text", c->tokens->count, c->length);
+    uint64_t starts = c->tokens->count - (size_t)c->length + 1;
     for (int r = 0; r < c->rows; r++) {
-        struct oa_crop crop = random_crop(c, step, (uint64_t)(micro * c->rows + r));
+        uint64_t row = (uint64_t)(micro * c->rows + r);
+        uint64_t start = oa_random_below(oa_stream_child(c->places, step), row, starts);
+        struct oa_crop crop = { c->tokens->ids + start, c->length,
+                                oa_stream_child(oa_stream_child(c->noise, step), row) };
         c->how->fill_row(c, r, &crop);
     }
     *out = c->how->batch_of(c, c->rows);
@@ -60,13 +45,6 @@ enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long m
 }
 
 /* ---- validation ---- */
-
-static uint64_t count_windows(const struct oa_crops *c)
-{
-    uint64_t length = (uint64_t)c->length, whole = c->tokens->count / length,
-             left = c->tokens->count % length;
-    return whole + (left >= (uint64_t)c->how->least);
-}
 
 /* Training steps count from 1; validation uses the random stream of step 0. */
 static struct oa_crop crop_of_window(const struct oa_crops *c, uint64_t i)
@@ -81,7 +59,9 @@ enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_
                              struct oa_cover *out)
 {
     struct oa_crops *c = self;
-    uint64_t all = count_windows(c), targets = 0;
+    uint64_t length = (uint64_t)c->length, targets = 0;
+    uint64_t all =
+        c->tokens->count / length + (c->tokens->count % length >= (uint64_t)c->how->least);
     (void)tok;
     for (c->windows = 0; c->windows < all; c->windows++) {
         uint64_t more = (uint64_t)c->how->targets(c, crop_of_window(c, c->windows).count);

@@ -344,7 +344,7 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
 {
     struct column_planning p = { c, rows, file, first, keys, false, out };
     *out = (struct oa_column_plan){ 0 };
-    if (columns && columns[strspn(columns, " ")])
+    if (oa_is_given(columns))
         return take_columns(&p, columns);
     out->guessed = true;
     out->header = guess_names(first, rows->answer, out);

@@ -70,14 +70,6 @@ static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, 
     return oa_status(rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
-/* Lines with a tab: annotations of emotions and acts stand behind it. */
-static size_t without_notes(const char *line, size_t length, uint64_t *noted)
-{
-    const char *tab = memchr(line, '\t', length);
-    *noted += tab != NULL;
-    return tab ? (size_t)(tab - line) : length;
-}
-
 static void log_skipped_turns(oa_context *c, const char *name, const struct passed_over *over)
 {
     if (over->annotated)
@@ -98,7 +90,7 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     char *line;
     size_t length;
     struct passed_over over = { 0 };
-    if (columns && columns[strspn(columns, " ")])
+    if (oa_is_given(columns))
         return oa_fail(rows->context, OA_ARGUMENT,
                        "%s: data.columns does not apply to dialogues; leave it out", name);
     oa_text_init(&said, rows->context);
@@ -107,7 +99,9 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     if (error == OA_OK)
         error = oa_check_appearance(rows->context, &f, OA_READ_AS_LINES);
     while (error == OA_OK && oa_text_file_line(&f, &line, &length)) {
-        length = without_notes(line, length, &over.annotated);
+        const char *tab = memchr(line, '\t', length); /* annotations follow */
+        over.annotated += tab != NULL;
+        length = tab ? (size_t)(tab - line) : length;
         error = add_answers(rows, file, f.line - 1, line, length, &said, &over);
     }
     if (error == OA_OK)

@@ -40,19 +40,14 @@ static enum oa_error find_specials(struct encoder *e)
     return find_special(e->tok, e->layout->target_end, &e->target_end);
 }
 
-static void add_blank(const struct encoder *e, struct oa_text *pixels)
-{
-    for (size_t i = 0; i < e->out->patch; i++)
-        oa_text_add(pixels, "", 1);
-}
-
 /* A special token is a word of its own; its pixels are 0. */
 static enum oa_error append_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
 {
     if (id < 0)
         return OA_OK;
     OA_TRY(oa_ids_add(&to->ids, id));
-    add_blank(e, &to->pixels);
+    for (size_t i = 0; i < e->out->patch; i++)
+        oa_text_add(&to->pixels, "", 1);
     if (!e->layout->words)
         return OA_OK;
     return oa_ids_add(&to->words,
@@ -81,20 +76,16 @@ static enum oa_error append_text(struct encoder *e, struct coded *to, size_t sta
 
 /* ---- a row ---- */
 
-static enum oa_error encode_picture(struct encoder *e, const char *s, size_t n, struct coded *out)
-{
-    oa_text_cut(&out->pixels, 0);
-    OA_TRY(oa_patches_encode(e->tok, e->place.s, s, n, &out->ids, &out->pixels));
-    for (size_t i = 0; e->layout->words && i < out->ids.count; i++)
-        OA_TRY(oa_ids_add(&out->words, (int32_t)i));
-    return OA_OK;
-}
-
 static enum oa_error encode_text(struct encoder *e, const char *s, size_t n, struct coded *out)
 {
     out->ids.count = out->words.count = 0;
-    if (e->out->patch)
-        return encode_picture(e, s, n, out);
+    if (e->out->patch) { /* each patch is a word */
+        oa_text_cut(&out->pixels, 0);
+        OA_TRY(oa_patches_encode(e->tok, e->place.s, s, n, &out->ids, &out->pixels));
+        for (size_t i = 0; e->layout->words && i < out->ids.count; i++)
+            OA_TRY(oa_ids_add(&out->words, (int32_t)i));
+        return OA_OK;
+    }
     return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids,
                                     e->layout->words ? &out->words : NULL);
 }
@@ -162,15 +153,6 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
     return OA_OK;
 }
 
-static enum oa_error encode_row_source(struct encoder *e, size_t row)
-{
-    int first = oa_rows_first_text(e->rows),
-        texts = first ? oa_rows_cells(e->rows, row) - first : 1;
-    for (int i = 0; i < texts; i++)
-        OA_TRY(encode_cell(e, row, first + i, &e->text[i]));
-    return join_source(e, row, texts);
-}
-
 /* A decoder reads all tokens but the last. */
 static enum oa_error fit_target(struct encoder *e, size_t start)
 {
@@ -211,7 +193,11 @@ static enum oa_error encode_row(struct encoder *e, const struct oa_example_texts
         return oa_fail(oa_tokenizer_context(e->tok), OA_INTERRUPTED,
                        "stopped by signal %d while encoding %s",
                        oa_stop_requested(oa_tokenizer_context(e->tok)), e->place.s);
-    OA_TRY(encode_row_source(e, row));
+    int first = oa_rows_first_text(e->rows),
+        count = first ? oa_rows_cells(e->rows, row) - first : 1;
+    for (int i = 0; i < count; i++)
+        OA_TRY(encode_cell(e, row, first + i, &e->text[i]));
+    OA_TRY(join_source(e, row, count));
     if (e->rows->answer == OA_ANSWER_TEXT)
         return add_target(e, row);
     if (e->rows->answer == OA_ANSWER_NUMBER)
@@ -269,28 +255,18 @@ static enum oa_error encode_rows(struct encoder *e, const struct oa_example_text
     return OA_OK;
 }
 
-static void init_coded(struct coded *coded, oa_context *c)
-{
-    oa_ids_init(&coded->ids, c);
-    oa_ids_init(&coded->words, c);
-    oa_text_init(&coded->pixels, c);
-}
-
-static void free_coded(struct coded *coded)
-{
-    oa_ids_free(&coded->ids);
-    oa_ids_free(&coded->words);
-    oa_text_free(&coded->pixels);
-}
-
 static void open_encoder(struct encoder *e)
 {
     long side = oa_tokenizer_patch(e->tok);
     e->out->patch = (size_t)(side * side);
     struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
-    for (int i = 0; i < 4; i++)
-        init_coded(all[i], oa_tokenizer_context(e->tok));
-    oa_text_init(&e->place, oa_tokenizer_context(e->tok));
+    oa_context *c = oa_tokenizer_context(e->tok);
+    for (int i = 0; i < 4; i++) {
+        oa_ids_init(&all[i]->ids, c);
+        oa_ids_init(&all[i]->words, c);
+        oa_text_init(&all[i]->pixels, c);
+    }
+    oa_text_init(&e->place, c);
 }
 
 /* Moves the result into e->out, or closes e->out after an error. Returns that error. */
@@ -301,8 +277,11 @@ static enum oa_error close_encoder(struct encoder *e, enum oa_error error)
         take_encoded(&e->source, &e->out->source, e->out->count);
         take_encoded(&e->target, &e->out->target, e->out->count);
     }
-    for (int i = 0; i < 4; i++)
-        free_coded(all[i]);
+    for (int i = 0; i < 4; i++) {
+        oa_ids_free(&all[i]->ids);
+        oa_ids_free(&all[i]->words);
+        oa_text_free(&all[i]->pixels);
+    }
     oa_text_free(&e->place);
     if (error != OA_OK)
         oa_examples_close(e->out);

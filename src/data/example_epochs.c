@@ -34,12 +34,6 @@ void oa_division_close(struct oa_division *d)
 }
 
 /*  */
-static bool exceeds_batch(const struct oa_epochs *e, size_t rows, long longest)
-{
-    return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens
-                         : rows > (size_t)e->how.rows;
-}
-
 long oa_padded_length(const struct oa_example_batching *how, long length)
 {
     long padded = 0;
@@ -60,7 +54,8 @@ static void cut_batches(const struct oa_epochs *e, struct oa_division *d, size_t
         bool other = i > begin && e->how.alike &&
                      oa_padded_length(&e->how, length) != oa_padded_length(&e->how, longest);
         longest = oa_max(longest, length);
-        if (other || exceeds_batch(e, i - begin + 1, longest)) {
+        if (other || (e->how.tokens ? (i - begin + 1) * (size_t)longest > (size_t)e->how.tokens
+                                    : i - begin + 1 > (size_t)e->how.rows)) {
             d->start[++d->batches] = begin = i;
             longest = length;
         }
@@ -127,15 +122,6 @@ static uint64_t length_bucket(long length)
     return step;
 }
 
-/* Sorted by the target's bucket, then by the source's, in descending order for every other target
- * bucket, so that neighbouring rows have similar sources also where the target's bucket changes. */
-static uint64_t length_key(const struct oa_examples *e, size_t row)
-{
-    uint64_t target = length_bucket(oa_target_length(e, row)),
-             source = length_bucket(oa_source_length(e, row));
-    return target << 32 | (target & 1 ? UINT32_MAX - source : source);
-}
-
 struct keyed {
     uint64_t key;
     uint32_t row;
@@ -149,14 +135,20 @@ static int by_key(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
+/* Sorted by the target's bucket, then by the source's, in descending order for every other target
+ * bucket, so that neighbouring rows have similar sources also where the target's bucket changes. */
 static enum oa_error sort_by_key(struct oa_epochs *e)
 {
     size_t count = e->examples->count;
     struct keyed *all = oa_alloc(e->context, count * sizeof *all);
     e->sorted = oa_alloc(e->context, count * sizeof *e->sorted);
     e->key = oa_alloc(e->context, count * sizeof *e->key);
-    for (size_t i = 0; all && e->sorted && e->key && i < count; i++)
-        all[i] = (struct keyed){ e->key[i] = length_key(e->examples, i), (uint32_t)i };
+    for (size_t i = 0; all && e->sorted && e->key && i < count; i++) {
+        uint64_t target = length_bucket(oa_target_length(e->examples, i)),
+                 source = length_bucket(oa_source_length(e->examples, i));
+        e->key[i] = target << 32 | (target & 1 ? UINT32_MAX - source : source);
+        all[i] = (struct keyed){ e->key[i], (uint32_t)i };
+    }
     if (all && e->sorted && e->key)
         qsort(all, count, sizeof *all, by_key);
     for (size_t i = 0; all && e->sorted && i < count; i++)

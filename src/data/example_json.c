@@ -198,24 +198,19 @@ static enum oa_error read_json_line(struct objects *o, const char *line, size_t 
     return oa_rows_end(o->rows, o->number, o->file.line - 1);
 }
 
-static enum oa_error read_json_lines(struct objects *o)
-{
-    char *line;
-    size_t length;
-    while (oa_text_file_line(&o->file, &line, &length))
-        OA_TRY(read_json_line(o, line, length));
-    return OA_OK;
-}
-
 enum oa_error oa_read_jsonl(struct oa_rows *rows, const char *file, const char *columns)
 {
     struct objects o = { .rows = rows, .columns = columns };
+    char *line;
+    size_t length;
     oa_words_init(&o.keys, rows->context);
     oa_text_init(&o.joined, rows->context);
     oa_json_object_init(&o.object, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &o.file);
-    if (error == OA_OK)
-        error = (o.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : read_json_lines(&o);
+    if (error == OA_OK && (o.number = oa_rows_add_file(rows, file)) < 0)
+        error = OA_NO_MEMORY;
+    while (error == OA_OK && oa_text_file_line(&o.file, &line, &length))
+        error = read_json_line(&o, line, length);
     rows->carriage_returns += o.file.carriage_returns;
     oa_text_file_close(&o.file);
     oa_words_free(&o.keys);

@@ -42,7 +42,7 @@ static enum oa_error check_picture_file(const struct oa_rows *rows, const char *
     if (rows->answer != OA_ANSWER_CLASS)
         return oa_fail(rows->context, OA_ARGUMENT,
                        "%s: pictures (*.bin) can only be classified (data.task classify)", file);
-    if (columns && columns[strspn(columns, " ")])
+    if (oa_is_given(columns))
         return oa_fail(rows->context, OA_ARGUMENT,
                        "%s: data.columns does not apply to pictures (*.bin); leave it out", file);
     if (length == 0 || (length % GREY && length % COLOUR))

@@ -125,12 +125,6 @@ void oa_rows_count_left_out(struct oa_rows *rows, uint64_t line)
     rows->left_out++;
 }
 
-static void forget_cells(struct oa_rows *rows)
-{
-    rows->cells = rows->row[rows->count];
-    oa_text_cut(&rows->pool, rows->cell[rows->cells]);
-}
-
 enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line)
 {
     size_t n = rows->count;
@@ -141,7 +135,8 @@ enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line)
     bool lacks = lacks_text(rows);
     if (lacks && !rows->whole) {
         oa_rows_count_left_out(rows, line);
-        forget_cells(rows);
+        rows->cells = rows->row[n];
+        oa_text_cut(&rows->pool, rows->cell[rows->cells]);
         return OA_OK;
     }
     rows->kept_empty += lacks;
@@ -309,16 +304,6 @@ static enum oa_error divide_rows(const struct oa_rows *rows, const size_t *group
     return OA_OK;
 }
 
-/* Replaces rows by rest, which takes over the counts that were made while reading. */
-static void take_place(struct oa_rows *rows, struct oa_rows *rest)
-{
-    rest->left_out = rows->left_out;
-    memcpy(rest->left_out_line, rows->left_out_line, sizeof rest->left_out_line);
-    rest->carriage_returns = rows->carriage_returns;
-    oa_rows_free(rows);
-    *rows = *rest;
-}
-
 enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed,
                              bool by_class, struct oa_rows *rest, struct oa_rows *held)
 {
@@ -345,11 +330,16 @@ enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t s
     oa_rows_init(&rest, rows->context, rows->name, rows->answer);
     held->drawn = true;
     enum oa_error error = oa_rows_divide(rows, fraction, seed, by_class, &rest, held);
-    if (error == OA_OK)
-        take_place(rows, &rest);
-    else
+    if (error != OA_OK) {
         oa_rows_free(&rest);
-    return error;
+        return error;
+    }
+    rest.left_out = rows->left_out; /* counted while reading */
+    memcpy(rest.left_out_line, rows->left_out_line, sizeof rest.left_out_line);
+    rest.carriage_returns = rows->carriage_returns;
+    oa_rows_free(rows);
+    *rows = rest;
+    return OA_OK;
 }
 
 /* ---- overlap ---- */

@@ -52,13 +52,6 @@ enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_colum
                        : " is read");
 }
 
-static enum oa_error check_width(const struct example_table *t, uint64_t line)
-{
-    char place[1024];
-    snprintf(place, sizeof place, "%.900s, line %llu", t->file.name, (unsigned long long)line);
-    return oa_cells_check(&t->cells, &t->plan, place);
-}
-
 struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_column *column,
                              struct oa_text *joined)
 {
@@ -74,26 +67,19 @@ struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_colum
     return (struct oa_cell){ joined->s ? joined->s : (char *)(uintptr_t) "", joined->length };
 }
 
-static enum oa_error add_row_column(struct example_table *t, const struct oa_column *column)
-{
-    struct oa_cell cell = oa_cells_join(&t->cells, column, &t->joined);
-    return oa_rows_add_cell(t->rows, cell.s, cell.length);
-}
-
-static bool is_empty_record(const struct oa_cells *cells)
-{
-    return cells->count == 1 && cells->cell[0].length == 0;
-}
-
 static enum oa_error add_table_row(struct example_table *t, uint64_t line)
 {
-    if (is_empty_record(&t->cells)) {
+    char place[1024];
+    if (t->cells.count == 1 && t->cells.cell[0].length == 0) {
         oa_rows_count_left_out(t->rows, line);
         return OA_OK;
     }
-    OA_TRY(check_width(t, line));
-    for (int i = 0; i < t->plan.count; i++)
-        OA_TRY(add_row_column(t, &t->plan.column[i]));
+    snprintf(place, sizeof place, "%.900s, line %llu", t->file.name, (unsigned long long)line);
+    OA_TRY(oa_cells_check(&t->cells, &t->plan, place));
+    for (int i = 0; i < t->plan.count; i++) {
+        struct oa_cell cell = oa_cells_join(&t->cells, &t->plan.column[i], &t->joined);
+        OA_TRY(oa_rows_add_cell(t->rows, cell.s, cell.length));
+    }
     return oa_rows_end(t->rows, t->number, line);
 }
 

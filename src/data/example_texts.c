@@ -6,25 +6,15 @@
 
 #include <string.h>
 
-static bool is_given(const char *files)
-{
-    return files && files[strspn(files, " ")];
-}
-
 /* ---- notices ---- */
-
-static void print_lines(const struct oa_rows *rows, struct oa_text *out)
-{
-    for (uint64_t i = 0; i < rows->left_out && i < OA_ROWS_SHOWN; i++)
-        oa_text_printf(out, "%s%llu", i ? ", " : "", (unsigned long long)rows->left_out_line[i]);
-    oa_text_printf(out, "%s", rows->left_out > OA_ROWS_SHOWN ? " …" : "");
-}
 
 static void tell_rows(const struct oa_rows *rows)
 {
     struct oa_text lines;
     oa_text_init(&lines, rows->context);
-    print_lines(rows, &lines);
+    for (uint64_t i = 0; i < rows->left_out && i < OA_ROWS_SHOWN; i++)
+        oa_text_printf(&lines, "%s%llu", i ? ", " : "", (unsigned long long)rows->left_out_line[i]);
+    oa_text_printf(&lines, "%s", rows->left_out > OA_ROWS_SHOWN ? " …" : "");
     if (rows->left_out)
         oa_log(rows->context, 0,
                "%s examples: %llu of %llu left out because of an empty text (line%s %s)",
@@ -77,7 +67,7 @@ static enum oa_error read_test(const struct oa_example_request *r, struct oa_row
 
 static enum oa_error check_data_request(oa_context *c, const struct oa_example_request *r)
 {
-    if (!is_given(r->train))
+    if (!oa_is_given(r->train))
         return oa_fail(c, OA_ARGUMENT,
                        "data.train is empty: name the files of the training examples");
     if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
@@ -104,11 +94,11 @@ static enum oa_error read_example_sides(const struct oa_example_request *r,
 {
     t->test.whole = true;
     OA_TRY(read_example_side(r->train, r->columns, &t->train));
-    if (is_given(r->valid))
+    if (oa_is_given(r->valid))
         OA_TRY(read_example_side(r->valid, r->columns, &t->valid));
     else if (r->valid_fraction > 0)
         OA_TRY(hold_out_validation(r, t));
-    if (is_given(r->test))
+    if (oa_is_given(r->test))
         OA_TRY(read_test(r, &t->test));
     return OA_OK;
 }
@@ -208,9 +198,9 @@ static enum oa_error read_measured(oa_context *c, const struct oa_example_reques
                                    struct oa_example_texts *t)
 {
     t->test.whole = true;
-    if (is_given(r->test))
+    if (oa_is_given(r->test))
         return read_test(r, &t->test);
-    if (is_given(r->valid))
+    if (oa_is_given(r->valid))
         return read_example_side(r->valid, r->columns, &t->valid);
     OA_TRY(check_data_request(c, r));
     if (!(r->valid_fraction > 0))
@@ -241,13 +231,13 @@ static enum oa_error read_compared(oa_context *c, const struct oa_example_reques
 static enum oa_error open_measured(oa_context *c, const struct oa_example_request *r,
                                    const struct oa_labels *classes, struct oa_example_texts *t)
 {
-    bool test = is_given(r->test);
+    bool test = oa_is_given(r->test);
     struct oa_rows *side = test ? &t->test : &t->valid;
     OA_TRY(read_measured(c, r, t));
     OA_TRY(oa_labels_copy(c, classes->name, classes->count, &t->classes));
     if (r->answer != OA_ANSWER_TEXT)
         OA_TRY(check_side_labels(t, side, r));
-    if (!t->train.count && is_given(r->train))
+    if (!t->train.count && oa_is_given(r->train))
         OA_TRY(read_compared(c, r, &t->train));
     return compare_side(&t->train, side, test ? &t->test_overlap : &t->valid_overlap);
 }

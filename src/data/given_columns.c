@@ -29,7 +29,7 @@ enum oa_error oa_given_columns_open(oa_context *c, const char *columns, int text
     g->answer = answer;
     oa_text_init(&g->joined[0], c);
     oa_text_init(&g->joined[1], c);
-    if (columns && columns[strspn(columns, " ")])
+    if (oa_is_given(columns))
         g->columns = oa_copy_text(c, columns);
     return oa_status(c);
 }

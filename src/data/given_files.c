@@ -127,14 +127,6 @@ static enum oa_error open_given_file(struct oa_given_files *g)
     return check_first_lines(g);
 }
 
-static bool next_picture(struct oa_given_files *g, const char **s, size_t *n)
-{
-    if (g->row == g->rows.count)
-        return false;
-    *s = oa_rows_cell(&g->rows, g->row++, 1, n);
-    return true;
-}
-
 /* Appends the piece up to its first LF to the line. Returns whether the line is complete. */
 static bool append_piece(struct oa_given_files *g)
 {
@@ -171,7 +163,10 @@ bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
     while (!there && oa_status(g->context) == OA_OK) {
         if (!g->file && (!g->left || open_given_file(g) != OA_OK))
             return false;
-        there = g->reader ? next_given_line(g, s, n) : next_picture(g, s, n);
+        if (g->reader)
+            there = next_given_line(g, s, n);
+        else if ((there = g->row < g->rows.count))
+            *s = oa_rows_cell(&g->rows, g->row++, 1, n);
         if (!there)
             close_file(g);
     }

@@ -283,13 +283,6 @@ bool oa_json_list_next(const struct oa_json_value *list, size_t *at, struct oa_j
 
 /* ---- texts ---- */
 
-static char plain_escape(char c)
-{
-    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-    const char *known = strchr(from, c);
-    return known ? to[known - from] : c;
-}
-
 /* Appends the character of \uXXXX or of a surrogate pair; *s is after the u. */
 static const char *add_escaped_unit(const char **s, const char *end, struct oa_text *out)
 {
@@ -312,6 +305,7 @@ static const char *add_escaped_unit(const char **s, const char *end, struct oa_t
 
 const char *oa_json_string_text(const struct oa_json_value *string, struct oa_text *out)
 {
+    static const char names[] = "bfnrt", controls[] = "\b\f\n\r\t";
     const char *s = string->s + 1, *end = string->s + string->length - 1;
     while (s < end) {
         const char *escape = memchr(s, '\\', (size_t)(end - s)), *to = escape ? escape : end;
@@ -320,7 +314,8 @@ const char *oa_json_string_text(const struct oa_json_value *string, struct oa_te
         if (!escape)
             break;
         s += 2;
-        char plain = plain_escape(s[-1]);
+        const char *known = strchr(names, s[-1]);
+        char plain = known ? controls[known - names] : s[-1];
         const char *why =
             s[-1] == 'u' ? add_escaped_unit(&s, end, out) : (oa_text_add(out, &plain, 1), NULL);
         if (why)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Beam search (Graves 2012, Sutskever et al. 2014) with length-normalised ranks (Wu et al. 2016;
- * Murray and Chiang 2018, "length reward" apart). Every open sequence of a source is followed by
- * every token; of these candidates the 2·width likeliest are looked at: those that end and stand
- * among the first `width` are finished, and the first `width` that do not end stay open. log p is
- * summed in double. */
+ * Beam search (Graves 2012, Sutskever et al. 2014) with length normalisation (Wu et al. 2016;
+ * Murray and Chiang 2018, without "length reward"). The 2·width most probable continuations of the
+ * open sequences of a source are considered: of the first `width`, those with the end token are
+ * finished; the first `width` without it stay open. log p is summed in double. */
 #include "decode/beam.h"
 
 #include <math.h>
@@ -11,25 +10,25 @@
 
 enum { BLOCK = 64 }; /* logits */
 
-/* An open sequence: its tokens stand in a row of the ids of its source. */
+/* An open sequence; its tokens are a row of the ids of its source. */
 struct beam_open {
     double score;
-    int row; /* of the newest call of the model */
+    int row; /* in the last call of the model */
 };
 
 struct beam_candidate {
     double score;
-    int parent; /* number among the open ones of the source */
+    int parent; /* index among the open sequences of the source */
     int32_t id;
 };
 
 struct beam_source {
     struct beam_open *open;      /* [width] */
     int32_t *ids, *next;         /* [width][longest] */
-    int count;                   /* open ones */
-    int longest;                 /* tokens at most */
+    int count;                   /* open sequences */
+    int longest;                 /* most tokens */
     struct oa_hypothesis *ended; /* [best], ranked */
-    int endings;                 /* so many ended, kept or not */
+    int endings;                 /* finished sequences, including those not in `ended` */
 };
 
 struct beam_search {
@@ -38,10 +37,10 @@ struct beam_search {
     struct beam_source *source;
     int sources, length;              /* tokens of every open sequence */
     struct beam_candidate *candidate; /* [2·width + 1] */
-    int *of, *parent; /* of the rows of the next call: source, row of the call before */
-    int32_t *ids;     /* and what they go on with */
-    float *logits;    /* [rows][vocabulary] */
-    double *sums;     /* [rows] log Σ exp of these */
+    int *of, *parent;                 /* rows of the next call: source, row of the last call */
+    int32_t *ids;                     /* rows of the next call: next token */
+    float *logits;                    /* [rows][vocabulary] */
+    double *sums;                     /* [rows] log Σ exp of these */
 };
 
 /* ---- ranks ---- */
@@ -51,7 +50,7 @@ static double hypothesis_rank(const struct oa_beam *how, double score, int token
     return how->length_penalty == 0 ? score : score / pow(tokens, how->length_penalty);
 }
 
-/* Takes a place among the best of its source, if its rank has one. */
+/* Inserts a finished sequence among the best of its source, if it ranks high enough. */
 static enum oa_error finish_hypothesis(struct beam_search *s, struct beam_source *x,
                                        const int32_t *ids, int count, double score, bool cut)
 {
@@ -75,8 +74,7 @@ static enum oa_error finish_hypothesis(struct beam_search *s, struct beam_source
 
 /* ---- candidates ---- */
 
-/* Likelier first, then the earlier parent, then the lower id: candidates come in that order, so
- * equals stay behind. */
+/* Keeps candidates sorted by score; ties stay in the order offered: by parent, then by id. */
 static void offer_candidate(struct beam_candidate *best, int *count, int room,
                             struct beam_candidate x)
 {
@@ -91,8 +89,8 @@ static void offer_candidate(struct beam_candidate *best, int *count, int room,
     best[place] = x;
 }
 
-/* Logits up to this one have a place behind the worst of the candidates; a little lower than exact
- * sums would have it, since those of `offer` are rounded. */
+/* Logits up to this bound cannot enter the candidates; slightly lower than exact, since scores are
+ * rounded. */
 static float candidate_bound(const struct beam_search *s, int count, double score, double all)
 {
     if (count < 2 * s->how->width)
@@ -110,8 +108,7 @@ static bool some_above(const float *logits, long n, float bound)
     return some;
 }
 
-/* Most blocks of logits have none that is likely enough, and are not looked at one by one. False:
- * not all are finite or −∞. */
+/* Offers the logits of a row, skipping blocks without one above the bound. False: NaN or +∞. */
 static bool collect_row(struct beam_search *s, const struct beam_open *from, int parent, int *count)
 {
     const float *logits = s->logits + (size_t)from->row * (size_t)s->how->vocabulary;
@@ -156,8 +153,8 @@ static void keep_open(struct beam_search *s, struct beam_source *x, const struct
     open[(*count)++] = (struct beam_open){ k->score, x->open[k->parent].row };
 }
 
-/* One token further. Sequences that have the greatest length end without an end when none of theirs
- * has one. */
+/* Extends the open sequences of a source by one token. At the greatest length, if no sequence has
+ * finished, they are finished without the end token (cut). */
 static enum oa_error advance_source(struct beam_search *s, struct beam_source *x,
                                     struct beam_open *open)
 {
@@ -186,8 +183,8 @@ static enum oa_error advance_source(struct beam_search *s, struct beam_source *x
     return OA_OK;
 }
 
-/* Can none of the open sequences come to stand among the best? A log p only falls, so the best rank
- * that one can have is that of its log p at the greatest length (at no penalty: its log p). */
+/* Whether no open sequence can still rank among the best: log p only decreases, so the best
+ * possible rank is that of its log p at the greatest length. */
 static bool source_settled(const struct beam_search *s, const struct beam_source *x)
 {
     const struct oa_hypothesis *last = &x->ended[s->how->best - 1];

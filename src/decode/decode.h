@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decode: from log-odds to the next token (sampling.c), and where a continuation ends
- * (stop_texts.c).
+ * decode: from logits to the next token (sampling.c), and where a continuation ends (stop_texts.c).
  */
 #ifndef ORTHANT_DECODE_H
 #define ORTHANT_DECODE_H
@@ -9,7 +8,7 @@
 #include "base/base.h"
 
 struct oa_sampling {
-    double temperature; /* 0: the likeliest token */
+    double temperature; /* 0: greedy */
     long top_k;         /* 0: no limit */
     double top_p;       /* 1: no limit */
     uint64_t seed;      /* of the stream "sample" */
@@ -24,9 +23,8 @@ void oa_sampler_seed(struct oa_sampler *s, uint64_t seed); /* another stream */
  * logit is NaN or +∞, or all are −∞. */
 enum oa_error oa_sample(struct oa_sampler *s, const float *logits, uint64_t index, int32_t *token);
 
-/* How many bytes of a text stand before the first of the stop texts (none of them empty), and which
- * it is: *found. When none is there, *found is -1 and the bytes are those that no stop text can
- * begin in, whatever follows. */
+/* The number of bytes before the first stop text, none of which is empty; *found is its index. If
+ * there is none, *found is -1 and the result excludes a suffix that may begin a stop text. */
 size_t oa_before_stop(const char *text, size_t length, const char *const *stop, int stops,
                       int *found);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drawing a token: p_i ∝ exp(logit_i / temperature), cut to the k likeliest tokens (Fan et al.
- * 2018, arXiv 1805.04833), of these to the smallest set with probability top_p (nucleus sampling,
- * Holtzman et al. 2020, arXiv 1904.09751), then renormalised. Tokens of equal probability count in
- * order of their ids. Sums are made in double, likeliest first. */
+ * Sampling: p_i ∝ exp(logit_i / temperature), restricted to the top k tokens (Fan et al. 2018,
+ * arXiv 1805.04833), of these to the smallest set with probability top_p (nucleus sampling,
+ * Holtzman et al. 2020, arXiv 1904.09751), then renormalised. Ties are ordered by id. Sums are in
+ * double, largest first. */
 #include "decode/decode.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ void oa_sampler_seed(struct oa_sampler *s, uint64_t seed)
     s->stream = oa_stream_named(seed, "sample");
 }
 
-/* Heavier first, then lower ids. */
+/* By decreasing weight, then by id. */
 static int compare_weights(const void *a, const void *b)
 {
     const struct sampling_candidate *x = a, *y = b;
@@ -59,8 +59,8 @@ static int compare_weights(const void *a, const void *b)
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* Collects what may be drawn; *best is the place of the likeliest. Returns how many, 0 when a logit
- * makes no sense. */
+/* Collects the finite logits; *best is the index of the largest. Returns their number, 0 on NaN or
+ * +∞. */
 static long collect_logits(struct oa_sampler *s, const float *logits, long *best)
 {
     long count = 0;
@@ -89,7 +89,7 @@ static double softmax_weights(struct oa_sampler *s, long count, double best)
     return sum;
 }
 
-/* The first so many candidates that together have the share top_p; *sum becomes their weight. */
+/* The number of first candidates with share top_p of *sum, which becomes their weight. */
 static long cut_nucleus(const struct oa_sampler *s, long count, double *sum)
 {
     double wanted = s->how.top_p * *sum, have = 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that end a continuation. They come in pieces, so what may be the beginning of one is held
- * back. */
+ * Stop texts. Text arrives in pieces, so a possible beginning of a stop text is deferred. */
 #include "decode/decode.h"
 
 #include <string.h>
 
-/* Bytes at the end of a text that begin `stop` without being all of it; 0: none. */
+/* The length of the longest suffix of the text that is a proper prefix of `stop`. */
 static size_t begun(const char *text, size_t length, const char *stop)
 {
     size_t n = strlen(stop) - 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A byte for each state and token: the state after it, and whether it may follow. */
+ * A transition table, a byte per state and token: the next state, and whether the token may follow.
+ */
 #include "decode/writable.h"
 
 #include "decode/characters.h"
@@ -18,7 +19,7 @@ struct oa_writable {
     uint8_t *move; /* [OA_CHARACTER_STATES][vocabulary] */
 };
 
-/* A text that spells the token, its special tokens being plain, is encoded with it: targets can
+/* Whether encoding the token's own spelling as plain text gives the token, so that targets can
  * contain it. */
 static bool plain_text_has(oa_context *c, struct oa_tokenizer *tok, int32_t id)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which tokens a model may write next: those that the targets of its task can contain, and of these
- * the ones after which the text is still the beginning of a UTF-8 text. Applied to log-odds, before
- * a token is drawn or a beam chosen.
+ * Masks tokens before sampling and beam search: allowed are tokens that targets can contain and
+ * that keep the text a prefix of valid UTF-8.
  */
 #ifndef ORTHANT_DECODE_WRITABLE_H
 #define ORTHANT_DECODE_WRITABLE_H
@@ -10,22 +9,20 @@
 #include "data/examples.h"
 #include "tokenizers/tokenizer.h"
 
-/* Special tokens that may be written, besides the ones that encoding a text with plain special
- * tokens gives (oa_tokenizer_encode_text), such as that for unknown words. */
+/* Special tokens that may be written, besides those that oa_tokenizer_encode_text produces, such as
+ * <unk>. */
 struct oa_writing_rules {
-    int32_t end; /* ends a text, between characters only; -1: nothing does */
+    int32_t end; /* end token, allowed between characters only; -1: none */
     bool spelt;  /* texts are encoded by oa_tokenizer_encode: they may spell special tokens */
     const struct oa_labels *specials; /* with `spelt`: only these may; NULL: all may */
 };
 struct oa_writable;
-/* vocabulary: of the model; ids that are no tokens of the tokenizer are never written. Close also
- * after an error. */
+/* vocabulary: of the model; ids without a token are never allowed. Close also after an error. */
 enum oa_error oa_writable_open(oa_context *c, struct oa_tokenizer *tok, long vocabulary,
                                const struct oa_writing_rules *rules, struct oa_writable **out);
 void oa_writable_close(struct oa_writable *w);
-/* -∞ for the tokens that may not follow. state: of the text so far (decode/characters.h). Where no
- * token of the vocabulary continues the character that the text ends in, any token that a target
- * can contain may follow. */
+/* Sets the logits of disallowed tokens to -∞. state: of the text so far (decode/characters.h). If
+ * no token completes the last character, any token that targets can contain is allowed. */
 void oa_writable_mask(const struct oa_writable *w, uint8_t state, float *logits);
 uint8_t oa_writable_after(const struct oa_writable *w, uint8_t state, int32_t id);
 

@@ -8,10 +8,10 @@
  * arenas) gives the cost of the real one. A new device is a folder of its own here with its table,
  * which oa_context_set_device selects.
  *
- * An address of a device's memory is a number to count with (oa_at), never one to follow: what lies
- * there is reached by operations, by copies (upload, download) and through views. Where the device
- * shares the host's memory these cost nothing that need not be. tests/guarded.c has a device whose
- * addresses cannot be followed, which proves it.
+ * An address of a device's memory is for arithmetic only (oa_at) and must not be dereferenced: the
+ * memory is read and written by operations, by copies (upload, download) and through views, which
+ * are free where the device shares the host's memory. tests/guarded.c is a device whose addresses
+ * cannot be dereferenced.
  *
  * Shape letters, everywhere: B batch, T queries (rows of one sequence), S keys, D model width, H
  * heads, K query/key width of a head, V value width of a head, N longest length (of tables).
@@ -32,9 +32,9 @@ struct oa_device {
     struct oa_arena scratch; /* the host's, of the calling thread: sums, blocks of logits; released
                                 after each op */
     bool dry;                /* the plan device: there is no memory */
-    double flops, bytes; /* counted by the plan device: multiply-add = 2; bytes read and written */
-    double computed; /* the same FLOPs with the invisible pairs of tiles, which are computed all the
-                        same */
+    /* Counted by the plan device: FLOPs (a multiply-add is 2), bytes read and written; FLOPs with
+     * those of pairs in tiles that are computed and then masked. */
+    double flops, bytes, computed;
     struct oa_cpu_state *cpu;          /* of `cpu` and `plan` (cpu.h); NULL elsewhere */
     void *own;                         /* data of another device */
     struct oa_meter *meter;            /* counts operations (wrappers/meter.h), or NULL */
@@ -63,17 +63,16 @@ struct oa_device_ops {
 
 extern const struct oa_device_ops oa_device_cpu, oa_device_plan;
 
-/* Sums of squares are made of runs of so many elements, then added up in their order: who has only
- * some of the runs can make the same sum with others. */
+/* Sums of squares are sums over runs of so many elements, added in their order, so that ranks with
+ * some of the runs each get the same sum together. */
 enum { OA_SQUARES_RUN = 65536 };
 
-/* dry: "plan" of the table of devices; else that of oa_context_set_device, or "cpu" where none was
- * chosen. */
-/* A device that lacks a required operation is refused. */
+/* dry: `plan`; else the device of oa_context_set_device, or `cpu`. A device that lacks a required
+ * operation is refused. */
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);
 void oa_device_close(struct oa_device *d);
-/* After a first step: every worker gets the scratch and the primitives that any of them needed, so
- * that the steps that follow allocate nothing whichever worker meets which item. */
+/* After a first step: gives every worker the scratch and the primitives that any of them needed, so
+ * that later steps allocate nothing, whichever worker runs which item. */
 void oa_device_settle(struct oa_device *d);
 void oa_device_sync(struct oa_device *d); /* all operations are done on return */
 
@@ -101,8 +100,8 @@ static inline void *oa_real_at(const struct oa_device *d, const void *x, long i)
 /* An arena of the device's memory; a dry one on the plan device. */
 void oa_device_arena(struct oa_arena *a, struct oa_device *d);
 
-/* The device's bytes where the host can read and write them: the memory itself where it is shared,
- * else a copy. */
+/* The device's bytes for the host to read and write: the memory itself where it is shared, else a
+ * copy. */
 enum oa_view_use { OA_VIEW_READ = 1, OA_VIEW_WRITE = 2 };
 struct oa_view {
     struct oa_device *device;
@@ -110,12 +109,12 @@ struct oa_view {
     size_t bytes;
     unsigned use;
 };
-/* Gives v->host; NULL after a recorded failure, and on the plan device. With OA_VIEW_READ it holds
- * what is there; with OA_VIEW_WRITE what it holds at the end is written back. Close in any case. */
+/* Returns v->host; NULL after a recorded failure, and on the plan device. OA_VIEW_READ: it has the
+ * device's bytes; OA_VIEW_WRITE: it is written back by close. Close in any case. */
 void *oa_view_open(struct oa_view *v, struct oa_device *d, const void *memory, size_t bytes,
                    unsigned use);
 void oa_view_close(struct oa_view *v);
-/* For views that stay open: what the device has now; what the host has written so far. */
+/* For open views: copies from the device; copies to it. */
 void oa_view_fetch(const struct oa_view *v);
 void oa_view_store(const struct oa_view *v);
 

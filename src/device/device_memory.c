@@ -79,7 +79,7 @@ double oa_real_read(struct oa_device *d, const void *x, long i)
     } room = { 0 };
     if (d->ops->shared)
         return oa_real_get(d, x, i);
-    if (!d->dry) /* without a view: oracles ask for many */
+    if (!d->dry) /* without a view, since oracles read many */
         d->ops->download(d, d->numbers.real_size, oa_real_at(d, x, i), &room);
     return oa_real_get(d, &room, 0);
 }

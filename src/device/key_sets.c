@@ -35,8 +35,8 @@ static long next_summary(const struct oa_key_sets *k, long j)
     return place >= first ? j : j - place + first;
 }
 
-/* Pairs with j ≤ i. A rectangle that holds some i = j meets every set but perhaps the summary
- * columns; one that lies wholly before that has its nearest pair at i0, j1 − 1. */
+/* Pairs with j ≤ i. A rectangle with some i = j meets every set except perhaps the summary columns;
+ * one entirely before the diagonal has its nearest pair at i0, j1 − 1. */
 static bool past_meets(const struct oa_key_sets *k, long i0, long i1, long j0, long j1)
 {
     long l = k->stride, nearest = oa_max(0, i0 - (j1 - 1)), farthest = i1 - 1 - j0;

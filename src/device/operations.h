@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of a device are told (operations.def): the structs themselves lie on the
- * host; whatever they point to is the device's memory, tables of numbers and the int32_t of
- * lengths, ids and words alike. `act` and `real` are the types of the kernels' table (kernels.h);
- * shape letters as in device.h.
+ * Arguments of the operations of a device (operations.def). The structs are in host memory; what
+ * they point to is in the device's memory, the int32_t of lengths, ids and words too. `act` and
+ * `real` are the types of the kernels' table (kernels.h); shape letters as in device.h.
  */
 #ifndef ORTHANT_DEVICE_OPERATIONS_H
 #define ORTHANT_DEVICE_OPERATIONS_H
@@ -38,7 +37,7 @@ enum oa_part_kind {
 };
 /* One addend of the logits. Gradients: pointers that are NULL are not wanted. Act gradients are
  * overwritten, real ones are added to. */
-struct oa_part {
+struct oa_logits_part {
     enum oa_part_kind kind;
     long width;   /* DOT: K; FOLD: width of q, a */
     double scale; /* DOT: τ */
@@ -76,7 +75,7 @@ struct oa_relative {
     int32_t *bucket;  /* T5: [2·length − 1], overwritten: the bucket of d */
 };
 
-struct oa_distances { /* what such a table is to the logits; zeros: there is none */
+struct oa_distances { /* such a table as an addend of the logits; zeros: none */
     const void *table;
     long length;                /* real [H, 2·length − 1] */
     const int32_t *query, *key; /* [T], [S]: positions; NULL, both: first + i and j */
@@ -90,7 +89,7 @@ struct oa_logits {
     struct oa_attention_shape shape;
     struct oa_support support; /* zeros = every key */
     int parts;
-    struct oa_part part[OA_MAX_PARTS];
+    struct oa_logits_part part[OA_MAX_PARTS];
     const void *alpha;             /* real [H, parts]: weights of the parts; NULL = 1 */
     void *dalpha;                  /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
     struct oa_distances distances; /* added to the sum of the parts, with weight 1 */
@@ -134,13 +133,12 @@ enum oa_denominator {
 struct oa_linear_attention {
     struct oa_attention_shape shape;
     long features; /* r, the width of φ of a head */
-    /* real [B, H, S]: φ(k_j) is e^{key_scale[j]} times what fk holds (exponential features, which
-     * would overflow: the state is kept at the scale of the largest key so far). Denominators are
-     * then relative to the largest key that the row sees. NULL = 0. Constant for the gradient. */
+    /* real [B, H, S]: φ(k_j) = e^{key_scale[j]}·fk_j (exponential features would overflow; the
+     * state has the scale of the largest key so far). Denominators are then relative to the largest
+     * key that the row sees. NULL = 0. Constant for the gradient. */
     const void *key_scale;
-    /* real [B, H, T]: φ(q_i) is e^{query_scale[i]} times what fq holds. It cancels but for epsilon,
-     * which with it is meant for the denominator as it would be without any scales. NULL: epsilon
-     * is for the relative denominator. */
+    /* real [B, H, T]: φ(q_i) = e^{query_scale[i]}·fq_i. It cancels except in epsilon: with it
+     * epsilon is relative to the denominator without scales, NULL: to the relative denominator. */
     const void *query_scale;
     const void *fq, *fk; /* act [B·T, H·r], [B·S, H·r]: φ(q), φ(k); padded rows are never read */
     long ldfq, ldfk;
@@ -159,9 +157,9 @@ struct oa_linear_attention {
     void *den; /* real [B, H, T]: denominator after its policy, saved for backward */
     enum oa_denominator policy;
     double epsilon;
-    /* Decoding: real [B, H, r·V + r + 1], S, z and their logarithmic scale, of the keys of earlier
-     * calls where there are any (begun), and on return of these as well. The shape's keys are the
-     * new ones. NULL: none. */
+    /* Decoding: real [B, H, r·V + r + 1], S, z and their logarithmic scale. On entry of the keys of
+     * earlier calls, if there are any (begun); on return with the shape's keys, the new ones. NULL:
+     * no state. */
     void *state;
     bool begun;
 };
@@ -197,7 +195,7 @@ struct oa_random_features {
 /* ---- features fitted to the data (cpu_random_statistics.c has the formulas) ---- */
 
 enum oa_random_fit { OA_FIT_FAVOR, OA_FIT_SDERF, OA_FIT_ADERF, OA_FIT_SADERF };
-/* On the host, in double, for the CPU's operation and for those who check it. */
+/* In host memory, in double, for the CPU's operation and for oracles. */
 struct oa_moments { /* [0] of queries, [1] of keys: means of x and of x xᵀ */
     long width;
     double *mean[2], *square[2];
@@ -220,9 +218,9 @@ struct oa_random_statistics {
     void *bias;                  /* real [B, H, r_0] */
 };
 
-/* What is to move running averages m of the moments of scale·x, [0] of queries, [1] of keys: μ − m
- * is added to the changes, where μ are the moments over the real positions of this batch, and 1 to
- * batches. A side without a real row adds nothing. */
+/* Changes of running averages m of the moments of scale·x, [0] of queries, [1] of keys: μ − m is
+ * added to the changes, where μ are the moments over the real positions of this batch, and 1 to
+ * batches. A side without real rows adds nothing. */
 struct oa_moments_change {
     long batch, heads, width; /* B, H, K */
     long rows[2];             /* T, S */
@@ -233,9 +231,8 @@ struct oa_moments_change {
     void *mean_change, *square_change, *batches; /* real, like these; [1] */
 };
 
-/* After a step: the averages move by `least` or, while fewer steps than that were `seen`, by one
- * over their number, of the way to the mean over what the micro-batches of the step added to the
- * changes; a step without any is none. */
+/* After a step: the averages move towards the mean of the changes of its micro-batches, by the
+ * fraction max(least, 1/steps so far). A step without micro-batches does not count. */
 struct oa_moments_move {
     long means, squares; /* numbers in mean, in square */
     double least;
@@ -263,7 +260,7 @@ struct oa_polynomial {
 /* ---- given weights: fixed patterns (docs/attention.md: pattern), O(n) by shifts and prefix sums
  * ---- */
 
-enum oa_pattern {
+enum oa_pattern_kind {
     OA_PATTERN_CURRENT,
     OA_PATTERN_PREVIOUS,
     OA_PATTERN_NEXT,
@@ -276,7 +273,7 @@ enum oa_pattern {
 enum oa_edge { OA_EDGE_ZERO, OA_EDGE_SELF, OA_EDGE_CLAMP };
 struct oa_pattern_attention {
     struct oa_attention_shape shape;
-    enum oa_pattern pattern;
+    enum oa_pattern_kind pattern;
     enum oa_edge edge;
     const int32_t
         *words; /* [B·S] word numbers: patterns over words (unit=word); NULL = over tokens */
@@ -291,7 +288,7 @@ struct oa_pattern_attention {
     double *state;
 };
 /* Rows of V numbers that the causal form of a pattern keeps. */
-int oa_pattern_state(enum oa_pattern p);
+int oa_pattern_state(enum oa_pattern_kind p);
 
 /* ---- weights over a band of keys (docs/attention.md: gaussian, lightconv, dynamicconv): formulas
  * in cpu_band.c */
@@ -326,8 +323,8 @@ static inline long oa_band_taps(const struct oa_band *a)
     return a->taps ? a->taps : oa_min(a->shape.keys, 2 * oa_band_reach(a->sigma) + 1);
 }
 
-/* Keys that a causal query looks back on, itself included: the band ends at the query, and lies
- * around a centre that may be before it. */
+/* Distance from a causal query to its first key, counting both: the band ends at the query, and its
+ * centre may be before it. */
 static inline long oa_band_span(const struct oa_band *a)
 {
     long behind = a->offset < 0 ? (long)(1 - a->offset) : 0;
@@ -419,8 +416,7 @@ struct oa_mixer_steps {
     long ldx;
     void *y; /* act [tokens, ≥ C] */
     long ldy;
-    void *state; /* real [C, D_S]: hidden units, those whose time is past after gelu; zeros at first
-                  */
+    void *state; /* real [C, D_S]: hidden units, after gelu from their time on; zeros at first */
 };
 
 /* ---- the rest of a Transformer ---- */
@@ -474,7 +470,7 @@ struct oa_embedding {
 };
 
 /* y[t] = pixels[t]/127.5 − 1 where ids[t] is 0, and zeros elsewhere. */
-struct oa_patches {
+struct oa_patch_rows {
     long tokens, count;
     const uint8_t *pixels; /* [tokens, count] */
     const int32_t *ids;
@@ -499,10 +495,10 @@ struct oa_row_means {
     void *y, *dx;       /* act, overwritten */
 };
 
-/* What comes back is −Σ q log softmax(x Wᵀ + bias) over rows with target ≥ 0, in nats, with q as
- * cross_entropy has it (kernels.h); or, where there are values, the sum of (x Wᵀ + bias − value)²
- * (vocabulary is 1). Logits exist for a block of rows only. With dx given the gradient of
- * scale·loss is made in the same pass. */
+/* Returns −Σ q log softmax(x Wᵀ + bias) over rows with target ≥ 0, in nats, with q as in
+ * cross_entropy (kernels.h); or, with values, Σ (x Wᵀ + bias − value)² (vocabulary is 1). Logits
+ * exist for a block of rows only. With dx the gradient of scale·loss is computed in the same pass.
+ */
 struct oa_linear_loss {
     long rows, width, vocabulary;
     const void *x, *w;       /* act [rows, D], act [vocabulary, D] */

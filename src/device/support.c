@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The forms of supports, and what is asked of any of them. */
+ * The forms of supports, and functions for all of them. */
 #include "device/support_functions.h"
 
-const struct oa_support_functions *oa_support_functions(const struct oa_support *s)
+const struct oa_support_functions *oa_support_functions_of(const struct oa_support *s)
 {
     static const struct oa_support_functions *const forms[OA_SUPPORT_FORMS] = {
         [OA_SUPPORT_WINDOW] = &oa_support_window,
@@ -24,7 +24,7 @@ const struct oa_support_functions *oa_support_functions(const struct oa_support 
 bool oa_support_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                         long i, long j)
 {
-    const struct oa_support_functions *f = oa_support_functions(s);
+    const struct oa_support_functions *f = oa_support_functions_of(s);
     long low = 0, high = a->keys;
     if (f && f->visible)
         return f->visible(s, a, head, i, j);
@@ -37,7 +37,7 @@ bool oa_support_visible(const struct oa_support *s, const struct oa_attention_sh
 static long keys_seen(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                       long i)
 {
-    const struct oa_support_functions *f = oa_support_functions(s);
+    const struct oa_support_functions *f = oa_support_functions_of(s);
     long low = 0, high = a->keys, end = a->causal && i + 1 < a->keys ? i + 1 : a->keys, seen = 0;
     if (f->row) {
         f->row(s, a, head, i, &low, &high);
@@ -55,16 +55,16 @@ static double pairs_until(const struct oa_support *s, const struct oa_attention_
     struct oa_attention_shape whole = *a;
     whole.queries = whole.keys = n;
     whole.first = whole.summaries = 0;
-    return n > 0 ? oa_support_functions(s)->pairs(s, &whole, head) : 0;
+    return n > 0 ? oa_support_functions_of(s)->pairs(s, &whole, head) : 0;
 }
 
-/* Queries behind others, as in decoding: one is looked at by itself. Of more, what they see of the
- * keys after the summaries is what the sequence that begins there has more with them than without
- * them. */
+/* Queries after others, as in decoding: a single one is counted by itself. For several the pairs
+ * with keys after the summaries are a difference: those of the sequence with these queries minus
+ * those without. */
 static double pairs_behind(const struct oa_support *s, const struct oa_attention_shape *a,
                            long head)
 {
-    const struct oa_support_functions *f = oa_support_functions(s);
+    const struct oa_support_functions *f = oa_support_functions_of(s);
     long past = a->first - a->summaries;
     bool each = a->queries == 1 || f->row || !a->causal;
     double sum = 0;
@@ -79,7 +79,7 @@ static double pairs_behind(const struct oa_support *s, const struct oa_attention
 
 double oa_support_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
 {
-    const struct oa_support_functions *f = oa_support_functions(s);
+    const struct oa_support_functions *f = oa_support_functions_of(s);
     double n = (double)a->queries, past = (double)a->first;
     if (f)
         return a->first > 0 ? pairs_behind(s, a, head) : f->pairs(s, a, head);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an attention looks at: lengths of a batch, and supports, which say which keys a query may
- * see beside causality and padding. A support is a form with a few numbers, and for one form a list
- * of blocks: data, that every device can hold and ask in its own way. Sparse ones are iterated by
+ * Visible keys of an attention: lengths of a batch, and supports, which define the visible keys
+ * besides causality and padding. A support is a form with a few numbers, and for one form a list of
+ * blocks: data, which every device can represent in its own way. Sparse supports are iterated by
  * tiles, never as n×n.
  */
 #ifndef ORTHANT_DEVICE_SUPPORT_H
@@ -16,32 +16,32 @@ struct oa_attention_shape {
     /* Key j is seen by query i only if j ≤ first + i. Backward passes need first = 0 and queries =
      * keys. */
     bool causal;
-    long first; /* position of the first query: decoding, where earlier tokens are keys only */
-    long
-        summaries; /* so many keys in front are summaries of forgotten blocks (struct oa_horizon) */
+    long first;     /* position of the first query: decoding, where earlier tokens are keys only */
+    long summaries; /* number of first keys that are summaries of forgotten blocks (struct
+                       oa_horizon) */
     /* Logits engine, one sequence: keys are stored head by head, each a row of K (or V) columns,
      * and this is the number of rows from one head to the next. 0: a row has the keys of all heads.
      */
     long key_head_rows;
     const int32_t
         *key_lengths; /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
-    const int32_t *query_lengths; /* [B] rows of queries beyond get 0 and send no gradient. NULL =
-                                     all are real */
+    const int32_t *query_lengths; /* [B] queries beyond are padding: output 0, no gradient. NULL =
+                                     no padding */
 };
 
-/* How far back the causal queries of a support look, which says what decoding may forget. `span`: a
- * query sees no key that many positions before it, nor any further back (0: it may see all), but
- * the first tokens, `sinks` of them, always. Or `block`: nor any before its own block of that size
- * (0: there are none), but the last tokens of each, `summary` of them (fewer than block), always.
- * What a query sees of the rest depends on differences of positions only, modulo `block`. Sinks and
- * summaries then stand in front of the rest; for a support with summaries a shape says how many do,
- * and the rest begins behind them with a block. */
+/* Visible past of the causal queries of a support, which tells what decoding may forget. `span`: a
+ * query sees no key that is `span` or more positions before it (0: no limit), except the first
+ * `sinks` tokens. Or `block`: a query sees no key before its own block of that size (0: no blocks),
+ * except the last `summary` tokens of each block (fewer than block). Apart from these, visibility
+ * depends only on differences of positions, modulo `block`. Sinks and summaries are the first keys;
+ * for a support with summaries the shape has their number, and the keys after them begin with a
+ * block. */
 struct oa_horizon {
     long span, sinks, block, summary;
 };
 
-/* The forms, by the pairs (i, j) they hold; w, d, … are parameters in this order. Positions of
- * queries begin at `first` of the shape. Which rows are intervals, which tiles are empty or full:
+/* The forms, by their pairs (i, j); w, d, … are parameters in this order. Positions of queries
+ * begin at `first` of the shape. Rows that are intervals, empty and full tiles:
  * support_functions.h. */
 enum oa_support_form {
     OA_SUPPORT_ALL,
@@ -68,25 +68,25 @@ struct oa_support {
     enum oa_support_form form;
     long parameter[4];
     struct oa_horizon horizon;
-    long end;              /* positions from this one on have no meaning in it; 0 = all have */
-    const int32_t *layout; /* LAYOUT: [H, P, Q], whoever looks: on the host for the functions here,
-                              else the device's */
+    long end; /* positions from this one on are undefined; 0 = none */
+    const int32_t *
+        layout; /* LAYOUT: [H, P, Q], in host memory for the functions here, else in the device's */
 };
 
 struct oa_support oa_support_local(long window, long dilation);
 struct oa_support oa_support_blocks(long size);
 struct oa_support oa_support_sparse(bool fixed, long stride, long summary, bool split);
-/* Blocks that are on in a layout [H, rows, columns], which must outlive the support; or in which
- * any pair of a key set over `length` tokens lies: that of `sparse` with its defaults, or of
+/* Blocks that are on in a layout [H, rows, columns], which must outlive the support; or pooled:
+ * blocks with any pair of a key set over `length` tokens, that of `sparse` with its defaults, or of
  * `local`. */
 struct oa_support oa_support_layout(long block, long rows, long columns, const int32_t *layout);
 struct oa_support oa_support_pooled_sparse(long block, long length, bool fixed);
 struct oa_support oa_support_pooled_local(long block, long length, long window, bool causal);
-/* global_rows: whether the rows of the global tokens see everything, or nothing. */
+/* global_rows: the rows of the global tokens see everything, else nothing. */
 struct oa_support oa_support_longformer(long window, long global, bool global_rows);
 long oa_default_stride(long length); /* ⌈√N⌉ */
 
-/* Is the pair in the support? Causality and padding come on top. */
+/* Whether the pair is in the support, without causality and padding. */
 bool oa_support_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                         long i, long j);
 /* Number of visible pairs of a head, for FLOP counts (causality included, padding not). */

@@ -6,7 +6,7 @@
 
 enum { SIZE };
 
-/* Keys that queries i0 ≤ i < i1 can see at all: the blocks they lie in. */
+/* Keys visible to queries i0 ≤ i < i1: their blocks. */
 static void block_range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                         long i0, long i1, long *low, long *high)
 {

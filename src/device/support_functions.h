@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For devices alone: what the engines of the CPU, and the counts of the plan device, ask a support
- * of each form. */
+ * For devices only: functions of each form of support for the engines of the CPU and the counts of
+ * the plan device. */
 #ifndef ORTHANT_DEVICE_SUPPORT_FUNCTIONS_H
 #define ORTHANT_DEVICE_SUPPORT_FUNCTIONS_H
 
 #include "device/support.h"
 
-/* Rows of a sequence in an order of their own: sequence r of `sequences` has, of each `stride`
- * rows, `take` from first + r on. {1, 1, 0, 1} is all of them as they stand, {l, l, 0, 1} the l
- * residue classes modulo l. */
+/* An order of the rows of a sequence: sequence r of `sequences` has, of each `stride` rows, `take`
+ * from first + r on. {1, 1, 0, 1} is the identity, {l, l, 0, 1} the l residue classes modulo l. */
 struct oa_row_order {
     long sequences, stride, first, take;
 };
 struct oa_piece;
 
 struct oa_support_functions {
-    /* Keys that queries i0 ≤ i < i1 of a head can see at all lie in [*low, *high). */
+    /* Keys visible to queries i0 ≤ i < i1 of a head are in [*low, *high). */
     void (*range)(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                   long i0, long i1, long *low, long *high);
     /* True when no pair of the tile i0…i1−1 × j0…j1−1 is visible: the tile is skipped. May be NULL
@@ -44,16 +43,27 @@ struct oa_support_functions {
     bool (*piece)(const struct oa_support *s, const struct oa_attention_shape *a, int number,
                   struct oa_piece *out);
 };
-/* Its support has `row`, with bounds that do not fall from row to row, and speaks of rows in their
- * new order. Causality is the engine's in piece 0 only. Queries and keys have equally many
- * sequences. */
+/* The support of a piece has `row`, with bounds that do not decrease from row to row, in terms of
+ * the new order. Causality applies in piece 0 only. Queries and keys have equally many sequences.
+ */
 struct oa_piece {
     struct oa_row_order queries, keys;
     struct oa_support support;
 };
 
+/* Steps from a query to its first and its last key in a window, which is parameter 0. */
+static inline long oa_window_back(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? s->parameter[0] - 1 : s->parameter[0];
+}
+
+static inline long oa_window_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? 0 : s->parameter[0];
+}
+
 /* NULL: every key is seen. */
-const struct oa_support_functions *oa_support_functions(const struct oa_support *s);
+const struct oa_support_functions *oa_support_functions_of(const struct oa_support *s);
 
 extern const struct oa_support_functions oa_support_window, oa_support_dilated, oa_support_global,
     oa_support_block, oa_support_block_list, oa_support_key_sets, oa_support_near,

@@ -129,15 +129,6 @@ static double blocks_on_before(struct blocks_before *c, long p)
     return (double)(c->summaries + p - cell);
 }
 
-/* The block that the set's N tokens cut is looked at one by one. */
-static double cut_blocks_on_before(const struct oa_support *s, long p)
-{
-    double on = 0;
-    for (long q = 0; q < p; q++)
-        on += pooled_on(s, p, q);
-    return on;
-}
-
 /* Of a pooled set, which is symmetric, over n positions: rows of blocks times what they see before
  * them. */
 static double pooled_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long n)
@@ -146,8 +137,12 @@ static double pooled_pairs(const struct oa_support *s, const struct oa_attention
     struct blocks_before c = { .s = s };
     double sum = 0;
     for (long p = 0; p * b < n; p++) {
-        double whole = blocks_on_before(&c, p),
-               before = p * b + b > s->end ? cut_blocks_on_before(s, p) : whole;
+        double before = blocks_on_before(&c, p);
+        if (p * b + b > s->end) { /* the block that the set's N tokens cut: one by one */
+            before = 0;
+            for (long q = 0; q < p; q++)
+                before += pooled_on(s, p, q);
+        }
         double rows = (double)(oa_min(p * b + b, n) - p * b);
         sum += (a->causal ? 1 : 2) * before * rows * (double)b +
                (a->causal ? rows * (rows + 1) / 2 : rows * rows);

@@ -6,23 +6,12 @@
 
 enum { WINDOW, DILATION };
 
-/* Steps that the window reaches before and behind a query. */
-static long window_reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
-{
-    return a->causal ? s->parameter[WINDOW] - 1 : s->parameter[WINDOW];
-}
-
-static long window_reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
-{
-    return a->causal ? 0 : s->parameter[WINDOW];
-}
-
 static void window_range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                          long i0, long i1, long *low, long *high)
 {
     (void)head;
-    long first = i0 - window_reach_back(s, a) * s->parameter[DILATION];
-    long end = i1 + window_reach_ahead(s, a) * s->parameter[DILATION];
+    long first = i0 - oa_window_back(s, a) * s->parameter[DILATION];
+    long end = i1 + oa_window_ahead(s, a) * s->parameter[DILATION];
     *low = first > 0 ? oa_min(first, a->keys) : 0;
     *high = oa_min(end, a->keys);
 }
@@ -38,8 +27,8 @@ static bool window_visible(const struct oa_support *s, const struct oa_attention
 {
     (void)head;
     long offset = i - j, dilation = s->parameter[DILATION];
-    return offset % dilation == 0 && offset / dilation <= window_reach_back(s, a) &&
-           -offset / dilation <= window_reach_ahead(s, a);
+    return offset % dilation == 0 && offset / dilation <= oa_window_back(s, a) &&
+           -offset / dilation <= oa_window_ahead(s, a);
 }
 
 /* Steps back from query i end at key 0, steps ahead at the last key. */
@@ -49,8 +38,8 @@ static double window_pairs(const struct oa_support *s, const struct oa_attention
     (void)head;
     double sum = 0;
     for (long i = 0; i < a->queries; i++) {
-        long back = oa_min(window_reach_back(s, a), i / s->parameter[DILATION]);
-        long ahead = oa_min(window_reach_ahead(s, a), (a->keys - 1 - i) / s->parameter[DILATION]);
+        long back = oa_min(oa_window_back(s, a), i / s->parameter[DILATION]);
+        long ahead = oa_min(oa_window_ahead(s, a), (a->keys - 1 - i) / s->parameter[DILATION]);
         sum += (double)(back + 1 + ahead);
     }
     return sum;

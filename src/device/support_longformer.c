@@ -8,16 +8,6 @@
 
 enum { WINDOW, GLOBAL, GLOBAL_ROWS };
 
-static long longformer_reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
-{
-    return a->causal ? s->parameter[WINDOW] - 1 : s->parameter[WINDOW];
-}
-
-static long longformer_reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
-{
-    return a->causal ? 0 : s->parameter[WINDOW];
-}
-
 static void longformer_range(const struct oa_support *s, const struct oa_attention_shape *a,
                              long head, long i0, long i1, long *low, long *high)
 {
@@ -25,7 +15,7 @@ static void longformer_range(const struct oa_support *s, const struct oa_attenti
     bool all = i0 < g && s->parameter[GLOBAL_ROWS];
     (void)head;
     *low = 0;
-    *high = oa_min(all ? a->keys : oa_max(g, i1 + longformer_reach_ahead(s, a)), a->keys);
+    *high = oa_min(all ? a->keys : oa_max(g, i1 + oa_window_ahead(s, a)), a->keys);
     if (i1 <= g && !s->parameter[GLOBAL_ROWS])
         *high = 0;
 }
@@ -39,8 +29,8 @@ static bool longformer_empty(const struct oa_support *s, const struct oa_attenti
         return false;
     if (i1 <= g)
         return true;
-    return j0 >= g && (j1 - 1 < oa_max(i0, g) - longformer_reach_back(s, a) ||
-                       j0 > i1 - 1 + longformer_reach_ahead(s, a));
+    return j0 >= g &&
+           (j1 - 1 < oa_max(i0, g) - oa_window_back(s, a) || j0 > i1 - 1 + oa_window_ahead(s, a));
 }
 
 /* Causality is the engine's: the keys ahead do not spoil a tile. */
@@ -53,8 +43,8 @@ static bool longformer_full(const struct oa_support *s, const struct oa_attentio
         return false;
     if (i1 <= g || j1 <= g)
         return true;
-    return oa_max(j0, g) >= i1 - 1 - longformer_reach_back(s, a) &&
-           (a->causal || j1 - 1 <= oa_max(i0, g) + longformer_reach_ahead(s, a));
+    return oa_max(j0, g) >= i1 - 1 - oa_window_back(s, a) &&
+           (a->causal || j1 - 1 <= oa_max(i0, g) + oa_window_ahead(s, a));
 }
 
 static bool longformer_visible(const struct oa_support *s, const struct oa_attention_shape *a,
@@ -64,15 +54,15 @@ static bool longformer_visible(const struct oa_support *s, const struct oa_atten
     if (i < s->parameter[GLOBAL])
         return s->parameter[GLOBAL_ROWS];
     return j < s->parameter[GLOBAL] ||
-           (i - j <= longformer_reach_back(s, a) && j - i <= longformer_reach_ahead(s, a));
+           (i - j <= oa_window_back(s, a) && j - i <= oa_window_ahead(s, a));
 }
 
-/* The global tokens, what lies before the window, the window, the rest. */
+/* Ends of the global tokens, the keys before the window, the window, the rest. */
 static long longformer_alike(const struct oa_support *s, const struct oa_attention_shape *a,
                              long head, long i, long j, long j1)
 {
     long g = s->parameter[GLOBAL],
-         ends[] = { g, i - longformer_reach_back(s, a), i + longformer_reach_ahead(s, a) + 1 };
+         ends[] = { g, i - oa_window_back(s, a), i + oa_window_ahead(s, a) + 1 };
     (void)head;
     for (int k = 0; k < 3 && i >= g; k++)
         if (j < ends[k])
@@ -80,24 +70,20 @@ static long longformer_alike(const struct oa_support *s, const struct oa_attenti
     return j1;
 }
 
-static long longformer_row_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
-                                 long i)
-{
-    long g = s->parameter[GLOBAL];
-    if (i < g)
-        return s->parameter[GLOBAL_ROWS] ? (a->causal ? i + 1 : a->keys) : 0;
-    long first = oa_max(0, i - longformer_reach_back(s, a)),
-         last = oa_min(a->keys - 1, i + longformer_reach_ahead(s, a));
-    return last - first + 1 + oa_min(g, first);
-}
-
 static double longformer_pairs(const struct oa_support *s, const struct oa_attention_shape *a,
                                long head)
 {
+    long g = s->parameter[GLOBAL];
     double sum = 0;
     (void)head;
-    for (long i = 0; i < a->queries; i++)
-        sum += (double)longformer_row_pairs(s, a, i);
+    for (long i = 0; i < a->queries; i++) {
+        long first = oa_max(0, i - oa_window_back(s, a)),
+             last = oa_min(a->keys - 1, i + oa_window_ahead(s, a));
+        if (i >= g)
+            sum += (double)(last - first + 1 + oa_min(g, first));
+        else if (s->parameter[GLOBAL_ROWS])
+            sum += (double)(a->causal ? i + 1 : a->keys);
+    }
     return sum;
 }
 

@@ -5,17 +5,17 @@
  *
  * As disjoint pieces, with l the stride:
  *
- *              strided                                            fixed
- *     near     BAND                                               CELL
- *     before   row i and j < i of the same residue modulo l       row i and the summary columns of
- * earlier cells after    the same with j > i                                the rows of summary
- * columns and all later cells
+ *              strided                                      fixed
+ *     near     BAND                                         CELL
+ *     before   row i and j < i, same residue modulo l       row i and the summary columns of
+ * earlier cells after    row i and j > i, same residue modulo l       the rows of summary columns
+ * and all later cells
  *
- * The last is there without causality only. In split heads without a near set, near is what the far
- * one holds nearby.
+ * `after` only without causality. In split heads without a near set, near has the pairs of the far
+ * set in that range.
  *
- * While decoding, fixed keeps the summary columns of earlier cells in front of the cells that are
- * whole, so positions count from behind them (`summaries` of the shape; 0 for a sequence with
+ * While decoding, fixed keeps the summary columns of earlier cells before the cells that are whole,
+ * so positions count from the first key after them (`summaries` of the shape; 0 for a sequence with
  * itself, and so in the pieces).
  */
 #include "device/key_sets.h"
@@ -83,8 +83,8 @@ static double key_sets_pairs(const struct oa_support *s, const struct oa_attenti
 
 /* ---- pieces: near, before, and without causality after ---- */
 
-/* A band or a cell; in heads without, what their far set holds nearby: the row itself, or the
- * summary columns of its own cell, which only each other see. */
+/* A band or a cell; in heads without these, the near pairs of their far set: the row itself, or the
+ * summary columns of its own cell, visible to each other only. */
 static void near_row(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                      long i, long *low, long *high)
 {
@@ -149,7 +149,7 @@ static void summary_after(const struct oa_support *s, const struct oa_attention_
 static void piece_range(const struct oa_support *s, const struct oa_attention_shape *a, long head,
                         long i0, long i1, long *low, long *high)
 {
-    const struct oa_support_functions *f = oa_support_functions(s);
+    const struct oa_support_functions *f = oa_support_functions_of(s);
     long ignored;
     f->row(s, a, head, i0, low, &ignored);
     f->row(s, a, head, i1 - 1, &ignored, high);
@@ -165,7 +165,7 @@ const struct oa_support_functions oa_support_summary_before = { .range = piece_r
 const struct oa_support_functions oa_support_summary_after = { .range = piece_range,
                                                                .row = summary_after };
 
-/* Causality cuts the near piece and leaves nothing after. */
+/* With causality the near piece is cut and there is no piece `after`. */
 static bool key_sets_piece(const struct oa_support *s, const struct oa_attention_shape *a,
                            int number, struct oa_piece *out)
 {

@@ -8,7 +8,6 @@
  */
 #include "base/checksum.h"
 #include "evidence/reading.h"
-#include "train/fingerprint.h"
 
 #include <string.h>
 #include <time.h>
@@ -18,27 +17,10 @@
 static const char remedy[] =
     "restore the file, or give the changed experiment another name to run it anew";
 
-/* Options of the comparison that only say how its runs are made, or how long to go on where any
- * number of looks is allowed.
- */
-static const char *const free_options[] = { "compare.most_seeds", "compare.budget", "compare.jobs",
-                                            "compare.ranks" };
-
-/* What comparisons compare by other means than by its value: data, and which runs there are. */
-static bool decides_here(const char *key)
-{
-    return strncmp(key, "data.", 5) == 0 || strncmp(key, "compare.", 8) == 0 ||
-           strcmp(key, "train.init") == 0;
-}
-
-/* Beside these what decides no number of a run, which the comparisons know (train/fingerprint.h).
- */
 bool oa_declared_free(const char *key)
 {
-    for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++)
-        if (strcmp(key, free_options[i]) == 0)
-            return true;
-    return !decides_here(key) && !oa_fingerprint_has(key);
+    const struct oa_option_row *row = oa_option_at(oa_option_number(key));
+    return row && !(row->role & (OA_DECIDES_NUMBERS | OA_DECIDES_DATA | OA_DECIDES_VERDICTS));
 }
 
 /* Options that are not the defaults: what a later version adds does by default what is done now. */
@@ -49,9 +31,8 @@ static json_t *options_json(oa_context *c, const struct oa_options *o)
     struct oa_options plain;
     oa_options_default(&plain);
     for (int i = 0; (row = oa_option_at(i)); i++) {
-        char key[96];
+        const char *key = oa_option_stored_key(row);
         struct oa_text value, usual;
-        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
         oa_text_init(&value, c);
         oa_text_init(&usual, c);
         oa_options_get(c, o, key, &value);

@@ -148,7 +148,7 @@ static void add_seeds(const struct oa_options *o, struct oa_text *out)
         oa_text_printf(
             out,
             "%ld seeds from %ld on, then more, at most %ld, until all comparisons are resolved",
-            o->compare_seeds, o->train_seed, o->compare_most_seeds);
+            o->compare_seeds, o->train_seed, o->compare_max_seeds);
     else
         oa_text_printf(out, "%ld seeds from %ld on", o->compare_seeds, o->train_seed);
 }

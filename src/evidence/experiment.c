@@ -269,10 +269,10 @@ static enum oa_error check_from(oa_context *c, const struct oa_experiment *e, co
             return oa_claim_refuse(c, e, node,
                                    "variant %s starts from %s, which does not contain \"%s\"",
                                    v->name, from->name, v->attention[i]);
-    if (v->options.compare_floor && !takes_part(from, OA_UNIFORM_ATTENTION))
+    if (v->options.compare_uniform_baseline && !takes_part(from, OA_UNIFORM_ATTENTION))
         return oa_claim_refuse(c, e, node,
                                "variant %s starts from %s, which has no uniform baseline: set "
-                               "compare.floor in both or in neither",
+                               "compare.uniform_baseline in both or in neither",
                                v->name, from->name);
     return OA_OK;
 }

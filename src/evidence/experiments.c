@@ -93,10 +93,6 @@ static enum oa_error path_of(const struct files *f, const char *name, char out[O
     return OA_OK;
 }
 
-static const char *const file_options[] = { "data.train", "data.valid", "data.test",
-                                            "data.tokenizer", "train.init" };
-enum { FILE_OPTIONS = sizeof file_options / sizeof *file_options };
-
 /* What an option names, in one text: with commas between them; nothing where it names no file. */
 static enum oa_error names_of(oa_context *c, const struct oa_options *o, const char *key,
                               struct oa_text *out)
@@ -147,10 +143,12 @@ enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
                                  const struct oa_variant *v, const char *data,
                                  struct oa_options *out)
 {
+    const struct oa_option_row *row;
     struct files f = { c, e, data };
     *out = v->options;
-    for (int i = 0; i < FILE_OPTIONS; i++)
-        OA_TRY(place(&f, file_options[i], out));
+    for (int i = 0; (row = oa_option_at(i)); i++)
+        if (row->role & OA_NAMES_FILES)
+            OA_TRY(place(&f, row->key, out));
     return OA_OK;
 }
 
@@ -176,9 +174,11 @@ static enum oa_error add_digest(const struct files *f, const char *name, void *a
 enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data,
                                     json_t *out)
 {
+    const struct oa_option_row *row;
     struct files f = { c, e, data };
     for (int v = 0; v < e->variant_count; v++)
-        for (int i = 0; i < FILE_OPTIONS; i++)
-            OA_TRY(each_file(&f, &e->variants[v].options, file_options[i], add_digest, out));
+        for (int i = 0; (row = oa_option_at(i)); i++)
+            if (row->role & OA_NAMES_FILES)
+                OA_TRY(each_file(&f, &e->variants[v].options, row->key, add_digest, out));
     return OA_OK;
 }

@@ -266,7 +266,7 @@ static enum oa_error compare_across(oa_context *c, const struct oa_judged *j,
 
 static bool any_looks(const struct oa_variant *v)
 {
-    return v->options.compare_until_resolved || v->options.compare_looks == OA_LOOKS_ANY;
+    return v->options.compare_until_resolved || v->options.compare_sequential;
 }
 
 /* Until all comparisons of the family have ended nothing is said: a correction over fewer would be

@@ -97,7 +97,7 @@ static bool is_ranking(const char *attention)
 bool oa_variant_has(const struct oa_variant *v, const char *attention)
 {
     if (strcmp(attention, OA_CLAIMED_FLOOR) == 0)
-        return v->options.compare_floor;
+        return v->options.compare_uniform_baseline;
     for (int i = 0; i < v->attentions; i++)
         if (strcmp(v->attention[i], attention) == 0)
             return true;
@@ -123,7 +123,7 @@ static enum oa_error refuse_absent(oa_context *c, const struct oa_experiment *e,
     bool plain = oa_experiment_plain(e), floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
     return oa_claim_refuse(c, e, node, "\"%s\" is not in the comparison%s%s: %s", attention,
                            plain ? "" : " of the variant ", plain ? "" : v->name,
-                           floor ? "compare.floor is off"
+                           floor ? "compare.uniform_baseline is off"
                                  : "compare.attentions does not contain it");
 }
 

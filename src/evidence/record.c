@@ -83,7 +83,7 @@ bool oa_record_complete(const json_t *record, const struct oa_options *o)
     if (!ending)
         return seeds >= o->compare_seeds;
     if (strcmp(ending, oa_ending_name(OA_ENDING_SEEDS)) == 0)
-        return seeds >= o->compare_most_seeds;
+        return seeds >= o->compare_max_seeds;
     return strcmp(ending, oa_ending_name(OA_ENDING_RESOLVED)) == 0;
 }
 

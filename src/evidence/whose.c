@@ -30,7 +30,8 @@ static json_t *sections_of(oa_context *c, const struct oa_options *o)
 
 static const json_t *option_in(const json_t *sections, const struct oa_option_row *row)
 {
-    return json_object_get(json_object_get(sections, row->section), row->name);
+    return json_object_get(json_object_get(sections, row->section),
+                           strchr(oa_option_stored_key(row), '.') + 1);
 }
 
 /* Is the path, or each of several with commas between, that name in some folder? */
@@ -73,9 +74,7 @@ struct three {
 static bool differs(const struct oa_variant *v, const struct three *s,
                     const struct oa_option_row *row)
 {
-    char key[96];
-    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-    if (oa_declared_free(key) || tuned(v, key))
+    if (oa_declared_free(row->key) || tuned(v, row->key))
         return false;
     const json_t *recorded = option_in(s->recorded, row);
     return !same_value(recorded ? recorded : option_in(s->usual, row), option_in(s->declared, row));
@@ -105,8 +104,8 @@ static enum oa_error check_options(oa_context *c, const struct oa_experiment *e,
     json_decref(s.usual);
     OA_TRY(oa_status(c));
     return !other ? OA_OK
-                  : oa_fail(c, OA_FORMAT, "%s: its comparison has another %s.%s than declared; %s",
-                            path, other->section, other->name, remedy);
+                  : oa_fail(c, OA_FORMAT, "%s: its comparison has another %s than declared; %s",
+                            path, other->key, remedy);
 }
 
 /* ---- the declaration ---- */

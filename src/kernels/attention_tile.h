@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What attention on tiles is given and makes (kernels.h: attention_tile, attention_tile_gradient,
- * softmax_pairs): a block of queries and a tile of keys, both multiples of 16, filled up with rows
- * of zeros.
+ * Arguments of attention on tiles (kernels.h: attention_tile, attention_tile_gradient,
+ * softmax_pairs): a block of queries and a tile of keys, both padded with rows of zeros to
+ * multiples of 16.
  */
 #ifndef ORTHANT_KERNELS_ATTENTION_TILE_H
 #define ORTHANT_KERNELS_ATTENTION_TILE_H
 
 #include "kernels/kernels.h"
 
-/* The most that there may be. */
-enum { OA_ATTENTION_ROWS = 128, OA_ATTENTION_COLS = 512, OA_ATTENTION_WIDTH = 256 };
+enum { OA_ATTENTION_ROWS = 128, OA_ATTENTION_COLS = 512, OA_ATTENTION_WIDTH = 256 }; /* most */
 
 /* Keys or values: rows act [rows, width], ld elements apart, of which the tile begins with row
  * `first`, a multiple of 16; and what gemm_pack made of them as the right operand of products with
@@ -33,16 +32,15 @@ struct oa_attention_tile {
     uint64_t block0, blocks_a_row;
 };
 
-/* What a block of queries gathers: m, z, rescale of softmax_tile, and o real [rows, v.width] ←
- * o·rescale + P V, without what is there where this is the first tile. */
+/* Running sums of a block of queries: m, z, rescale of softmax_tile, and o real [rows, v.width] ←
+ * o·rescale + P V; first: the first tile, o ← P V. */
 struct oa_attention_sums {
     void *m, *z, *rescale, *o;
     bool first;
 };
 
-/* lse, delta real [rows]. dq real [rows, k.width] ← dq + dS K, the first time dS K. The others are
- * added to, real [cols/16][width in whole 16s][16], so 16 keys side by side: dv += Pᵀ dO, dk += dSᵀ
- * Q. NULL: not wanted. */
+/* lse, delta real [rows]. dq real [rows, k.width] ← dq + dS K; first: ← dS K. dv += Pᵀ dO and
+ * dk += dSᵀ Q, real [cols/16][width rounded up to 16][16]. NULL: not wanted. */
 struct oa_attention_gradient {
     const void *d_o; /* act [rows, v.width], ldo elements apart */
     long ldo;

@@ -52,6 +52,10 @@ struct oa_gemm_state {
 /* From OpenMP; <omp.h> belongs to one compiler, these two functions to all. */
 int omp_get_max_threads(void);
 void omp_set_num_threads(int n);
+#else
+#define omp_get_max_threads() 1
+#define omp_set_num_threads(n) ((void)(n))
+#endif
 
 static int one_thread(void)
 {
@@ -66,17 +70,6 @@ static void restore_threads(int before)
     if (before != 1)
         omp_set_num_threads(before);
 }
-#else
-static int one_thread(void)
-{
-    return 1;
-}
-
-static void restore_threads(int before)
-{
-    (void)before;
-}
-#endif
 
 /* ---- the two interfaces ---- */
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every kernel as data: its operands, one call, and how large an error may be. The checker
- * (tests/test_kernels.c), the bench (kernel_bench.c) and whoever adds a version of a kernel go over
- * this list; a new kernel is one more case in the kernel_cases_SUBJECT.c it belongs to.
+ * Every kernel as data: its operands, one call, and the error bound. The checker
+ * (tests/test_kernels.c) and `orthant bench --kernels` (kernel_bench.c) run over this list; a new
+ * kernel is one more case in the kernel_cases_SUBJECT.c it belongs to.
  *
- * A problem is a case with sizes. It is solved first by the f64 table, which says what is right,
- * then by the version in question, on operands that lie between guard bytes, with NaN in all that
- * may not be read. An element may be off by
+ * A problem is a case with sizes. The f64 table computes the reference, then the version under test
+ * runs on operands between guard bytes, with NaN in all that must not be read. The error of an
+ * element may be at most
  *
- *     epsilon(real)·(magnitude + |right|) + epsilon(act)·|right| [if it is stored as act] + the
- * least normal number
+ *     epsilon(real)·(magnitude + |right|) + epsilon(act)·|right| + the least normal number,
  *
- * where the magnitude is computed from the data, e.g. (4 + √k)·Σ|a||b| for a product. Kernels that
- * only round once
- * (`exact`) must give the same bits as the plain C version of the same precision.
+ * the second term if it is stored as act. The magnitude is computed from the data, e.g.
+ * (4 + √k)·Σ|a||b| for a product. Kernels that round only once (`exact`) must give the same bits as
+ * the plain C version of the same precision.
  */
 #ifndef ORTHANT_KERNEL_CASES_H
 #define ORTHANT_KERNEL_CASES_H

@@ -148,7 +148,7 @@ static void judge_bits(const struct kernel_problem *p, const struct oa_kernels *
         }
 }
 
-static bool may_be_written(const struct kernel_problem *p, int o, bool in_place)
+static bool operand_may_change(const struct kernel_problem *p, int o, bool in_place)
 {
     return p->operand[o].role != CASE_IN || (in_place && o == p->what->same[0]);
 }
@@ -167,7 +167,7 @@ static void judge_guards(const struct kernel_problem *p, const struct oa_kernels
             bool inside =
                 b >= start && (b - start) / row < (size_t)q->rows && (b - start) % row < used;
             if (after->block[o][b] == before->block[o][b] ||
-                (inside && may_be_written(p, o, in_place)))
+                (inside && operand_may_change(p, o, in_place)))
                 continue;
             v->worst = INFINITY;
             snprintf(v->where, OA_CASE_TEXT,

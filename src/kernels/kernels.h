@@ -58,8 +58,8 @@ struct oa_gemm_part {
     unsigned long product; /* parts with the same number, not 0, have the same operands: what was
                               packed is kept */
 };
-/* What a matrix product keeps between calls (oneDNN primitives by shape, a scratch pad): one for
- * each worker. */
+/* State of matrix products between calls (oneDNN primitives by shape, a scratch pad): one per
+ * worker. */
 struct oa_gemm_state;
 
 struct oa_adamw {
@@ -81,7 +81,7 @@ struct oa_kernels {
     size_t act_size, real_size;
     const char *gemm_name; /* "onednn 2.6.3 avx512_core_bf16", "ref" */
 
-    /* Block sizes, beside the pointers because they are tuned with them. */
+    /* Block sizes, tuned together with the kernels. */
     long query_block, key_block; /* attention tiles: rows and columns of S; a tile of reals stays in
                                     the L2 cache */
     long row_block;              /* rows of activations handled together in elementwise work */
@@ -91,15 +91,14 @@ struct oa_kernels {
     struct oa_gemm_state *(*gemm_open)(oa_context *c,
                                        enum oa_precision p); /* NULL + recorded error on failure */
     void (*gemm_close)(struct oa_gemm_state *s);
-    /* Makes what any of the states keeps (primitives by shape) in all of them: which worker meets
-     * which product is chance, and without this one could still be made long after the first step.
-     * NULL: nothing is kept. */
+    /* Gives all states the primitives of any of them: which worker runs which product is chance,
+     * and a worker could otherwise compile one long after the first step. NULL: no primitives. */
     void (*gemm_share)(struct oa_gemm_state *const *states, int count);
     void (*gemm)(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b,
                  void *c);
-    /* With a packed operand (tiles; otherwise NULL): all of op(B) is put in the order in which the
-     * units read it, once for all workers, and then each makes parts of C, with the bits that gemm
-     * would give them. */
+    /* With a packed operand (tiles; otherwise NULL): all of op(B) in the order in which the units
+     * read it, packed once for all workers; then each computes parts of C, with the bits of gemm.
+     */
     size_t (*gemm_packed_bytes)(const struct oa_gemm *g);
     /* A block of op(B): k by columns; packed is all of it. */
     void (*gemm_pack)(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *b,
@@ -167,7 +166,7 @@ struct oa_kernels {
 
     /* ---- softmax over tiles of logits (Milakov & Gimelshein 2018; Dao et al. 2022) ----
      * s real [rows, cols]; row i sees columns low[i] ≤ j < high[i] only (nothing when low ≥ high);
-     * what it does not see may hold anything, NaN included, and is never read. A seen logit may be
+     * the others may hold anything, NaN included, and are never read. A seen logit may be
      * −∞ (weight 0). low < 0 and high > cols are taken as 0 and cols. Weights below the least
      * normal number may be given as 0. */
     /* Online step: with t = scale·s, m' = max(m, max t), rescale = e^{m − m'}, z ← z·rescale + Σ
@@ -190,8 +189,8 @@ struct oa_kernels {
     /* Both at once, in the order in which tiles read them. */
     void (*softmax_pairs)(const struct oa_softmax_pairs *x);
     /* Attention of a block of queries over a tile of keys where products run on tiles (NULL
-     * elsewhere), with the bits that products, softmax and dropout have one after the other. k: the
-     * table, for its softmax. */
+     * elsewhere), with the bits of separate products, softmax and dropout. k: the table, for its
+     * softmax. */
     void (*attention_tile)(struct oa_gemm_state *s, const struct oa_kernels *k,
                            const struct oa_attention_tile *x, const struct oa_attention_sums *sums);
     void (*attention_tile_gradient)(struct oa_gemm_state *s, const struct oa_kernels *k,
@@ -304,8 +303,8 @@ void oa_kernels_unpacked(struct oa_kernels *k, enum oa_precision p, enum oa_isa 
 void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
                     const struct oa_cpu *cpu);
 
-/* The parts, each overwriting what it improves; called by oa_kernels_init, and one by one by the
- * checker. */
+/* The parts, each overwriting the pointers it improves; called by oa_kernels_init, and one by one
+ * by tests. */
 void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);
 void oa_kernels_avx2(struct oa_kernels *k); /* f32 and bf16 */
 void oa_kernels_avx2_bf16(struct oa_kernels *k);

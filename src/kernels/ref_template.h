@@ -718,7 +718,7 @@ static double sum_squares(long n, const void *x)
 
 /* ---- the table ---- */
 
-static const struct oa_kernels table = {
+static const struct oa_kernels plain_table = {
     .precision = PRECISION,
     .isa = OA_ISA_REF,
     .act = ACT_TYPE,
@@ -733,66 +733,13 @@ static const struct oa_kernels table = {
     .gemm_open = gemm_open,
     .gemm_close = gemm_close,
     .gemm = gemm,
-    .act_from_real = act_from_real,
-    .real_from_act = real_from_act,
-    .add = add,
-    .add_to_real = add_to_real,
-    .axpy = axpy,
-    .dot = dot,
-    .scale_rows = scale_rows,
-    .multiply = multiply,
-    .multiply_gradient = multiply_gradient,
-    .add_bias = add_bias,
-    .column_sums = column_sums,
-    .gelu = gelu,
-    .gelu_gradient = gelu_gradient,
-    .gelu_exact = gelu_exact,
-    .gelu_exact_gradient = gelu_exact_gradient,
-    .gate = gate,
-    .gate_gradient = gate_gradient,
-    .relu = relu,
-    .relu_gradient = relu_gradient,
-    .dropout = dropout,
-    .dropout_tile = dropout_tile,
-    .dropout_alike = dropout_alike,
-    .normals = normals,
-    .rotate = rotate,
-    .norm = norm,
-    .norm_gradient = norm_gradient,
-    .softmax_tile = softmax_tile,
     .softmax_to_tiles = softmax_to_tiles,
-    .softmax_again = softmax_again,
-    .softmax_gradient = softmax_gradient,
     .softmax_pairs = softmax_pairs,
-    .tile_to_act = tile_to_act,
-    .tile_to_real = tile_to_real,
-    .mask_tile = mask_tile,
-    .row_dots = row_dots,
-    .weigh_rows = weigh_rows,
-    .feature = feature,
-    .feature_gradient = feature_gradient,
-    .place = place,
-    .place_gradient = place_gradient,
-    .quadratic = quadratic,
-    .quadratic_gradient = quadratic_gradient,
-    .product = product,
-    .lanes_in = lanes_in,
-    .lanes_out = lanes_out,
-    .hadamard = hadamard,
-    .mix_runs = mix_runs,
-    .random_features = random_features,
-    .random_features_gradient = random_features_gradient,
-    .decay_tile = decay_tile,
-    .power = power,
-    .power_gradient = power_gradient,
-    .cross_entropy = cross_entropy,
-    .log_sum = log_sum,
-    .adamw = adamw,
-    .sgd = sgd,
-    .sum_squares = sum_squares,
+#define K(name) .name = name,
+#include "kernels/kernels.def"
 };
 
 void NAME(oa_kernels_ref)(struct oa_kernels *k)
 {
-    *k = table;
+    *k = plain_table;
 }

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention on tiles: a block of queries meets a tile of keys, and what is made of their logits
- * stays in the first caches, weights in bf16 in the order in which the next product reads them. The
- * products are those of tile_product.h, the weights those of the table's softmax, so that each
- * number has the bits that it has when whole tiles of logits are made by one call and read by the
- * next.
+ * Attention on tiles (Dao et al. 2022): logits, weights and products of a block of queries and a
+ * tile of keys, with intermediate results in the L1 and L2 caches and weights in bf16 in the order
+ * in which the next product reads them. Products are those of tile_product.h, weights those of the
+ * table's softmax: same bits as with one call per step over whole tiles of logits.
  *
- * Forward: groups of 32 queries, of which the logits [32, keys] are made by tiles, then the weights
- * P, in tiles, then O += P V. Backward: chunks of 32 keys, of which the logits and dP [queries, 32]
- * are made, then P and dS. Of these the gradients of keys and values want the transposes as left
- * operands. Their own transposes, dVᵀ = dOᵀ P and dKᵀ = Qᵀ dS, want P and dS as they are as right
- * ones, which is pairs of rows side by side, as softmax_pairs stores them. At the end dQ += dS K.
+ * Forward, for groups of 32 queries: logits [32, keys] by tiles, weights P in tiles, O += P V.
+ * Backward, for chunks of 32 keys: logits and dP [queries, 32], then P and dS, dQ += dS K. The
+ * gradients of keys and values would need Pᵀ and dSᵀ as left operands; instead their transposes are
+ * computed, dVᵀ = dOᵀ P and dKᵀ = Qᵀ dS, with P and dS as right operands, whose order is pairs of
+ * rows next to each other, as softmax_pairs stores them.
  *
- * Included after tile_product.h and struct oa_gemm_state, of which it uses the room; add_sums comes
- * with the tiles.
+ * Included after tile_product.h and struct oa_gemm_state, whose room it uses; add_sums comes with
+ * the operations on tiles.
  */
 #include "kernels/tile_attention_products.h"
 

@@ -11,5 +11,5 @@ struct tile_finish {
     bool real, add;    /* they become reals, or are added to them; otherwise bf16 */
     char *c;           /* where the first goes */
     size_t next;       /* bytes from a row of C to the next */
-    const char *ahead; /* where the first of the sums after these will go */
+    const char *ahead; /* address in C of the sums after these */
 };

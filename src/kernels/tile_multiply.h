@@ -7,11 +7,11 @@
 #include "kernels/tile_operands.h"
 
 enum {
-    FINISHES_AT_ONCE = false, /* multiply_pair takes the sums of the pair before to C */
+    FINISHES_AT_ONCE = false, /* multiply_pair stores the sums of the pair before in C */
     READS_WHOLE_TILES = true  /* also where there are fewer rows */
 };
 
-/* What is done while the tiles multiply costs next to nothing. */
+/* Loads, prefetches and stores between the products of tiles are nearly free. */
 TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_finish *before)
 {
     TILES;

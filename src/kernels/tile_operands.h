@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the innermost loops of products on tiles are given (tile_multiply.h, tile_vectors.h): where
- * operands lie, what is done beside. Included after finish_rows.
+ * Arguments of the innermost loops of products on tiles (tile_multiply.h, tile_vectors.h):
+ * addresses of operands, prefetches, and sums that are stored meanwhile. Included after
+ * finish_rows.
  */
 enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, SUMS = STEP * STEP, STRIP = 16 };
 #define SUMS_ROW ((long)(STEP * sizeof(float)))
@@ -11,7 +12,7 @@ static long least(long a, long b)
     return a < b ? a : b;
 }
 
-/* Where tiles of a panel of A lie: the second follows the rows of the first. */
+/* Tiles of a panel of A: the second follows the rows of the first. */
 struct tile_rows {
     const char *at;
     long row, step; /* bytes to the next row, to the next 32 of k */
@@ -38,19 +39,18 @@ TILE_INLINE void finish_until(const struct tile_finish *f, long *row, long last)
 
 /* A panel of A with one of B. */
 struct tile_pair {
-    long steps, share; /* rows of the sums before that each step takes to C */
+    long steps, share; /* rows of the sums of the pair before that each step stores in C */
     struct tile_rows a;
     const char *b;
     const float *from; /* sums so far, NULL: none */
     float *to;         /* sums, or C itself */
     long next;         /* bytes from one row there to the next */
-    const char *below; /* rows of A that come; each step fetches a line of each */
-    long fetched;      /* of them */
-    const char *right; /* a panel of B that comes; each step fetches so many lines */
+    const char *below; /* next rows of A: each step prefetches a line of each */
+    long fetched;      /* number of these rows */
+    const char *right; /* next panel of B: each step prefetches so many lines */
     long lines;
-    long rows; /* of A that there are, of 32: sums of others are not looked at */
-    bool few;  /* there are no more, and B comes from memory */
-    long ask;  /* bytes ahead that this processor has to ask for B then; 0: it looks so far ahead
-                  itself */
+    long rows; /* of A, of 32: the other sums are not used */
+    bool few;  /* all rows of A are in this panel, and B comes from memory */
+    long ask;  /* then the prefetch distance for B in bytes; 0: left to the hardware prefetcher */
     long next_panel; /* bytes from this panel of B to the next */
 };

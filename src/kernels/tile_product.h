@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products in bf16 by tiles of 16 rows of 64 bytes, as AMX has them, on packed operands.
+ * Matrix products in bf16 by tiles of 16 rows of 64 bytes, as in AMX, on packed operands.
  *
- * A tile of A is 16 rows of 32 numbers along k. A tile of B is 16 pairs of rows along k, each 16
- * columns wide, the two numbers of a pair side by side. A panel is 32 rows of A or 32 columns of B:
- * for each step of 32 along k two tiles. The innermost loop keeps 32 × 32 sums in four tiles, and
- * each step loads two tiles of A and two of B for four products. Rows, columns and k are filled up
- * with zeros.
+ *     tile    of A: 16 rows of 32 numbers along k. Of B: 16 pairs of rows along k, 16 columns wide,
+ *             the two numbers of a pair next to each other
+ *     panel   32 rows of A or 32 columns of B: two tiles for each step of 32 along k
+ *     block   rows × columns of C whose operands stay in the caches
  *
- * A product is made in blocks. B comes packed, all of it, once for all workers; then a block is
- * rows whose part of A stays in the L2 cache, and a panel of B meets all of them. Or a worker packs
- * a block of B, which stays in its L2 cache and meets group after group of rows of A, which stays
- * in L1. A is read where it lies if its rows begin with cache lines, and packed otherwise. Panels
- * meet over all of k, up to DEEP.
+ * The innermost loop keeps 32 × 32 sums in four tiles; a step loads two tiles of A and two of B for
+ * four products. Rows, columns and k are padded with zeros.
+ *
+ * Either all of B is packed once for all workers: a block is then rows whose part of A stays in the
+ * L2 cache, and each panel of B is multiplied by all of them. Or a worker packs a block of B, which
+ * stays in its L2 cache, and goes through groups of rows of A, which stay in L1. A is read in place
+ * if its rows are aligned to cache lines, and packed otherwise. Products run over all of k, up to
+ * DEEP at a time.
  *
  * One step adds (Σ of the 16 even products) + (Σ of the 16 odd ones) to an element of C, and steps
- * follow one another in the order of k. So an element's bits depend on its row of A and its column
- * of B and on nothing else.
+ * are in the order of k: the bits of an element depend on its row of A and its column of B only.
  *
- * Included after the tiles themselves, those of the processor (tile_amx.h) or plain C
- * (tests/plain_tiles.c), which give the same bits: TILES, tiles_begin, tiles_end, tile_zero,
- * tile_load, tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows; TILE_INLINE.
- * Before, struct tile_finish: tile_finish.h.
+ * Included after tile_finish.h and the operations on tiles, those of the processor (tile_amx.h) or
+ * plain C (tests/plain_tiles.c), which have the same bits: TILES, tiles_begin, tiles_end,
+ * tile_zero, tile_load, tile_store, tile_multiply, fetch; pack_along, pack_across; finish_rows;
+ * TILE_INLINE.
  */
 #include "kernels/kernels.h"
 
@@ -34,15 +35,15 @@ enum {
     SHALLOW = 768,        /* MORE_ROWS · SHALLOW = ROWS · DEEP */
     DEEP = OA_PART_DEPTH, /* most of k at a time */
     SHORT = 128,          /* k whose sums go straight to C */
-    COLS = 768,           /* of a block with more k than DEEP, whose sums wait meanwhile */
-    GROUP = 16 << 10, /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines
-                         of C */
-    ASK = 8192        /* bytes of a packed B that are asked for before few rows read them */
+    COLS = 768,           /* of a block with more k than DEEP, whose sums are stored in between */
+    GROUP = 16 << 10, /* bytes of the rows of A that stay in L1 with a panel of B, sums and lines of
+                         C */
+    ASK = 8192        /* prefetch distance in bytes for a packed B with few rows of A */
 };
 
-/* ---- rooms of one worker: every number is written before it is read ---- */
+/* ---- scratch of one worker: every number is written before it is read ---- */
 
-/* A block that is packed: of which product, from where on, how much. */
+/* The block that is packed: product, first row or column, number of these. */
 struct tile_packed {
     unsigned long product;
     long first, count;
@@ -140,13 +141,13 @@ struct tile_block {
     unsigned long product;
     void *c;
     struct tile_operand a, b;
-    const char *packed; /* all of B, or NULL */
-    bool plain; /* A is read where it lies, but for the last rows when they are no whole panel */
+    const char *packed;    /* all of B, or NULL */
+    bool plain;            /* A is read in place, except last rows that are no whole panel */
     long i, rows, j, cols; /* of C */
     long p, depth;         /* of k */
-    long group;            /* rows that a panel of B meets before the next one does */
-    long come;             /* the next row of A to be fetched */
-    struct tile_pair pair; /* what does not change from one to the next is set */
+    long group;            /* rows that are multiplied by a panel of B before the next panel */
+    long come;             /* the next row of A to prefetch */
+    struct tile_pair pair; /* fields that are the same for all pairs are set once */
     struct tile_finish finish;
     bool second; /* of the two rooms for finished sums is free */
 };
@@ -161,7 +162,7 @@ static const char *plain_row(const struct tile_block *t, long i)
     return (const char *)(t->a.x + (t->i + i) * t->a.across + t->p);
 }
 
-/* Rows of the block, of the first on, that are read where they lie. */
+/* Leading rows of the block that are read in place. */
 static long plain_rows(const struct tile_block *t)
 {
     return !t->plain ? 0 : READS_WHOLE_TILES ? t->rows / STEP * STEP : t->rows;
@@ -193,8 +194,8 @@ static const char *panel_of_b(const struct tile_block *t, long j)
     return t->room->b + (size_t)(j / STEP * steps_of(t->depth)) * STEP_BYTES;
 }
 
-/* Whether the block is there already; from now on it is. Never where k is more than a block holds.
- */
+/* Whether the block is packed already; afterwards it counts as packed. Never where k is longer than
+ * a block. */
 static bool holds(const struct tile_block *t, struct tile_packed *block, long first, long count)
 {
     bool same = t->g->k <= DEEP && block->product == t->product && block->first == first &&
@@ -220,9 +221,9 @@ static void pack_right(const struct tile_block *t)
                 (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
-/* Rows of A that lie where they are and will be read: of the next group, some with each pair of
- * this one. Where a panel of a B packed for all meets all rows, those below with the first of them,
- * and a part of the next panel with each. */
+/* What multiply_pair prefetches: rows of A of the next group, some with each pair of this group,
+ * where they are read in place. With a B that is packed for all workers: the rows below with the
+ * first panel, and a part of the next panel of B with each pair. */
 static void fetch_with(struct tile_block *t, long i, long j)
 {
     struct tile_pair *x = &t->pair;
@@ -237,10 +238,9 @@ static void fetch_with(struct tile_block *t, long i, long j)
     t->come += x->fetched;
 }
 
-/* The sums in `done` are to go to C, from row i and column j of the block on. Field by field: a
- * whole struct is copied in pieces larger than it was written in, which must wait until all stores
- * before it, those of the tiles, are in L1.
- */
+/* The sums in `done` are to go to C at row i and column j of the block. Assigned field by field: a
+ * struct copy loads wider than the fields were stored and stalls on store forwarding until the
+ * stores before it, those of the tiles, are in L1. */
 static void begin_finish(struct tile_block *t, long i, long j, const float *done)
 {
     const struct oa_gemm *g = t->g;
@@ -252,8 +252,8 @@ static void begin_finish(struct tile_block *t, long i, long j, const float *done
     f->c = (char *)t->c + ((t->i + i) * g->ldc + t->j + j) * size;
 }
 
-/* Where the pair after that at row i and column j goes: below it in the group, to the right, or to
- * the next group. */
+/* Address in C of the pair after that at row i and column j: below it in the group, to its right,
+ * or in the next group. */
 static const char *place_after(const struct tile_block *t, long first, long end, long i, long j)
 {
     const struct oa_gemm *g = t->g;
@@ -268,9 +268,8 @@ static const char *place_after(const struct tile_block *t, long first, long end,
            (row * g->ldc + col) * (g->real_out ? (long)sizeof(float) : (long)sizeof(uint16_t));
 }
 
-/* Whether the tiles store the sums at row i and column j of the block in C themselves: reals that
- * take the place of what is there, where there is too little along k to hide the way from `done` to
- * C behind it. */
+/* Whether the tiles store the sums at row i and column j of the block directly in C: reals that
+ * overwrite it, where k is too short to hide the copy from `done` to C behind the products. */
 static bool stores_in_c(const struct tile_block *t, long i, long j)
 {
     const struct oa_gemm *g = t->g;
@@ -349,12 +348,12 @@ static long block_cols(const struct tile_block *t)
 {
     long depth = least(t->g->k, DEEP), most = t->g->k > DEEP ? COLS : LONG_MAX;
     if (t->pair.few && !READS_WHOLE_TILES && t->g->k > DEEP)
-        return STEP; /* the slices of a panel lie one after the other */
+        return STEP; /* the slices of a panel are contiguous */
     long cols = (long)(b_bytes / STEP_BYTES) / (steps_of(depth) + !depth) * STEP;
     return t->packed ? most : least(most, cols);
 }
 
-/* Without a number, only the blocks of this part are known to be the same. */
+/* Without a number, packed blocks are reused within this part only. */
 static unsigned long product_of(struct tile_room *room, const struct oa_gemm_part *part)
 {
     if (part->product == 0)

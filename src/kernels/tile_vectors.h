@@ -6,9 +6,9 @@
  * Developer's Manual, volume 2). The packed order of tiles is that of its operands: a row of a tile
  * of B is 16 pairs, and a word of a tile of A the pair that meets all of them.
  *
- * Eight rows by two vectors of sums are in registers, or sixteen by one: as many as hide the
- * latency of the instruction, and with two vectors ten loads for sixteen of them. Everything else
- * that tiles do meanwhile a processor that looks ahead does by itself.
+ * Eight rows by two vectors of sums are in registers, or sixteen by one: enough to hide the latency
+ * of the instruction, and with two vectors ten loads for sixteen of them. The prefetches of the
+ * loops on tiles are left to the hardware prefetcher.
  */
 #include "kernels/tile_pack_avx512.h"
 
@@ -20,7 +20,7 @@
 #define tiles_end() ((void)0)
 
 enum {
-    FINISHES_AT_ONCE = true, /* multiply_pair takes its own sums to C, out of the registers */
+    FINISHES_AT_ONCE = true, /* multiply_pair stores its own sums in C, from registers */
     READS_WHOLE_TILES = false,
     SUMS_TALL = 8,
     NEAR = 128 /* bytes of B that come next: two lines */

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in
- * memory, at the speed of memory. Packing it would cost more than the product, and for oneDNN every
- * length of a growing cache is a new shape. So it is with a few rows that must not know of each
- * other (oa_gemm.invariant_rows): the first of them bring a block of B to a cache, and the others
- * find it there. Many rows multiply for longer than a block takes to come: beside them the block
- * behind it is asked for, and all of them find that in the cache. How memory is read has no part in
- * the numbers.
+ * A single row times a matrix, as in decoding: B is read once, in memory order, at the bandwidth of
+ * memory. Packing it would cost more than the product, and for oneDNN every length of a growing
+ * cache is a new shape. The same for a few rows with batch invariance (oa_gemm.invariant_rows):
+ * the first of them load a block of B into a cache, and the others read it there. Many rows compute
+ * for longer than a block takes to load: meanwhile the next block is prefetched. How memory is read
+ * does not change the bits.
  */
 
-/* Where transposed B comes from, and so the order in which its rows meet those of A. */
+/* Where transposed B is, which decides the order of its rows. */
 enum source {
-    CACHE,  /* four rows at a time, since numbers of A that were loaded serve for all of them */
-    ASKED,  /* memory: four rows at a time, each asked for ahead */
-    ORDERED /* memory: row after row, as a processor expects that looks ahead on its own
+    CACHE,  /* four rows at a time: a number of A that is loaded is used for all of them */
+    ASKED,  /* memory: four rows at a time, each with software prefetches */
+    ORDERED /* memory: row by row, for processors whose hardware prefetcher runs far ahead
                (oa_cpu.prefetches_early) */
 };
 
 enum {
     ROW_COLS = BLOCK_M * BLOCK_N, /* sums that the state holds */
     ROW_ROOM = BLOCK_M * BLOCK_K, /* numbers of A that it holds */
-    TOGETHER = TILE_M / 2,        /* rows that a product of several has in registers */
-    DOTS = 4,                     /* rows of transposed B beside them */
-    FIRST = 2,   /* rows of A that take B ORDERED: with more the products, not memory, decide */
-    MANY = 3,    /* rows of A from which on the block behind is asked for */
-    AHEAD = 8192 /* bytes of B that are asked for before they are read */
+    TOGETHER = TILE_M / 2,        /* rows of A that a product of several has in registers */
+    DOTS = 4,                     /* rows of transposed B, likewise */
+    FIRST = 2,   /* most rows of A for ORDERED: with more, products take longer than memory */
+    MANY = 3,    /* least rows of A for prefetching the next block */
+    AHEAD = 8192 /* prefetch distance in bytes of B */
 };
 
 /* sums[j] += Σ x[i]·b[i][j] over a few rows of B. */
@@ -54,7 +53,7 @@ static void gemm_row_plain(long n, long k, const ACT *a, long step, const ACT *b
     }
 }
 
-/* How rows of A meet rows of transposed B. */
+/* Dot products of rows of A and rows of transposed B. */
 #ifdef act_pairs /* as they are: an instruction multiplies neighbours with neighbours and adds     \
                     both products */
 typedef ACT dot_left;
@@ -103,8 +102,7 @@ INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const dot
     }
 }
 
-/* sum [heights, rows], lane by lane. Beside each step so many lines from `next` on are asked for.
- */
+/* sum [heights, rows], lane by lane. Each step prefetches `lines` lines from `next` on. */
 INLINE void gemm_dots_along(int heights, int rows, long k, const dot_left *a, long lda,
                             const ACT *b, long ldb, bool ask, const char *next, long lines,
                             v_float (*sum)[DOTS])
@@ -189,7 +187,7 @@ static void gemm_rows_dots(struct oa_gemm_state *s, int heights, long n, long k,
 #undef ROWS
 }
 
-/* Pieces of rows of A: where they lie, or copied to the room for packed A. */
+/* Parts of rows of A: in place, or copied to the room for packed A. */
 static const dot_left *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, int heights,
                                  long depth, const ACT *a, long *lda)
 {
@@ -246,11 +244,11 @@ static long least_of(long a, long b)
     return a < b ? a : b;
 }
 
-/* How the rows of A meet a block of columns: so many that bring it from memory, then groups that
- * find it in a cache. */
+/* Rows of A for a block of columns: `first` of them load it from memory, then groups read it in a
+ * cache. */
 struct groups {
     long first, count;
-    long fetching; /* of the groups, that ask for the block behind */
+    long fetching; /* number of groups that prefetch the next block */
 };
 
 static struct groups groups_of(const struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *b)
@@ -289,7 +287,7 @@ static void gemm_rows_block(struct oa_gemm_state *s, const struct oa_gemm *g, lo
     s->lines = 0;
 }
 
-/* Rows side by side, each with the bits that it has alone: a piece of B that was loaded multiplies
+/* Several rows, each with the bits that it has alone: a part of B that was loaded is used for
  * several of them. */
 static void gemm_rows(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b,
                       void *c)

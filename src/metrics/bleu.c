@@ -18,7 +18,7 @@ static int bleu_statistics(const struct oa_metric_options *o)
 /* ---- a segment ---- */
 
 /* Closest reference length; the shorter one of a tie. */
-static long nearest_length(const struct oa_ids_of *ids)
+static long nearest_length(const struct oa_text_ids *ids)
 {
     long hypothesis = ids->length[0], nearest = ids->length[1];
     for (int r = 2; r < ids->texts; r++) {
@@ -45,9 +45,9 @@ static bool count_bleu_orders(const struct oa_metric_options *o, struct oa_grams
 static bool bleu_segment(const struct oa_metric_options *o, const struct oa_segment *s,
                          struct oa_arena *a, double *out)
 {
-    struct oa_ids_of ids;
+    struct oa_text_ids ids;
     struct oa_grams grams;
-    struct oa_words *words = oa_arena_take(a, (size_t)(1 + s->references) * sizeof *words);
+    struct oa_word_list *words = oa_arena_take(a, (size_t)(1 + s->references) * sizeof *words);
     if (!words || !oa_bleu_words(o, a, s->hypothesis, &words[0]))
         return false;
     for (int r = 0; r < s->references; r++)

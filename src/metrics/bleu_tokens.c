@@ -4,6 +4,7 @@
  * punctuation and symbols), char (single characters), none (white space only).
  */
 #include "metrics/metrics_parts.h"
+#include "tokenizers/text.h"
 
 #include <utf8proc.h>
 
@@ -98,7 +99,7 @@ static char *characters(char *out, const char *s, const char *end)
 }
 
 bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
-                   struct oa_words *out)
+                   struct oa_word_list *out)
 {
     if (o->bleu_lowercase)
         text = oa_python_lower(a, text);
@@ -123,10 +124,7 @@ static bool is_of_unspaced_script(uint32_t code)
         { 0x1a20, 0x1aaf }, { 0x2e80, 0x312f }, { 0x31a0, 0x9fff }, { 0xa980, 0xa9ff },
         { 0xaa60, 0xaa7f }, { 0xf900, 0xfaff }, { 0xff66, 0xff9f }, { 0x20000, 0x3ffff },
     };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (code >= ranges[i][0] && code <= ranges[i][1])
-            return true;
-    return false;
+    return OA_CODE_IN(code, ranges);
 }
 
 static bool is_read_by_rouge(uint32_t code)

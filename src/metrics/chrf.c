@@ -66,11 +66,11 @@ static double chrf_score(const struct oa_metric_options *o, const double *sum, b
 
 /* Code points, without white space unless o->chrf_whitespace. */
 static bool chrf_characters(const struct oa_metric_options *o, struct oa_arena *a,
-                            struct oa_line text, struct oa_words *out)
+                            struct oa_line text, struct oa_word_list *out)
 {
     uint32_t code;
     struct oa_line point;
-    *out = (struct oa_words){ .word = oa_arena_take(a, (text.length + 1) * sizeof *out->word) };
+    *out = (struct oa_word_list){ .word = oa_arena_take(a, (text.length + 1) * sizeof *out->word) };
     if (!out->word)
         return false;
     while ((point = oa_next_point(&text, &code)).length)
@@ -93,13 +93,13 @@ static bool is_single(struct oa_line word)
 
 /* Splits a punctuation mark from the end of a word, or else from its beginning: "(hi)" is "(hi" and
  * ")". */
-static bool chrf_words(struct oa_arena *a, struct oa_line text, struct oa_words *out)
+static bool chrf_words(struct oa_arena *a, struct oa_line text, struct oa_word_list *out)
 {
-    struct oa_words plain;
+    struct oa_word_list plain;
     if (!oa_python_split(a, text, &plain))
         return false;
-    *out = (struct oa_words){ .word = oa_arena_take(a, (2 * (size_t)plain.count + 1) *
-                                                           sizeof *out->word) };
+    *out = (struct oa_word_list){ .word = oa_arena_take(a, (2 * (size_t)plain.count + 1) *
+                                                               sizeof *out->word) };
     if (!out->word)
         return false;
     for (long i = 0; i < plain.count; i++) {
@@ -115,11 +115,11 @@ static bool chrf_words(struct oa_arena *a, struct oa_line text, struct oa_words 
 }
 
 static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
-                  struct oa_words *letters, struct oa_words *parts)
+                  struct oa_word_list *letters, struct oa_word_list *parts)
 {
     if (o->chrf_lowercase)
         text = oa_python_lower(a, text);
-    *parts = (struct oa_words){ .count = 0 };
+    *parts = (struct oa_word_list){ .count = 0 };
     return text.s && chrf_characters(o, a, text, letters) &&
            (!o->chrf_words || chrf_words(a, text, parts));
 }
@@ -127,10 +127,10 @@ static bool units(const struct oa_metric_options *o, struct oa_arena *a, struct 
 /* ---- a segment ---- */
 
 /* Counts of orders 1 … longest of one kind of unit; reference r at out + r · stride. */
-static bool count_chrf_units(struct oa_arena *a, const struct oa_words *text, int texts,
+static bool count_chrf_units(struct oa_arena *a, const struct oa_word_list *text, int texts,
                              int longest, int stride, double *out)
 {
-    struct oa_ids_of ids;
+    struct oa_text_ids ids;
     struct oa_grams g;
     if (!oa_number_words(a, text, texts, &ids) || !oa_grams_begin(a, &ids, &g))
         return false;
@@ -166,8 +166,8 @@ static bool chrf_segment(const struct oa_metric_options *o, const struct oa_segm
                          struct oa_arena *a, double *out)
 {
     int texts = 1 + s->references, stride = chrf_statistics(o);
-    struct oa_words *letters = oa_arena_take(a, (size_t)texts * sizeof *letters);
-    struct oa_words *parts = oa_arena_take(a, (size_t)texts * sizeof *parts);
+    struct oa_word_list *letters = oa_arena_take(a, (size_t)texts * sizeof *letters);
+    struct oa_word_list *parts = oa_arena_take(a, (size_t)texts * sizeof *parts);
     double *all = oa_arena_take(a, (size_t)s->references * (size_t)stride * sizeof *all);
     if (!letters || !parts || !all)
         return false;

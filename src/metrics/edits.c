@@ -290,7 +290,7 @@ static bool begin_search(struct oa_arena *a, struct ter_search *s, const int32_t
     return true;
 }
 
-bool oa_ter_edits(struct oa_arena *a, const struct oa_ids_of *ids, int r, long *edits)
+bool oa_ter_edits(struct oa_arena *a, const struct oa_text_ids *ids, int r, long *edits)
 {
     struct ter_search s = { .reference = ids->id[r],
                             .hypothesis_length = ids->length[0],

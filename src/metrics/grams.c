@@ -5,7 +5,7 @@
  */
 #include "metrics/metrics_parts.h"
 
-bool oa_grams_begin(struct oa_arena *a, const struct oa_ids_of *text, struct oa_grams *out)
+bool oa_grams_begin(struct oa_arena *a, const struct oa_text_ids *text, struct oa_grams *out)
 {
     *out = (struct oa_grams){ .arena = a, .text = text };
     out->count = oa_arena_take(a, (size_t)text->texts * sizeof *out->count);
@@ -31,12 +31,12 @@ static long total_grams(const struct oa_grams *g)
     return all;
 }
 
-static void extend_grams(struct oa_grams *g, int t, struct oa_pairs *pairs)
+static void extend_grams(struct oa_grams *g, int t, struct oa_pair_ids *pairs)
 {
     const int32_t *unit = g->text->id[t];
     g->count[t] -= g->count[t] > 0;
     for (long i = 0; i < g->count[t]; i++)
-        g->gram[t][i] = oa_pairs_id(pairs, (uint32_t)g->gram[t][i], (uint32_t)unit[i + g->order]);
+        g->gram[t][i] = oa_pair_id(pairs, (uint32_t)g->gram[t][i], (uint32_t)unit[i + g->order]);
 }
 
 static bool count_occurrences(struct oa_grams *g)
@@ -54,9 +54,9 @@ static bool count_occurrences(struct oa_grams *g)
 
 bool oa_grams_longer(struct oa_grams *g)
 {
-    struct oa_pairs pairs;
+    struct oa_pair_ids pairs;
     oa_arena_release(g->arena, g->mark);
-    if (!oa_pairs_begin(g->arena, total_grams(g), &pairs))
+    if (!oa_pair_ids_begin(g->arena, total_grams(g), &pairs))
         return false;
     for (int t = 0; t < g->text->texts; t++)
         extend_grams(g, t, &pairs);

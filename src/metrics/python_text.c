@@ -71,10 +71,10 @@ static struct oa_line next_python_word(struct oa_line *rest)
     return word;
 }
 
-bool oa_python_split(struct oa_arena *a, struct oa_line text, struct oa_words *out)
+bool oa_python_split(struct oa_arena *a, struct oa_line text, struct oa_word_list *out)
 {
     struct oa_line rest = text, word;
-    *out = (struct oa_words){ .count = 0 };
+    *out = (struct oa_word_list){ .count = 0 };
     while (next_python_word(&rest).length)
         out->count++;
     out->word = oa_arena_take(a, ((size_t)out->count + 1) * sizeof *out->word);
@@ -88,23 +88,10 @@ bool oa_python_split(struct oa_arena *a, struct oa_line text, struct oa_words *o
 
 /* ---- lower case ---- */
 
-struct code_range {
-    uint32_t first, last;
-};
-
-static bool in_code_ranges(uint32_t code, const struct code_range *r, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (code >= r[i].first && code <= r[i].last)
-            return true;
-    return false;
-}
-#define IN(code, ranges) in_code_ranges(code, ranges, sizeof(ranges) / sizeof *(ranges))
-
 /* Unicode's Case_Ignorable: marks, formats, modifiers, and word-internal punctuation. */
 static bool is_case_ignorable(uint32_t code)
 {
-    static const struct code_range inside_words[] = {
+    static const uint32_t inside_words[][2] = {
         { 0x27, 0x27 },     { 0x2e, 0x2e },     { 0x3a, 0x3a },     { 0xb7, 0xb7 },
         { 0x387, 0x387 },   { 0x55f, 0x55f },   { 0x5f4, 0x5f4 },   { 0x2018, 0x2019 },
         { 0x2024, 0x2024 }, { 0x2027, 0x2027 }, { 0xfe13, 0xfe13 }, { 0xfe52, 0xfe52 },
@@ -118,14 +105,14 @@ static bool is_case_ignorable(uint32_t code)
     case UTF8PROC_CATEGORY_SK:
         return true;
     default:
-        return IN(code, inside_words);
+        return OA_CODE_IN(code, inside_words);
     }
 }
 
 /* Unicode's Cased: letters with case, and Other_Lowercase and Other_Uppercase. */
 static bool is_cased(uint32_t code)
 {
-    static const struct code_range others[] = {
+    static const uint32_t others[][2] = {
         { 0xaa, 0xaa },       { 0xba, 0xba },       { 0x2160, 0x217f },   { 0x24b6, 0x24e9 },
         { 0x1f130, 0x1f149 }, { 0x1f150, 0x1f169 }, { 0x1f170, 0x1f189 },
     };
@@ -135,7 +122,7 @@ static bool is_cased(uint32_t code)
     case UTF8PROC_CATEGORY_LT:
         return true;
     default:
-        return IN(code, others);
+        return OA_CODE_IN(code, others);
     }
 }
 

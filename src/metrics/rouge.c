@@ -33,25 +33,21 @@ void oa_rouge_means(const struct oa_statistics *s, double out[3])
 
 /* ---- words ---- */
 
-static bool is_plain(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
 /* Runs of lower-case ASCII letters and digits; words of more than 3 are stemmed if asked for. */
 static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
-                        struct oa_words *out)
+                        struct oa_word_list *out)
 {
     struct oa_line lower = oa_python_lower(a, text);
     char *s = (char *)lower.s; /* in the arena, writable */
-    *out =
-        (struct oa_words){ .word = s ? oa_arena_take(a, (lower.length / 2 + 1) * sizeof *out->word)
-                                     : NULL };
+    *out = (struct oa_word_list){
+        .word = s ? oa_arena_take(a, (lower.length / 2 + 1) * sizeof *out->word) : NULL
+    };
     if (!out->word)
         return false;
     for (size_t i = 0; i < lower.length;) {
         size_t n = 0;
-        while (i + n < lower.length && is_plain(s[i + n]))
+        while (i + n < lower.length &&
+               ((s[i + n] >= 'a' && s[i + n] <= 'z') || (s[i + n] >= '0' && s[i + n] <= '9')))
             n++;
         if (n)
             out->word[out->count++] =
@@ -76,8 +72,8 @@ static void set_rouge(double *out, long shared, long found, long expected)
 static bool rouge_n(const struct oa_metric_options *o, struct oa_arena *a,
                     const struct oa_line *pair, int order, double *out)
 {
-    struct oa_words words[2];
-    struct oa_ids_of ids;
+    struct oa_word_list words[2];
+    struct oa_text_ids ids;
     struct oa_grams g;
     if (!rouge_words(o, a, pair[0], &words[0]) || !rouge_words(o, a, pair[1], &words[1]) ||
         !oa_number_words(a, words, 2, &ids) || !oa_grams_begin(a, &ids, &g))
@@ -89,23 +85,12 @@ static bool rouge_n(const struct oa_metric_options *o, struct oa_arena *a,
     return true;
 }
 
-static bool rouge_1(const struct oa_metric_options *o, struct oa_arena *a,
-                    const struct oa_line *pair, double *out)
-{
-    return rouge_n(o, a, pair, 1, out);
-}
-
-static bool rouge_2(const struct oa_metric_options *o, struct oa_arena *a,
-                    const struct oa_line *pair, double *out)
-{
-    return rouge_n(o, a, pair, 2, out);
-}
-
 static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a,
-                    const struct oa_line *pair, double *out)
+                    const struct oa_line *pair, int order, double *out)
 {
-    struct oa_words words[2];
-    struct oa_ids_of ids;
+    (void)order;
+    struct oa_word_list words[2];
+    struct oa_text_ids ids;
     long shared;
     if (!rouge_words(o, a, pair[0], &words[0]) || !rouge_words(o, a, pair[1], &words[1]) ||
         !oa_number_words(a, words, 2, &ids) || !oa_longest_shared(a, &ids, &shared))
@@ -118,7 +103,7 @@ static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a,
 
 /* The words of each sentence of a text; sentences are separated by line ends. */
 static bool split_sentences(const struct oa_metric_options *o, struct oa_arena *a,
-                            struct oa_line text, struct oa_words **out, int *count)
+                            struct oa_line text, struct oa_word_list **out, int *count)
 {
     const char *end = text.s + text.length;
     *count = 1;
@@ -138,7 +123,7 @@ static bool split_sentences(const struct oa_metric_options *o, struct oa_arena *
 
 /* Sentences of the hypothesis, then of the reference. */
 struct summaries {
-    struct oa_ids_of ids;
+    struct oa_text_ids ids;
     int hypotheses; /* sentences */
     long words[2];
     int32_t *left[2]; /* [distinct]: occurrences of each word that are not yet counted */
@@ -166,12 +151,12 @@ static bool count_words(struct oa_arena *a, struct summaries *s)
 static bool open_summaries(const struct oa_metric_options *o, struct oa_arena *a,
                            const struct oa_line *pair, struct summaries *s)
 {
-    struct oa_words *hypothesis, *reference;
+    struct oa_word_list *hypothesis, *reference;
     int references;
     if (!split_sentences(o, a, pair[0], &hypothesis, &s->hypotheses) ||
         !split_sentences(o, a, pair[1], &reference, &references))
         return false;
-    struct oa_words *all = oa_arena_take(a, (size_t)(s->hypotheses + references) * sizeof *all);
+    struct oa_word_list *all = oa_arena_take(a, (size_t)(s->hypotheses + references) * sizeof *all);
     if (!all)
         return false;
     memcpy(all, hypothesis, (size_t)s->hypotheses * sizeof *all);
@@ -203,8 +188,9 @@ static bool hits_of(struct oa_arena *a, struct summaries *s, int t, long *hits)
 }
 
 static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a,
-                       const struct oa_line *pair, double *out)
+                       const struct oa_line *pair, int order, double *out)
 {
+    (void)order;
     struct summaries s;
     long hits = 0;
     if (!open_summaries(o, a, pair, &s))
@@ -218,25 +204,21 @@ static bool rouge_lsum(const struct oa_metric_options *o, struct oa_arena *a,
 
 /* ---- a segment ---- */
 
-typedef bool one_reference(const struct oa_metric_options *o, struct oa_arena *a,
-                           const struct oa_line *pair, double *out);
-
-static bool mark_sentences(const struct oa_metric_options *o, struct oa_arena *a,
-                           struct oa_line *text)
-{
-    return !o->rouge_newline || oa_replace(a, text, o->rouge_newline, "\n");
-}
+/* Scores a pair of hypothesis and reference. order: of the n-grams of rouge_n. */
+typedef bool pair_score(const struct oa_metric_options *o, struct oa_arena *a,
+                        const struct oa_line *pair, int order, double *out);
 
 static bool best_reference(const struct oa_metric_options *o, const struct oa_segment *s,
-                           struct oa_arena *a, one_reference *of, double *out)
+                           struct oa_arena *a, pair_score *of, int order, double *out)
 {
     double now[NUMBERS];
     out[F] = -1;
     for (int r = 0; r < s->references; r++) {
         size_t mark = oa_arena_mark(a);
         struct oa_line pair[2] = { s->hypothesis, s->reference[r] };
-        if (!mark_sentences(o, a, &pair[0]) || !mark_sentences(o, a, &pair[1]) ||
-            !of(o, a, pair, now))
+        if ((o->rouge_newline && (!oa_replace(a, &pair[0], o->rouge_newline, "\n") ||
+                                  !oa_replace(a, &pair[1], o->rouge_newline, "\n"))) ||
+            !of(o, a, pair, order, now))
             return false;
         if (now[F] > out[F])
             memcpy(out, now, sizeof now);
@@ -250,36 +232,18 @@ static void rouge_signature(const struct oa_metric_options *o, struct oa_text *o
     oa_text_printf(out, "tok:rouge-score|stem:%s", o->rouge_stemmer ? "porter" : "no");
 }
 
-static bool rouge_1_segment(const struct oa_metric_options *o, const struct oa_segment *s,
-                            struct oa_arena *a, double *out)
-{
-    return best_reference(o, s, a, rouge_1, out);
-}
-
-static bool rouge_2_segment(const struct oa_metric_options *o, const struct oa_segment *s,
-                            struct oa_arena *a, double *out)
-{
-    return best_reference(o, s, a, rouge_2, out);
-}
-
-static bool rouge_l_segment(const struct oa_metric_options *o, const struct oa_segment *s,
-                            struct oa_arena *a, double *out)
-{
-    return best_reference(o, s, a, rouge_l, out);
-}
-
-static bool rouge_lsum_segment(const struct oa_metric_options *o, const struct oa_segment *s,
-                               struct oa_arena *a, double *out)
-{
-    return best_reference(o, s, a, rouge_lsum, out);
-}
-
 /* clang-format off */
-#define ROUGE(word, title, of)                                                                                         \
-    { .name = word, .heading = title, .package = "0.1.2", .statistics = rouge_statistics, .segment = of, .score = rouge_score,                         \
-      .resampled = OA_RESAMPLED_DOUBLE, .signature = rouge_signature }
+#define ROUGE(id, word, title, of, order)                                                          \
+    static bool id##_segment(const struct oa_metric_options *o, const struct oa_segment *s,        \
+                             struct oa_arena *a, double *out)                                      \
+    {                                                                                              \
+        return best_reference(o, s, a, of, order, out);                                            \
+    }                                                                                              \
+    const struct oa_metric oa_##id = { .name = word, .heading = title, .package = "0.1.2",         \
+        .statistics = rouge_statistics, .segment = id##_segment, .score = rouge_score,             \
+        .resampled = OA_RESAMPLED_DOUBLE, .signature = rouge_signature };
+ROUGE(rouge1, "rouge1", "ROUGE-1", rouge_n, 1)
+ROUGE(rouge2, "rouge2", "ROUGE-2", rouge_n, 2)
+ROUGE(rouge_l, "rougeL", "ROUGE-L", rouge_l, 0)
+ROUGE(rouge_lsum, "rougeLsum", "ROUGE-Lsum", rouge_lsum, 0)
 /* clang-format on */
-const struct oa_metric oa_rouge1 = ROUGE("rouge1", "ROUGE-1", rouge_1_segment);
-const struct oa_metric oa_rouge2 = ROUGE("rouge2", "ROUGE-2", rouge_2_segment);
-const struct oa_metric oa_rouge_l = ROUGE("rougeL", "ROUGE-L", rouge_l_segment);
-const struct oa_metric oa_rouge_lsum = ROUGE("rougeLsum", "ROUGE-Lsum", rouge_lsum_segment);

@@ -19,7 +19,7 @@ static void next_row(int32_t *row, int32_t unit, const int32_t *other, long n, u
     }
 }
 
-bool oa_longest_shared(struct oa_arena *a, const struct oa_ids_of *ids, long *length)
+bool oa_longest_shared(struct oa_arena *a, const struct oa_text_ids *ids, long *length)
 {
     long n = ids->length[1];
     int32_t *row = oa_arena_take(a, ((size_t)n + 1) * sizeof *row);
@@ -37,8 +37,8 @@ static bool left_is_longer(const uint8_t *bits, size_t cell)
     return bits[cell / 8] >> cell % 8 & 1;
 }
 
-bool oa_mark_shared(struct oa_arena *a, const struct oa_ids_of *ids, int reference, int hypothesis,
-                    bool *marked)
+bool oa_mark_shared(struct oa_arena *a, const struct oa_text_ids *ids, int reference,
+                    int hypothesis, bool *marked)
 {
     const int32_t *x = ids->id[reference], *y = ids->id[hypothesis];
     long m = ids->length[reference], n = ids->length[hypothesis];

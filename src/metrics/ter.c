@@ -13,7 +13,7 @@ static int ter_statistics(const struct oa_metric_options *o)
 }
 
 /* The words, each followed by a blank. */
-static struct oa_line join_words(struct oa_arena *a, const struct oa_words *words)
+static struct oa_line join_words(struct oa_arena *a, const struct oa_word_list *words)
 {
     struct oa_line text = { .length = 0 };
     size_t room = 1;
@@ -32,7 +32,7 @@ static struct oa_line join_words(struct oa_arena *a, const struct oa_words *word
 /* sacreBLEU normalises references twice, which matters: "it's\tme" becomes "it's me" first, since
  * 's must be followed by a blank, and "it 's me" only then. */
 static bool ter_reference_words(const struct oa_metric_options *o, struct oa_arena *a,
-                                struct oa_line text, struct oa_words *out)
+                                struct oa_line text, struct oa_word_list *out)
 {
     if (!oa_ter_words(o, a, text, out))
         return false;
@@ -45,9 +45,9 @@ static bool ter_reference_words(const struct oa_metric_options *o, struct oa_are
 static bool ter_segment(const struct oa_metric_options *o, const struct oa_segment *s,
                         struct oa_arena *a, double *out)
 {
-    struct oa_ids_of ids;
+    struct oa_text_ids ids;
     long best = LONG_MAX, lengths = 0, edits;
-    struct oa_words *words = oa_arena_take(a, (size_t)(1 + s->references) * sizeof *words);
+    struct oa_word_list *words = oa_arena_take(a, (size_t)(1 + s->references) * sizeof *words);
     if (!words || !oa_ter_words(o, a, s->hypothesis, &words[0]))
         return false;
     for (int r = 0; r < s->references; r++)

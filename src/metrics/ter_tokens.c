@@ -5,38 +5,26 @@
  * never match and are left out. The other Asian rules put blanks around single characters.
  */
 #include "metrics/metrics_parts.h"
-
-struct code_block {
-    uint32_t first, last;
-};
-
-static bool in_blocks(uint32_t code, const struct code_block *b, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (code >= b[i].first && code <= b[i].last)
-            return true;
-    return false;
-}
-#define IN(code, blocks) in_blocks(code, blocks, sizeof(blocks) / sizeof *(blocks))
+#include "tokenizers/text.h"
 
 static bool asian_punctuation(uint32_t code)
 {
-    static const struct code_block marks[] = {
+    static const uint32_t marks[][2] = {
         { 0x3001, 0x3002 }, { 0x3008, 0x3011 }, { 0x3014, 0x301f }, { 0xff61, 0xff65 },
         { 0x30fb, 0x30fb }, { 0xff0e, 0xff0e }, { 0xff0c, 0xff0c }, { 0xff1f, 0xff1f },
         { 0xff1a, 0xff1b }, { 0xff01, 0xff02 }, { 0xff08, 0xff09 },
     };
-    return IN(code, marks);
+    return OA_CODE_IN(code, marks);
 }
 
 /* Ideographs, strokes, radicals, compatibility forms; U+3200 to U+3F22 as in sacreBLEU. */
 static bool asian_alone(uint32_t code)
 {
-    static const struct code_block signs[] = {
+    static const uint32_t signs[][2] = {
         { 0x4e00, 0x9fff }, { 0x3400, 0x4dbf }, { 0x31c0, 0x31ef }, { 0x2e80, 0x2eff },
         { 0x3200, 0x3f22 }, { 0xf900, 0xfaff }, { 0xfe30, 0xfe4f },
     };
-    return IN(code, signs) || asian_punctuation(code);
+    return OA_CODE_IN(code, signs) || asian_punctuation(code);
 }
 
 static char *asian_apart(char *out, const char *s, const char *end)
@@ -79,7 +67,7 @@ static bool normalise_tercom(struct oa_arena *a, struct oa_line *text)
 }
 
 bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
-                  struct oa_words *out)
+                  struct oa_word_list *out)
 {
     text = oa_python_rstrip(text);
     if (!o->ter_case_sensitive)

@@ -4,6 +4,7 @@
  * addressing, at most half full.
  */
 #include "metrics/metrics_parts.h"
+#include "tokenizers/word_table.h"
 
 static size_t slots_for(long most)
 {
@@ -13,20 +14,12 @@ static size_t slots_for(long most)
     return slots;
 }
 
-/* A mixer of 64 bits (SplitMix64's finaliser). */
-static uint64_t mix_bits(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* ---- pairs ---- */
 
-bool oa_pairs_begin(struct oa_arena *a, long most, struct oa_pairs *out)
+bool oa_pair_ids_begin(struct oa_arena *a, long most, struct oa_pair_ids *out)
 {
     size_t slots = slots_for(most);
-    *out = (struct oa_pairs){ .mask = slots - 1 };
+    *out = (struct oa_pair_ids){ .mask = slots - 1 };
     out->key = oa_arena_take(a, slots * sizeof *out->key);
     out->id = oa_arena_take(a, slots * sizeof *out->id);
     if (!out->key || !out->id)
@@ -35,10 +28,10 @@ bool oa_pairs_begin(struct oa_arena *a, long most, struct oa_pairs *out)
     return true;
 }
 
-int32_t oa_pairs_id(struct oa_pairs *p, uint32_t x, uint32_t y)
+int32_t oa_pair_id(struct oa_pair_ids *p, uint32_t x, uint32_t y)
 {
     uint64_t key = (uint64_t)x << 32 | y;
-    size_t slot = mix_bits(key) & p->mask;
+    size_t slot = oa_hash_bytes((const char *)&key, sizeof key) & p->mask;
     while (p->id[slot] >= 0 && p->key[slot] != key)
         slot = (slot + 1) & p->mask;
     if (p->id[slot] < 0) {
@@ -57,23 +50,10 @@ struct word_id_table {
     int32_t count;
 };
 
-static bool equal_words(struct oa_line x, struct oa_line y)
-{
-    return x.length == y.length && memcmp(x.s, y.s, x.length) == 0;
-}
-
-static uint64_t hash_word(struct oa_line word)
-{
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < word.length; i++)
-        hash = (hash ^ (uint8_t)word.s[i]) * 0x100000001b3u;
-    return mix_bits(hash);
-}
-
 static int32_t word_id(struct word_id_table *t, struct oa_line word)
 {
-    size_t slot = hash_word(word) & t->mask;
-    while (t->id[slot] >= 0 && !equal_words(t->word[slot], word))
+    size_t slot = oa_hash_bytes(word.s, word.length) & t->mask;
+    while (t->id[slot] >= 0 && oa_line_order(t->word[slot], word) != 0)
         slot = (slot + 1) & t->mask;
     if (t->id[slot] < 0) {
         t->word[slot] = word;
@@ -94,10 +74,10 @@ static bool word_table_begin(struct oa_arena *a, long most, struct word_id_table
     return true;
 }
 
-static bool ids_begin(struct oa_arena *a, const struct oa_words *text, int texts,
-                      struct oa_ids_of *out)
+static bool ids_begin(struct oa_arena *a, const struct oa_word_list *text, int texts,
+                      struct oa_text_ids *out)
 {
-    *out = (struct oa_ids_of){ .texts = texts };
+    *out = (struct oa_text_ids){ .texts = texts };
     out->id = oa_arena_take(a, (size_t)texts * sizeof *out->id);
     out->length = oa_arena_take(a, (size_t)texts * sizeof *out->length);
     if (!out->id || !out->length)
@@ -111,8 +91,8 @@ static bool ids_begin(struct oa_arena *a, const struct oa_words *text, int texts
     return true;
 }
 
-bool oa_number_words(struct oa_arena *a, const struct oa_words *text, int texts,
-                     struct oa_ids_of *out)
+bool oa_number_words(struct oa_arena *a, const struct oa_word_list *text, int texts,
+                     struct oa_text_ids *out)
 {
     struct word_id_table table;
     long all = 0;

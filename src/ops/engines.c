@@ -29,7 +29,7 @@ static void logits_begin_gradients(oa_tape *t, struct logits_op *l)
 {
     for (int c = 0; c < l->a.parts; c++) {
         const struct oa_part_tensors *p = &l->part[c];
-        struct oa_part *a = &l->a.part[c];
+        struct oa_logits_part *a = &l->a.part[c];
         a->dq = p->q_table ? p->q_table->gradient : oa_gradient_begin(t, p->q);
         a->dk = p->k_table ? p->k_table->gradient : oa_gradient_begin(t, p->k);
         a->dbias = p->bias ? p->bias->gradient : NULL;
@@ -76,9 +76,9 @@ static void logits_backward(oa_tape *t, void *saved)
     logits_end_gradients(t, l);
 }
 
-static struct oa_part logits_part(const struct oa_part_tensors *p)
+static struct oa_logits_part logits_part(const struct oa_part_tensors *p)
 {
-    struct oa_part a = { .kind = p->kind, .scale = p->scale, .width = p->width };
+    struct oa_logits_part a = { .kind = p->kind, .scale = p->scale, .width = p->width };
     if (p->q) {
         a.q = p->q->data;
         a.ldq = p->q->ld;
@@ -376,7 +376,7 @@ static void pattern_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, p->v, p->a.dv);
 }
 
-void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern,
+void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern_kind pattern,
                    enum oa_edge edge, const int32_t *words, oa_tensor *v, oa_tensor *o)
 {
     struct pattern_op *p = v && o ? oa_tape_take_host(t, sizeof *p) : NULL;

@@ -385,7 +385,7 @@ void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *
 void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q,
                       oa_tensor *k, oa_tensor *v, int degree, double scale, double bias,
                       oa_tensor *o);
-void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern,
+void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern_kind pattern,
                    enum oa_edge edge, const int32_t *words, oa_tensor *v, oa_tensor *o);
 /* band: shape, taps, before, offset, sigma and renormalise; the logits of the taps are those of
  * heads (kernel [H, taps]) or of tokens (filters [B·T, H·taps]), NULL both for a Gaussian. */

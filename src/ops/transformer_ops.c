@@ -127,11 +127,11 @@ oa_tensor *oa_patch_pixels(oa_tape *t, const uint8_t *pixels, const int32_t *ids
     oa_tensor *y = oa_tensor_new(t, tokens, count);
     if (!y)
         return NULL;
-    struct oa_patches a = { .tokens = tokens,
-                            .count = count,
-                            .pixels = oa_tape_upload(t, pixels, (size_t)(tokens * count)),
-                            .ids = oa_tape_upload(t, ids, (size_t)tokens * sizeof *ids),
-                            .y = y->data };
+    struct oa_patch_rows a = { .tokens = tokens,
+                               .count = count,
+                               .pixels = oa_tape_upload(t, pixels, (size_t)(tokens * count)),
+                               .ids = oa_tape_upload(t, ids, (size_t)tokens * sizeof *ids),
+                               .y = y->data };
     y->wants_gradient = false;
     t->device->ops->patches(t->device, &a);
     return y;

@@ -335,7 +335,7 @@ static void say_ending(const struct oa_comparison *k, const struct oa_summary *s
     }
     if (k->until.ending == OA_ENDING_SEEDS)
         oa_text_printf(
-            out, " %d comparison%s unresolved after %d seeds, the limit set by compare.most_seeds.",
+            out, " %d comparison%s unresolved after %d seeds, the limit set by compare.max_seeds.",
             open, open == 1 ? " is" : "s are", k->until.most);
     if (k->until.ending == OA_ENDING_BUDGET)
         oa_text_printf(

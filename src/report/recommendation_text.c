@@ -40,7 +40,7 @@ static void add_seeds_option(const struct oa_comparison *k, const struct oa_reco
     if (k->until.ending == OA_ENDING_BUDGET)
         oa_text_printf(out, " (--budget %.0fmin)", ceil((k->until.spent + r->seconds) / 60));
     else if (k->until.ending == OA_ENDING_SEEDS)
-        oa_text_printf(out, " (--compare.most_seeds %d)", r->seeds);
+        oa_text_printf(out, " (--compare.max_seeds %d)", r->seeds);
     else
         oa_text_printf(out, " (--seeds %d)", r->seeds);
 }

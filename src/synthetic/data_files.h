@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to synthetic: the files of one part of a data set while they are written, and the folder
- * they go to.
+ * Private to synthetic: writing the files of one part of a data set, and checking the folder.
  */
 #ifndef ORTHANT_DATA_FILES_H
 #define ORTHANT_DATA_FILES_H
@@ -14,9 +13,9 @@ enum { OA_FILES_OF_PART = 2 };
 
 /* One file. */
 struct oa_data_file {
-    char name[16];       /* "train.tsv"; "" = there is none */
-    const char *line;    /* what a line is: i the input, o the output, the rest as it is */
-    struct oa_text path; /* of it */
+    char name[16];    /* "train.tsv"; "": no file */
+    const char *line; /* template of a line: i is the input, o the output, the rest literal */
+    struct oa_text path;
     struct oa_text pending;
     struct oa_new_file file;
     bool open;
@@ -26,19 +25,19 @@ struct oa_data_files {
     struct oa_data_file file[OA_FILES_OF_PART];
 };
 
-/* Opens the files beside their final names. They are to be ended after a failure as well. */
+/* Opens the files under temporary names. Call oa_data_files_end also after an error. */
 enum oa_error oa_data_files_begin(oa_context *c, const char *folder, enum oa_synthetic_form form,
                                   enum oa_synthetic_part part, struct oa_data_files *out);
 enum oa_error oa_data_files_add(struct oa_data_files *f, const struct oa_example *e);
 enum oa_error oa_data_files_flush(struct oa_data_files *f);
-/* Puts them in their places, or removes them unless so_far is OA_OK, and frees all; sets name →
- * digest in `files`. */
+/* Renames the files to their names, or removes them if so_far is not OA_OK; sets name → digest in
+ * `files`. Frees all. */
 enum oa_error oa_data_files_end(struct oa_data_files *f, enum oa_error so_far, json_t *files);
 
-bool oa_data_name_known(const char *name); /* a file that some data set has */
+bool oa_data_name_known(const char *name); /* a file name of data sets */
 
-/* The names that the data.json of a folder lists, as an object; {} for an empty folder. A folder
- * that holds anything else is refused. */
+/* The file names in the data.json of a folder, as an object; {} for an empty folder. OA_ARGUMENT:
+ * the folder contains other files. */
 enum oa_error oa_data_folder_names(oa_context *c, const char *folder, json_t **names);
 
 #endif

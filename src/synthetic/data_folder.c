@@ -26,8 +26,8 @@ static enum oa_error check_folder_names(oa_context *c, const char *folder, const
     for (struct dirent *entry; e == OA_OK && (errno = 0, entry = readdir(d));)
         if (!is_ours(entry->d_name, names))
             e = oa_fail(c, OA_ARGUMENT,
-                        "%s holds \"%s\", which is of no data set that this program made there; "
-                        "choose another folder",
+                        "%s contains \"%s\", which is not a file of a data set made by this "
+                        "program; choose another folder",
                         folder, entry->d_name);
     if (e == OA_OK && errno)
         e = oa_fail_folder(c, folder);
@@ -43,10 +43,11 @@ static enum oa_error recorded_files(oa_context *c, const char *path, const json_
     const char *name;
     json_t *value, *files = json_object_get(record, "files");
     if (!json_is_object(files))
-        return oa_fail(c, OA_FORMAT, "%s lists no files of a data set; choose another folder",
+        return oa_fail(c, OA_FORMAT, "%s does not describe a data set; choose another folder",
                        path);
     json_object_foreach(files, name, value) if (!oa_data_name_known(name)) return oa_fail(
-        c, OA_FORMAT, "%s lists \"%s\", which no data set has; choose another folder", path, name);
+        c, OA_FORMAT, "%s lists \"%s\", which is not a file of a data set; choose another folder",
+        path, name);
     *names = json_incref(files);
     return OA_OK;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A data set: its parts are drawn into files that lie beside their final names; when all are there,
- * data.json says that the folder is being filled, the files take their places, those of an older
- * data set go, and data.json says what it is now. A program that is killed in between leaves a
- * folder that is known as one of a data set, and not as a whole one.
+ * A data set: its parts are written under temporary names; then data.json is marked incomplete, the
+ * files are renamed, those of an older data set removed, and data.json is completed. A program that
+ * is killed in between leaves a folder marked as an incomplete data set.
  */
 #include "base/checksum.h"
 #include "base/folder_lock.h"
@@ -22,7 +21,7 @@ struct data_set_making {
     void *argument;
     struct oa_drawing *drawing;
     struct oa_data_files files[OA_DATA_SETS];
-    enum oa_synthetic_part part; /* that is being drawn */
+    enum oa_synthetic_part part; /* being drawn */
     long done, shortest, longest;
     long *count[OA_DATA_SETS]; /* of each label; NULL: no labels */
     long labels;
@@ -68,10 +67,9 @@ static enum oa_error draw_parts(struct data_set_making *m)
     return OA_OK;
 }
 
-/* ---- what the data set is ---- */
+/* ---- data.json ---- */
 
-/* The share of the test examples that have the most frequent label of training; null when that says
- * nothing. */
+/* The share of test examples with the most frequent training label; null if undefined. */
 static json_t *guessing_json(const struct data_set_making *m)
 {
     const long *train = m->count[OA_TRAIN_SET], *test = m->count[OA_TEST_SET],
@@ -127,7 +125,7 @@ static enum oa_error write_record(const struct data_set_making *m, json_t *recor
     return e;
 }
 
-/* The names of the old files and of the new ones, without digests. */
+/* The names of old and new files, with null for digests. */
 static json_t *all_names(const struct data_set_making *m, json_t *old)
 {
     json_t *names = json_object();

@@ -15,8 +15,7 @@ uint32_t oa_dice_word(struct oa_dice *d)
     return d->word[4 - d->left--];
 }
 
-/* The upper half of a word times n; the lower halves below 2^32 mod n would make some results come
- * once too often. */
+/* The upper half of a word times n. Lower halves below 2^32 mod n are rejected to avoid bias. */
 long oa_dice_below(struct oa_dice *d, long n)
 {
     uint32_t range = (uint32_t)n;

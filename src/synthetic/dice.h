@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random words of a stream (base.h) one after another, and choices that are exactly uniform.
+ * Sequential random words of a stream (base.h), and exactly uniform integers.
  */
 #ifndef ORTHANT_DICE_H
 #define ORTHANT_DICE_H
@@ -11,7 +11,7 @@ struct oa_dice {
     struct oa_stream stream;
     uint64_t block; /* next one */
     uint32_t word[4];
-    int left; /* words of the block that were not used yet */
+    int left; /* unused words of the block */
 };
 struct oa_dice oa_dice_of(struct oa_stream stream);
 uint32_t oa_dice_word(struct oa_dice *d);
@@ -20,7 +20,7 @@ uint32_t oa_dice_word(struct oa_dice *d);
 long oa_dice_below(struct oa_dice *d, long n);
 long oa_dice_between(struct oa_dice *d, long low, long high); /* both included */
 
-/* Symbols as text. Words are added with a blank before all but the first. */
+/* Appends symbols as words, separated by blanks. */
 void oa_word_add(struct oa_text *t, const char *word, size_t length);
 void oa_letters_add(struct oa_text *t,
                     long symbol); /* a … z, aa, ab …: 0, 1 … in order of length, then of letters */

@@ -1,16 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drawing. A block of examples is drawn on all threads, each until the rule takes a draw; then, one
- * after another, an input that was there before is drawn again. Attempt a of example i has the
- * stream (seed, "data/TASK/PART") → i → a, so that threads and blocks have no part in what comes
- * out.
+ * Rejection sampling of distinct examples. A block is drawn in parallel, each example until the
+ * rule accepts it; then, sequentially, repeated inputs are redrawn. Attempt a of example i uses the
+ * stream (seed, "data/TASK/PART") → i → a, so results do not depend on threads and blocks.
  */
-#include "synthetic/seen_inputs.h"
 #include "synthetic/synthetic.h"
 
 #include <string.h>
 
 enum { BLOCK = 256, MOST_ATTEMPTS = 1 << 27 };
+
+/* ---- seen inputs ---- */
+
+/* A set of 64-bit hashes of the inputs drawn so far. Repetitions are always detected; a hash
+ * collision, once in 10^19 pairs, costs one more draw. */
+struct seen_inputs {
+    uint64_t *mark; /* 0: free */
+    uint64_t mask;  /* places - 1 */
+};
+
+static enum oa_error seen_open(oa_context *c, long most, struct seen_inputs *out)
+{
+    uint64_t places = 16;
+    while (places < 2 * (uint64_t)most)
+        places *= 2;
+    *out =
+        (struct seen_inputs){ .mark = oa_alloc(c, places * sizeof *out->mark), .mask = places - 1 };
+    return out->mark ? OA_OK : OA_NO_MEMORY;
+}
+
+/* FNV-1a, and the finaliser of splitmix64, since the low bits choose the place. */
+static uint64_t hash_input(const char *input, size_t length)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ (unsigned char)input[i]) * 0x100000001b3u;
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    h ^= h >> 31;
+    return h ? h : 1;
+}
+
+static bool seen_add(struct seen_inputs *s, const char *input, size_t length)
+{
+    uint64_t mark = hash_input(input, length), at = mark & s->mask;
+    while (s->mark[at] && s->mark[at] != mark)
+        at = (at + 1) & s->mask;
+    bool fresh = !s->mark[at];
+    s->mark[at] = mark;
+    return fresh;
+}
+
+/* ---- drawing ---- */
 
 struct slot {
     struct oa_example example;
@@ -22,17 +63,12 @@ struct slot {
 struct oa_drawing {
     oa_context *context;
     const struct oa_synthetic_plan *plan;
-    struct oa_seen seen;
+    struct seen_inputs seen;
     struct oa_stream stream; /* of the part */
     struct slot slot[BLOCK];
     int32_t *room; /* of all slots */
     long not_taken, repeated;
 };
-
-static long all_examples(const struct oa_synthetic_plan *p)
-{
-    return p->examples[0] + p->examples[1] + p->examples[2];
-}
 
 enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *plan,
                               struct oa_drawing **out)
@@ -52,7 +88,7 @@ enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *pla
         return OA_NO_MEMORY;
     for (int i = 0; i < BLOCK; i++)
         d->slot[i].example.room = d->room + (size_t)i * room;
-    return oa_seen_open(c, all_examples(plan), &d->seen);
+    return seen_open(c, plan->examples[0] + plan->examples[1] + plan->examples[2], &d->seen);
 }
 
 void oa_drawing_close(struct oa_drawing *d)
@@ -63,23 +99,14 @@ void oa_drawing_close(struct oa_drawing *d)
         oa_text_free(&d->slot[i].example.input);
         oa_text_free(&d->slot[i].example.output);
     }
-    oa_seen_close(&d->seen);
+    oa_free(d->seen.mark);
     oa_free(d->room);
     oa_free(d);
 }
 
 /* ---- one example ---- */
 
-static bool try_once(const struct oa_drawing *d, struct slot *s)
-{
-    struct oa_stream stream = oa_stream_child(oa_stream_child(d->stream, s->number), s->attempt++);
-    struct oa_dice dice = oa_dice_of(stream);
-    oa_text_cut(&s->example.input, 0);
-    oa_text_cut(&s->example.output, 0);
-    return d->plan->task->draw(d->plan->size, &dice, &s->example);
-}
-
-/* Until the rule takes a draw, a stop is asked for, memory is gone or it makes no sense any more.
+/* Draws until the rule accepts, or a stop request, an error or MOST_ATTEMPTS.
  */
 static void search_examples(void *argument, long item, const struct oa_worker *worker)
 {
@@ -88,8 +115,14 @@ static void search_examples(void *argument, long item, const struct oa_worker *w
     (void)worker;
     s->found = false;
     while (!s->found && s->attempt < MOST_ATTEMPTS && oa_status(d->context) == OA_OK &&
-           !oa_stop_requested(d->context))
-        s->found = try_once(d, s);
+           !oa_stop_requested(d->context)) {
+        struct oa_stream stream =
+            oa_stream_child(oa_stream_child(d->stream, s->number), s->attempt++);
+        struct oa_dice dice = oa_dice_of(stream);
+        oa_text_cut(&s->example.input, 0);
+        oa_text_cut(&s->example.output, 0);
+        s->found = d->plan->task->draw(d->plan->size, &dice, &s->example);
+    }
 }
 
 static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthetic_part part,
@@ -100,18 +133,18 @@ static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthet
     if (signal)
         return oa_fail(d->context, OA_INTERRUPTED, "stopped by signal %d", signal);
     return oa_fail(d->context, OA_ARGUMENT,
-                   "%s: %ld draws gave no example %ld of the part \"%s\" that is not there "
-                   "already; ask for fewer, or give other lengths",
+                   "%s: no new example found in %ld draws for example %ld of \"%s\"; ask for fewer "
+                   "examples or other lengths",
                    d->plan->task->name, (long)MOST_ATTEMPTS, (long)s->number + 1,
                    oa_set_names[part]);
 }
 
-/* Draws again while the input was there before. */
+/* Redraws while the input is a repetition. */
 static enum oa_error settle_drawing(struct oa_drawing *d, enum oa_synthetic_part part, long item)
 {
     struct slot *s = &d->slot[item];
     long repeated = 0;
-    while (s->found && !oa_seen_add(&d->seen, s->example.input.s, s->example.input.length)) {
+    while (s->found && !seen_add(&d->seen, s->example.input.s, s->example.input.length)) {
         repeated++;
         search_examples(d, item, NULL);
     }
@@ -122,7 +155,7 @@ static enum oa_error settle_drawing(struct oa_drawing *d, enum oa_synthetic_part
     return OA_OK;
 }
 
-/* ---- all of a part ---- */
+/* ---- a part ---- */
 
 static enum oa_error draw_block(struct oa_drawing *d, enum oa_synthetic_part part, long first,
                                 long count, oa_synthetic_take *take, void *argument)

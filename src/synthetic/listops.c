@@ -6,12 +6,10 @@
  *     tree(k): below the deepest level an operator with the chance 1/4, else a digit, all uniform
  *     an operator has 2 … 10 trees of level k + 1, uniformly; trees of 501 … 1999 words are kept
  *
- * MED is the median, of an even number the mean of the two in the middle, rounded down; SM the sum
- * modulo 10. Brackets are written as in "[MAX 2 [SM 3 9 ] 1 ]": one word for the operator with its
- * bracket, as models of the arena read them; the other brackets of the arena's files, which show
- * how the list is built, are left out there too.
+ * MED is the median (mean of the middle two, rounded down), SM the sum modulo 10. Text as in "[MAX
+ * 2 [SM 3 9 ] 1 ]", with an operator and its bracket as one word: the arena's input pipeline also
+ * removes the other brackets of its files.
  */
-#include "synthetic/listops.h"
 #include "synthetic/listops_law.h"
 #include "synthetic/synthetic.h"
 
@@ -23,8 +21,7 @@ struct tree {
     const long *size;
     struct oa_dice *dice;
     struct oa_text *text;
-    long
-        words; /* that there will be at least, counting one for each child which is not drawn yet */
+    long words; /* lower bound, with one word for each child that is not drawn yet */
 };
 
 /* ---- operators: of `n` values, `count` of which are each digit ---- */
@@ -47,7 +44,7 @@ static int maximum(const int *count, int n)
     return digit;
 }
 
-/* The value that comes after `before` others. */
+/* Order statistic: the value at index `before` of the sorted values. */
 static int in_order(const int *count, int before)
 {
     int digit = 0;
@@ -130,10 +127,10 @@ static long labels(const long *size)
 const struct oa_synthetic_task oa_task_listops = {
     .name = "listops",
     .title = "the value of nested operations on lists of digits (Long Range Arena)",
-    .rule = "A tree is a digit, or with the chance 1/4 an operator over 2 to --arguments trees, "
+    .rule = "A tree is a digit or, with probability 1/4, an operator over 2 to --arguments trees, "
             "down to --depth levels: MIN, MAX, MED (median, rounded down), SM (sum modulo 10). "
-            "Only trees as long as asked for are kept; the label is the value. With the numbers "
-            "that hold when none is given it is the rule of the Long Range Arena.",
+            "Only trees of the requested lengths are kept; the label is the value. The defaults "
+            "are those of the Long Range Arena.",
     .length = "words",
     .source = "Nangia, Bowman: ListOps, NAACL-HLT 2018, arXiv:1804.06028; lengths and operators: "
               "Tay et al.: Long Range Arena, ICLR 2021, arXiv:2011.04006",

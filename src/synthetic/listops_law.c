@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "synthetic/listops_law.h"
-#include "synthetic/listops.h"
 #include "synthetic/synthetic.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double enough = 1e200; /* beyond it products are no numbers any more */
+static const double enough = 1e200; /* a bound against overflow */
 
 struct length_law {
     double leaf, node, last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recall, induction: find an earlier place by what is there, and say what stands beside it. */
+ * recall, induction: lookup by content of what is next to an earlier symbol. */
 #include "synthetic/synthetic.h"
 
 #include <math.h>
@@ -8,10 +8,9 @@
 
 static const char *refuse_recall(const long *size)
 {
-    return size[OA_MOST] > size[OA_ALPHABET]
-               ? "the keys of an example are different, so --max-length, its pairs, cannot be "
-                 "above --alphabet, the keys that there are"
-               : NULL;
+    return size[OA_MOST] > size[OA_ALPHABET] ? "--max-length, the pairs of an example, exceeds "
+                                               "--alphabet, the number of distinct keys"
+                                             : NULL;
 }
 
 static long recall_labels(const long *size)
@@ -19,7 +18,7 @@ static long recall_labels(const long *size)
     return size[OA_VALUES];
 }
 
-/* Pairs: K (K-1) … (K-n+1) ways for keys, V^n for values, and n keys to ask for. */
+/* n pairs: K (K-1) … (K-n+1) choices of keys, V^n of values, n of the key asked for. */
 static double recall_inputs(const long *size)
 {
     double count = 0, ordered = 1;
@@ -67,8 +66,8 @@ const struct oa_synthetic_task oa_task_recall = {
     .name = "recall",
     .title = "the value that belongs to a key (associative recall)",
     .rule = "Pairs of a key (letters) and a value (a number), then a question mark and one of the "
-            "keys. The keys of an example are different, values are uniform, the key is one of "
-            "them by chance; the answer is its value.",
+            "keys, uniformly chosen; the answer is its value. The keys of an example are distinct, "
+            "values uniform.",
     .length = "pairs",
     .source =
         "Ba, Hinton, Mnih, Leibo, Ionescu: Using Fast Weights to Attend to the Recent Past, 2016, "
@@ -93,8 +92,8 @@ static long induction_labels(const long *size)
     return size[OA_ALPHABET];
 }
 
-/* Of n symbols, with the last occurrence d before the end: A for the symbol, A-1 for each of the
- * d-1 between, A for each of the n-1-d before it. */
+/* n symbols with distance d: A choices of the symbol, A-1 for each of the d-1 between, A for each
+ * of the n-1-d before. */
 static double induction_inputs(const long *size)
 {
     double count = 0, a = (double)size[OA_ALPHABET];
@@ -131,10 +130,10 @@ static bool draw_induction(const long *size, struct oa_dice *dice, struct oa_exa
 
 const struct oa_synthetic_task oa_task_induction = {
     .name = "induction",
-    .title = "what followed the last symbol when it was there before (induction heads)",
-    .rule = "The last symbol was there before; the answer is what followed its last occurrence. "
-            "How far back that is is uniform from 2 to length - 1; the symbols between are others, "
-            "and all the rest is uniform.",
+    .title = "what followed the previous occurrence of the last symbol (induction heads)",
+    .rule = "The last symbol has occurred before; the answer is what followed its previous "
+            "occurrence, whose distance is uniform from 2 to length - 1. The symbols between are "
+            "different from it, all others uniform.",
     .length = "symbols",
     .source = "Olsson et al.: In-context Learning and Induction Heads, 2022, arXiv:2209.11895; as "
               "a task: Fu et al.: Hungry Hungry Hippos, ICLR 2023, arXiv:2212.14052",

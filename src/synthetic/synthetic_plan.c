@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tasks, and what can be asked of them. */
+ * The list of tasks, and checks of the sizes and numbers of examples. */
 #include "synthetic/synthetic.h"
 
 #include <math.h>
@@ -22,8 +22,7 @@ const char *const oa_size_names[OA_SIZES] = {
     [OA_VALUES] = "values",    [OA_DEPTH] = "depth",     [OA_ARGUMENTS] = "arguments",
 };
 
-static const double rarest =
-    1e-6; /* share of draws that a rule may take: a second for each example, about */
+static const double rarest = 1e-6; /* least acceptance rate: about a second per example */
 
 const struct oa_synthetic_task *oa_synthetic_task_at(int i)
 {
@@ -41,9 +40,8 @@ static enum oa_error find_synthetic(oa_context *c, const char *name,
             return OA_OK;
     }
     const char *near = oa_nearest(name, names, TASKS);
-    return oa_fail(c, OA_ARGUMENT,
-                   "there is no task \"%.60s\"%s%s%s; 'orthant data list' shows those there are",
-                   name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return oa_fail(c, OA_ARGUMENT, "unknown task \"%.60s\"%s%s%s; see 'orthant data list'", name,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static enum oa_error set_size(oa_context *c, struct oa_synthetic_plan *p, enum oa_synthetic_size i,
@@ -51,16 +49,16 @@ static enum oa_error set_size(oa_context *c, struct oa_synthetic_plan *p, enum o
 {
     const struct oa_size_range *range = &p->task->size[i];
     if (given && !range->fallback)
-        return oa_fail(c, OA_ARGUMENT, "--%s would do nothing: %s has no such number",
-                       oa_size_names[i], p->task->name);
+        return oa_fail(c, OA_ARGUMENT, "--%s has no effect on task %s", oa_size_names[i],
+                       p->task->name);
     p->size[i] = given ? given : range->fallback;
     if (range->fallback && (p->size[i] < range->low || p->size[i] > range->high))
-        return oa_fail(c, OA_ARGUMENT, "--%s is %ld; %s takes from %ld to %ld", oa_size_names[i],
-                       given, p->task->name, range->low, range->high);
+        return oa_fail(c, OA_ARGUMENT, "--%s is %ld; for %s it must be from %ld to %ld",
+                       oa_size_names[i], given, p->task->name, range->low, range->high);
     return OA_OK;
 }
 
-/* One bound that is given alone pulls the other after it. */
+/* If only one bound is given, the default of the other one is adjusted. */
 static enum oa_error set_part_sizes(oa_context *c, struct oa_synthetic_plan *p, const long *given)
 {
     for (int i = 0; i < OA_SIZES; i++)
@@ -70,8 +68,7 @@ static enum oa_error set_part_sizes(oa_context *c, struct oa_synthetic_plan *p, 
     if (!given[OA_MOST] && p->size[OA_MOST] < p->size[OA_LEAST])
         p->size[OA_MOST] = p->size[OA_LEAST];
     if (p->size[OA_LEAST] > p->size[OA_MOST])
-        return oa_fail(c, OA_ARGUMENT,
-                       "--min-length is %ld and --max-length %ld: nothing is as long as that",
+        return oa_fail(c, OA_ARGUMENT, "--min-length = %ld exceeds --max-length = %ld",
                        p->size[OA_LEAST], p->size[OA_MOST]);
     const char *why = p->task->refuse ? p->task->refuse(p->size) : NULL;
     return why ? oa_fail(c, OA_ARGUMENT, "%s: %s", p->task->name, why) : OA_OK;
@@ -82,17 +79,17 @@ static enum oa_error set_examples(oa_context *c, struct oa_synthetic_plan *p, co
     for (int i = 0; i < OA_DATA_SETS; i++) {
         p->examples[i] = given[i];
         if (given[i] < 0 || given[i] > OA_MOST_EXAMPLES)
-            return oa_fail(c, OA_ARGUMENT, "--%s is %ld; give a whole number from 0 to %d",
-                           oa_set_names[i], given[i], OA_MOST_EXAMPLES);
+            return oa_fail(c, OA_ARGUMENT, "--%s is %ld; it must be from 0 to %d", oa_set_names[i],
+                           given[i], OA_MOST_EXAMPLES);
     }
     if (p->examples[0] + p->examples[1] + p->examples[2] == 0)
         return oa_fail(c, OA_ARGUMENT,
-                       "no example is asked for: --train, --valid and --test are 0");
+                       "--train, --valid and --test are all 0: nothing to generate");
     return OA_OK;
 }
 
-/* Examples are all different, so there must be as many inputs; and to find them must not take for
- * ever. */
+/* Examples are distinct, so there must be enough inputs; and draws must be accepted often enough.
+ */
 static enum oa_error check_possible(oa_context *c, const struct oa_synthetic_plan *p)
 {
     const struct oa_synthetic_task *t = p->task;
@@ -102,14 +99,13 @@ static enum oa_error check_possible(oa_context *c, const struct oa_synthetic_pla
         return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", t->name);
     if (inputs < (double)all)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: %ld examples are asked for, all different, but there are only %.0f "
-                       "inputs of %ld to %ld %s; ask for fewer, or for longer ones%s",
+                       "%s: cannot generate %ld distinct examples: there are only %.0f inputs of "
+                       "%ld to %ld %s; ask for fewer or longer ones%s",
                        t->name, all, inputs, p->size[OA_LEAST], p->size[OA_MOST], t->length,
                        t->size[OA_ALPHABET].fallback ? ", or a larger alphabet" : "");
     if (share < rarest)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: of %.0e draws one has %ld to %ld %s, which is too rare to wait for; "
-                       "give other lengths",
+                       "%s: only one in %.0e draws has %ld to %ld %s; choose other lengths",
                        t->name, 1 / share, p->size[OA_LEAST], p->size[OA_MOST], t->length);
     return OA_OK;
 }

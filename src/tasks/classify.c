@@ -15,14 +15,6 @@ static struct oa_line class_label(const struct oa_labels *classes, long i)
     return (struct oa_line){ classes->name[i], strlen(classes->name[i]) };
 }
 
-/* The reference label, which may be one that no training example has. */
-static struct oa_line label_of(const struct oa_judging *j, uint32_t example)
-{
-    struct oa_line out;
-    out.s = oa_rows_cell(oa_workload_examples(j->workload, j->side)->rows, example, 0, &out.length);
-    return out;
-}
-
 /* ---- parts and examples ---- */
 
 /* Predicted and reference labels, in the order of the outputs. */
@@ -32,18 +24,13 @@ struct class_outputs {
     struct oa_line *found, *right;
 };
 
-static bool same_label(struct oa_line a, struct oa_line b)
-{
-    return a.length == b.length && memcmp(a.s, b.s, a.length) == 0;
-}
-
 static enum oa_error score_class_part(void *argument, const uint32_t *entry, long count,
                                       double *score)
 {
     const struct class_outputs *s = argument;
     long right = 0;
     for (long i = 0; i < count; i++)
-        right += same_label(s->found[entry[i]], s->right[entry[i]]);
+        right += oa_line_order(s->found[entry[i]], s->right[entry[i]]) == 0;
     *score = 100 * (double)right / (double)count;
     return OA_OK;
 }
@@ -54,31 +41,18 @@ static void print_label(void *argument, long entry, struct oa_text *out)
     oa_text_add(out, s->found[entry].s, s->found[entry].length);
 }
 
-/* Recall or F1 of a class, in per cent. */
-static double of_class(const struct oa_class *k, bool f1)
-{
-    return 100 * (f1 ? 2 * (double)k->both / (double)(k->expected + k->found)
-                     : (double)k->both / (double)k->expected);
-}
-
 /* A part for each class that has examples. */
 static void add_classes(const struct class_outputs *s, const struct oa_classes *k, bool f1)
 {
     const struct oa_labels *classes = &s->j->workload->texts.classes;
     for (long i = 0; i < classes->count; i++)
         for (int c = 0; c < k->count; c++)
-            if (k->item[c].expected && same_label(k->item[c].label, class_label(classes, i)))
+            if (k->item[c].expected &&
+                oa_line_order(k->item[c].label, class_label(classes, i)) == 0)
                 oa_details_add(s->j->details, "class", classes->name[i], f1 ? "f1" : "accuracy",
-                               of_class(&k->item[c], f1), k->item[c].expected);
-}
-
-static enum oa_error add_confusion(const struct class_outputs *s)
-{
-    struct oa_details *d = s->j->details;
-    d->confusion = oa_alloc(s->j->context, sizeof *d->confusion);
-    if (!d->confusion)
-        return OA_NO_MEMORY;
-    return oa_confusion_count(s->j->context, s->found, s->right, s->o->rows, d->confusion);
+                               100 * (f1 ? oa_f1_of_class(&k->item[c]).f1
+                                         : oa_f1_of_class(&k->item[c]).recall),
+                               k->item[c].expected);
 }
 
 static enum oa_error add_class_details(struct class_outputs *s, const struct oa_classes *k)
@@ -87,7 +61,10 @@ static enum oa_error add_class_details(struct class_outputs *s, const struct oa_
     struct oa_judged judged = { oa_workload_examples(j->workload, j->side), s->o->row, s->o->rows };
     if (!j->details)
         return OA_OK;
-    OA_TRY(add_confusion(s));
+    j->details->confusion = oa_alloc(j->context, sizeof *j->details->confusion);
+    if (!j->details->confusion)
+        return OA_NO_MEMORY;
+    OA_TRY(oa_confusion_count(j->context, s->found, s->right, s->o->rows, j->details->confusion));
     OA_TRY(oa_details_reserve(j->context, j->details, 2 * k->count));
     for (int f1 = 0; k->count <= OA_CLASSES && f1 < 2; f1++)
         add_classes(s, k, f1);
@@ -106,7 +83,9 @@ static enum oa_error score_classes(struct class_outputs *s, double scores[OA_MEA
     bool defined;
     for (long i = 0; i < s->o->rows; i++) {
         s->found[i] = class_label(classes, oa_likeliest(s->o->out + i * s->o->width, s->o->width));
-        s->right[i] = label_of(s->j, s->o->row[i]);
+        /* the reference label may be one that no training example has */
+        s->right[i].s = oa_rows_cell(oa_workload_examples(s->j->workload, s->j->side)->rows,
+                                     s->o->row[i], 0, &s->right[i].length);
     }
     enum oa_error e = oa_classes_count(c, s->found, s->right, s->o->rows, &k);
     if (e == OA_OK)

@@ -213,13 +213,6 @@ static struct oa_batch planned_batch(bool writes, double rows, double source, do
     return b;
 }
 
-/* Rows of the batch that takes the most memory. */
-static double most_rows(const struct oa_options *o, double source, double target)
-{
-    return o->train_batch_tokens ? floor((double)o->train_batch_tokens / fmax(source, target))
-                                 : (double)o->train_batch;
-}
-
 /* Means over the first epoch, which represents all: epochs only shuffle rows of similar length. */
 enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
                                     const struct oa_workload *w, struct oa_step_shape *out)
@@ -234,8 +227,10 @@ enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
            longest_target = writes ? (double)e->target.longest - 1 : 0;
     OA_TRY(oa_example_batches_mean(c, e, &how, &mean));
     out->typical = planned_batch(writes, mean.rows, source, target);
-    out->largest =
-        planned_batch(writes, most_rows(o, longest, longest_target), longest, longest_target);
+    double rows = o->train_batch_tokens
+                      ? floor((double)o->train_batch_tokens / fmax(longest, longest_target))
+                      : (double)o->train_batch;
+    out->largest = planned_batch(writes, rows, longest, longest_target);
     out->tokens = mean.tokens * (double)o->train_accumulate;
     return OA_OK;
 }

@@ -15,26 +15,13 @@ static const struct oa_preset *holding(const struct oa_preset *p, const struct o
     return is_option_given(g, p->key) || is_option_given(g, p->unless) ? NULL : p;
 }
 
-static void set_option_row(oa_context *c, struct oa_options *o, const struct oa_option_row *r,
-                           const char *value)
-{
-    char key[128];
-    snprintf(key, sizeof key, "%s.%s", r->section, r->name);
-    oa_options_set(c, o, key, value);
-}
-
-static enum oa_error set_fallbacks(oa_context *c, struct oa_options *o, const struct oa_given *g)
+enum oa_error oa_task_preset(oa_context *c, const struct oa_given *g, struct oa_options *o)
 {
     const struct oa_option_row *r;
     for (int i = 0; (r = oa_option_at(i)); i++)
         if (!g->option[i])
-            set_option_row(c, o, r, r->fallback);
-    return oa_status(c);
-}
-
-enum oa_error oa_task_preset(oa_context *c, const struct oa_given *g, struct oa_options *o)
-{
-    OA_TRY(set_fallbacks(c, o, g));
+            oa_options_set(c, o, r->key, r->fallback);
+    OA_TRY(oa_status(c));
     const struct oa_task *task = oa_task_find(o->data_task);
     for (const struct oa_preset *p = task ? task->preset : NULL; p && p->key; p++)
         if (holding(p, g))

@@ -10,18 +10,14 @@ static long span_row_tokens(const struct oa_options *o)
                           o->model_context);
 }
 
-/* One per span of a full row, and one for the end. */
-static long sentinels_of(const struct oa_options *o)
-{
-    long tokens = span_row_tokens(o);
-    return tokens ? oa_span_count(o->data_mask_share, o->data_span_length, tokens).spans + 1 : 0;
-}
-
 static enum oa_error span_task_open(oa_context *c, const struct oa_options *o,
                                     struct oa_workload *out)
 {
     static const char *const special[] = { "<s>", "</s>", NULL };
-    OA_TRY(oa_text_task_open(c, o, special, sentinels_of(o), out));
+    long tokens = span_row_tokens(o), sentinels = 0;
+    if (tokens) /* one per span of a full row, and one for the end */
+        sentinels = oa_span_count(o->data_mask_share, o->data_span_length, tokens).spans + 1;
+    OA_TRY(oa_text_task_open(c, o, special, sentinels, out));
     out->form = (struct oa_model_form){ .encoder = true,
                                         .decoder = true,
                                         .output = OA_OUTPUT_TOKENS,

@@ -109,15 +109,10 @@ static enum oa_error name_tokenizer(oa_context *c, const struct oa_pretrained *s
     return OA_OK;
 }
 
-static bool names_data(const struct oa_options *o)
-{
-    return o->data_train[strspn(o->data_train, " ")] != 0;
-}
-
 enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
 {
     const struct oa_task *task = oa_task_find(o->data_task);
-    if (names_data(o) || !task)
+    if (oa_is_given(o->data_train) || !task)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
                    "data.train is empty: name a file to train on, e.g. --data.train %s (task %s)",
@@ -131,7 +126,7 @@ static enum oa_error reading_options(oa_context *c, const struct oa_options *o,
     struct oa_pretrained start;
     *out = *o;
     const struct oa_task *task = oa_task_find(o->data_task);
-    if (!names_data(o) && task &&
+    if (!oa_is_given(o->data_train) && task &&
         !task->layout) /* plans and timings; training requires data (oa_check_training_data) */
         snprintf(out->data_train, sizeof out->data_train, "%s", OA_SAMPLE_TEXT);
     if (!o->train_init[0])

@@ -26,7 +26,7 @@ enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer,
     out->beam = (struct oa_beam){ .width = (int)decode->decode_beam,
                                   .best = best,
                                   .length_penalty = decode->decode_length_penalty,
-                                  .patient = decode->decode_patient,
+                                  .patient = decode->decode_optimal_stopping,
                                   .vocabulary = m->vocabulary };
     OA_TRY(find_writer_token(m, tokenizer, "<s>", &out->beam.begin));
     OA_TRY(find_writer_token(m, tokenizer, "</s>", &out->beam.end));

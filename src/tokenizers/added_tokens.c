@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Added tokens: contents such as "</s>" that are found in the text before the model sees it. The
- * leftmost one wins, of several that begin there the longest. lstrip and rstrip take the white
- * space beside it along; single_word lets it stand only where no word character touches it.
+ * Added tokens such as "</s>" are matched in the text before the model is applied: leftmost, then
+ * longest. lstrip and rstrip include adjacent white space; single_word requires that no word
+ * character is adjacent.
  *
- * All are looked for at once (Aho and Corasick, CACM 18, 1975): a trie of the contents, in which
- * each node knows the longest proper end of its path that is a path too. Cost: linear in the text,
- * whatever the number of tokens.
+ * Aho-Corasick matching (CACM 18, 1975): a trie of the contents with suffix links. Linear in the
+ * text, independent of the number of tokens.
  */
 #include "tokenizers/tokenizer_parts.h"
 
 struct oa_added_node {
     int32_t parent, depth;
-    int32_t shorter; /* the node of the longest proper end of the path */
-    int32_t token;   /* whose content is the path, -1 */
-    int32_t inner;   /* the longest token that is a proper end of the path, -1 */
+    int32_t shorter; /* suffix link: the longest proper suffix of the path that is a path */
+    int32_t token;   /* with the path as content, or -1 */
+    int32_t inner;   /* the longest token that is a proper suffix of the path, or -1 */
     uint8_t byte;
 };
 
@@ -82,7 +81,7 @@ enum oa_error oa_added_insert(struct oa_added_set *set, const struct oa_added_to
     }
     if (node < 0)
         return OA_NO_MEMORY;
-    if (set->node[node].token < 0) /* of two with one content the first */
+    if (set->node[node].token < 0) /* of equal contents the first counts */
         set->node[node].token = (int32_t)set->count - 1;
     return OA_OK;
 }
@@ -100,7 +99,7 @@ static void link_node(struct oa_added_set *set, int32_t at)
                                                       : set->node[node->shorter].inner;
 }
 
-/* Nodes in order of depth: what a node refers to is less deep. */
+/* Links nodes in order of depth: a node refers to shallower ones. */
 static enum oa_error link_nodes(struct oa_added_set *set)
 {
     int32_t *order = oa_alloc(set->context, set->nodes * sizeof *order);
@@ -120,10 +119,9 @@ static enum oa_error link_nodes(struct oa_added_set *set)
     return OA_OK;
 }
 
-/* ---- characters beside a match ---- */
+/* ---- characters next to a match ---- */
 
-/* The character that ends at `at`: its code point and where it begins; `at` itself when the bytes
- * are not UTF-8. */
+/* The start and code point of the character that ends at `at`; `at` if the bytes are not UTF-8. */
 static size_t character_before(const char *text, size_t at, uint32_t *code)
 {
     for (size_t n = 1; n <= 4 && n <= at; n++)
@@ -204,7 +202,7 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
         *stop = t->rstrip ? spaces_after(text, length, *from) : *from;
         if (t->lstrip &&
             *start >=
-                *stop) /* white space that the token before took: an empty piece of the reference */
+                *stop) /* its white space belongs to the previous token; the reference drops it */
             continue;
         *token = t;
         break;

@@ -3,12 +3,11 @@
  * Byte-pair encoding of one word (Sennrich, Haddow and Birch, ACL 2016; over bytes: Radford et al.
  * 2019).
  *
- * The word starts as one symbol a byte, in a linked list. A heap holds the adjacent pairs that have
- * a merge, ordered by (rank, place); the first one is merged and the pairs beside it are added,
- * until none is left. A pair that has changed since it was queued is dropped, unless what is there
- * now merges into the same token: so does Hugging Face, and equal ids need the same. Cost: n log n
- * for a word of n bytes. Short words are remembered in a direct-mapped cache, where nearly all of a
- * text is found.
+ * A word starts as a linked list of one symbol per byte. A heap has the adjacent pairs with a
+ * merge, ordered by (rank, position); the first is merged and its new neighbours are queued, until
+ * none is left. A queued pair that has changed is dropped unless the current one merges into the
+ * same token, as in Hugging Face. O(n log n) for a word of n bytes. Short words are cached in a
+ * direct-mapped table.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -52,7 +51,7 @@ enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, in
     if (!pair || !oa_reserve(b->context, &b->merge, &b->merge_capacity, b->merge_count + 1,
                              sizeof *b->merge))
         return OA_NO_MEMORY;
-    pair->rank = (int32_t)b->merge_count; /* of a pair that is listed twice the later rank counts */
+    pair->rank = (int32_t)b->merge_count; /* the last rank of a repeated pair counts */
     pair->id = result;
     b->merge[b->merge_count++] = (struct oa_merge){ left, right };
     return OA_OK;
@@ -119,16 +118,16 @@ static void merge_at(struct oa_bpe *b, const struct oa_candidate *top)
     queue_pair(b, top->place, left->next);
 }
 
-/* A merge takes one candidate and one symbol away and adds at most two candidates: fewer than 3n in
- * all. */
+/* A merge removes a candidate and a symbol and adds at most two candidates: fewer than 3n in all.
+ */
 static bool reserve_symbols(struct oa_bpe *b, size_t n)
 {
     return oa_reserve(b->context, &b->symbol, &b->symbol_capacity, n, sizeof *b->symbol) &&
            oa_reserve(b->context, &b->heap, &b->heap_capacity, 3 * n, sizeof *b->heap);
 }
 
-/* The first symbols, one a byte (unknown ones in a row are one if the file says so); their number,
- * or -1 with *bad. */
+/* Initial symbols, one per byte (consecutive unknown ones are one with fuse_unk). Returns their
+ * number, or -1 with *bad. */
 static int32_t first_symbols(struct oa_bpe *b, const char *word, size_t n, size_t *bad)
 {
     int32_t count = 0;
@@ -154,8 +153,7 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
                                 size_t *bad)
 {
     if (n > INT32_MAX / 4)
-        return oa_fail(b->context, OA_UNSUPPORTED,
-                       "a word of %zu bytes without a split is too long for BPE", n);
+        return oa_fail(b->context, OA_UNSUPPORTED, "a word of %zu bytes is too long for BPE", n);
     if (!reserve_symbols(b, n))
         return OA_NO_MEMORY;
     int32_t count = first_symbols(b, word, n, bad);
@@ -175,8 +173,7 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
 
 /* ---- words ---- */
 
-/* ignore_merges: a word that is a token of the model (not an added one) is that token. -1 when it
- * is not. */
+/* ignore_merges: the id of a word that is a token of the model, not an added one; -1: it is not. */
 static int32_t whole_word(const struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
                           size_t n)
 {

@@ -3,16 +3,14 @@
  * Training of byte-level BPE: text → words with counts → merges (Sennrich, Haddow and Birch, ACL
  * 2016).
  *
- * Words and their counts are those of word_tally.c. Where it drops none, the merges are those of
- * Hugging Face's BpeTrainer (ByteLevel alphabet, no minimum frequency) fed with the same text as
- * one sequence.
+ * Words and counts are from word_tally.c. If it drops none, the merges equal those of Hugging
+ * Face's BpeTrainer (ByteLevel alphabet, no minimum frequency) on the text as one sequence.
  *
- * Merges. Every pair of neighbours has a count and the list of words where it appeared; a heap
- * orders the pairs by (highest count, smallest pair of ids). The top pair is merged in its words,
- * which changes the counts of the pairs beside it and makes new ones. A heap entry whose count has
- * fallen is put back with the right one when it comes up. Cost: each merge touches only the words
- * that hold its pair; lists take at most 3 numbers a symbol of the distinct words over the whole
- * training, for a merge takes a symbol away and makes at most two new pairs.
+ * Every adjacent pair has a count and a list of its words; a heap orders pairs by (highest count,
+ * smallest ids). The top pair is merged in its words, which changes the counts of neighbouring
+ * pairs and adds new ones. Entries with an outdated count are requeued when they reach the top. A
+ * merge touches only the words with its pair; the lists take at most 3 numbers per initial symbol,
+ * since a merge removes a symbol and adds at most two pairs.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -23,10 +21,10 @@
 struct pair_record {
     uint64_t key;
     int64_t count;
-    int32_t round; /* place in `touched` while a round notes it, else -1 */
+    int32_t round; /* index in `touched` during a round, else -1 */
 };
 
-/* A pair on the heap with words[start … start + n - 1], the words in which this entry merges it. */
+/* A heap entry: a pair, and the words list[start … start + n - 1] to merge it in. */
 struct queued {
     uint64_t key;
     int64_t count;
@@ -53,14 +51,14 @@ struct trainer {
     struct oa_merge *merge;
     int32_t *result;
     size_t merge_count, merge_capacity, result_capacity;
-    struct oa_pairs pairs; /* → number of the record, in rank */
+    struct oa_pairs pairs; /* rank: index of the record */
     struct pair_record *record;
     size_t record_count, record_capacity;
     struct queued *heap;
     size_t heap_count, heap_capacity;
     int32_t *list; /* words of all heap entries */
     size_t list_count, list_capacity;
-    struct touched *touched; /* of this round: pairs that gained, and the words in which they did */
+    struct touched *touched; /* pairs with new occurrences in this round, and their words */
     size_t touched_count, touched_capacity;
     struct noted *noted;
     size_t noted_count, noted_capacity;
@@ -82,7 +80,7 @@ static void trainer_free(struct trainer *t)
     oa_free(t->noted);
 }
 
-/* ids of the bytes: in order of the characters that spell them. */
+/* Byte ids are in the order of the characters that represent them. */
 static enum oa_error add_alphabet(struct trainer *t, int32_t id_of_byte[256])
 {
     for (uint32_t code = 0; code < 0x200; code++) {
@@ -151,7 +149,7 @@ static struct queued pop_pair(struct trainer *t)
     return top;
 }
 
-/* ---- rounds: what one merge (or the first count) changes ---- */
+/* ---- rounds: the changes of a merge, or the initial count ---- */
 
 static struct pair_record *find_record(struct trainer *t, uint64_t key, int32_t *number)
 {
@@ -191,7 +189,7 @@ static enum oa_error note_word(struct trainer *t, struct pair_record *r, int32_t
     return OA_OK;
 }
 
-/* The pair appears once more (sign 1) or less (-1) in a word. */
+/* Adds (sign 1) or removes (-1) an occurrence of the pair in a word. */
 static enum oa_error note_pair(struct trainer *t, int32_t left, int32_t right, int sign,
                                int32_t word)
 {
@@ -203,7 +201,7 @@ static enum oa_error note_pair(struct trainer *t, int32_t left, int32_t right, i
     return sign > 0 ? note_word(t, r, number, word) : OA_OK;
 }
 
-/* Puts the pairs that gained on the heap, each with its words. */
+/* Queues the pairs with new occurrences and their words. */
 static enum oa_error end_round(struct trainer *t)
 {
     if (!oa_reserve(t->context, &t->list, &t->list_capacity, t->list_count + t->noted_count,
@@ -311,7 +309,7 @@ static enum oa_error merge_pairs(struct trainer *t, long size)
         int64_t now = t->record[top.record].count;
         if (top.count != now) {
             top.count = now;
-            push_pair(t, top); /* has room: it was just there */
+            push_pair(t, top); /* fits: it was just removed */
             continue;
         }
         if (top.count < 1)
@@ -320,8 +318,8 @@ static enum oa_error merge_pairs(struct trainer *t, long size)
         OA_TRY(merge_pair(t, &top));
     }
     if (t->tokens.count < size)
-        oa_log(t->context, 0, "bpe: the text has no more pairs: %d tokens of the %ld asked for",
-               (int)t->tokens.count, size);
+        oa_log(t->context, 0, "bpe: no more pairs to merge: %d of %ld tokens", (int)t->tokens.count,
+               size);
     return OA_OK;
 }
 
@@ -364,8 +362,8 @@ static enum oa_error train_bpe(struct trainer *t, long size, struct oa_tokenizer
     return error;
 }
 
-/* A token must come often enough in the text for its embedding to be learnt; docs/tokenizers.md has
- * what was measured.
+/* Tokens must be frequent enough for their embeddings to be learnt; measurements in
+ * docs/tokenizers.md.
  */
 static long size_for(oa_context *c, uint64_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two tokenizers that need no training: char, whose vocabulary is the characters of the texts
- * in order of code points (as nanoGPT), and byte, whose id is the byte.
+ * Tokenizers without training: char, the characters of the texts in order of code points (as
+ * nanoGPT), and byte, whose ids are the bytes.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -22,15 +22,15 @@ static enum oa_error refuse_vocabulary_character(const struct character_collecti
     oa_print_character(&character, text + at, n - at);
     enum oa_error error =
         oa_fail(job->context, OA_FORMAT,
-                "%s: %s at byte %llu cannot be in a char vocabulary; use byte or bpe:N, which take "
-                "any text",
+                "%s: %s at byte %llu is not allowed in a char vocabulary; use byte or bpe:N, which "
+                "accept any text",
                 job->name, character.s ? character.s : "", (unsigned long long)(job->read + at));
     oa_text_free(&character);
     return error;
 }
 
-/* A character that the end of a piece cuts is left for the next one. U+0000 is refused: JSON
- * libraries cannot hold it as a key. */
+/* A character split between pieces is left for the next piece. U+0000 is rejected: many JSON
+ * libraries do not allow it in a key. */
 static enum oa_error collect_characters(void *argument, const char *text, size_t n, bool last,
                                         size_t *consumed)
 {
@@ -79,9 +79,7 @@ static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *n
     if (error == OA_OK)
         error = add_characters(tok, seen);
     if (error == OA_OK && tok->vocabulary.size == 0)
-        error = oa_fail(
-            c, OA_ARGUMENT,
-            "there is no text in \"%s\" to take the characters of a char vocabulary from", name);
+        error = oa_fail(c, OA_ARGUMENT, "no text in \"%s\" to make a char vocabulary from", name);
     if (error == OA_OK)
         error = oa_tokenizer_finish(tok, "char");
     if (error != OA_OK)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text → ids, and on request the number of the word that each is of. A chain, each link handing
- * stretches of text to the next one:
+ * Text → ids, and on request their word indices. A pipeline:
  *
- *     added tokens found in the raw text → normaliser → added tokens found in the normalised text →
- * char | byte | bpe | word | ids
+ *     added tokens in the raw text → normaliser → added tokens in the normalised text →
+ *     char | byte | bpe | word | ids
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -12,17 +11,17 @@ struct encoding {
     struct oa_tokenizer *tok;
     const struct oa_text_source *source;
     struct oa_ids *ids;
-    struct oa_ids *words; /* NULL: nobody asked */
-    size_t first;         /* what was in `words` before */
-    int32_t word;         /* the number of the word at hand */
-    bool begun;           /* there is something else than white space in it */
-    bool plain;           /* special tokens are not looked for: the text is a user's */
+    struct oa_ids *words; /* word indices; NULL: not wanted */
+    size_t first;         /* length of `words` at the beginning */
+    int32_t word;         /* index of the current word */
+    bool begun;           /* it has more than white space */
+    bool plain;           /* special tokens are not matched */
 };
 typedef enum oa_error encode_link(struct encoding *e, const char *text, size_t n);
 
-/* ---- numbers of words ---- */
+/* ---- word indices ---- */
 
-/* Gives the ids that have none yet the number `word`. */
+/* Gives the new ids the word index `word`. */
 static enum oa_error number_ids(struct encoding *e, int32_t word)
 {
     while (e->words->count < e->ids->count)
@@ -30,7 +29,7 @@ static enum oa_error number_ids(struct encoding *e, int32_t word)
     return OA_OK;
 }
 
-/* White space is of the word before it, at the beginning of the text of the word behind it. */
+/* White space belongs to the previous word, at the beginning of the text to the next one. */
 static enum oa_error number_stretch(struct encoding *e, const char *text, size_t n)
 {
     if (!e->words || e->words->count == e->ids->count)
@@ -42,7 +41,7 @@ static enum oa_error number_stretch(struct encoding *e, const char *text, size_t
     return number_ids(e, e->word);
 }
 
-/* "FILE:LINE" where the bytes are of the source; normalised text has only the name. */
+/* "FILE:LINE (byte N)" for bytes of the source, only the name for normalised text. */
 static void print_place(const struct encoding *e, const char *text, struct oa_text *out)
 {
     const struct oa_text_source *s = e->source;
@@ -64,8 +63,8 @@ static enum oa_error refuse_character(const struct encoding *e, const char *text
     oa_print_character(&character, text, n);
     enum oa_error error = oa_fail(
         e->tok->context, OA_FORMAT,
-        "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which take "
-        "any text, or a char vocabulary made from text that has it",
+        "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which accept "
+        "any text, or a char vocabulary from text with it",
         place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->vocabulary.model_size);
     oa_text_free(&place);
     oa_text_free(&character);
@@ -104,11 +103,10 @@ static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
     struct oa_text place;
     oa_text_init(&place, e->tok->context);
     print_place(e, byte, &place);
-    enum oa_error error =
-        oa_fail(e->tok->context, OA_FORMAT,
-                "%s: byte 0x%02X has no token in the vocabulary, and the tokenizer has no "
-                "unk_token; use one that was trained with all 256 bytes (bpe:N makes one)",
-                place.s ? place.s : "", (unsigned)(uint8_t)*byte);
+    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
+                                  "%s: byte 0x%02X is not in the vocabulary and the tokenizer has "
+                                  "no unk_token; use a tokenizer with all 256 bytes, such as bpe:N",
+                                  place.s ? place.s : "", (unsigned)(uint8_t)*byte);
     oa_text_free(&place);
     return error;
 }
@@ -126,10 +124,11 @@ static enum oa_error refuse_word(const struct encoding *e, const char *word, siz
     struct oa_text place;
     oa_text_init(&place, e->tok->context);
     print_place(e, word, &place);
-    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
-                                  "%s: the word \"%.*s\" is not in the vocabulary, and the "
-                                  "tokenizer has no unk_token; use one that has (word:N makes one)",
-                                  place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
+    enum oa_error error =
+        oa_fail(e->tok->context, OA_FORMAT,
+                "%s: the word \"%.*s\" is not in the vocabulary and the tokenizer has no "
+                "unk_token; use a tokenizer with one, such as word:N",
+                place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
     oa_text_free(&place);
     return error;
 }
@@ -151,7 +150,7 @@ static enum oa_error check_stop(const struct encoding *e)
 {
     int signal = oa_stop_requested(e->tok->context);
     return signal ? oa_fail(e->tok->context, OA_INTERRUPTED,
-                            "stopped by signal %d while %s was encoded", signal, e->source->name)
+                            "stopped by signal %d while encoding %s", signal, e->source->name)
                   : OA_OK;
 }
 
@@ -175,7 +174,7 @@ static enum oa_error encode_numbers(struct encoding *e, const char *text, size_t
     return OA_OK;
 }
 
-/* Characters and bytes, whose ids need no words. */
+/* Characters and bytes; splitting into words would not change their ids. */
 static enum oa_error encode_stretch(void *argument, const char *text, size_t n)
 {
     struct encoding *e = argument;
@@ -183,7 +182,7 @@ static enum oa_error encode_stretch(void *argument, const char *text, size_t n)
     return number_stretch(e, text, n);
 }
 
-/* The words of characters and bytes are those that bpe:N would have. */
+/* The word indices of characters and bytes use the words of bpe:N. */
 static enum oa_error encode_numbered(struct encoding *e, const char *text, size_t n)
 {
     struct oa_splitter *splitter = &e->tok->words;
@@ -201,7 +200,7 @@ static enum oa_error encode_model(struct encoding *e, const char *text, size_t n
     return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
 }
 
-/* An added token is a word of its own, and what follows it another. */
+/* An added token is a word of its own. */
 static enum oa_error number_added(struct encoding *e)
 {
     if (!e->words)
@@ -258,7 +257,6 @@ enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, si
     return oa_tokenizer_encode_part(tok, &source, text, length, ids);
 }
 
-/* What is in the texts already has its numbers: the first word gets the next one. */
 enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text,
                                        size_t length, struct oa_ids *ids, struct oa_ids *words)
 {

@@ -2,11 +2,11 @@
  *
  * Files of token ids, little-endian, known by the name *.bin:
  *
- *     nanoGPT                16-bit ids and nothing else
- *     llm.c, GPT-2           a header of 256 32-bit numbers: 20240520, version 1, count; then
- * 16-bit ids llm.c, Llama 3         the same with 20240801, version 7; then 32-bit ids
+ *     nanoGPT          16-bit ids without a header
+ *     llm.c, GPT-2     a header of 256 32-bit numbers (20240520, version 1, count), 16-bit ids
+ *     llm.c, Llama 3   the same with 20240801, version 7 and 32-bit ids
  *
- * They are read as they are: the first id may look like the beginning of a gzip file.
+ * They are never unpacked: the first id may look like the beginning of a gzip file.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -43,8 +43,8 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
     *are = of_ids == all;
     return of_ids == 0 || *are ? OA_OK
                                : oa_fail(c, OA_ARGUMENT,
-                                         "%s: %d of %d files hold token ids (*.bin) and the others "
-                                         "text; give files of one sort",
+                                         "%s: %d of %d files contain token ids (*.bin), the others "
+                                         "text; give either kind",
                                          files, of_ids, all);
 }
 
@@ -64,18 +64,18 @@ static enum oa_error check_id_header(struct id_file *f, const uint8_t *header)
     f->count = little_endian_at(header + 8, 4);
     if (version != wanted)
         return oa_fail(f->context, OA_FORMAT,
-                       "%s: version %u of the llm.c header %u; read is version %u", f->path,
-                       version, magic, wanted);
+                       "%s: version %u of llm.c header %u is not supported, only version %u",
+                       f->path, version, magic, wanted);
     if (f->size != 4 * HEADER + f->count * f->width)
-        return oa_fail(f->context, OA_FORMAT,
-                       "%s: the header tells of %llu ids of %zu bytes, and %llu bytes follow it; "
-                       "get the file again",
-                       f->path, (unsigned long long)f->count, f->width,
-                       (unsigned long long)f->size - 4 * HEADER);
+        return oa_fail(
+            f->context, OA_FORMAT,
+            "%s: the header says %llu ids of %zu bytes, but %llu bytes follow; the file is damaged",
+            f->path, (unsigned long long)f->count, f->width,
+            (unsigned long long)f->size - 4 * HEADER);
     return OA_OK;
 }
 
-/* Finds the form; the file then stands before its first id. */
+/* Detects the format and moves to the first id. */
 static enum oa_error read_id_header(struct id_file *f)
 {
     uint8_t header[4 * HEADER];
@@ -84,10 +84,9 @@ static enum oa_error read_id_header(struct id_file *f)
     if (ferror(f->file))
         return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path, strerror(errno));
     if (magic == MAGIC_TASKS)
-        return oa_fail(
-            f->context, OA_UNSUPPORTED,
-            "%s: this is an evaluation file of llm.c (magic %d), which is no stream of tokens",
-            f->path, MAGIC_TASKS);
+        return oa_fail(f->context, OA_UNSUPPORTED,
+                       "%s: an evaluation file of llm.c (magic %d), not a stream of tokens",
+                       f->path, MAGIC_TASKS);
     if (magic == MAGIC_16 || magic == MAGIC_32)
         return check_id_header(f, header);
     f->width = 2;
@@ -96,7 +95,7 @@ static enum oa_error read_id_header(struct id_file *f)
     if (f->size % 2)
         return oa_fail(
             f->context, OA_FORMAT,
-            "%s: %llu bytes are not a whole number of 16-bit ids, and there is no header of llm.c",
+            "%s: %llu bytes are not a whole number of 16-bit ids, and there is no llm.c header",
             f->path, (unsigned long long)f->size);
     return OA_OK;
 }
@@ -105,8 +104,10 @@ static enum oa_error open_id_file(struct id_file *f)
 {
     int fd;
     if (oa_name_ends(f->path, ".gz"))
-        return oa_fail(f->context, OA_UNSUPPORTED,
-                       "%s: token ids are read as they are: unpack the file (gunzip)", f->path);
+        return oa_fail(
+            f->context, OA_UNSUPPORTED,
+            "%s: compressed files of token ids are not supported; unpack the file (gunzip)",
+            f->path);
     OA_TRY(oa_input_open(f->context, f->path, OA_CORPUS_REMEDY, &fd));
     f->file = fdopen(fd, "rb");
     if (!f->file) {
@@ -127,7 +128,7 @@ static enum oa_error feed_ids(struct id_file *f, oa_id_sink *sink, void *argumen
         size_t wanted = f->count - at < PIECE ? (size_t)(f->count - at) : PIECE;
         if (fread(piece, f->width, wanted, f->file) != wanted)
             return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path,
-                           ferror(f->file) ? strerror(errno) : "it has become shorter");
+                           ferror(f->file) ? strerror(errno) : "the file was truncated");
         if (oa_stop_requested(f->context))
             return oa_fail(f->context, OA_INTERRUPTED, "stopped by signal %d while reading %s",
                            oa_stop_requested(f->context), f->path);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizer of who has ids and no text: id n is spelt "n". In text, ids are words between white
- * space.
+ * The tokenizer for token ids without text: id n is written "n", separated by white space.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -16,8 +15,8 @@ static enum oa_error note_largest_id(void *argument, const char *path, uint64_t 
 {
     struct largest_id *l = argument;
     if (id >= OA_MOST_IDS)
-        return oa_fail(l->context, OA_FORMAT, "%s: token %llu is %u; ids are 0 … %d", path,
-                       (unsigned long long)place, id, OA_MOST_IDS - 1);
+        return oa_fail(l->context, OA_FORMAT, "%s: token %llu is %u; ids must be from 0 to %d",
+                       path, (unsigned long long)place, id, OA_MOST_IDS - 1);
     if (id > l->id)
         l->id = id;
     return OA_OK;
@@ -27,18 +26,18 @@ static enum oa_error size_of_files(oa_context *c, const char *train_files, const
                                    long *size)
 {
     struct largest_id l = { c, -1 };
-    bool are, there = valid_files && valid_files[strspn(valid_files, " ")];
+    bool are;
     OA_TRY(oa_id_files_are(c, train_files, &are));
     if (!are)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: the tokenizer \"ids\" takes the number of ids from files of ids "
-                       "(*.bin); for ids written as text give their number, ids:N",
+                       "%s: the tokenizer \"ids\" needs files of token ids (*.bin); for ids "
+                       "written as text use ids:N",
                        train_files ? train_files : "no file");
     OA_TRY(oa_id_files_read(c, train_files, note_largest_id, &l));
-    if (there)
+    if (oa_is_given(valid_files))
         OA_TRY(oa_id_files_read(c, valid_files, note_largest_id, &l));
     *size = (long)l.id + 1;
-    return *size ? OA_OK : oa_fail(c, OA_ARGUMENT, "there are no ids in %s", train_files);
+    return *size ? OA_OK : oa_fail(c, OA_ARGUMENT, "%s has no ids", train_files);
 }
 
 static enum oa_error add_numbers(struct oa_tokenizer *tok, long size)
@@ -63,8 +62,8 @@ enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char 
     long size = spec[3] ? strtol(spec + 4, &end, 10) : 0;
     if (spec[3] && (spec[4] < '0' || spec[4] > '9' || *end || size < 1 || size > OA_MOST_IDS))
         return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": ids:N has the ids 0 … N−1, 1 … %d of them", spec,
-                       OA_MOST_IDS);
+                       "tokenizer \"%s\": N of ids:N, the number of ids, must be from 1 to %d",
+                       spec, OA_MOST_IDS);
     if (!spec[3])
         OA_TRY(size_of_files(c, train_files, valid_files, &size));
     enum oa_error e = oa_tokenizer_new(c, OA_TOKENIZER_IDS, &tok);
@@ -93,8 +92,8 @@ enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name
         int32_t id = i > word ? oa_vocabulary_find(&tok->vocabulary, text + word, i - word) : 0;
         if (id < 0 || id >= tok->vocabulary.model_size)
             return oa_fail(tok->context, OA_FORMAT,
-                           "%s: \"%.*s\" is not one of the ids 0 … %d; this tokenizer has no text, "
-                           "only ids with blanks between",
+                           "%s: \"%.*s\" is not an id from 0 to %d; this tokenizer reads ids "
+                           "separated by blanks, not text",
                            name, (int)(i - word < 40 ? i - word : 40), text + word,
                            (int)tok->vocabulary.model_size - 1);
         if (i > word)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisers that a loaded tokenizer.json may ask for: the four normalisation forms (Unicode Annex
- * 15) and lower case, character by character, with the tables of utf8proc. The library itself never
- * makes one: decoding could not give the text back.
+ * Normalisers of a loaded tokenizer.json: the four normalisation forms (Unicode Annex 15) and lower
+ * case, with the tables of utf8proc. The library itself never adds one, since decoding would not
+ * restore the text.
  *
- * utf8proc_map orders combining marks by exchanging neighbours, which takes the square of their
- * number, and holds the whole text as code points. Here marks are ordered by counting and a long
- * text is cut before ASCII characters, with which nothing before them composes. Cost: linear in the
- * text.
+ * utf8proc_map sorts combining marks in quadratic time and expands the whole text to code points.
+ * Here marks are sorted by counting and long texts are split before ASCII characters, which compose
+ * with nothing before them. Linear in the text.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -16,8 +15,8 @@
 const char *const oa_normal_names[OA_NORMALS] = { "NFC", "NFD", "NFKC", "NFKD", "Lowercase" };
 
 enum {
-    MOST_SEGMENT = 65536, /* bytes, where an ASCII character lets it end */
-    MOST_EXPANSION = 18,  /* code points that one is decomposed into (U+FDFA) */
+    MOST_SEGMENT = 65536, /* bytes, up to the next ASCII character */
+    MOST_EXPANSION = 18,  /* most code points of a decomposition (U+FDFA) */
 };
 
 static const utf8proc_option_t form_options[OA_NORMAL_LOWERCASE] = {
@@ -38,7 +37,7 @@ static int combining_class(utf8proc_int32_t code)
     return (int)utf8proc_get_property(code)->combining_class;
 }
 
-/* n marks in a row, in order of their classes, those of one class as they are. */
+/* Sorts n consecutive marks by combining class, stably. */
 static bool order_marks(oa_context *c, struct codes *s, size_t first, size_t n)
 {
     size_t place[257] = { 0 };
@@ -56,25 +55,22 @@ static bool order_marks(oa_context *c, struct codes *s, size_t first, size_t n)
     return true;
 }
 
-/* The tables of the reference have compatibility decompositions up to Unicode 12.0. */
-static bool is_newer(utf8proc_int32_t code)
+/* Compatibility decompositions newer than Unicode 12.0, which the reference lacks. */
+static bool is_newer(uint32_t code)
 {
-    static const utf8proc_int32_t ranges[][2] = {
+    static const uint32_t ranges[][2] = {
         { 0x32ff, 0x32ff },   { 0xa7f1, 0xa7f4 },   { 0xab69, 0xab69 },   { 0x105c9, 0x105e4 },
         { 0x10781, 0x107ba }, { 0x11383, 0x11391 }, { 0x113c5, 0x113c8 }, { 0x11938, 0x11938 },
         { 0x16121, 0x16128 }, { 0x16d68, 0x16d6a }, { 0x1ccd6, 0x1ccf9 }, { 0x1e030, 0x1e06d },
         { 0x1f16c, 0x1f16c }, { 0x1fbf0, 0x1fbf9 }
     };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (code >= ranges[i][0] && code <= ranges[i][1])
-            return true;
-    return false;
+    return OA_CODE_IN(code, ranges);
 }
 
 static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t options,
                               const char *text, size_t n)
 {
-    size_t first = 0; /* of the marks at the end */
+    size_t first = 0; /* start of the current run of marks */
     if (options & UTF8PROC_COMPOSE)
         options = (utf8proc_option_t)((options & ~UTF8PROC_COMPOSE) | UTF8PROC_DECOMPOSE);
     s->count = 0;
@@ -86,7 +82,7 @@ static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t 
         if (!oa_reserve(c, &s->code, &s->capacity, s->count + MOST_EXPANSION, sizeof *s->code))
             return false;
         size_t parts = 1;
-        if (is_newer(code))
+        if (is_newer((uint32_t)code))
             s->code[s->count] = code;
         else
             parts = (size_t)utf8proc_decompose_char(code, s->code + s->count, MOST_EXPANSION,
@@ -101,7 +97,7 @@ static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t 
     return order_marks(c, s, first, s->count - first);
 }
 
-/* Where a segment of valid UTF-8 ends. */
+/* The length of the next segment of valid UTF-8. */
 static size_t segment_length(const char *text, size_t n)
 {
     size_t end = n < MOST_SEGMENT ? n : MOST_SEGMENT;
@@ -117,7 +113,7 @@ static enum oa_error add_normal_form(struct oa_text *out, struct codes *s, enum 
     for (size_t at = 0, length; at < n; at += length) {
         int signal = oa_stop_requested(c);
         if (signal)
-            return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while a text was normalised",
+            return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while normalising text",
                            signal);
         length = segment_length(text + at, n - at);
         if (!decompose_segment(c, s, form_options[form], text + at, length))
@@ -133,7 +129,7 @@ static enum oa_error add_normal_form(struct oa_text *out, struct codes *s, enum 
     return OA_OK;
 }
 
-/* Capitals that came after Unicode 14 or whose small letter did; the reference has Unicode 17. */
+/* Lower case, with pairs added after Unicode 14: the reference has Unicode 17. */
 static uint32_t lower_of(uint32_t code)
 {
     static const struct {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tokenizer of pictures in patches (Dosovitskiy et al. 2021, "An image is worth 16x16 words",
- * arXiv 2010.11929): a square of pixels is a token. There is one such token, "[PxP]", and what
- * tells two of them apart are the pixels, which go beside the ids.
+ * arXiv 2010.11929): a square of pixels is a token. All have the same id, "[PxP]"; their pixels are
+ * passed separately.
  */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 
-enum { LEAST = 2 }; /* of one pixel they are the bytes of "byte" */
+enum { LEAST = 2 }; /* patches of 1 pixel are the tokenizer "byte" */
 
 static bool is_side(long side)
 {
@@ -22,8 +22,8 @@ enum oa_error oa_tokenizer_make_patches(oa_context *c, const char *spec, struct 
     long side = strtol(spec + strlen(OA_PATCHES), &end, 10);
     if (*end || !is_side(side))
         return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": patch:P has squares of P x P pixels, P one of 2, 4, 8, "
-                       "16, 32, which divide the %d of a picture",
+                       "tokenizer \"%s\": P of patch:P, the side of a patch, must be 2, 4, 8, 16 "
+                       "or 32 (pictures are %d pixels wide)",
                        spec, OA_PICTURE_SIDE);
     int n = snprintf(piece, sizeof piece, "[%ldx%ld]", side, side);
     enum oa_error e = oa_tokenizer_new(c, OA_TOKENIZER_CHAR, &tok);
@@ -66,8 +66,7 @@ enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name
 {
     long side = oa_tokenizer_patch(tok), across = OA_PICTURE_SIDE / side;
     if (length != OA_PICTURE_SIDE * OA_PICTURE_SIDE)
-        return oa_fail(tok->context, OA_FORMAT,
-                       "%s: a picture has %d x %d pixels of a byte, and this has %zu bytes", name,
+        return oa_fail(tok->context, OA_FORMAT, "%s: a picture has %d x %d bytes, not %zu", name,
                        OA_PICTURE_SIDE, OA_PICTURE_SIDE, length);
     for (long i = 0; i < across * across; i++) {
         const char *corner = picture + i / across * side * OA_PICTURE_SIDE + i % across * side;

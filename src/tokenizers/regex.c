@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Oniguruma's regular expressions → PCRE2's, construct by construct, by recursive descent. Both
- * engines backtrack and try alternatives in the same order, so it is enough that each construct
- * matches the same. What is written relies on no option of PCRE2: the options of the pattern (i, m,
- * x) are states of the reader. docs/tokenizers.md lists what is translated and what is refused.
+ * engines backtrack in the same order, so it suffices that each construct matches the same. The
+ * output needs no options of PCRE2: options of the pattern (i, m, x) are state of the parser.
+ * docs/tokenizers.md lists what is supported.
  */
 #include "tokenizers/regex_parts.h"
 
@@ -14,7 +14,7 @@ enum {
 
 /* ---- atoms ---- */
 
-/* What was read, for the quantifier behind it. */
+/* A parsed element, for its quantifier. */
 struct element {
     size_t start;      /* in the output */
     bool unrepeatable; /* an anchor or look-around, which the reference does not repeat */
@@ -23,8 +23,8 @@ struct element {
 
 static bool read_alternatives(struct oa_regex *t, bool *unrepeatable);
 
-/* Where case is ignored the reference takes one character for two ("ss" for "ß") and the other way
- * round. Pairs with which the folding of one character begins; more are refused than there are. */
+/* Without case the reference matches one character with two ("ß" with "ss") and vice versa. A
+ * superset of the pairs with which the folding of one character begins. */
 static bool pair_is_folded(uint32_t a, uint32_t b)
 {
     static const uint32_t second[] = {
@@ -45,14 +45,14 @@ static bool check_fold(struct oa_regex *t, const char *at, uint32_t code)
     t->literal = folded;
     if (length > 1 || oa_regex_newer_case(code))
         return oa_regex_refuse(t, at,
-                               "without case, U+%04X also matches other characters in the "
-                               "reference than here; write it outside of (?i…)",
+                               "without case, U+%04X matches other characters in the reference; "
+                               "write it outside of (?i…)",
                                (unsigned)code);
     if (before && pair_is_folded(before, folded))
         return oa_regex_refuse(
             t, at,
-            "without case, the reference takes these two letters for one character, as ss for ß; "
-            "write both cases in brackets instead of (?i…)");
+            "without case, the reference matches these two letters with one character, as ss with "
+            "ß; write both cases in brackets instead of (?i…)");
     return true;
 }
 
@@ -73,7 +73,7 @@ static bool read_literal(struct oa_regex *t, bool escaped)
     return true;
 }
 
-/* Outside of a set, \w takes Latin-1's superscripts and fractions in, and \b goes by it. */
+/* Outside of a set, \w and \b include Latin-1's superscripts and fractions. */
 static void print_word(struct oa_text *out, const char *open, const char *close)
 {
     const struct oa_property *p = oa_regex_property("word", 4);
@@ -93,16 +93,16 @@ static bool read_backreference(struct oa_regex *t, const char *at, int group)
 {
     if (t->named)
         return oa_regex_refuse(
-            t, at, "the reference has no references by number where a group has a name");
+            t, at, "the reference does not allow numbered references with named groups");
     if (group < 1 || group > t->groups || !t->closed[group])
-        return oa_regex_refuse(t, at, "this refers to no group that is complete before it");
+        return oa_regex_refuse(t, at, "reference to a group that does not end before it");
     if (t->ignore_case)
-        return oa_regex_refuse(t, at, "a reference to a group is not read without case");
+        return oa_regex_refuse(t, at, "references to groups are not supported without case");
     oa_text_printf(t->out, "\\g{%d}", group);
     return true;
 }
 
-/* "\k<name>", "\k'name'", "\k<1>", "\k<-1>"; t->p is behind the k. */
+/* "\k<name>", "\k'name'", "\k<1>", "\k<-1>"; t->p is after the k. */
 static bool read_named_reference(struct oa_regex *t)
 {
     const char *at = t->p - 2, close = *t->p == '<' ? '>' : '\'',
@@ -111,20 +111,20 @@ static bool read_named_reference(struct oa_regex *t)
     const char *name = t->p + 1;
     int sign = n && *name == '-' ? -1 : 1, number = 0;
     if (n == 0)
-        return oa_regex_refuse(t, at, "\\k is read as \\k<name>");
+        return oa_regex_refuse(t, at, "\\k must be followed by <name>");
     t->p = end + 1;
     for (int i = 0; i < t->names; i++)
         if (t->name[i].n == n && memcmp(t->name[i].s, name, n) == 0) {
             if (!t->closed[t->name[i].group] || t->ignore_case)
                 return oa_regex_refuse(
-                    t, at, "a reference is read behind its group, and not without case");
+                    t, at, "a reference must follow its group, and is not supported without case");
             oa_text_printf(t->out, "\\g{%d}", t->name[i].group);
             return true;
         }
     for (const char *d = name + (sign < 0); d < end; d++)
         if (oa_regex_digit(*d, 10) < 0 ||
             (number = 10 * number + oa_regex_digit(*d, 10)) > OA_REGEX_GROUPS)
-            return oa_regex_refuse(t, at, "\\k<%.*s> refers to no group that is read",
+            return oa_regex_refuse(t, at, "\\k<%.*s> refers to no known group",
                                    n < 40 ? (int)n : 40, name);
     return read_backreference(t, at, sign < 0 ? t->groups + 1 - number : number);
 }
@@ -149,8 +149,8 @@ static bool read_escape(struct oa_regex *t, struct element *e)
     for (size_t i = 0; i < sizeof simple / sizeof *simple; i++)
         if (*t->p == simple[i].letter) {
             if (t->behind && (*t->p | 32) == 'z')
-                return oa_regex_refuse(t, at, "the reference has no \\%c inside of a look-behind",
-                                       *t->p);
+                return oa_regex_refuse(
+                    t, at, "the reference does not allow \\%c inside a look-behind", *t->p);
             t->p++;
             t->from_start = t->from_start || simple[i].letter == 'G';
             e->unrepeatable = simple[i].anchor;
@@ -173,7 +173,7 @@ static bool read_escape(struct oa_regex *t, struct element *e)
     const struct oa_property *p = oa_regex_read_property(t, &negated);
     if (!p)
         return oa_status(t->context) == OA_OK && read_literal(t, true);
-    t->literal = 0; /* a property outside of a set has the case that it has, (?i) or not */
+    t->literal = 0; /* (?i) does not apply to a property outside of a set */
     struct oa_char_set set;
     oa_char_set_init(&set, t->context);
     if (strcmp(p->names, " word ") == 0)
@@ -202,11 +202,11 @@ static bool read_capture(struct oa_regex *t, const char *open)
     if (t->not_behind)
         return oa_regex_refuse(
             t, open,
-            "the reference has no capturing groups in a negative look-behind; write (?:…)");
+            "the reference does not allow capturing groups in a negative look-behind; write (?:…)");
     if (t->groups == OA_REGEX_GROUPS)
-        return oa_regex_refuse(
-            t, open, "there are more than %d groups; write (?:…) where none is referred to",
-            OA_REGEX_GROUPS);
+        return oa_regex_refuse(t, open,
+                               "more than %d groups; write (?:…) for groups without references",
+                               OA_REGEX_GROUPS);
     int group = ++t->groups;
     oa_text_add(t->out, "(", 1);
     if (!read_alternatives(t, &unrepeatable) || !close_group(t, open))
@@ -224,27 +224,27 @@ static bool is_name(const char *s, size_t n)
     return good;
 }
 
-/* t->p is behind "(?<" or "(?'". */
+/* t->p is after "(?<" or "(?'". */
 static bool read_named_group(struct oa_regex *t, const char *open)
 {
     const char close = t->p[-1] == '<' ? '>' : '\'', *name = t->p, *end = strchr(name, close);
     size_t n = end ? (size_t)(end - name) : 0;
     t->restart = t->restart || !t->named;
     if (!is_name(name, n))
-        return oa_regex_refuse(t, open,
-                               "the name of a group is made of ASCII letters, digits and \"_\"");
+        return oa_regex_refuse(
+            t, open, "the name of a group must consist of ASCII letters, digits and \"_\"");
     for (int i = 0; i < t->names; i++)
         if (t->name[i].n == n && memcmp(t->name[i].s, name, n) == 0)
             return oa_regex_refuse(t, open, "two groups have the name %.*s", n < 40 ? (int)n : 40,
                                    name);
     if (t->names == OA_REGEX_NAMES)
-        return oa_regex_refuse(t, open, "there are more than %d named groups", OA_REGEX_NAMES);
+        return oa_regex_refuse(t, open, "more than %d named groups", OA_REGEX_NAMES);
     t->name[t->names++] = (struct oa_regex_name){ name, n, t->groups + 1 };
     t->p = end + 1;
     return read_capture(t, open);
 }
 
-/* "(?i)", "(?m-x:…)"; t->p is behind "(?". */
+/* "(?i)", "(?m-x:…)"; t->p is after "(?". */
 static bool read_regex_options(struct oa_regex *t, struct element *e, const char *open)
 {
     bool ignore_case = t->ignore_case, dot_is_all = t->dot_is_all, extended = t->extended,
@@ -261,16 +261,16 @@ static bool read_regex_options(struct oa_regex *t, struct element *e, const char
         else if (*t->p == 's')
             return oa_regex_refuse(
                 t, open,
-                "the reference has no option s; a dot that takes line ends in is (?m:.) there");
+                "the reference has no option s; use (?m:.) for a dot that matches line ends");
         else
             return oa_regex_refuse(t, open,
-                                   "this kind of group is not read (options are i, m and x; no "
-                                   "conditions, no calls, no absent operator)");
+                                   "unsupported group (options are i, m and x; no conditions, "
+                                   "calls or absent operator)");
     }
     if (!*t->p)
         return oa_regex_refuse(t, open, "the group has no end; \")\" is missing");
-    e->last = *t->p++ ==
-              ')'; /* the options hold to the end of the group around them, alternatives included */
+    e->last =
+        *t->p++ == ')'; /* options apply to the end of the enclosing group, with its alternatives */
     bool unrepeatable, done;
     oa_text_add(t->out, "(?:", 3);
     done = read_alternatives(t, &unrepeatable);
@@ -284,7 +284,7 @@ static bool read_regex_options(struct oa_regex *t, struct element *e, const char
     return done;
 }
 
-/* The groups that both write alike, by what is behind "(". */
+/* Groups with the same syntax in both, by what follows "(". */
 static bool read_plain_group(struct oa_regex *t, struct element *e, const char *open,
                              const char *kind)
 {
@@ -293,8 +293,8 @@ static bool read_plain_group(struct oa_regex *t, struct element *e, const char *
     bool look_behind = around && kind[1] == '<', unrepeatable, behind = t->behind,
          not_behind = t->not_behind;
     if (around && behind && (!look_behind || (negative && !not_behind)))
-        return oa_regex_refuse(t, open,
-                               "the reference has no such look-around inside of a look-behind");
+        return oa_regex_refuse(
+            t, open, "the reference does not allow this look-around inside a look-behind");
     t->behind = behind || look_behind;
     t->not_behind = not_behind || (look_behind && negative);
     oa_text_printf(t->out, "(%s", kind);
@@ -317,7 +317,7 @@ static bool read_group(struct oa_regex *t, struct element *e)
     if (oa_regex_eat(t, "?"))
         return read_regex_options(t, e, open);
     if (*t->p == '*')
-        return oa_regex_refuse(t, open, "calls such as (*FAIL) are not read");
+        return oa_regex_refuse(t, open, "calls such as (*FAIL) are not supported");
     if (!t->named)
         return read_capture(t, open);
     return read_plain_group(t, e, open, "?:");
@@ -325,7 +325,7 @@ static bool read_group(struct oa_regex *t, struct element *e)
 
 /* ---- elements and alternatives ---- */
 
-/* Comments, and in (?x) white space and the rest of a line behind "#". */
+/* Comments, and in (?x) white space and lines after "#". */
 static bool skip_comments(struct oa_regex *t)
 {
     for (;;) {
@@ -347,7 +347,7 @@ static bool skip_comments(struct oa_regex *t)
     }
 }
 
-/* "{n}", "{n,}", "{,n}", "{n,m}"; anything else is a text. most < 0: no end. */
+/* "{n}", "{n,}", "{,n}", "{n,m}"; anything else is literal. most < 0: unbounded. */
 static bool read_interval(struct oa_regex *t, long *fewest, long *most)
 {
     const char *at = t->p;
@@ -374,8 +374,7 @@ static void wrap_in_group(struct oa_text *out, size_t start)
     out->s[out->length - 1] = ')';
 }
 
-/* The quantifiers behind an element. Each one is of all before it: where there are several, groups
- * part them. */
+/* The quantifiers of an element. Each applies to all before it, so several are nested in groups. */
 static bool read_quantifiers(struct oa_regex *t, const struct element *e)
 {
     bool after_interval = false,
@@ -389,13 +388,15 @@ static bool read_quantifiers(struct oa_regex *t, const struct element *e)
         if (!interval && (!*at || !strchr("?*+", *at)))
             return true;
         if (e->unrepeatable)
-            return oa_regex_refuse(t, at, "the reference repeats no anchors and no look-around");
+            return oa_regex_refuse(
+                t, at, "the reference does not allow quantifiers of anchors and look-around");
         if (count && !(*at == '+' && after_interval) && !(*at == '?' && after_fixed))
-            return oa_regex_refuse(t, at, "a quantifier of a quantifier; write a group, (?:…)");
+            return oa_regex_refuse(t, at, "quantifier of a quantifier; write a group, (?:…)");
         if (fewest > MOST_REPEATS || most > MOST_REPEATS)
-            return oa_regex_refuse(t, at, "repetitions of more than %d are not read", MOST_REPEATS);
+            return oa_regex_refuse(t, at, "more than %d repetitions are not supported",
+                                   MOST_REPEATS);
         if (interval && most >= 0 && fewest > most)
-            return oa_regex_refuse(t, at, "the interval ends before it begins");
+            return oa_regex_refuse(t, at, "the bounds of the interval are reversed");
         t->p += !interval;
         char written[48] = { *at };
         if (count)
@@ -418,7 +419,7 @@ static bool read_regex_element(struct oa_regex *t, struct element *e)
     const char *at = t->p;
     *e = (struct element){ .start = t->out->length };
     if (strchr("?*+", *at) || (*at == '{' && read_interval(t, &fewest, &most)))
-        return oa_regex_refuse(t, at, "there is nothing to repeat before this");
+        return oa_regex_refuse(t, at, "quantifier without anything to repeat");
     if (oa_regex_eat(t, "(")) {
         if (!oa_regex_deeper(t) || !read_group(t, e))
             return false;
@@ -484,8 +485,8 @@ enum oa_error oa_regex_translate(oa_context *c, const char *where, const char *p
         .context = c, .where = where, .pattern = pattern, .p = pattern, .out = out
     };
     if (strlen(pattern) > MOST_BYTES)
-        return oa_fail(c, OA_UNSUPPORTED, "%s: a pattern of %zu bytes; read are %d", where,
-                       strlen(pattern), MOST_BYTES);
+        return oa_fail(c, OA_UNSUPPORTED, "%s: a pattern of %zu bytes; at most %d are supported",
+                       where, strlen(pattern), MOST_BYTES);
     bool done = translate_whole(&t);
     if (done && t.restart) {
         oa_text_cut(out, before);

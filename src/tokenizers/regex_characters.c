@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Characters of a regular expression: literals, escapes, numbers, and what ignoring case does to
- * one.
+ * Characters of regular expressions: literals, escapes, numeric escapes, case folding.
  */
 #include "tokenizers/regex_parts.h"
 
@@ -54,7 +53,6 @@ int oa_regex_digit(char c, int base)
     return value < base ? value : -1;
 }
 
-/* Up to `most` digits; the number of those that were there. */
 int oa_regex_digits(struct oa_regex *t, int base, int most, uint32_t *value)
 {
     int n = 0;
@@ -66,7 +64,7 @@ int oa_regex_digits(struct oa_regex *t, int base, int most, uint32_t *value)
 static bool check_code(const struct oa_regex *t, const char *at, uint32_t code)
 {
     return (code < 0x110000 && (code < 0xd800 || code > 0xdfff)) ||
-           oa_regex_refuse(t, at, "U+%X is no character", (unsigned)code);
+           oa_regex_refuse(t, at, "U+%X is not a character", (unsigned)code);
 }
 
 /* "\x…", "\u…", "\o…" and octal numbers; t->p is the letter or digit. */
@@ -81,15 +79,12 @@ static bool read_number(struct oa_regex *t, uint32_t *code)
     n = oa_regex_digits(t, base, braces ? 8 : kind == 'u' ? 4 : kind == 'x' ? 2 : 3, code);
     if (n == 0 || (kind == 'u' && n < 4) || (kind == 'o' && !braces) ||
         (braces && !oa_regex_eat(t, "}")))
-        return oa_regex_refuse(
-            t, at, "this number of a character is not read; write \\x{HHHH} with one number");
+        return oa_regex_refuse(t, at, "unsupported numeric escape; write \\x{HHHH}");
     if (!braces && kind != 'u' && *code >= 0x80)
-        return oa_regex_refuse(t, at, "a byte above 7F is no character; write \\x{HH}");
+        return oa_regex_refuse(t, at, "a byte above 7F is not a character; write \\x{HH}");
     return check_code(t, at, *code);
 }
 
-/* A character that stands for itself, or an escape for one; t->p is behind a backslash where
- * `escaped`. */
 bool oa_regex_code(struct oa_regex *t, bool escaped, bool in_set, uint32_t *code)
 {
     static const char controls[] = "tnrfvae", values[] = "\t\n\r\f\v\a\x1b";
@@ -110,10 +105,10 @@ bool oa_regex_code(struct oa_regex *t, bool escaped, bool in_set, uint32_t *code
         return read_number(t, code);
     }
     if (escaped && strchr("cCM", *at))
-        return oa_regex_refuse(t, at - 1,
-                               "\\%c is not read; write the control character as \\x{HH}", *at);
+        return oa_regex_refuse(
+            t, at - 1, "\\%c is not supported; write the control character as \\x{HH}", *at);
     if (escaped && !in_set && strchr("89yYXKGg", *at))
-        return oa_regex_refuse(t, at - 1, "\\%c is not read", *at);
+        return oa_regex_refuse(t, at - 1, "\\%c is not supported", *at);
     int n = oa_utf8_decode(at, strlen(at), code);
     t->p += n;
     return n > 0 || oa_regex_refuse(t, at, "this is not UTF-8");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets of characters: one member list of PCRE2 where it can be, and otherwise an alternative of
- * expressions that match one character each, with look-aheads for intersections and complements.
- * Properties have Unicode 16, the version of the reference, whatever the installed PCRE2 has from
- * 14 to 16: what was added since 14 is in regex_properties.h.
+ * Character classes: a PCRE2 class if possible, otherwise an alternation of expressions for one
+ * character, with look-aheads for intersections and complements. Properties are those of Unicode
+ * 16, as in the reference: regex_properties.h has the additions since 14, so that PCRE2 may have
+ * any version from 14 to 16.
  */
 #include "tokenizers/regex_parts.h"
 
@@ -44,7 +44,6 @@ void oa_regex_add_property(struct oa_char_set *s, const struct oa_property *p, b
         add_other(s, "[", p->removed, "", "]");
 }
 
-/* An expression for one character of the set, or of its complement. */
 void oa_regex_print_set(struct oa_text *out, const struct oa_char_set *s, bool negated,
                         bool ignore_case)
 {
@@ -81,8 +80,6 @@ const struct oa_property *oa_regex_property(const char *name, size_t n)
     return NULL;
 }
 
-/* The property of "\d", "\p{…}" and the like at t->p, which is the letter; *negated as it is
- * written. NULL with no error recorded: it is no such escape. */
 const struct oa_property *oa_regex_read_property(struct oa_regex *t, bool *negated)
 {
     static const char letters[] = "wsdh";
@@ -102,8 +99,8 @@ const struct oa_property *oa_regex_read_property(struct oa_regex *t, bool *negat
     const struct oa_property *p = t->p[n] ? oa_regex_property(t->p, n) : NULL;
     if (!p)
         oa_regex_refuse(t, at,
-                        "\\p{%.*s} is no property that is read; read are general categories, "
-                        "scripts, the names of POSIX brackets and some of emoji",
+                        "unsupported property \\p{%.*s}; supported are general categories, "
+                        "scripts, POSIX names and some of emoji",
                         n < 40 ? (int)n : 40, t->p);
     t->p += n + (p != NULL);
     return p;
@@ -116,9 +113,9 @@ static bool check_property_case(const struct oa_regex *t, const char *at,
 {
     if (!t->ignore_case || p->letters == OA_NO_CASE || (whole && p->letters == OA_BOTH_CASES))
         return true;
-    return oa_regex_refuse(t, at,
-                           "in a set without case the reference takes other characters than here; "
-                           "write it outside of (?i…)");
+    return oa_regex_refuse(
+        t, at,
+        "in a set without case the reference matches other characters; write it outside of (?i…)");
 }
 
 static bool check_range_case(const struct oa_regex *t, const char *at, uint32_t first,
@@ -126,13 +123,13 @@ static bool check_range_case(const struct oa_regex *t, const char *at, uint32_t 
 {
     for (uint32_t code = first < 0x80 ? 0x80 : first; t->ignore_case && code <= last; code++)
         if (oa_regex_has_case(code) || oa_regex_newer_case(code))
-            return oa_regex_refuse(
-                t, at,
-                "in a set without case only ASCII letters are read; write it outside of (?i…)");
+            return oa_regex_refuse(t, at,
+                                   "in a set without case only ASCII letters are supported; write "
+                                   "it outside of (?i…)");
     return true;
 }
 
-/* "[:name:]" and "[:^name:]"; t->p is behind "[:". */
+/* "[:name:]" and "[:^name:]"; t->p is after "[:". */
 static bool read_posix_bracket(struct oa_regex *t, struct oa_char_set *set, bool whole)
 {
     static const char *const names[] = { "alnum", "alpha", "ascii",  "blank", "cntrl",
@@ -150,7 +147,7 @@ static bool read_posix_bracket(struct oa_regex *t, struct oa_char_set *set, bool
             oa_regex_add_property(set, p, negated);
             return check_property_case(t, at, p, whole);
         }
-    return oa_regex_refuse(t, at, "this is no POSIX bracket that is read");
+    return oa_regex_refuse(t, at, "unsupported POSIX bracket");
 }
 
 static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_set *set,
@@ -165,7 +162,7 @@ static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_se
             return false;
         if (t->p[0] == '-' && t->p[1] != ']')
             return oa_regex_refuse(
-                t, t->p, "\"-\" behind a range: write \\- or put it at the end of the set");
+                t, t->p, "\"-\" after a range: write \\- or put it at the end of the set");
     }
     if (last < first)
         return oa_regex_refuse(t, at, "the range is empty");
@@ -177,7 +174,7 @@ static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_se
     return check_range_case(t, at, first, last);
 }
 
-/* One item that is neither "]" nor "&&". whole: the set is negated and the outermost. */
+/* An item other than "]" and "&&". whole: the set is negated and outermost. */
 static bool read_set_item(struct oa_regex *t, struct oa_char_set *set, bool first, bool whole)
 {
     const char *at = t->p;
@@ -195,7 +192,7 @@ static bool read_set_item(struct oa_regex *t, struct oa_char_set *set, bool firs
         oa_regex_add_property(set, p, negated);
         if (t->p[0] == '-' && t->p[1] != ']')
             return oa_regex_refuse(
-                t, t->p, "\"-\" behind a class: write \\- or put it at the end of the set");
+                t, t->p, "\"-\" after a class: write \\- or put it at the end of the set");
         return check_property_case(t, at, p, whole);
     }
     if (oa_status(t->context) != OA_OK)
@@ -224,7 +221,7 @@ static bool read_set_union(struct oa_regex *t, struct oa_char_set *set, const ch
     return true;
 }
 
-/* What "&&" parts: a look-ahead for each part, then the last part. */
+/* The operands of "&&": a look-ahead for each but the last. */
 static bool read_set_parts(struct oa_regex *t, struct oa_char_set *set, struct oa_text *ahead,
                            const char *begin, bool whole)
 {
@@ -233,7 +230,7 @@ static bool read_set_parts(struct oa_regex *t, struct oa_char_set *set, struct o
             return true;
         if (t->ignore_case)
             return oa_regex_refuse(
-                t, t->p, "\"&&\" without case is not read; write the set outside of (?i…)");
+                t, t->p, "\"&&\" without case is not supported; write the set outside of (?i…)");
         t->p += 2;
         oa_text_add(ahead, "(?=", 3);
         oa_regex_print_set(ahead, set, false, false);
@@ -266,8 +263,6 @@ static void join_set(struct oa_char_set *outer, const struct oa_char_set *set,
     oa_text_free(&one);
 }
 
-/* t->p is behind "[". Prints an expression for one character, or adds to the set around this one.
- */
 bool oa_regex_set(struct oa_regex *t, struct oa_text *out, struct oa_char_set *outer)
 {
     struct oa_char_set set, whole_set;
@@ -279,7 +274,7 @@ bool oa_regex_set(struct oa_regex *t, struct oa_text *out, struct oa_char_set *o
     if (negated && outer && t->ignore_case)
         return oa_regex_refuse(
             t, at,
-            "a negated set inside of a set is not read without case; write it outside of (?i…)");
+            "a negated set inside a set is not supported without case; write it outside of (?i…)");
     oa_char_set_init(&set, t->context);
     oa_char_set_init(&whole_set, t->context);
     oa_text_init(&ahead, t->context);

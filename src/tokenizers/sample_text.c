@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the sample text is: in the checkout, or installed beside the program (bin/orthant,
- * share/orthant), wherever the tree was moved to, or where it was configured to be.
+ * Finds the sample text: in the checkout, relative to the program (bin/orthant → share/orthant), or
+ * in the configured data folder.
  */
 #include "tokenizers/tokenizer_parts.h"
 

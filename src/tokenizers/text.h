@@ -18,13 +18,12 @@ enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length
 /* The next piece, valid until the next call; *length is 0 at the end of the last file. */
 enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *length);
 void oa_reader_close(struct oa_reader *r);
-/* All files of a list in one buffer with a 0 behind it; oa_free it. */
+/* All files of a list in one 0-terminated buffer, freed by oa_free. */
 enum oa_error oa_files_read(oa_context *c, const char *files, char **data, size_t *length);
 
-/* Shows all of the text to `feed`, piece after piece. What it does not consume comes again with
- * more text behind it, so a character or a word that a piece cuts is seen whole; when `last` is set
- * nothing follows, and all must be consumed. Feeds of more than OA_MOST_FEED bytes are `last` too,
- * for memory's sake. */
+/* Passes the text to `feed` piece by piece. Unconsumed bytes are passed again with the next piece,
+ * so that characters and words are seen whole. With `last` all must be consumed: at the end, and,
+ * to bound memory, for more than OA_MOST_FEED bytes. */
 #define OA_MOST_FEED ((size_t)16 << 20)
 const char *oa_reader_name(const struct oa_reader *r); /* the list of files, or "the text" */
 typedef enum oa_error oa_feed(void *argument, const char *text, size_t length, bool last,
@@ -33,42 +32,41 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
 
 /* ---- lists of files ---- */
 
-/* Where a text is to be read: the name itself, but for the sample text (the default of data.train),
- * which is looked for where it was installed when it is not below the working folder. */
+/* The path of a text: the name itself, except for the sample text (the default of data.train),
+ * which may be installed elsewhere. */
 #define OA_SAMPLE_TEXT "data/tinyshakespeare.txt"
 enum { OA_SAMPLE_PATH = 8192 };
 const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
-/* The end of the sentence about a text or token ids that cannot be read. */
+/* Ends the error message about a text or token ids that cannot be read. */
 #define OA_CORPUS_REMEDY "data.train, data.valid, data.test or --data names it"
-/* Cuts the first name off a list at its comma, without the spaces around it; returns what follows,
- * NULL at the end. */
+/* Splits the first name, trimmed, off a comma-separated list. Returns the rest, NULL at the end. */
 char *oa_cut_name(char *list, char **name);
-/* A list that the folder of a run names, which another person may have made: what is there has to
- * be plain files. */
+/* For a list from the config of a run, which another person may have made: OA_IO where an existing
+ * file is not a regular one. */
 enum oa_error oa_plain_files_check(oa_context *c, const char *files);
-/* Do the files hold token ids (all of them *.bin)? A list of both sorts is refused. */
+/* Whether all files contain token ids (*.bin). OA_ARGUMENT: only some do. */
 enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
-/* Every id of the files in turn, with its place in its file. */
+/* Calls `sink` for every id of the files, with its index in its file. */
 typedef enum oa_error oa_id_sink(void *argument, const char *path, uint64_t place, uint32_t id);
 enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sink, void *argument);
 
 /* ---- UTF-8 ---- */
 
-/* Characters of a text: bytes that do not continue a UTF-8 sequence (so invalid text has a count as
- * well). */
+/* The number of characters: bytes that are not UTF-8 continuation bytes, also in invalid text. */
 uint64_t oa_text_characters(const char *text, size_t length);
-/* Code point at text[0 … length-1] and its length in bytes, 0 where the bytes are not UTF-8 (RFC
- * 3629). */
+/* Decodes a code point. Returns its length in bytes, 0 if the bytes are not UTF-8 (RFC 3629). */
 int oa_utf8_decode(const char *text, size_t length, uint32_t *code);
 int oa_utf8_encode(uint32_t code, char out[4]);
-size_t oa_utf8_mark_length(const char *text,
-                           size_t length); /* of the byte order mark at its beginning, or 0 */
+size_t oa_utf8_mark_length(const char *text, size_t length); /* of a leading byte order mark */
 
-size_t oa_utf8_valid_length(const char *text, size_t length); /* of the longest valid beginning */
-size_t oa_utf8_invalid_length(const char *text,
-                              size_t length); /* of the invalid stretch at the beginning */
+size_t oa_utf8_valid_length(const char *text, size_t length);   /* of the longest valid prefix */
+size_t oa_utf8_invalid_length(const char *text, size_t length); /* of the invalid prefix */
+/* Whether the code point is in one of the ranges [first, last]. */
+bool oa_code_in(uint32_t code, const uint32_t (*range)[2], size_t count);
+#define OA_CODE_IN(code, ranges) oa_code_in(code, ranges, sizeof(ranges) / sizeof *(ranges))
 bool oa_is_space(uint32_t code);              /* Unicode White_Space */
-bool oa_is_blank(const char *text, size_t n); /* nothing else */
+bool oa_is_given(const char *option);         /* neither NULL nor only blanks */
+bool oa_is_blank(const char *text, size_t n); /* only White_Space */
 bool oa_is_word(uint32_t code);               /* \w: Alphabetic, Mark, Decimal_Number, … */
 void oa_print_character(struct oa_text *out, const char *text,
                         size_t length); /* "é (U+00E9)", for messages */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
+ * A list of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
  */
 #include "base/gzip_reason.h"
 #include "tokenizers/tokenizer_parts.h"
@@ -14,12 +14,12 @@
 
 struct oa_reader {
     oa_context *context;
-    char *name;       /* the list as it was given */
-    char *files;      /* the list, cut at its commas */
-    const char *next; /* the file to open next, NULL after the last one */
-    const char *open; /* the file that is open */
-    bool raw;         /* it is no text, by its name: pictures */
-    uint64_t limit;   /* bytes that it may give */
+    char *name;       /* the list */
+    char *files;      /* the list, split at its commas */
+    const char *next; /* rest of the list; NULL: no more files */
+    const char *open; /* the open file */
+    bool raw;         /* not text, by its name: pictures */
+    uint64_t limit;   /* most bytes of the file */
     gzFile file;
     char *buffer; /* NULL for text from memory */
     const char *text;
@@ -68,7 +68,7 @@ enum oa_error oa_plain_files_check(oa_context *c, const char *files)
         struct stat about;
         rest = oa_cut_name(rest, &name);
         if (stat(name, &about) == 0 && !S_ISREG(about.st_mode))
-            e = oa_fail(c, OA_IO, "cannot read %s: it is no plain file", name);
+            e = oa_fail(c, OA_IO, "cannot read %s: not a regular file", name);
     }
     oa_free(list);
     return e;
@@ -86,7 +86,7 @@ enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader 
         oa_reader_close(r);
         return OA_NO_MEMORY;
     }
-    r->next = r->files[strspn(r->files, " ")] ? r->files : NULL;
+    r->next = oa_is_given(r->files) ? r->files : NULL;
     *out = r;
     return OA_OK;
 }
@@ -113,7 +113,7 @@ static enum oa_error open_next(struct oa_reader *r)
     r->next = oa_cut_name((char *)r->next, &name);
     if (!*name)
         return oa_fail(r->context, OA_ARGUMENT,
-                       "a list of files has an empty name in it (two commas, or one too many)");
+                       "the list of files has an empty name (a comma too many)");
     char installed[OA_SAMPLE_PATH];
     int fd;
     OA_TRY(oa_input_open(r->context, oa_sample_text(name, installed), OA_CORPUS_REMEDY, &fd));
@@ -142,8 +142,7 @@ static enum oa_error read_failed(struct oa_reader *r)
                    (long long)gztell(r->file), oa_gzip_reason(sentence));
 }
 
-/* At the end of a file gzread gives less than asked and, where the gzip data stops early, says so
- * in gzerror alone. */
+/* gzread returns less at the end of the file; that gzip data is truncated shows only in gzerror. */
 static enum oa_error read_file_piece(struct oa_reader *r, size_t *length)
 {
     int code = Z_OK, n = gzread(r->file, r->buffer, (unsigned)READER_PIECE);
@@ -155,7 +154,7 @@ static enum oa_error read_file_piece(struct oa_reader *r, size_t *length)
     const char *format =
         gztell(r->file) == n && !r->raw ? oa_binary_format(r->buffer, (size_t)n) : NULL;
     if (format)
-        return oa_fail(r->context, OA_FORMAT, "%s is no text: it is %s", r->open, format);
+        return oa_fail(r->context, OA_FORMAT, "%s is not a text file: it is %s", r->open, format);
     if ((uint64_t)gztell(r->file) > r->limit)
         return oa_fail_read_limit(r->context, r->open, r->limit);
     if (n == 0) {
@@ -226,7 +225,7 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
     return error;
 }
 
-/* ---- everything at once ---- */
+/* ---- whole files ---- */
 
 static enum oa_error read_reader(struct oa_reader *r, struct oa_text *out)
 {

@@ -73,13 +73,13 @@ static enum oa_error check_new_piece(const struct oa_vocabulary *v, const char *
                                      const char *piece, size_t n, int32_t id)
 {
     if (id < 0 || id >= OA_MOST_IDS)
-        return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" has id %d; ids are 0 … %d", where, piece,
-                       (int)id, OA_MOST_IDS - 1);
+        return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" has id %d; ids must be from 0 to %d",
+                       where, piece, (int)id, OA_MOST_IDS - 1);
     if (piece_number(v, id) >= 0)
         return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" and \"%s\" have the same id %d", where,
                        oa_vocabulary_piece(v, id), piece, (int)id);
     if (oa_words_find(&v->pieces, piece, n) >= 0)
-        return oa_fail(v->context, OA_FORMAT, "%s: \"%s\" is there twice", where, piece);
+        return oa_fail(v->context, OA_FORMAT, "%s: duplicate token \"%s\"", where, piece);
     return OA_OK;
 }
 

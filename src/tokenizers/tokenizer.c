@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizer: making and freeing one, looking ids up, decoding. encode.c is the way from text to
- * ids.
+ * The tokenizer: making, freeing, lookup, decoding. Encoding is in encode.c.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -24,7 +23,7 @@
     "\"merges\":[]}"
 #define WORD_MODEL "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"
 
-/* By kind. char names an unk_token that is not in the vocabulary: Hugging Face then refuses unknown
+/* By kind. char names an unk_token that is not in the vocabulary, so Hugging Face rejects unknown
  * characters too. */
 static const char *const frames[] = {
     FRAME("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},\"behavior\":\"Isolated\","
@@ -92,7 +91,7 @@ static enum oa_error char_table(struct oa_tokenizer *tok)
         uint32_t code;
         const char *piece = oa_words_at(&v->pieces, i, &n);
         if (n == 0 || oa_utf8_decode(piece, n, &code) != (int)n)
-            continue; /* "<unk>" and the like: no character spells it */
+            continue; /* not a single character, e.g. "<unk>" */
         size_t known = tok->char_codes;
         if (!oa_reserve(tok->context, &tok->char_id, &tok->char_codes, (size_t)code + 1,
                         sizeof *tok->char_id))
@@ -137,9 +136,9 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
 
 /* ---- added tokens ---- */
 
-/* A token that is not in the model gets the id behind the model, or behind the largest added one.
- * It stands for what is found in the text, as in the reference: its content, normalised where it is
- * looked for in normalised text. */
+/* A token that is not in the model gets the next id after the model and all added tokens. Its bytes
+ * are, as in the reference, what it matches: its content, normalised if it is matched in normalised
+ * text. */
 static enum oa_error give_id(struct oa_tokenizer *tok, const char *where,
                              struct oa_added_token *token, const struct oa_text *found)
 {
@@ -149,7 +148,7 @@ static enum oa_error give_id(struct oa_tokenizer *tok, const char *where,
     int32_t id = there >= 0 ? there : next;
     if (token->id >= 0 && token->id != id)
         return oa_fail(tok->context, OA_FORMAT,
-                       "%s: the added token \"%s\" is listed with id %d but its place gives %d",
+                       "%s: the added token \"%s\" has id %d but by its position must have %d",
                        where, token->content, (int)token->id, (int)id);
     token->id = id;
     tok->next_added = id >= next ? id + 1 : next;
@@ -175,10 +174,10 @@ static enum oa_error check_added(struct oa_tokenizer *tok, const char *where,
 {
     if (tok->added_count == OA_MOST_ADDED || token->length > OA_MOST_ADDED_BYTES)
         return oa_fail(tok->context, OA_UNSUPPORTED,
-                       "%s: read are at most %d added tokens of at most %d bytes", where,
+                       "%s: more than %d added tokens, or one of more than %d bytes", where,
                        OA_MOST_ADDED, OA_MOST_ADDED_BYTES);
     if (oa_words_find(&tok->added_contents, token->content, token->length) >= 0)
-        return oa_fail(tok->context, OA_FORMAT, "%s: the added token \"%s\" is listed twice", where,
+        return oa_fail(tok->context, OA_FORMAT, "%s: duplicate added token \"%s\"", where,
                        token->content);
     return oa_words_add(&tok->added_contents, token->content, token->length) < 0 ? OA_NO_MEMORY
                                                                                  : OA_OK;
@@ -226,7 +225,7 @@ enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *con
         return OA_OK;
     }
     if (length == 0 || oa_utf8_valid_length(content, length) < length)
-        return oa_fail(tok->context, OA_ARGUMENT, "a special token is some UTF-8 text, not \"%s\"",
+        return oa_fail(tok->context, OA_ARGUMENT, "special token \"%s\" is empty or not UTF-8",
                        content);
     struct oa_added_token token = {
         .content = (char *)content, .length = length, .id = -1, .special = true
@@ -253,7 +252,7 @@ int32_t oa_tokenizer_unknown(const struct oa_tokenizer *tok)
     return tok->unknown >= 0 ? tok->unknown : tok->bpe.unknown;
 }
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
 enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok)
 {
@@ -300,9 +299,33 @@ enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t 
         const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
         if (!bytes)
             return oa_fail(tok->context, OA_ARGUMENT,
-                           "id %d at place %zu has no token; this tokenizer has ids 0 … %d",
+                           "id %d at index %zu is not a token; the tokenizer has ids 0 to %d",
                            (int)ids[i], i, (int)tok->vocabulary.size - 1);
         oa_text_add(out, bytes, n);
     }
     return oa_status(out->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
+}
+
+/* ---- comparison ---- */
+
+static bool same_pieces(const struct oa_vocabulary *a, const struct oa_vocabulary *b)
+{
+    if (a->model_size != b->model_size)
+        return false;
+    for (int32_t i = 0; i < a->model_size; i++) {
+        size_t n, m;
+        const char *s = oa_words_at(&a->pieces, i, &n), *t = oa_words_at(&b->pieces, i, &m);
+        if (n != m || memcmp(s, t, n) != 0 || a->id_of[i] != b->id_of[i])
+            return false;
+    }
+    return true;
+}
+
+bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b)
+{
+    return a->kind == b->kind && json_equal(a->frame, b->frame) &&
+           same_pieces(&a->vocabulary, &b->vocabulary) &&
+           a->bpe.merge_count == b->bpe.merge_count &&
+           (a->bpe.merge_count == 0 ||
+            memcmp(a->bpe.merge, b->bpe.merge, a->bpe.merge_count * sizeof *a->bpe.merge) == 0);
 }

@@ -5,25 +5,28 @@
  *     oa_tokenizer_open(c, "bpe:1000", train_files, valid_files, &tok);
  *     oa_tokenizer_encode(tok, text, length, &ids);
  *
- * Text is bytes. Nothing is normalised, no newline is translated, no byte is lost:
- * decode(encode(text)) = text for every kind that the library makes, but for the unknown words of
- * word:N. docs/tokenizers.md says what equals Hugging Face and how that was measured.
+ * Text is bytes, without normalisation or newline translation: decode(encode(text)) = text for all
+ * kinds that the library makes, except unknown words of word:N. Compatibility with Hugging Face:
+ * docs/tokenizers.md.
  */
 #ifndef ORTHANT_TOKENIZER_H
 #define ORTHANT_TOKENIZER_H
 
 #include "tokenizers/text.h"
 
-/* Kinds.
- * char  one token a character (code point), ids in order of code points, as nanoGPT: tiny
- * Shakespeare has ids 0 … 64. A character that is not in the vocabulary is refused by name and
- * position, and so is text that is not UTF-8; a loaded file may map it to its unk_token instead.
- * byte  256 tokens, id = byte.
- * bpe   byte-level byte-pair encoding with the GPT-2 split into words. Bytes that are not UTF-8 are
- * encoded as they are: each maximal invalid stretch is a word of its own. ids   no text: id n is
- * written "n", with blanks between. word  the words of the same split that the training text has
- * most often, each with the blank before it; every other one is "<unk>", which decoding does not
- * undo. One tokenizer is used from one thread at a time (encoding keeps a cache). */
+/* Kinds:
+ *
+ *     char  a token per character (code point), ids in order of code points, as nanoGPT. Characters
+ *           that are not in the vocabulary and invalid UTF-8 are errors, unless a loaded file has
+ *           an unk_token.
+ *     byte  256 tokens, id = byte
+ *     bpe   byte-level byte-pair encoding with GPT-2's split into words; each maximal invalid
+ *           stretch of bytes is a word
+ *     ids   no text: id n is written "n", separated by blanks
+ *     word  the most frequent words of the same split, each with the blank before it; others are
+ *           "<unk>"
+ *
+ * A tokenizer is not thread-safe: encoding uses a cache. */
 enum oa_tokenizer_kind {
     OA_TOKENIZER_CHAR,
     OA_TOKENIZER_BYTE,
@@ -43,34 +46,33 @@ void oa_ids_init(struct oa_ids *ids, oa_context *c);
 void oa_ids_free(struct oa_ids *ids);
 enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
 
-/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256), "bpe" (N by the size of
- * the text), "word:N" (N with <unk>, at least 2), "ids", "ids:N" or
- * the path of a tokenizer.json. char collects the characters of both lists; bpe and word are
- * trained on train_files alone; ids takes the largest id of both lists of *.bin. Either list may be
- * empty or NULL. */
+/* spec: "char", "byte", "bpe:N" (N tokens with the 256 bytes), "bpe" (N by the size of the text),
+ * "word:N" (N with <unk>, at least 2), "ids", "ids:N" or the path of a tokenizer.json. char
+ * collects the characters of both lists; bpe and word are trained on train_files only; ids takes
+ * the largest id of both lists of *.bin. Either list may be empty or NULL. */
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files,
                                 const char *valid_files, struct oa_tokenizer **out);
-/* The same from texts in memory; no ids without their number. valid may be NULL. */
+/* The same from texts in memory, without "ids". valid may be NULL. */
 enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const struct oa_text *train,
                                       const struct oa_text *valid, struct oa_tokenizer **out);
-/* tokenizer.json of the Hugging Face tokenizers library: byte-level BPE, or the WordLevel forms
- * that save writes for char, word and ids. Whatever would change the ids and is not known here is
- * refused by name; padding, truncation and post-processor are kept for saving and not applied (as
- * add_special_tokens=False), which is logged. */
+/* tokenizer.json of Hugging Face tokenizers: byte-level BPE, or WordLevel as saved for char, word
+ * and ids. Unsupported parts that would change ids are rejected by name; padding, truncation and
+ * post-processor are kept for saving but not applied (as add_special_tokens=False), which is
+ * logged. */
 enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out);
-enum oa_error
-oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
-                   struct oa_tokenizer **out); /* the same from memory; name is for messages */
+/* The same from memory. name: for messages. */
+enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
+                                 struct oa_tokenizer **out);
 enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path);
-/* Of the bytes that oa_tokenizer_save writes: what tells two tokenizers apart. */
+/* SHA-256 of the bytes that oa_tokenizer_save writes. */
 enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok,
                                   struct oa_digest *out);
-/* Trains on what the reader gives; size 0: as many tokens as suit the size of the text
- * (bpe_train.c). Same text, same merges as BpeTrainer with the ByteLevel alphabet. */
+/* Trains on the text of the reader, with the merges of Hugging Face's BpeTrainer (ByteLevel
+ * alphabet). size 0: by the size of the text. */
 enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size,
                                      struct oa_tokenizer **out);
 void oa_tokenizer_close(struct oa_tokenizer *tok);
-/* Both read every text alike, with the same ids, tokens that were added apart (same_tokens.c). */
+/* Whether both encode every text the same, without regard to added tokens. */
 bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b);
 
 enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok);
@@ -79,48 +81,43 @@ const char *
 oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "bpe", … or "patch:8" */
 int32_t
 oa_tokenizer_size(const struct oa_tokenizer *tok); /* largest id + 1: rows of an embedding */
-/* The spelling of an id in the file ("Ġthe"), NULL for an id without a token; and back, -1 when
- * there is none. */
+/* The token of an id as in tokenizer.json ("Ġthe"), NULL: none; and the id of a token, -1: none. */
 const char *oa_tokenizer_piece(const struct oa_tokenizer *tok, int32_t id);
 int32_t oa_tokenizer_find(const struct oa_tokenizer *tok, const char *piece);
-/* The bytes that an id stands for; they may be part of a character. Streaming output is one call a
- * token. */
+/* The bytes of an id, which may be part of a character. */
 const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_t *length);
-/* Adds a special token such as "</s>" (found in the text before anything else), or finds it. */
+/* Finds or adds a special token such as "</s>". */
 enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id);
 bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id);
-/* mark [oa_tokenizer_size]: 1 for each special token; others stay as they are. */
+/* Sets mark [oa_tokenizer_size] to 1 for each special token. */
 void oa_tokenizer_mark_special(const struct oa_tokenizer *tok, uint8_t *mark);
-int32_t oa_tokenizer_unknown(
-    const struct oa_tokenizer *tok); /* the token of what the vocabulary lacks; -1: none */
+int32_t oa_tokenizer_unknown(const struct oa_tokenizer *tok); /* the id of unk_token; -1: none */
 
-/* patches.c: "patch:P", the tokenizer of pictures whose tokens are squares of P x P pixels. All
- * have one id; the pixels stand beside the ids (struct oa_batch). */
+/* patches.c: "patch:P", the tokenizer of pictures in patches of P x P pixels. All patches have the
+ * same id; their pixels are passed separately (struct oa_batch). */
 #define OA_PATCHES "patch:"
 enum { OA_PATCH_ID = 0, OA_PICTURE_SIDE = 32 };
 enum oa_error oa_tokenizer_make_patches(oa_context *c, const char *spec, struct oa_tokenizer **out);
-long oa_tokenizer_patch(const struct oa_tokenizer *tok); /* P; 0: its tokens are no patches */
-/* Appends the patches of a picture, row by row: an id for each, and behind one another their
- * pixels, each patch row by row. name: for messages. */
+long oa_tokenizer_patch(const struct oa_tokenizer *tok); /* P; 0: not a tokenizer of patches */
+/* Appends the ids and pixels of the patches of a picture, in row-major order. name: for messages.
+ */
 enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name,
                                 const char *picture, size_t length, struct oa_ids *ids,
                                 struct oa_text *pixels);
 
-/* Appends the ids of a text; appends the bytes of ids. An id out of range is an error that names
- * it. */
+/* Encode and decode append to *ids and *out. */
 enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length,
                                   struct oa_ids *ids);
-/* The same for what a user wrote: special tokens in it are text like any other. name: FILE, line N,
- * for messages. words: NULL, or gets a number for each id, that of its word: from 0, or one more
- * than the last number there, rising by 0 or 1. Words are those of the tokenizer's split (char and
- * byte: of the split of bpe:N), so the blank before a word is of it, and signs stand alone; white
- * space that is a word to the split is of the word before it, at the beginning of the text of the
- * one behind. Added tokens are words of their own, and so is every id of a tokenizer of ids. */
+/* The same for user text, in which special tokens are plain text. name: "FILE, line N", for
+ * messages. words: NULL, or gets the word index of each id, from 0 or one more than its last
+ * element, rising by 0 or 1. Words are those of the tokenizer's split (char and byte: of bpe:N),
+ * with the blank before a word; other white space belongs to the previous word, at the beginning to
+ * the next one. Added tokens are words, and so is each id of a tokenizer of ids. */
 enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text,
                                        size_t length, struct oa_ids *ids, struct oa_ids *words);
 enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
                                   struct oa_text *out);
-/* The ids of a part of a text; messages name the source and count lines from its beginning. */
+/* The ids of a part of a text; messages name the source and its line. */
 struct oa_text_source {
     const char *name, *text;
     size_t length;

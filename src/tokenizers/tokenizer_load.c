@@ -2,15 +2,14 @@
  *
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Read are
  *
- *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that
- * save writes for char, word and ids. Files without a type (before tokenizers 0.9): the type their
- * fields tell pre_tokenizer  ByteLevel; or a Sequence of Split and Digits with ByteLevel at its end
- *     normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them
- *     added_tokens   all fields
+ *     model          BPE over bytes, merges as pairs or "a b"; WordLevel as saved for char, word,
+ * ids; without a type (before tokenizers 0.9) by its fields pre_tokenizer  ByteLevel, or a Sequence
+ * of Split and Digits that ends with ByteLevel normalizer     null, NFC, NFD, NFKC, NFKD,
+ * Lowercase, or a Sequence of them added_tokens   all fields
  *
- * Everything else that would change the ids is refused by name. What does not change the ids of a
- * plain text (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file
- * is trusted: every value is checked for its type and range where it is read.
+ * Anything else that would change ids is rejected by name. What does not change the ids of plain
+ * text (truncation, padding, post_processor, decoder) is kept for saving. The file is not trusted:
+ * type and range of every value are checked.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -77,14 +76,15 @@ static bool read_id(const json_t *value, int32_t *id)
 
 /* ---- model ---- */
 
-/* Of ids every token is spelt as its number; the bytes end with the blank that keeps two apart. */
+/* Tokens of ids are written as their numbers; their bytes end with a separating blank. */
 static enum oa_error add_id_piece(struct loader *l, const char *piece, size_t n, int32_t id)
 {
     char number[16];
     int length = snprintf(number, sizeof number, "%d ", (int)id);
     if (n + 1 != (size_t)length || memcmp(piece, number, n) != 0)
-        return unsupported(l, "the word", piece,
-                           "WordLevel over words is read only where every word is its own id");
+        return unsupported(
+            l, "the word", piece,
+            "WordLevel with WhitespaceSplit is supported only if every word is its own id");
     return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number, (size_t)length);
 }
 
@@ -116,8 +116,9 @@ static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
     {
         int32_t id;
         if (!read_id(value, &id))
-            error = oa_fail(l->context, OA_FORMAT, "%s: model.vocab[\"%s\"] must be an id 0 … %d",
-                            l->name, piece, OA_MOST_IDS - 1);
+            error =
+                oa_fail(l->context, OA_FORMAT, "%s: model.vocab[\"%s\"] must be an id from 0 to %d",
+                        l->name, piece, OA_MOST_IDS - 1);
         if (error == OA_OK)
             error = add_vocabulary_piece(l, piece, id, &bytes);
         if (error != OA_OK)
@@ -127,7 +128,7 @@ static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
     return error;
 }
 
-/* The two sides of a merge, ["a", "b"] or "a b"; false when it is neither. */
+/* Left and right of a merge, ["a", "b"] or "a b"; false: neither. */
 static bool merge_sides(const json_t *merge, const char **left, size_t *left_length,
                         const char **right)
 {
@@ -159,9 +160,9 @@ static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merg
     int32_t both = oa_vocabulary_find(v, joined->s ? joined->s : "", joined->length);
     if (a < 0 || b < 0 || both < 0)
         return oa_fail(l->context, OA_FORMAT,
-                       "%s: model.merges[%zu] makes \"%s\" of \"%.*s\" and \"%s\", and %s is not "
-                       "in model.vocab",
-                       l->name, rank, joined->s ? joined->s : "", (int)n, left, right,
+                       "%s: model.merges[%zu] merges \"%.*s\" and \"%s\" into \"%s\", but %s is "
+                       "not in model.vocab",
+                       l->name, rank, (int)n, left, right, joined->s ? joined->s : "",
                        a < 0   ? "the first"
                        : b < 0 ? "the second"
                                : "the result");
@@ -185,7 +186,7 @@ static enum oa_error read_unknown(struct loader *l, const json_t *model, int32_t
 {
     const char *unknown = text_member(model, "unk_token");
     if (json_member(model, "unk_token") && !unknown)
-        return malformed(l, "model.unk_token", "a text or null");
+        return malformed(l, "model.unk_token", "a string or null");
     if (unknown)
         *id = oa_tokenizer_find(l->tok, unknown);
     return OA_OK;
@@ -199,13 +200,14 @@ static enum oa_error read_bpe(struct loader *l, json_t *model)
         if (json_member(model, affixes[i]) &&
             json_string_length(json_member(model, affixes[i])) > 0)
             return unsupported(l, affixes[i], json_string_value(json_member(model, affixes[i])),
-                               "byte-level BPE has none");
+                               "byte-level BPE does not use it");
     if (json_number_value(json_member(model, "dropout")) != 0)
-        return unsupported(l, "model.dropout", "(a number)", "it makes ids random: set it to null");
+        return unsupported(l, "model.dropout", "(a number)",
+                           "it randomises encoding; set it to null");
     OA_TRY(read_bool(l, model, "byte_fallback", &byte_fallback));
     if (byte_fallback)
         return unsupported(l, "model.byte_fallback", "true",
-                           "only BPE over bytes (ByteLevel) is read");
+                           "only byte-level BPE (ByteLevel) is supported");
     OA_TRY(read_bool(l, model, "fuse_unk", &l->tok->bpe.fuse_unknown));
     OA_TRY(read_bool(l, model, "ignore_merges", &l->tok->bpe.ignore_merges));
     OA_TRY(read_vocabulary(l, json_member(model, "vocab")));
@@ -223,7 +225,7 @@ static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
                : OA_TOKENIZER_CHAR;
 }
 
-/* The type of a file that names none, as the reference tries them. NULL: no model has these fields.
+/* The model type of a file without a type, by its fields as in the reference. NULL: unknown.
  */
 static const char *type_of_fields(const json_t *model)
 {
@@ -251,7 +253,7 @@ static enum oa_error read_model(struct loader *l, json_t *model, const json_t *p
     }
     if (strcmp(type, "WordLevel") != 0)
         return unsupported(l, "model type", type,
-                           "read are BPE over bytes and the WordLevel forms of char, word and ids");
+                           "only byte-level BPE and WordLevel as saved for char, word and ids are");
     l->tok->kind = kind_of_words(pre);
     OA_TRY(read_vocabulary(l, json_member(model, "vocab")));
     return read_unknown(l, model, &l->tok->unknown);
@@ -271,7 +273,7 @@ static enum oa_error read_byte_level(struct loader *l, const json_t *level)
                : OA_OK;
 }
 
-/* \Q…\E would end at the first \E of the text, so every ASCII sign is escaped instead. */
+/* Escapes every special character; \Q…\E would end at the first \E of the text. */
 static void quote_pattern(struct oa_text *out, const char *text)
 {
     for (; *text; text++) {
@@ -319,14 +321,13 @@ static enum oa_error read_digit_split(struct loader *l, const json_t *digits)
 {
     bool individual = false;
     OA_TRY(read_bool(l, digits, "individual_digits", &individual));
-    /* the reference has Unicode 17 here, two blocks of digits more than in patterns */
+    /* Unicode 17, as the reference: two more blocks of digits than in patterns */
     return oa_splitter_add_split(&l->tok->splitter, l->name,
                                  "[\\p{N}\\x{11DE0}-\\x{11DE9}\\x{16FF4}-\\x{16FF6}]",
                                  individual ? OA_SPLIT_ISOLATED : OA_SPLIT_CONTIGUOUS, false);
 }
 
-/* One pre-tokenizer, or a Sequence. *bytes: ByteLevel was read, behind which only bytes are left to
- * be split. */
+/* A pre-tokenizer, or a Sequence. *bytes: ByteLevel was read, which must be the last one. */
 static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int depth, bool *bytes)
 {
     const char *type;
@@ -343,8 +344,8 @@ static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int d
     const json_t *parts = json_member(pre, "pretokenizers");
     if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
         return unsupported(l, "pre_tokenizer", type,
-                           "read are ByteLevel and a Sequence of Split and Digits with ByteLevel "
-                           "at its end, Sequences nested at most 8 deep");
+                           "supported are ByteLevel and a Sequence of Split and Digits that ends "
+                           "with ByteLevel, nested at most 8 deep");
     if (!json_is_array(parts))
         return malformed(l, "pre_tokenizer.pretokenizers", "an array");
     for (size_t i = 0; i < json_array_size(parts); i++)
@@ -359,10 +360,10 @@ static enum oa_error read_pre_tokenizer(struct loader *l, const json_t *pre)
         OA_TRY(read_byte_splits(l, pre, 0, &bytes));
     return bytes ? OA_OK
                  : unsupported(l, "pre_tokenizer", pre ? "without ByteLevel at its end" : "null",
-                               "BPE is read over bytes, which ByteLevel makes");
+                               "only byte-level BPE is");
 }
 
-/* WordLevel is char exactly when every character is a word. */
+/* WordLevel is "char" if every character is a word. */
 static enum oa_error check_char_split(struct loader *l, const json_t *pre)
 {
     static const char *const every_character[] = { "[\\s\\S]", "(?m:.)", "(?m)." };
@@ -373,9 +374,9 @@ static enum oa_error check_char_split(struct loader *l, const json_t *pre)
         for (int i = 0; i < 3; i++)
             if (strcmp(regex, every_character[i]) == 0)
                 return OA_OK;
-    return unsupported(l, "pre_tokenizer", type ? type : "null",
-                       "WordLevel is read with ByteLevel, or with a Split that isolates every "
-                       "character, \"[\\s\\S]\"");
+    return unsupported(
+        l, "pre_tokenizer", type ? type : "null",
+        "WordLevel needs ByteLevel, or a Split that isolates every character, \"[\\s\\S]\"");
 }
 
 /* ---- normaliser ---- */
@@ -393,7 +394,7 @@ static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer,
     if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
         return unsupported(
             l, "normalizer", type,
-            "read are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
+            "supported are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
     if (!json_is_array(parts))
         return malformed(l, "normalizer.normalizers", "an array");
     for (size_t i = 0; i < json_array_size(parts); i++)
@@ -408,7 +409,7 @@ static enum oa_error read_added(struct loader *l, const json_t *entry)
     struct oa_added_token token = { .content = (char *)text_member(entry, "content"),
                                     .normalized = true };
     if (!token.content)
-        return malformed(l, "content of an added token", "a text");
+        return malformed(l, "content of an added token", "a string");
     if (!read_id(json_member(entry, "id"), &token.id))
         return malformed(l, "id of an added token", "an id in range");
     token.length = strlen(token.content);
@@ -431,7 +432,7 @@ static enum oa_error read_added_tokens(struct loader *l, const json_t *list)
 
 /* ---- the file ---- */
 
-/* Parts that are kept and not applied are worth a line where they do something. */
+/* Logs the parts that are kept but not applied, unless they have no effect. */
 static void note_unapplied(const struct loader *l, const json_t *root)
 {
     static const char *const parts[] = { "truncation", "padding", "post_processor" };
@@ -440,13 +441,12 @@ static void note_unapplied(const struct loader *l, const json_t *root)
         const char *type = text_member(part, "type");
         if (part && !(type && strcmp(type, "ByteLevel") == 0))
             oa_log(l->context, 0,
-                   "%s: %s is kept for saving and not applied: texts get no added ids", l->name,
+                   "%s: %s is kept for saving but not applied: no ids are added to texts", l->name,
                    parts[i]);
     }
 }
 
-/* Takes the large tables out of the frame; save fills them in again. Their places in the order
- * stay. */
+/* Empties the large tables of the frame, which saving fills again in place. */
 static enum oa_error empty_frame(struct loader *l, json_t *root)
 {
     json_t *model = json_member(root, "model");
@@ -464,7 +464,7 @@ static enum oa_error read_root(struct loader *l, json_t *root)
     if (!json_is_object(root) || !version)
         return malformed(l, "the file", "a tokenizer.json: an object with \"version\": \"1.0\"");
     if (strcmp(version, "1.0") != 0)
-        return unsupported(l, "version", version, "read is version 1.0");
+        return unsupported(l, "version", version, "only version 1.0 is");
     if (json_member(root, "normalizer"))
         OA_TRY(read_normaliser(l, json_member(root, "normalizer"), 0));
     const json_t *pre = json_member(root, "pre_tokenizer");
@@ -485,7 +485,7 @@ static enum oa_error parse_json(oa_context *c, const char *name, const char *jso
     *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &e);
     if (*root)
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "%s:%d:%d: this is not JSON: %s", name, e.line, e.column, e.text);
+    return oa_fail(c, OA_FORMAT, "%s:%d:%d: invalid JSON: %s", name, e.line, e.column, e.text);
 }
 
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The N of "KIND:N", -1 where there is none in fewest … OA_MOST_IDS. */
+/* The N of "KIND:N", -1 if not in fewest … OA_MOST_IDS. */
 static long size_in(const char *spec, long fewest)
 {
     const char *digits = strchr(spec, ':') + 1;
@@ -22,8 +22,8 @@ static enum oa_error open_bpe(oa_context *c, const char *spec, struct oa_reader 
     long size = spec[3] ? size_in(spec, 256) : 0;
     if (size < 0)
         return oa_fail(c, OA_ARGUMENT,
-                       "tokenizer \"%s\": bpe:N has N tokens in all, 256 … %d (256 are the bytes), "
-                       "e.g. bpe:4096",
+                       "tokenizer \"%s\": N of bpe:N, the number of tokens with the 256 bytes, "
+                       "must be from 256 to %d, e.g. bpe:4096",
                        spec, OA_MOST_IDS);
     return oa_tokenizer_train_bpe(c, text, size, out);
 }
@@ -33,10 +33,10 @@ static enum oa_error open_words(oa_context *c, const char *spec, struct oa_reade
 {
     long size = size_in(spec, 2);
     if (size < 0)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "tokenizer \"%s\": word:N has N tokens in all, 2 … %d (one is <unk>), e.g. word:10000",
-            spec, OA_MOST_IDS);
+        return oa_fail(c, OA_ARGUMENT,
+                       "tokenizer \"%s\": N of word:N, the number of tokens with <unk>, must be "
+                       "from 2 to %d, e.g. word:10000",
+                       spec, OA_MOST_IDS);
     return oa_tokenizer_train_words(c, text, size, out);
 }
 
@@ -61,25 +61,24 @@ static enum oa_error refuse_spec(oa_context *c, const char *spec)
     const char *near = oa_nearest(spec, kinds, sizeof kinds / sizeof *kinds);
     return oa_fail(
         c, OA_ARGUMENT,
-        "tokenizer \"%s\" is no file, and not char, byte, bpe, bpe:N, word:N, ids or ids:N%s%s%s",
+        "tokenizer \"%s\" is neither a file nor char, byte, bpe, bpe:N, word:N, ids or ids:N%s%s%s",
         spec, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-/* char, bpe:N and word:N are made from the text. */
+/* Rejects files of ids for tokenizers that are made from text. */
 static enum oa_error check_trainable(oa_context *c, const char *spec, const char *files)
 {
     bool ids;
     OA_TRY(oa_id_files_are(c, files, &ids));
     if (!ids || (strcmp(spec, "char") != 0 && !is_bpe(spec) && !is_word(spec)))
         return OA_OK;
-    return oa_fail(
-        c, OA_ARGUMENT,
-        "%s holds token ids, and the tokenizer \"%s\" is made from text: set data.tokenizer to the "
-        "tokenizer.json that the ids were made with, or to ids, which does without text",
-        files, spec);
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s contains token ids, but tokenizer \"%s\" is made from text; set "
+                   "data.tokenizer to the tokenizer.json of the ids, or to ids",
+                   files, spec);
 }
 
-/* All but ids. The readers are used up; valid may be NULL. */
+/* All kinds but ids. Consumes the readers; valid may be NULL. */
 static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader *train,
                                struct oa_reader *valid, struct oa_tokenizer **out)
 {

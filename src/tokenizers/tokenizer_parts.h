@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tokenizers are made of. Private to tokenizers/. In this order: the byte alphabet, the
- * vocabulary, the split into words, words with their counts, added tokens, normalisers, BPE, the
- * tokenizer itself.
+ * Parts of tokenizers. Private to tokenizers/.
  */
 #ifndef ORTHANT_TOKENIZER_PARTS_H
 #define ORTHANT_TOKENIZER_PARTS_H
@@ -19,11 +17,11 @@
 
 /* ---- the byte alphabet ---- */
 
-/* The GPT-2 alphabet writes each byte as one printable character: 0x20 is "Ġ" (U+0120). */
+/* The GPT-2 alphabet represents each byte by one printable character: 0x20 is "Ġ" (U+0120). */
 uint32_t oa_byte_to_code(uint8_t byte);
-int oa_code_to_byte(uint32_t code); /* -1: not of the alphabet */
+int oa_code_to_byte(uint32_t code); /* -1: not in the alphabet */
 void oa_byte_spell(struct oa_text *out, const char *bytes, size_t n);
-/* Bytes of a piece that is spelt in the alphabet; false when a character is not of it. */
+/* The bytes of a piece in the alphabet; false: a character is not in it. */
 bool oa_byte_unspell(struct oa_text *out, const char *piece, size_t n);
 
 /* ---- vocabulary ---- */
@@ -32,19 +30,19 @@ bool oa_byte_unspell(struct oa_text *out, const char *piece, size_t n);
 struct oa_vocabulary {
     oa_context *context;
     struct oa_words pieces;
-    int32_t *id_of; /* by number in pieces */
+    int32_t *id_of; /* by index in pieces */
     size_t id_of_capacity;
-    int32_t *number_of; /* by id; -1 = hole */
+    int32_t *number_of; /* index in pieces, by id; -1: hole */
     size_t number_of_capacity;
     int32_t size;        /* largest id + 1 */
-    int32_t model_size;  /* pieces of the model; the added ones have numbers behind it */
-    struct oa_text pool; /* bytes, by number in pieces: pool.s[start[n] … start[n + 1] - 1] */
+    int32_t model_size;  /* pieces of the model, which precede the added ones */
+    struct oa_text pool; /* bytes, by index in pieces: pool.s[start[n] … start[n + 1] - 1] */
     size_t *start;
     size_t start_capacity;
 };
 void oa_vocabulary_init(struct oa_vocabulary *v, oa_context *c);
 void oa_vocabulary_free(struct oa_vocabulary *v);
-/* A piece or an id that is there already is refused; `where` names the place for the message. */
+/* OA_FORMAT: the piece or the id is there already. where: for messages. */
 enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece,
                                 size_t n, int32_t id, const char *bytes, size_t byte_count);
 int32_t oa_vocabulary_find(const struct oa_vocabulary *v, const char *piece, size_t n);
@@ -55,8 +53,8 @@ const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_
 
 extern const char oa_gpt2_pattern[];
 
-/* What becomes of the matches of a pattern (names of tokenizer.json): each is a word; gone; of the
- * word before or behind it; matches in a row are one word. */
+/* What a split does with matches (names of tokenizer.json): each is a word; dropped; part of the
+ * word before or after; consecutive matches are one word. */
 enum oa_split_behaviour {
     OA_SPLIT_ISOLATED,
     OA_SPLIT_REMOVED,
@@ -65,49 +63,48 @@ enum oa_split_behaviour {
     OA_SPLIT_CONTIGUOUS
 };
 
-/* Patterns applied one after the other, each to the words of the one before. No pattern: the whole
- * text is one word. */
+/* A sequence of patterns, each applied to the words of the previous one. Empty: the text is one
+ * word. */
 struct oa_splitter {
     oa_context *context;
     struct oa_pattern *pattern;
     int count;
-    bool prefix_space; /* of the split that is added next: each of its texts gets a blank before it
-                          that has none */
+    bool prefix_space; /* of the split added next: prepend a blank to texts without one */
 };
 typedef enum oa_error oa_word_sink(void *argument, const char *word, size_t length);
 void oa_splitter_init(struct oa_splitter *s, oa_context *c);
 void oa_splitter_free(struct oa_splitter *s);
-/* The pattern is spelt for Oniguruma (regex.h); `where` names the place for the message. The plain
- * one isolates. pattern NULL: nothing is looked for. */
+/* pattern: Oniguruma syntax (regex.h); NULL: no search. where: for messages. The first one has
+ * OA_SPLIT_ISOLATED. */
 enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern);
 enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, const char *pattern,
                                     enum oa_split_behaviour behaviour, bool invert);
 enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length,
                                 oa_word_sink *sink, void *argument);
-/* For text that comes in pieces: gives only words that end at or before `settled`, *consumed says
- * where the first word that was held back begins. At most one pattern. */
+/* For streamed text: only words that end at or before `settled`; *consumed: where the first
+ * deferred word begins. At most one pattern. */
 enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length,
                                   size_t settled, oa_word_sink *sink, void *argument,
                                   size_t *consumed);
 
 /* ---- words with their counts ---- */
 
-#define OA_MOST_WORDS (1 << 21) /* that are counted at a time */
+#define OA_MOST_WORDS (1 << 21) /* distinct words counted at a time */
 struct oa_tally {
     oa_context *context;
     const char *kind; /* "bpe", "word": begins the messages */
     struct oa_splitter splitter;
     struct oa_words words;
-    int64_t *count; /* by number in words */
+    int64_t *count; /* by index in words */
     size_t capacity;
     int32_t most_words;
-    uint64_t bytes;          /* of the text, invalid ones too */
-    long dropped;            /* words that were dropped, in all */
+    uint64_t bytes;          /* of the text */
+    long dropped;            /* words dropped so far */
     int64_t dropped_at_most; /* the highest count of a dropped word */
 };
 void oa_tally_init(struct oa_tally *t, oa_context *c, const char *kind, int32_t most_words);
 void oa_tally_free(struct oa_tally *t);
-/* Counts the words of a text, which is used up; one without a word is refused. */
+/* Counts the words of a text, which is consumed. OA_ARGUMENT: no words. */
 enum oa_error oa_tally_text(struct oa_tally *t, struct oa_reader *text);
 
 /* ---- added tokens ---- */
@@ -119,7 +116,7 @@ struct oa_added_token {
     bool single_word, lstrip, rstrip, normalized, special;
 };
 enum { OA_MOST_ADDED = 100000, OA_MOST_ADDED_BYTES = 1024 }; /* tokens of a file; bytes of one */
-/* Added tokens of one pass, in a trie. */
+/* A trie of added tokens. */
 struct oa_added_set {
     oa_context *context;
     struct oa_added_token *token;
@@ -127,14 +124,14 @@ struct oa_added_set {
     struct oa_added_node *node; /* [0] is the root */
     size_t nodes, node_capacity;
     struct oa_pairs children; /* (node, byte) → node */
-    bool linked;              /* nothing was inserted since the links between nodes were made */
+    bool linked;              /* suffix links are up to date */
 };
 void oa_added_init(struct oa_added_set *set, oa_context *c);
 void oa_added_free(struct oa_added_set *set);
 enum oa_error oa_added_insert(struct oa_added_set *set, const struct oa_added_token *token);
-/* The next one at or after *from. Gives [*start, *stop) of the text and moves *from behind the
- * match; a text without another one gives NULL. `settled` is where the last one stopped: white
- * space before it is taken already. plain: those that are special are passed over. */
+/* The next match at or after *from: [*start, *stop), and *from moves past it; *token NULL: none.
+ * settled: the end of the last match, before which white space belongs to it. plain: ignore special
+ * tokens. */
 enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t length,
                             size_t settled, bool plain, size_t *from, size_t *start, size_t *stop,
                             const struct oa_added_token **token);
@@ -152,7 +149,7 @@ enum oa_normal {
 };
 extern const char *const oa_normal_names[OA_NORMALS];
 #define OA_MOST_NORMALISERS 8
-/* Replaces the text; bytes that are not UTF-8 stay as they are. */
+/* Normalises the text in place; bytes that are not UTF-8 are kept. */
 enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count,
                            struct oa_text *text);
 
@@ -163,7 +160,7 @@ struct oa_merge {
 };
 struct oa_bpe {
     oa_context *context;
-    int32_t byte_id[256]; /* -1: this byte has no token */
+    int32_t byte_id[256]; /* -1: no token */
     int32_t unknown;      /* id of unk_token, -1 without */
     bool fuse_unknown, ignore_merges;
     struct oa_merge *merge; /* in order of rank, for saving */
@@ -178,8 +175,7 @@ struct oa_bpe {
 void oa_bpe_init(struct oa_bpe *b, oa_context *c);
 void oa_bpe_free(struct oa_bpe *b);
 enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, int32_t result);
-/* Appends the ids of one word. A byte without a token gives OA_FORMAT with *bad = its place and
- * nothing recorded. */
+/* Appends the ids of a word. OA_FORMAT, not recorded: the byte at *bad has no token. */
 enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word,
                                  size_t n, struct oa_ids *ids, size_t *bad);
 
@@ -189,32 +185,30 @@ struct oa_tokenizer {
     oa_context *context;
     enum oa_tokenizer_kind kind;
     struct oa_vocabulary vocabulary;
-    struct oa_added_set raw, normalised; /* added tokens by the text in which they are looked for */
-    struct oa_added_token
-        *added; /* all of them in the order of the file; content is borrowed from the sets */
+    struct oa_added_set raw, normalised; /* added tokens, by the text in which they are matched */
+    struct oa_added_token *added;        /* in the order of the file */
     size_t added_count, added_capacity;
     struct oa_words added_contents; /* in the same order */
-    int32_t next_added;             /* the id of the next one that is not in the model */
+    int32_t next_added;             /* id of the next added token that is not in the model */
     bool *special;                  /* by id: an added token that is special */
     size_t special_capacity;
     enum oa_normal normal[OA_MOST_NORMALISERS];
     int normals;
     bool prefix_space;
     struct oa_splitter splitter;
-    struct oa_splitter words; /* of char and byte, for those who ask for words; empty until then */
+    struct oa_splitter words; /* of char and byte, for word indices; empty until needed */
     struct oa_bpe bpe;
     int32_t *char_id; /* by code point; -1 = none */
     size_t char_codes;
-    int32_t unknown; /* of char and word: the id of what is not in the vocabulary, -1 without */
-    json_t
-        *frame; /* the file without vocab, merges and added tokens: what save writes around them */
-    struct oa_text scratch; /* of word: the spelling of the word at hand */
+    int32_t unknown;        /* of char and word: id of unk_token, -1: none */
+    json_t *frame;          /* tokenizer.json without vocab, merges and added tokens */
+    struct oa_text scratch; /* of word: the current word in the byte alphabet */
 };
 
-/* A tokenizer with the frame of its kind and nothing else. */
+/* An empty tokenizer of a kind. */
 enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind,
                                struct oa_tokenizer **out);
-/* After the vocabulary: the tables that encoding uses. */
+/* Makes the tables for encoding, after the vocabulary is complete. */
 enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where);
 enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where,
                                      const struct oa_added_token *token);
@@ -222,18 +216,16 @@ enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where
 enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train,
                                       struct oa_reader *valid, struct oa_tokenizer **out);
 enum oa_error oa_tokenizer_make_byte(oa_context *c, struct oa_tokenizer **out);
-/* spec "ids": as many ids as the files need; "ids:N": N. */
+/* spec "ids": the largest id of the files + 1; "ids:N": N. */
 enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files,
                                     const char *valid_files, struct oa_tokenizer **out);
 enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text,
                                 size_t n, struct oa_ids *ids);
 
-/* word:N: <unk>, and the most frequent of the words that the text has twice or more, N tokens in
- * all. */
+/* word:N: <unk> and the most frequent words that occur at least twice, N tokens in all. */
 enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size,
                                        struct oa_tokenizer **out);
-/* oa_tokenizer_train_bpe with a bound on the distinct words that are counted (tests need a small
- * one). */
+/* oa_tokenizer_train_bpe with a bound on distinct words, for tests. */
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size,
                                          int32_t most_words, struct oa_tokenizer **out);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers.
- * Whatever a loaded file said besides vocabulary, merges and added tokens is written as it was.
+ * All of a loaded file but vocabulary, merges and added tokens is written unchanged.
  */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 
-/* Tokens of the model in order of ids; the added ones stand in added_tokens. */
+/* Tokens of the model in order of ids, without added ones. */
 static json_t *vocabulary_object(const struct oa_tokenizer *tok)
 {
     json_t *object = json_object();
@@ -68,7 +68,7 @@ static json_t *added_array(const struct oa_tokenizer *tok)
     return done ? array : NULL;
 }
 
-/* Copies of the frame and of its model (the frame stays empty) with the tables set. */
+/* A copy of the frame with its tables filled. */
 static json_t *whole_document(const struct oa_tokenizer *tok)
 {
     json_t *root = json_copy(tok->frame), *model = json_copy(json_object_get(tok->frame, "model"));

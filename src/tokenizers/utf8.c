@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), the two classes of
- * characters that added tokens ask for, and the GPT-2 alphabet, which spells every byte as one
- * printable character.
+ * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), character classes,
+ * and the GPT-2 alphabet, which represents every byte by one printable character.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -82,7 +81,7 @@ void oa_print_character(struct oa_text *out, const char *text, size_t length)
     uint32_t code = 0;
     int n = oa_utf8_decode(text, length, &code);
     if (n == 0)
-        oa_text_printf(out, "byte 0x%02X, which is not UTF-8,", (unsigned)(uint8_t)text[0]);
+        oa_text_printf(out, "byte 0x%02X (not UTF-8)", (unsigned)(uint8_t)text[0]);
     else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
         oa_text_printf(out, "character U+%04X", (unsigned)code);
     else
@@ -90,6 +89,19 @@ void oa_print_character(struct oa_text *out, const char *text, size_t length)
 }
 
 /* ---- classes ---- */
+
+bool oa_code_in(uint32_t code, const uint32_t (*range)[2], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (code >= range[i][0] && code <= range[i][1])
+            return true;
+    return false;
+}
+
+bool oa_is_given(const char *option)
+{
+    return option && option[strspn(option, " ")];
+}
 
 bool oa_is_space(uint32_t code)
 {
@@ -111,15 +123,14 @@ bool oa_is_blank(const char *text, size_t n)
     return true;
 }
 
-/* Letters that Unicode counts as symbols: circled, squared and regional ones. */
-static bool is_enclosed_letter(uint32_t code)
-{
-    return (code >= 0x24b6 && code <= 0x24e9) || (code >= 0x1f130 && code <= 0x1f149) ||
-           (code >= 0x1f150 && code <= 0x1f169) || (code >= 0x1f170 && code <= 0x1f189);
-}
-
 bool oa_is_word(uint32_t code)
 {
+    static const uint32_t enclosed_letters[][2] = { /* Alphabetic symbols */
+                                                    { 0x24b6, 0x24e9 },
+                                                    { 0x1f130, 0x1f149 },
+                                                    { 0x1f150, 0x1f169 },
+                                                    { 0x1f170, 0x1f189 }
+    };
     switch (utf8proc_category((utf8proc_int32_t)code)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -134,14 +145,14 @@ bool oa_is_word(uint32_t code)
     case UTF8PROC_CATEGORY_PC:
         return true;
     default:
-        return code == 0x200c || code == 0x200d || is_enclosed_letter(code);
+        return code == 0x200c || code == 0x200d || OA_CODE_IN(code, enclosed_letters);
     }
 }
 
 /* ---- the byte alphabet ---- */
 
-/* Bytes that are printable in Latin-1 stand for themselves; the other 68 follow at U+0100 in
- * increasing order: 0x00 … 0x20 (33 of them), 0x7F … 0xA0 (34), 0xAD. */
+/* Printable Latin-1 bytes represent themselves; the other 68 are U+0100 … in increasing order: 0x00
+ * … 0x20 (33), 0x7F … 0xA0 (34), 0xAD. */
 uint32_t oa_byte_to_code(uint8_t byte)
 {
     if (byte <= 0x20)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text → words, before BPE: splits applied one after the other, each to the words of the one
- * before. A split finds the matches of a regular expression (regex.c) and does with them and the
- * stretches between them what its behaviour says; all but OA_SPLIT_REMOVED keep every byte.
+ * Text → words, before BPE: a sequence of splits, each applied to the words of the previous one. A
+ * split makes words of the matches of a regular expression (regex.c) and the text between them, by
+ * its behaviour; only OA_SPLIT_REMOVED drops bytes.
  *
- * Only valid UTF-8 is shown to PCRE2 (checked once, not at each match, which would make the time
- * quadratic); each maximal stretch of other bytes is a word of its own. Cost: linear in the text
- * for the patterns in use. A pattern may come from a stranger, so a search has limits on steps,
- * memory and time, and looks for a stop.
+ * PCRE2 gets only valid UTF-8, checked once, since a check per match would be quadratic; each
+ * maximal invalid stretch is a word. Linear in the text for the patterns in use. Patterns are not
+ * trusted: searches have limits on steps, memory and time, and honour stop requests.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -25,11 +24,11 @@ const char oa_gpt2_pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?(?:[A-Za-z]++|\\p{L})+
                                "?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 enum {
-    MOST_SPLITS = 64,       /* each costs a level of recursion */
-    MOST_STEPS = 10000000,  /* of one search: PCRE2's match limit */
-    MOST_KIBIBYTES = 65536, /* of one search without JIT */
+    MOST_SPLITS = 64,       /* each is a level of recursion */
+    MOST_STEPS = 10000000,  /* of a search: PCRE2's match limit */
+    MOST_KIBIBYTES = 65536, /* of a search without JIT */
     JIT_STACK = 4 << 20,
-    WINDOW = 1024, /* bytes in which a search begins before the clock and the stop are looked at */
+    WINDOW = 1024, /* starting positions between checks of time and stop requests */
 };
 
 struct oa_pattern {
@@ -38,9 +37,9 @@ struct oa_pattern {
     pcre2_match_context *limits;
     pcre2_jit_stack *stack;
     enum oa_split_behaviour behaviour;
-    bool invert;       /* matches and stretches change places */
-    bool prefix_space; /* each text gets a blank before it that has none */
-    bool from_start;   /* \G: a search is not cut into windows */
+    bool invert;       /* swaps matches and the text between them */
+    bool prefix_space; /* prepends a blank to texts without one */
+    bool from_start;   /* has \G: no windows */
 };
 
 void oa_splitter_init(struct oa_splitter *s, oa_context *c)
@@ -71,7 +70,7 @@ static enum oa_error set_limits(oa_context *c, struct oa_pattern *out)
     pcre2_set_match_limit(out->limits, MOST_STEPS);
     pcre2_set_heap_limit(out->limits, MOST_KIBIBYTES);
     if (pcre2_jit_compile(out->code, PCRE2_JIT_COMPLETE) ==
-        0) { /* without JIT, matching is slower and the same */
+        0) { /* JIT is optional: only speed depends on it */
         out->stack = pcre2_jit_stack_create(32768, JIT_STACK, NULL);
         pcre2_jit_stack_assign(out->limits, NULL, out->stack);
     }
@@ -104,9 +103,8 @@ enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, co
 {
     size_t bytes = (size_t)s->count * sizeof *s->pattern;
     if (s->count == MOST_SPLITS)
-        return oa_fail(s->context, OA_UNSUPPORTED,
-                       "%s: there are more than %d pre_tokenizers behind one another", where,
-                       MOST_SPLITS);
+        return oa_fail(s->context, OA_UNSUPPORTED, "%s: a sequence of more than %d pre_tokenizers",
+                       where, MOST_SPLITS);
     struct oa_pattern *grown = oa_grow(s->context, s->pattern, bytes, bytes + sizeof *s->pattern);
     if (!grown)
         return OA_NO_MEMORY;
@@ -139,7 +137,7 @@ struct split {
     const struct oa_splitter *s;
     oa_word_sink *sink;
     void *argument;
-    double began, most_seconds; /* of the processor, by this thread; began < 0: not looked at yet */
+    double began, most_seconds; /* CPU time of this thread; began < 0: not started */
 };
 
 static double thread_seconds(void)
@@ -149,21 +147,21 @@ static double thread_seconds(void)
                                                       : (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Between two windows of a search that has found nothing. */
+/* Between windows of a search. */
 static enum oa_error check_search(struct split *job, size_t n, size_t from)
 {
     int signal = oa_stop_requested(job->s->context);
     double now = thread_seconds();
     if (signal)
         return oa_fail(job->s->context, OA_INTERRUPTED,
-                       "stopped by signal %d while a text was split into words", signal);
+                       "stopped by signal %d while splitting text into words", signal);
     if (job->began < 0)
         job->began = now;
     if (now - job->began <= job->most_seconds)
         return OA_OK;
     return oa_fail(job->s->context, OA_UNSUPPORTED,
-                   "splitting %zu bytes of text into words has taken %.0f s at byte %zu: a pattern "
-                   "of the tokenizer goes over the text again and again; use another tokenizer",
+                   "splitting %zu bytes of text into words took %.0f s up to byte %zu: a pattern "
+                   "of the tokenizer is too slow; use another tokenizer",
                    n, now - job->began, from);
 }
 
@@ -172,8 +170,8 @@ static enum oa_error refuse_search(const struct split *job, int failure, size_t 
     char sentence[256];
     pcre2_get_error_message(failure, (PCRE2_UCHAR *)sentence, sizeof sentence);
     return oa_fail(job->s->context, OA_UNSUPPORTED,
-                   "splitting %zu bytes of text into words failed at byte %zu: %s: a pattern of "
-                   "the tokenizer tries too many ways to match; use another tokenizer",
+                   "splitting %zu bytes of text into words failed at byte %zu: %s; a pattern of "
+                   "the tokenizer is too complex: use another tokenizer",
                    n, from, sentence);
 }
 
@@ -184,7 +182,7 @@ static size_t byte_or_character(const char *text, size_t n)
     return length ? (size_t)length : 1;
 }
 
-/* The first match at or after `from`; false when there is none or after a recorded failure. */
+/* The first match at or after `from`; false: none, or a recorded error. */
 static bool search_pattern(struct split *job, const struct oa_pattern *p, const char *text,
                            size_t n, size_t from, size_t *start, size_t *stop)
 {
@@ -208,13 +206,13 @@ static bool search_pattern(struct split *job, const struct oa_pattern *p, const 
         if (p->from_start || end >= n || check_search(job, n, from) != OA_OK)
             return false;
         for (from = end + 1;
-             from < n && ((uint8_t)text[from] & 0xc0) == 0x80;) /* starts up to `end` were tried */
+             from < n && ((uint8_t)text[from] & 0xc0) == 0x80;) /* skip the starts tried so far */
             from++;
     }
     return false;
 }
 
-/* What a behaviour has not yet let go of the words of a level. */
+/* The pending word of a level, which the next stretch may extend. */
 struct joining {
     const struct oa_pattern *p;
     size_t start, stop;
@@ -233,7 +231,7 @@ static enum oa_error hand_word(struct split *job, int level, const char *text, s
                : OA_OK;
 }
 
-/* The next stretch of a level: a match, or what is before one. */
+/* Handles the next stretch of a level: a match, or the text before one. */
 static enum oa_error join_stretch(struct split *job, int level, struct joining *j, const char *text,
                                   size_t start, size_t stop, bool match)
 {
@@ -262,8 +260,8 @@ static enum oa_error join_stretch(struct split *job, int level, struct joining *
     return error;
 }
 
-/* The matches of a level as the reference finds them: an empty one at the end of the last match is
- * passed over. *done: what is before it has been handed on. */
+/* The matches of a level, as the reference finds them: skips an empty match at the end of the last
+ * one. *done: end of the text that was handled. */
 static enum oa_error split_matches(struct split *job, int level, struct joining *j,
                                    const char *text, size_t n, size_t settled, size_t *done)
 {

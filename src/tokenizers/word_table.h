@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growable arrays, and hash tables: byte strings → number, pair of ids → two values.
+ * Growable arrays, and hash tables: byte string → index, pair of ids → two values.
  */
 #ifndef ORTHANT_WORD_TABLE_H
 #define ORTHANT_WORD_TABLE_H
 
 #include "base/base.h"
 
-/* Makes room for `needed` items in *array, doubling; false after a recorded failure. */
+/* Grows *array to at least `needed` items, doubling; false: no memory, recorded. */
 bool oa_reserve(oa_context *c, void *array, size_t *capacity, size_t needed, size_t item_bytes);
 
 /* Distinct byte strings, numbered 0, 1, 2 … in order of adding. */
 struct oa_words {
     oa_context *context;
-    char *pool; /* the strings, each with a 0 behind it */
+    char *pool; /* the strings, 0-terminated */
     size_t pool_length, pool_capacity;
     size_t *start; /* start[i] … start[i + 1] - 1: string i and its 0 */
     size_t start_capacity;
@@ -25,7 +25,7 @@ void oa_words_init(struct oa_words *w, oa_context *c);
 void oa_words_free(struct oa_words *w);
 int32_t oa_words_find(const struct oa_words *w, const char *s, size_t n); /* -1 when absent */
 int32_t oa_words_add(struct oa_words *w, const char *s,
-                     size_t n); /* finds or adds; -1 after a failure */
+                     size_t n); /* finds or adds; -1: no memory */
 const char *oa_words_at(const struct oa_words *w, int32_t i, size_t *length);
 uint64_t oa_hash_bytes(const char *s, size_t n);
 
@@ -46,7 +46,7 @@ static inline uint64_t oa_pair_key(int32_t left, int32_t right)
 void oa_pairs_init(struct oa_pairs *p, oa_context *c);
 void oa_pairs_free(struct oa_pairs *p);
 const struct oa_pair *oa_pairs_find(const struct oa_pairs *p, uint64_t key); /* NULL when absent */
-/* Finds, or adds with rank = id = -1; NULL after a failure. Valid until the next addition. */
+/* Finds, or adds with rank = id = -1; NULL: no memory. Valid until the next addition. */
 struct oa_pair *oa_pairs_add(struct oa_pairs *p, uint64_t key);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The distinct words of a text with their counts, from which vocabularies are trained.
  *
- * The text streams through the GPT-2 pattern into a table. The table is bounded: when it is full,
- * the rarest words are dropped and the log says how many, so memory does not grow with the text.
+ * The text is streamed through the GPT-2 pattern into a bounded table: when it is full, the rarest
+ * words are dropped, which is logged.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -88,11 +88,11 @@ enum oa_error oa_tally_text(struct oa_tally *t, struct oa_reader *text)
     OA_TRY(oa_reader_feed(text, tally_piece, t));
     if (t->dropped)
         oa_log(t->context, 0,
-               "%s: more than %d distinct words: %ld words seen at most %lld times were dropped to "
-               "bound the memory",
+               "%s: more than %d distinct words; %ld that occurred at most %lld times were dropped "
+               "to bound memory",
                t->kind, (int)t->most_words, t->dropped, (long long)t->dropped_at_most);
     if (t->words.count == 0)
-        return oa_fail(t->context, OA_ARGUMENT, "there is no text to train a %s vocabulary on",
+        return oa_fail(t->context, OA_ARGUMENT, "no text to train a %s vocabulary on",
                        strcmp(t->kind, "bpe") == 0 ? "BPE" : t->kind);
     return OA_OK;
 }

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * word:N, a vocabulary of whole words. Id 0 is <unk>, for every word that is not in it; behind it
- * stand the words that the text has most often, those with equal counts in order of their spelling:
- * those of Hugging Face's WordLevelTrainer (min_frequency 2) with the ByteLevel split. Words that
- * come once are left out whatever N is: <unk> must be learnt from something, and the text that is
- * read later has unknown words too.
+ * word:N, a vocabulary of whole words. Id 0 is <unk>; then the most frequent words, ties by
+ * spelling, as in Hugging Face's WordLevelTrainer (min_frequency 2) with the ByteLevel split. Words
+ * that occur once are always left out: <unk> must be learnt, since later text has unknown words.
  */
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 
-#define FEWEST 2 /* times that the text must have a word */
+#define FEWEST 2 /* occurrences of a word */
 
 struct word_candidate {
-    const char *spelling; /* in the byte alphabet; of the list of spellings */
+    const char *spelling; /* in the byte alphabet, borrowed */
     int32_t word;         /* in the tally */
     int64_t count;
 };
@@ -26,7 +24,7 @@ static int by_count(const void *x, const void *y)
     return strcmp(a->spelling, b->spelling);
 }
 
-/* The words that come often enough, spelt, into `spelt` and list[…]; their number, or -1. */
+/* Adds the frequent words to `spelt` and list[…]. Returns their number, -1: no memory. */
 static int32_t spell_frequent_words(const struct oa_tally *t, struct oa_words *spelt,
                                     struct word_candidate *list)
 {
@@ -88,8 +86,7 @@ static enum oa_error make_word_tokenizer(const struct oa_tally *t, long size,
         return OA_NO_MEMORY;
     qsort(list, (size_t)count, sizeof *list, by_count);
     if (count < size - 1)
-        oa_log(t->context, 0,
-               "word: %d words come %d times or more: %d tokens of the %ld asked for", (int)count,
+        oa_log(t->context, 0, "word: %d words occur %d times or more: %d of %ld tokens", (int)count,
                FEWEST, (int)count + 1, size);
     enum oa_error error = oa_tokenizer_new(t->context, OA_TOKENIZER_WORD, out);
     if (error == OA_OK)

@@ -3,35 +3,12 @@
 
 #include <string.h>
 
-/* Options that decide no number of a run; "*" at the end: all that begin so. What data.* names is
- * compared by its content; compare.* says which runs there are, and what it makes of their options
- * is in these. */
-static const char *const free_options[] = {
-    "data.train",          "data.valid",        "data.valid_fraction", "data.test",
-    "data.columns",        "data.long",         "data.split_seed",     "data.stratify",
-    "data.unknown_labels", "data.tokenizer",    "generate.*",          "cluster.*",
-    "compare.*",           "train.checkpoint*", "train.save_frozen",   "train.tensorboard",
-    "train.init"
-};
-
-bool oa_fingerprint_has(const char *key)
-{
-    for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++) {
-        const char *name = free_options[i];
-        size_t fixed = strcspn(name, "*");
-        if (name[fixed] ? strncmp(key, name, fixed) == 0 : strcmp(key, name) == 0)
-            return false;
-    }
-    return true;
-}
-
 static void add_option(oa_context *c, json_t *fingerprint, const struct oa_option_row *row,
                        const struct oa_options *o)
 {
-    char key[64];
+    const char *key = oa_option_stored_key(row);
     struct oa_text value;
-    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-    if (!oa_fingerprint_has(key))
+    if (!(row->role & OA_DECIDES_NUMBERS))
         return;
     oa_text_init(&value, c);
     oa_options_get(c, o, key, &value);
@@ -120,8 +97,9 @@ static enum oa_error compare(oa_context *c, const char *path, const json_t *befo
         key = first_difference(before, before, now);
     if (!key)
         return oa_status(c);
-    return oa_fail(c, OA_ARGUMENT, "%s: %s was %s, and now it is %s; %s", path, key,
-                   text_of(before, key), text_of(now, key), remedy);
+    const struct oa_option_row *row = oa_option_at(oa_option_number(key));
+    return oa_fail(c, OA_ARGUMENT, "%s: %s was %s, and now it is %s; %s", path,
+                   row ? row->key : key, text_of(before, key), text_of(now, key), remedy);
 }
 
 enum oa_error oa_fingerprint_check(oa_context *c, const char *path, const json_t *before,

@@ -37,9 +37,6 @@
 /* Of one run. json_decref it. */
 enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o,
                                   const struct oa_workload *w, json_t **out);
-/* Whether the option ("train.lr") decides the numbers of a run by its value, and so is in its
- * fingerprint. */
-bool oa_fingerprint_has(const char *key);
 /* OA_ARGUMENT when they differ, with a sentence that names `path`, what differs with both values,
  * and the remedy. */
 enum oa_error oa_fingerprint_check(oa_context *c, const char *path, const json_t *before,

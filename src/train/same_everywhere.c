@@ -60,17 +60,6 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
 
 /* ---- comparing ---- */
 
-/* Paths, whose contents are compared; and how long a rank waits, which is its own. */
-static bool may_differ(const char *key)
-{
-    static const char *const paths[] = { "data.train", "data.valid", "data.test", "data.tokenizer",
-                                         "train.init" };
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        if (strcmp(key, paths[i]) == 0)
-            return true;
-    return strncmp(key, "cluster.", 8) == 0 && strcmp(key, "cluster.shard") != 0;
-}
-
 static enum oa_error compare_option(oa_context *c, const char *key, const struct oa_options *first,
                                     const struct oa_options *here)
 {
@@ -98,12 +87,9 @@ static enum oa_error compare(oa_context *c, const struct papers *first, const st
             return oa_fail(c, OA_ARGUMENT,
                            "%s is \"%.64s\" here, and on rank 0 it is \"%.64s\"; %s", lines[i].what,
                            here->line[i], first->line[i], lines[i].remedy);
-    for (int i = 0; (row = oa_option_at(i)); i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-        if (!may_differ(key))
-            OA_TRY(compare_option(c, key, &first->options, &here->options));
-    }
+    for (int i = 0; (row = oa_option_at(i)); i++) /* of files the contents are compared */
+        if (!(row->role & (OA_NAMES_FILES | OA_PER_RANK)))
+            OA_TRY(compare_option(c, row->key, &first->options, &here->options));
     return OA_OK;
 }
 
@@ -163,7 +149,7 @@ enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_option
     struct program mine = { 0 };
     if (!cluster)
         return OA_OK;
-    cluster->patience = o->cluster_patience;
+    cluster->patience = o->cluster_timeout;
     fill_program(work, &mine);
     struct program first = mine;
     OA_TRY(oa_cluster_broadcast(cluster, "word that it has begun", &first, sizeof first));

@@ -7,44 +7,12 @@
 
 /* ---- options ---- */
 
-/* Texts, and the model that a run starts from, are told apart by what is in them, so their paths
- * may change. */
-static bool may_change(const struct oa_option_row *row)
-{
-    static const char *const free_to[] = { "data.train",
-                                           "data.valid",
-                                           "data.test",
-                                           "data.columns",
-                                           "data.stratify",
-                                           "data.unknown_labels",
-                                           "train.init",
-                                           "train.steps",
-                                           "train.patience",
-                                           "train.eval_every",
-                                           "train.eval_tokens",
-                                           "train.final_tokens",
-                                           "train.checkpoint_every",
-                                           "train.checkpoint_minutes",
-                                           "train.log_every",
-                                           "train.save_frozen",
-                                           "train.tensorboard" };
-    char key[64];
-    if (strcmp(row->section, "generate") == 0 || strcmp(row->section, "compare") == 0 ||
-        strcmp(row->section, "cluster") == 0)
-        return true;
-    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-    for (size_t i = 0; i < sizeof free_to / sizeof *free_to; i++)
-        if (strcmp(key, free_to[i]) == 0)
-            return true;
-    return false;
-}
-
 /* A run by the clock may get another time, as one by steps other steps. */
 static bool is_time(const struct oa_option_row *row, const struct oa_options *before,
                     const struct oa_options *now)
 {
-    bool seconds = strcmp(row->section, "train") == 0 && strcmp(row->name, "seconds") == 0;
-    return seconds && before->train_seconds > 0 && now->train_seconds > 0;
+    return strcmp(row->key, "train.seconds") == 0 && before->train_seconds > 0 &&
+           now->train_seconds > 0;
 }
 
 static enum oa_error check_row(oa_context *c, const char *folder, const struct oa_option_row *row,
@@ -52,8 +20,7 @@ static enum oa_error check_row(oa_context *c, const char *folder, const struct o
                                const char *remedy)
 {
     struct oa_text a, b;
-    char key[64];
-    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+    const char *key = row->key;
     oa_text_init(&a, c);
     oa_text_init(&b, c);
     oa_options_get(c, before, key, &a);
@@ -94,7 +61,7 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
              OA_BLEU_TOKENIZE_AUTO) /* a program that had no such option */
         was.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
-        if (!may_change(row) && !is_time(row, before, now))
+        if (!(row->role & OA_MAY_CHANGE) && !is_time(row, before, now))
             OA_TRY(check_row(c, folder, row, &was, now,
                              "leave the option out, or train into a new folder"));
     return check_started(c, folder, before->train_init, now->train_init);
@@ -104,14 +71,12 @@ enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct o
                                const struct oa_options *now)
 {
     const struct oa_option_row *row;
-    for (int i = 0; (row = oa_option_at(i)); i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-        if ((may_change(row) || is_time(row, before, now)) && oa_fingerprint_has(key))
+    for (int i = 0; (row = oa_option_at(i)); i++)
+        if ((row->role & OA_DECIDES_NUMBERS) &&
+            ((row->role & OA_MAY_CHANGE) || is_time(row, before, now)))
             OA_TRY(check_row(c, folder, row, before, now,
                              "its checkpoint is not of this comparison; remove that folder to "
                              "train the run again"));
-    }
     return oa_same_options(c, folder, before, now);
 }
 

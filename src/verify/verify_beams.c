@@ -155,7 +155,7 @@ static enum oa_error open_case_writer(struct case_search *s, struct oa_tokenizer
     oa_options_default(&decode);
     decode.decode_beam = WIDTH;
     decode.decode_length_penalty = 2; /* prefers long texts, which check more steps */
-    decode.decode_patient = true;
+    decode.decode_optimal_stopping = true;
     return oa_writer_open(s->m->model, *tok, &decode, WIDTH, &s->writer);
 }
 

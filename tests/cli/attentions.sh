@@ -3,7 +3,7 @@
 # place.
 . "$2/tests/cli/common"
 text 20000
-options="--train.steps 3 --seeds 1 --compare.floor off --quiet --json"
+options="--train.steps 3 --seeds 1 --compare.uniform_baseline off --quiet --json"
 members() { # ATTENTION...: who took part in the comparison that was printed last
     grep -o '"attention": "[^"]*"' out | grep -v '"attention": ""' | sed 1d | sed 's/"attention": //' >found || true
     for one in "$@"; do printf '"%s"\n' "$one"; done >wanted

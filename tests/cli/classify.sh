@@ -179,7 +179,7 @@ says err 'of the 200 test examples 200 have a text that is also in the training 
 expect 0 eval r --data titled.tsv --columns degree,first,second
 says err 'of the 200 test examples 200 have a text that is also in the training examples, 200 with the same label'
 expect 2 eval r --columns 3,1,2
-says err 'would do nothing: it says which columns of --data are read'
+says err 'has no effect: it needs --data'
 
 # Pictures.
 i=0

@@ -86,6 +86,6 @@ says err 'equal time'
 says whole/report.html 'uniform baseline'
 says whole/results.json '"floor": true'
 says whole/report.md 'Losses are on all 2999 tokens of the validation text but its first'
-expect 0 compare $options --compare.floor off --train.final_tokens 64 --attention softmax --out bare
+expect 0 compare $options --compare.uniform_baseline off --train.final_tokens 64 --attention softmax --out bare
 grep -q 'floor' bare/report.md && fail "a comparison without a floor speaks of one"
 says out 'Losses are on 64 of the 3000 tokens'

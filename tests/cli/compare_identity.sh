@@ -4,7 +4,7 @@
 . "$2/tests/cli/common"
 text 30000
 cp text.txt first.txt
-options="--config tiny.yaml --train.steps 6 --train.log_every 3 --compare.floor off --quiet"
+options="--config tiny.yaml --train.steps 6 --train.log_every 3 --compare.uniform_baseline off --quiet"
 pair="--attention softmax --attention random"
 
 compare() { # CODE WORD...: a comparison of softmax and random in the folder a

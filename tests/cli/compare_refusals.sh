@@ -37,12 +37,12 @@ expect 0 compare $options --attention softmax --out start
 
 # Asked for and not there.
 expect 2 compare $options --attention softmax --resume --out nowhere
-says err 'nowhere holds no comparison'
+says err 'no comparison in nowhere'
 [ ! -e nowhere ] || fail "--resume of nothing made a folder"
 expect 0 compare $options --attention softmax --resume --out start
-! grep -q 'takes no options' err || fail "options that were given are said not to have been"
+! grep -q 'reads no options' err || fail "options that were given are said not to have been"
 expect 2 compare --resume --out start
-says err '^orthant: --resume takes no options from the comparison.s folder'
+says err '^orthant: --resume reads no options from the folder of the comparison'
 expect 2 compare $options --attention softmax --model.attention linear --out other
 says err 'model.attention'
 [ ! -e other ] || fail "a refused option left a folder"

@@ -3,7 +3,7 @@
 # byte there; and a checkpoint of another schedule that was put there is refused before it is used.
 . "$2/tests/cli/common"
 text 30000
-options="--config tiny.yaml --model.ffn 128 --quiet --train.steps 60 --train.checkpoint_every 10 --attention softmax --seeds 2 --compare.floor false"
+options="--config tiny.yaml --model.ffn 128 --quiet --train.steps 60 --train.checkpoint_every 10 --attention softmax --seeds 2 --compare.uniform_baseline false"
 run=c/runs/attention-01/seed-1
 
 listing() { (cd c && find . -type f ! -name .lock | sort | xargs sha256sum); }

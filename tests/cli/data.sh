@@ -93,31 +93,31 @@ wrong() { # PATTERN WORD...
     [ ! -e x ] || fail "data $* left a folder"
 }
 wrong "a task, or 'list'"
-wrong 'one word too many' copy sort --out x
+wrong 'unexpected argument' copy sort --out x
 wrong 'did you mean copy' copi --out x
 wrong 'needs --out' copy
-wrong 'out would do nothing' list --out x
-wrong 'depth would do nothing: copy' copy --depth 3 --out x
-wrong 'values would do nothing: induction' induction --values 3 --out x
+wrong 'out has no effect' list --out x
+wrong 'depth has no effect on task copy' copy --depth 3 --out x
+wrong 'values has no effect on task induction' induction --values 3 --out x
 wrong 'from 1 to 1000000' copy --alphabet 0 --out x
-wrong 'takes from 1 to 10000' copy --alphabet 10001 --out x
+wrong 'it must be from 1 to 10000' copy --alphabet 10001 --out x
 wrong 'from 0 to 100000000' copy --train -1 --out x
-wrong 'nothing is as long' copy --min-length 9 --max-length 8 --out x
+wrong '--min-length = 9 exceeds --max-length = 8' copy --min-length 9 --max-length 8 --out x
 wrong 'only 26 inputs' copy --max-length 1 --out x
-wrong 'no example' copy --train 0 --valid 0 --test 0 --out x
+wrong 'nothing to generate' copy --train 0 --valid 0 --test 0 --out x
 wrong 'did you mean --max-length' copy --max-lenght 3 --out x
 mkdir -p mine
 echo mine >mine/train.source
 listing mine >before
 expect 2 data copy $small --out mine
-says err 'mine holds "train.source"'
+says err 'mine contains "train.source"'
 listing mine >after
 same before after
 [ -z "$(find mine -name .lock)" ] || fail "a lock was left"
 echo text >copy/notes.txt
 listing copy >before
 expect 2 data copy $small --seed 3 --out copy
-says err 'copy holds "notes.txt"'
+says err 'copy contains "notes.txt"'
 listing copy >after
 same before after
 rm copy/notes.txt

@@ -32,7 +32,7 @@ expect 0 compare $options $pair --seeds 1 --train.seed_init 5 --out one
 last=9007199254740991
 refused "train.seed = $last with 2 seeds exceeds $last" $pair --train.seed $last
 refused "train.seed = $last and 30 seeds" $pair --train.seed $last --until-resolved --seeds 3
-expect 0 compare $options --attention softmax --compare.floor off --train.seed $((last - 1)) --out far
+expect 0 compare $options --attention softmax --compare.uniform_baseline off --train.seed $((last - 1)) --out far
 says far/results.json "\"seed\": $last,"
 expect 2 generate far/runs/attention-01/seed-$last --seed $last --samples 2 --tokens 3
 says err "generate.seed = $last and 2 samples: the last seed would be above $last"

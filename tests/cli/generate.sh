@@ -63,7 +63,7 @@ same out from-file
 expect 1 generate run --prompt-file nowhere.txt
 says err 'nowhere.txt'
 expect 2 generate run --prompt-file long.txt --prompt a
-says err 'one place'
+says err 'give one of --prompt'
 
 # A stop text ends the text before it; the bytes before it are those without it.
 expect 0 generate run --prompt "To be" --tokens 60 --seed 3

@@ -43,6 +43,17 @@ cp out dumped.yaml
 expect 0 train --config dumped.yaml --dump-config
 same out dumped.yaml
 
+# Former names of options are read, and neither shown nor written.
+expect 0 compare --compare.floor off --looks any --compare.most_seeds 9 --cluster.patience 7 --dump-config
+for line in 'uniform_baseline: false' 'sequential: true' 'max_seeds: 9' 'timeout: 7'; do
+    says out "^  $line "
+done
+cp out now.yaml
+expect 0 compare --compare.uniform_baseline off --sequential --compare.max_seeds 9 --cluster.timeout 7 --dump-config
+same out now.yaml
+expect 0 compare --help
+! grep -E -e '--looks|most_seeds|compare.floor|cluster.patience' out || fail "help shows a former name"
+
 expect 0 completion bash
 cp out completion.bash
 bash -n completion.bash || fail "the completion for bash is not valid"

@@ -34,7 +34,7 @@ says out '"bits_per_character": null'
 expect 0 generate bare --prompt "17 204" --tokens 5
 [ "$(tr -cd '0-9 \n' <out)" = "$(cat out)" ] && [ "$(wc -w <out)" -ge 6 ] || fail "not ids"
 expect 1 generate bare --prompt "17 300"
-says err '0 … 299'
+says err '0 to 299'
 for time in first second; do # the second reads the results of the first
     expect 0 compare $options --data.train train.bin --data.tokenizer ids --train.steps 3 --seeds 2 \
         --attention softmax --attention random --out comparison

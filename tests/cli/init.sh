@@ -68,7 +68,7 @@ expect 0 train $classify --init m --out whole --train.steps $steps
 same g/model.safetensors whole/model.safetensors
 
 # A comparison: every attention starts from the run, which is said once for each; it goes on with no other.
-comparison="--config tiny.yaml --task classify --data.train plain.tsv --seeds 2 --compare.floor off --out comparison"
+comparison="--config tiny.yaml --task classify --data.train plain.tsv --seeds 2 --compare.uniform_baseline off --out comparison"
 pair="--attention softmax --attention softmax(qk=haar)"
 expect 0 compare $comparison --init m $pair
 [ "$(grep -c 'tensors begin with the values of m' err)" -eq 2 ] || fail "what fits is not said once for each"
@@ -102,10 +102,10 @@ says language/config.json '"attention": "local(window=8)"'
 says language/config.json '"pool": "cls"'
 expect 0 train $bare --init near --out again
 says again/config.json '"pool": "mean"'
-expect 0 compare $bare --init m --attention linear --seeds 2 --compare.floor off --out bare-comparison
+expect 0 compare $bare --init m --attention linear --seeds 2 --compare.uniform_baseline off --out bare-comparison
 says err 'not given, so as in m: model.layers 2, model.width 32'
 says err 'linear: 19 of 21 tensors'
-expect 0 compare $bare --init bare-comparison --attention linear --seeds 2 --compare.floor off --out bare-further
+expect 0 compare $bare --init bare-comparison --attention linear --seeds 2 --compare.uniform_baseline off --out bare-further
 says err 'not given, so as in bare-comparison: .*model.width 32'
 expect 0 plan --data.train text.txt --init m --json
 grep -o '"trainable": [0-9.]*' out >one

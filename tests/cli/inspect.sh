@@ -47,8 +47,8 @@ says err 'empty'
 expect 1 inspect nowhere --text "To be"
 says err 'holds no run'
 expect 2 inspect run --text "To be" --target "x"
-says err 'would do nothing'
+says err 'has no effect'
 expect 1 inspect run --text "To be" --out no/such/page.html
 says err 'cannot write'
 expect 2 inspect run
-says err 'give --text'
+says err 'inspect needs --text'

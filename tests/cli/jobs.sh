@@ -2,7 +2,7 @@
 # Runs side by side: the same losses, one line of progress for all, a stop within a second; speeds beside them.
 . "$2/tests/cli/common"
 text 30000
-pair="--attention softmax --attention random --attention linear --compare.floor false"
+pair="--attention softmax --attention random --attention linear --compare.uniform_baseline false"
 options="--config tiny.yaml --seeds 2 --train.steps 12 $pair --threads 2"
 losses() {
     grep -o '"\(valid_loss\|weights\)": *[^,]*' "$1/results.json"

@@ -96,9 +96,9 @@ for p in s["operations"]:
 EOF
 fi
 expect 2 bench --model.layers 2
-says err 'are for --step'
+says err 'need --step'
 expect 2 bench --step --width 64
-says err 'would do nothing: --step times what the options of a run say'
+says err 'has no effect: --step times the run'
 expect 0 bench --step --config tiny.yaml --clock processor --train.precision f64 --quiet
 says out 'processor time'
 
@@ -155,7 +155,7 @@ expect 2 bench --decode --config tiny.yaml --sequences 1,2 --attention softmax -
 says err 'sofmax'
 ! grep -q timing err || fail "an attention that does not exist is found after others were timed"
 expect 2 bench --decode --config tiny.yaml --width 64
-says err 'would do nothing: --decode times what the options of a run say'
+says err 'has no effect: --decode times the model'
 expect 2 bench --sequences 3
 says err 'it belongs to --decode'
 expect 2 bench --decode --config tiny.yaml --sequences 3,5000

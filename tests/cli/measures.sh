@@ -51,7 +51,7 @@ expect 0 train --task summarize --data.train japanese.tsv $model --train.steps 1
 says err 'ROUGE reads letters from a to z and digits only'
 
 # A comparison: one tokenizer for all runs; another one is another comparison.
-comparison="--task translate --data.train japanese.tsv $model --train.steps 3 --attention softmax --compare.floor off"
+comparison="--task translate --data.train japanese.tsv $model --train.steps 3 --attention softmax --compare.uniform_baseline off"
 expect 0 compare $comparison --seeds 1 --out c
 says c/runs/attention-01/seed-1/config.json '"bleu_tokenize": "char"'
 says c/results.json '"bleu_tokenize": "char"'

@@ -21,7 +21,7 @@ expect 0 train $short --train.seed 2 --train.tensorboard on --train.keep_best on
 touch run/log.jsonl.1 run/config.json.12-3.tmp run/checkpoint-000000002.safetensors
 expect 2 train $short --out run
 says err 'overwrite removes it'
-untouched run 2 'either goes on (--resume) or begins anew' train --resume
+untouched run 2 'give --resume or --overwrite, not both' train --resume
 untouched run 1 'nowhere.txt' train --config tiny.yaml --data.train nowhere.txt
 untouched run 2 'did you mean softmax' train --config tiny.yaml --attention sofmax
 expect 0 train $short --overwrite --out run

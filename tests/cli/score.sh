@@ -135,26 +135,26 @@ refused 1 'latin, line 2: not UTF-8 (byte 2 of the line is 0xFC)' score bleu --r
 refused 1 'nothing is empty' score bleu --ref nothing --hyp hyp
 refused 1 'cannot .* nowhere' score bleu --ref ref --hyp nowhere
 refused 1 'ref: line 3 is empty, where a label should be' score accuracy --ref ref --hyp hyp
-refused 1 'hyp: line 1 is "The fast' score pearson --ref labels --hyp hyp
+refused 1 'hyp, line 1: "The fast' score pearson --ref labels --hyp hyp
 refused 2 'did you mean "bleu"' score blue --ref ref --hyp hyp
 refused 2 'did you mean "intl"' score bleu --tokenize intel --ref ref --hyp hyp
 refused 2 'tokenizer ja-mecab needs' score bleu --tokenize ja-mecab --ref ref --hyp hyp
 refused 2 'needs --ref FILE' score bleu --hyp hyp
 refused 2 'one to eight metrics' score --ref ref --hyp hyp
 refused 2 'is there twice' score bleu bleu --ref ref --hyp hyp
-refused 2 'options of chrF are given, but would do nothing' score bleu --word-order 2 --ref ref --hyp hyp
-refused 2 'options of f1 are given' score accuracy --average macro --ref labels --hyp guesses
+refused 2 'options of chrF have no effect' score bleu --word-order 2 --ref ref --hyp hyp
+refused 2 'options of F1 have no effect without f1' score accuracy --average macro --ref labels --hyp guesses
 refused 2 'a smoothing value' score bleu --smooth-value 2 --ref ref --hyp hyp
-refused 2 'would do nothing: nothing is drawn' score bleu --seed 3 --ref ref --hyp hyp
+refused 2 'has no effect: it needs --confidence' score bleu --seed 3 --ref ref --hyp hyp
 refused 2 'not both' score bleu --paired-bs --paired-ar --ref ref --hyp hyp --hyp other
 refused 2 'compares systems' score bleu --paired-bs --ref ref --hyp hyp
 refused 2 'with several systems' score bleu --confidence --ref ref --hyp hyp --hyp other
-refused 2 'can be read once' score bleu --ref - --hyp -
+refused 2 'can be read only once' score bleu --ref - --hyp -
 refused 2 'one reference' score accuracy --ref labels --ref labels --hyp guesses
 printf 'a\nb\na\nb\n' >letters
-refused 2 'no line has the label "1"' score f1 --ref letters --hyp letters
+refused 2 'no line has the positive label "1"' score f1 --ref letters --hyp letters
 printf 'a\nb\nc\nb\n' >three
-refused 2 'there are 3 labels' score f1 --positive a --ref letters --hyp three
+refused 2 'binary F1 needs two labels, but there are 3' score f1 --positive a --ref letters --hyp three
 
 # Labels are spelled one way: as `classify` and `eval` have them, without blanks and a byte order mark around them.
 printf '\357\273\2771\n2 \n 3\n' >marked

@@ -61,7 +61,7 @@ printf 'a\tb\nc\n\td\n' >text
 expect 0 classify n --data text
 printf 'PK\003\004xx' >z.txt
 expect 1 train --data.train z.txt --out z
-says err 'z.txt is no text: it is a ZIP archive'
+says err 'z.txt is not a text file: it is a ZIP archive'
 
 # Classes with one example stay in training, whatever the seed.
 { awk 'BEGIN { for (i = 0; i < 40; i++) printf "%s\ttext %d\n", i % 2 ? "yes" : "no", i }'; printf 'rare1\tlone\nrare2\tother\n'; } >rare.tsv

@@ -62,7 +62,7 @@ says err 'data.test = one.txt has fewer than 2 tokens'
 [ ! -e refused ] || fail "a refused start left a folder"
 
 # A comparison: means of what its models get from eval; it goes on with the same test data alone.
-compare="compare $small --attention softmax --attention linear --seeds 2 --compare.floor off --out c"
+compare="compare $small --attention softmax --attention linear --seeds 2 --compare.uniform_baseline off --out c"
 expect 0 $compare --data.test test.txt --compare.tune train.lr=1e-3,1e-2
 says out 'On the test data, 2999 tokens, used for no choice'
 says c/report.md 'On the test data, 2999 tokens'

@@ -2,7 +2,7 @@
 # Tuning before a comparison: stopped and gone on with, extended, refused when it would be another one, and told about.
 . "$2/tests/cli/common"
 text 30000
-options="--config tiny.yaml --seeds 2 --train.steps 20 --compare.floor off"
+options="--config tiny.yaml --seeds 2 --train.steps 20 --compare.uniform_baseline off"
 rates="train.lr=0.001,0.01,0.003"
 
 # What is written where: a trial has its own folder, with the values in its name and a seed that is far away.

@@ -34,8 +34,8 @@ grep -v -e spent_seconds -e '"date"' early/results.json >after
 same before after
 
 # Not resolved: a margin of next to nothing, and few seeds. Without a baseline it is about the lowest loss.
-expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --budget 2min --out most
-says out 'unresolved after 6 seeds, the limit set by compare.most_seeds'
+expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.max_seeds 6 --budget 2min --out most
+says out 'unresolved after 6 seeds, the limit set by compare.max_seeds'
 field most/results.json '"ending": "seeds used up"' >/dev/null
 field most/results.json '"budget_seconds": 120,' >/dev/null
 [ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
@@ -45,7 +45,7 @@ field most/results.json '"budget_seconds": 120,' >/dev/null
 cp most/results.json before.json
 while read -r seconds budget; do
     began=$(date +%s%N)
-    expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --budget "$budget" --out most
+    expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.max_seeds 6 --budget "$budget" --out most
     took=$((($(date +%s%N) - began) / 1000000))
     field most/results.json "\"budget_seconds\": $seconds,\$" >/dev/null
     old=$(field before.json '"spent_seconds": [0-9.e-]*' | sed 's/.* //')
@@ -69,7 +69,7 @@ go_on() { # until it is done; in $round sittings
     while [ $status -ne 0 ]; do
         round=$((round + 1))
         before=$( [ -d killed/runs ] && runs killed | wc -l || echo 0)
-        "$orthant" compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --out killed \
+        "$orthant" compare $options $three --until-resolved --margin 0.000001 --compare.max_seeds 6 --out killed \
             >out 2>err &
         pid=$!
         while kill -0 $pid 2>/dev/null && [ "$( [ -d killed/runs ] && runs killed 2>/dev/null | wc -l || echo 0)" -lt $((before + 3)) ]; do
@@ -115,11 +115,11 @@ expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.
 again=$(field budget/spending.json '"clock":[0-9.]*')
 awk "BEGIN { exit !(${again#*:} > ${spent#*:}) }" || fail "the time of the second call is not counted: $spent, $again"
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 1h \
-    --compare.most_seeds 4 --out budget
+    --compare.max_seeds 4 --out budget
 [ "$(runs budget | wc -l)" = 15 ] || fail "a larger budget did not go on: $(runs budget | wc -l) runs"
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s \
-    --compare.most_seeds 4 --out budget
-says out 'unresolved after 4 seeds, the limit set by compare.most_seeds' # what is there costs nothing
+    --compare.max_seeds 4 --out budget
+says out 'unresolved after 4 seeds, the limit set by compare.max_seeds' # what is there costs nothing
 sed -i 's/"clock":/"clock":9/' budget/spending.json
 expect 1 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --out budget
 says err 'spending.json'
@@ -133,19 +133,19 @@ refused() { # PATTERN OPTION...
     [ ! -e refused ] || fail "$* left a folder"
 }
 refused 'compare.budget has no effect without compare.until_resolved' --budget 2h
-refused 'compare.most_seeds has no effect without compare.until_resolved' --compare.most_seeds 20
+refused 'compare.max_seeds has no effect without compare.until_resolved' --compare.max_seeds 20
 refused 'compare.budget = "2" is not a time' --until-resolved --budget 2
 for budget in soon 0s -1s 1d 2hours nans infs 's' '3 s s'; do
     refused "compare.budget = \"$budget\" is not a time" --until-resolved "--budget=$budget"
 done
 refused 'compare.budget = "-1h" is not a time' --until-resolved --compare.budget=-1h
 refused 'compare.seeds = 2' --until-resolved --seeds 2
-refused 'compare.most_seeds = 5 is less than compare.seeds = 6' --until-resolved --seeds 6 --compare.most_seeds 5
+refused 'compare.max_seeds = 5 is less than compare.seeds = 6' --until-resolved --seeds 6 --compare.max_seeds 5
 refused 'compare.margin has no effect without compare.baseline' --margin 0.1
 refused 'the first attention sets the time' --until-resolved --equal time
 refused 'the first attention sets the time' --until-resolved --equal time --baseline linear
 
 # Any number of looks without a baseline: verdicts among all, by the same intervals.
-expect 0 compare $options $three --looks any --margin 2 --seeds 6 --out looks
+expect 0 compare $options $three --sequential --margin 2 --seeds 6 --out looks
 says out 'Verdicts are valid at any number of interim analyses'
 says out 'equivalent to'

@@ -17,7 +17,7 @@ wrong 'generate has no option --train.steps' generate x --train.steps 3
 wrong 'needs a value' train --out
 wrong 'needs a value, but --resume follows' train --out --resume
 wrong 'takes no value' train --resume=yes
-wrong 'one word too many' doctor now
+wrong 'unexpected argument' doctor now
 wrong 'from 0 to 1024' doctor --threads 2000
 wrong 'choose auto, ref' doctor --isa mmx
 wrong 'from 1 to 1024' train --model.layers 0
@@ -43,23 +43,23 @@ wrong 'give --text or --data, not both' tokenizer decode t.json --text 1 --data 
 wrong 'needs a dictionary' score bleu --ref text.txt --hyp text.txt --tokenize zh
 wrong 'needs the folder of a run' eval
 wrong 'one of train, encode and decode' tokenizer
-wrong 'give --in FILE and --out FILE' attend softmax
+wrong 'attend needs --in FILE and --out FILE' attend softmax
 wrong 'only for bash, zsh and fish' completion tcsh
 
-# Options that would do nothing.
+# Options without effect.
 status=0
 cat text.txt | "$orthant" train --config tiny.yaml --data.train /dev/stdin --out x >out 2>err || status=$?
 [ $status -eq 2 ] || fail "a pipe that was read twice ended with $status"
 says err 'a pipe can be read only once and the vocabulary was made from it: give a file'
 wrong 'train takes one attention' train --config tiny.yaml --attention softmax --attention random
 wrong 'train takes one attention' train --config tiny.yaml --attention softmax --model.attention random
-wrong 'model.attention would do nothing' compare --config tiny.yaml --model.attention softmax
-wrong 'model.attention would do nothing' plan --config tiny.yaml --attention softmax --model.attention random
-wrong 'model.layers would do nothing' theory --model.layers 3
-wrong 'lengths would do nothing' bench --peak --lengths 16
-wrong 'kernels would do nothing' bench --peak --kernels
-wrong 'kind would do nothing' tokenizer encode t.json --kind byte
-wrong 'text would do nothing' tokenizer train --text a
+wrong 'model.attention has no effect' compare --config tiny.yaml --model.attention softmax
+wrong 'model.attention has no effect' plan --config tiny.yaml --attention softmax --model.attention random
+wrong 'model.layers has no effect' theory --model.layers 3
+wrong 'lengths has no effect' bench --peak --lengths 16
+wrong 'kernels has no effect' bench --peak --kernels
+wrong 'kind has no effect' tokenizer encode t.json --kind byte
+wrong 'text has no effect' tokenizer train --text a
 wrong 'eval has no option --config' eval run --config tiny.yaml
 for remark in "data.valid_fraction.*data.valid names:--data.valid text.txt --data.valid_fraction 0.2" \
     "train.eval_tokens.*no validation text:--data.valid_fraction 0 --train.eval_tokens 9" \

@@ -32,9 +32,9 @@ static const struct oa_argument arguments[] = {
     { .key = NULL }
 };
 
-static enum oa_pattern pattern_kind_of(const struct oa_group *g)
+static enum oa_pattern_kind pattern_kind_of(const struct oa_group *g)
 {
-    return (enum oa_pattern)oa_atom_value(g->atom, "")->number;
+    return (enum oa_pattern_kind)oa_atom_value(g->atom, "")->number;
 }
 
 static enum oa_edge edge_of(const struct oa_group *g)
@@ -50,7 +50,7 @@ static bool by_words(const struct oa_group *g)
 static bool pattern_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence,
                                size_t size)
 {
-    enum oa_pattern kind = (enum oa_pattern)oa_atom_value(a, "")->number;
+    enum oa_pattern_kind kind = (enum oa_pattern_kind)oa_atom_value(a, "")->number;
     bool ahead = kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END ||
                  kind == OA_PATTERN_LAST;
     (void)cross;
@@ -102,7 +102,7 @@ static double pattern_cube(long x)
 }
 
 /* Unnormalised ξ_ij over n positions. */
-static double pattern_term(enum oa_pattern kind, long i, long j, long n)
+static double pattern_term(enum oa_pattern_kind kind, long i, long j, long n)
 {
     switch (kind) {
     case OA_PATTERN_CURRENT:
@@ -126,7 +126,7 @@ static double pattern_term(enum oa_pattern kind, long i, long j, long n)
 }
 
 /* The token that an empty row attends to, or −1. */
-static long edge_target(enum oa_pattern kind, enum oa_edge edge, long i, long n)
+static long edge_target(enum oa_pattern_kind kind, enum oa_edge edge, long i, long n)
 {
     if (edge == OA_EDGE_SELF)
         return i;

@@ -13,7 +13,7 @@
 struct oa_cpu_state {
     struct oa_kernels kernels; /* of the device's precision and the context's instruction set */
     struct oa_gemm_state *
-        *gemm; /* one a worker; NULL on the plan device, which asks for sizes of blocks only */
+        *gemm; /* one per worker; NULL on the plan device, which only needs block sizes */
     unsigned long products; /* that were cut into parts */
 };
 enum oa_error oa_cpu_state_open(struct oa_device *d); /* d->cpu, without states */

@@ -12,7 +12,7 @@
  */
 static bool one_product(const struct oa_logits *a)
 {
-    const struct oa_part *p = &a->part[0];
+    const struct oa_logits_part *p = &a->part[0];
     const double least = 1e-6; /* as in oa_tiles_logits */
     return a->parts == 1 && p->kind == OA_PART_DOT && p->scale > least && !p->bias && !a->alpha &&
            !a->distances.table;
@@ -20,7 +20,7 @@ static bool one_product(const struct oa_logits *a)
 
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block)
 {
-    const struct oa_support_functions *f = oa_support_functions(&a->support);
+    const struct oa_support_functions *f = oa_support_functions_of(&a->support);
     bool intervals = !f || f->row || !f->visible;
     return d->cpu->kernels.attention_tile && one_product(a) && !oa_tables_shared(a) && intervals &&
            key_block <= OA_ATTENTION_COLS && a->part[0].width <= OA_ATTENTION_WIDTH &&

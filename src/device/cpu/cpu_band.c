@@ -11,14 +11,15 @@
  * Gaussian has ℓ_ij = −(j − c)²/2σ² with c = i + offset, and without `renormalise` w_ij =
  * e^ℓ/(σ√2π).
  *
- * How wide is a Gaussian? With j' the visible key nearest to c, at the distance δ, a key m places
- * further on has
- * ((δ + m)² − δ²)/2σ² ≥ m²/2σ² less of a logit: beyond m = 9.2σ a weight is below 5e-19 of the
- * largest of its row, and all of them together below what a double resolves. The band lies around
- * j', not c, so this also holds for rows whose centre is off the sequence.
+ * Width of a Gaussian: with j' the visible key nearest to c, at the distance δ, a key m places
+ * further away has a logit lower by ((δ + m)² − δ²)/2σ² ≥ m²/2σ²: beyond m = 9.2σ a weight is below
+ * 5e-19 of the largest of its row, and all of them together below the resolution of a double. The
+ * band is centred on j', not c, so this also holds for rows whose centre is off the sequence.
  *
  * Backward, with dw_ik = dO_i·v_j on real keys and 0 off them:
+ *
  *     dv_j = Σ_i w_ij dO_i,      dℓ_ik = w_ik (dw_ik − Σ_l w_il dw_il),
+ *
  * and a row of logits that all tokens share gets Σ_bi dℓ_i: one sum for each (b,h), added in the
  * order of b.
  *

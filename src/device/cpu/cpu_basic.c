@@ -130,7 +130,7 @@ void oa_cpu_binary(struct oa_device *d, enum oa_binary kind, long n, double scal
     run_flat(f);
 }
 
-/* Slow, and only asked when something went wrong. */
+/* Slow; called only after a failure. */
 bool oa_cpu_finite(struct oa_device *d, bool act, long rows, long cols, const void *x, long ldx)
 {
     struct oa_array a = { .type = act ? d->cpu->kernels.act : d->cpu->kernels.real,

@@ -19,11 +19,6 @@ static uint64_t embedding_dropout_index(const struct oa_embedding *a, long token
     return (uint64_t)token * oa_dropout_stride(a->width);
 }
 
-static bool has_more_than_table(const struct oa_embedding *a)
-{
-    return a->position || a->segment || a->rest || a->factor != 1;
-}
-
 static void sum_embeddings(struct oa_device *d, const struct oa_embedding *a, long t,
                            const void *word, void *row)
 {
@@ -55,7 +50,7 @@ static void embed_item(void *argument, long item, const struct oa_worker *worker
     for (long t = item * e->block; t < oa_min(a->tokens, (item + 1) * e->block); t++) {
         const void *word = oa_real_at(d, a->table, a->ids[t] * a->width);
         void *y = oa_act_at(d, a->y, t * a->width);
-        if (has_more_than_table(a)) {
+        if (a->position || a->segment || a->rest || a->factor != 1) {
             sum_embeddings(d, a, t, word, row);
             word = row;
         }
@@ -113,14 +108,14 @@ void oa_cpu_embed_gradient(struct oa_device *d, const struct oa_embedding *a)
 
 struct patches_call {
     struct oa_device *d;
-    const struct oa_patches *a;
+    const struct oa_patch_rows *a;
     long block;
 };
 
 static void patches_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct patches_call *p = argument;
-    const struct oa_patches *a = p->a;
+    const struct oa_patch_rows *a = p->a;
     struct oa_device *d = p->d;
     void *row = oa_arena_take(worker->scratch, (size_t)a->count * d->numbers.real_size);
     if (!row)
@@ -132,7 +127,7 @@ static void patches_item(void *argument, long item, const struct oa_worker *work
     }
 }
 
-void oa_cpu_patches(struct oa_device *d, const struct oa_patches *a)
+void oa_cpu_patches(struct oa_device *d, const struct oa_patch_rows *a)
 {
     struct patches_call p = { d, a, oa_item_rows(a->count) };
     oa_parallel(d->context, oa_blocks(a->tokens, p.block), patches_item, &p);

@@ -21,8 +21,8 @@ struct gemm_cut {
     const void *a, *b;
     void *c;
     long rows, cols, columns; /* block of C of one item; number of blocks along n */
-    unsigned long
-        product; /* its number, where items are parts of it: workers keep what they packed */
+    unsigned long product; /* number of the product, where items are parts of it: workers reuse what
+                              they packed */
 };
 
 static double wanted_gemm_items(const struct oa_gemm *g, bool parts)
@@ -35,9 +35,9 @@ static double wanted_gemm_items(const struct oa_gemm *g, bool parts)
     return items < 2 && work > PAIR_WORK ? 2 : items;
 }
 
-/* Halves the block until there are about as many items as wanted. Whole rows are what the library
- * does best (measured: 64 columns of 128 run at half the speed of all 128), so columns are cut only
- * where they are many times the rows. */
+/* Halves the block until there are about as many items as wanted. Whole rows are fastest in oneDNN
+ * (measured: 64 columns of 128 run at half the speed of all 128), so columns are cut only where
+ * they are many times the rows. */
 static void choose_block(double wanted, long *rows, long *cols)
 {
     for (double items = 1; items < wanted; items *= 2) {
@@ -50,8 +50,8 @@ static void choose_block(double wanted, long *rows, long *cols)
     }
 }
 
-/* Where both operands are packed. A worker that keeps what it packed packs one side once if only
- * the other is cut, the longer one; otherwise least is packed where blocks are square. */
+/* Both operands are packed by each worker. If it reuses what it packed, one side is packed once if
+ * only the other, longer one is cut; otherwise square blocks need least packing. */
 static void choose_strip(double wanted, bool kept, long *rows, long *cols)
 {
     bool tall = *rows >= *cols;
@@ -99,7 +99,7 @@ static void gemm_columns_item(void *argument, long item, const struct oa_worker 
                             g.real_out ? oa_real_at(t->d, t->c, j) : oa_act_at(t->d, t->c, j));
 }
 
-/* Some rows, all columns: a product of its own, whatever there is beside it. */
+/* A group of invariant rows, all columns: a product of its own. */
 static void gemm_group_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct gemm_cut *t = argument;

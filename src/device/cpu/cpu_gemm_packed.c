@@ -12,7 +12,7 @@ enum {
     STRIP = 8 << 20,       /* bytes of packed B */
     NARROWEST = 768,       /* columns of a strip, however many bytes */
     PACK_BYTES = 64 << 10, /* worth an item */
-    PACK_DEPTH = 512,      /* of k in such an item, where the rows of B lie along its columns */
+    PACK_DEPTH = 512,      /* of k in such an item, where rows of B are along its columns */
     ROWS = 256,            /* of an item */
     LEAST_ROWS = 128,
     LEAST_COLS = 256,
@@ -24,18 +24,13 @@ enum {
     LEAST_BYTES = 128 << 10 /* and in each */
 };
 
-/* Columns of a strip. */
-static long strip_columns(const struct oa_gemm *g)
-{
-    long cols = oa_max(NARROWEST, STRIP / (2 * oa_max(1, g->k)));
-    long strips = oa_blocks(g->n, cols);
-    return oa_round_up(oa_blocks(g->n, strips), OA_PANEL);
-}
-
+/* The first strip: as many columns as give strips of equal width, at most STRIP bytes of packed B,
+ * but NARROWEST columns. */
 static struct oa_gemm first_strip(const struct oa_gemm *g)
 {
+    long cols = oa_max(NARROWEST, STRIP / (2 * oa_max(1, g->k)));
     struct oa_gemm s = *g;
-    s.n = oa_min(g->n, strip_columns(g));
+    s.n = oa_min(g->n, oa_round_up(oa_blocks(g->n, oa_blocks(g->n, cols)), OA_PANEL));
     return s;
 }
 
@@ -54,7 +49,7 @@ struct packed_product {
     const void *a, *b;
     void *c, *packed;
     long rows, cols, across; /* of a block of one item; blocks from left to right */
-    unsigned long product;   /* its number, where what is packed of A is kept for the next item */
+    unsigned long product;   /* number of the product: packed A is reused by the next item */
 };
 
 static struct oa_gemm_part packed_part(const struct packed_product *t, long item, long rows,
@@ -142,7 +137,7 @@ void oa_cpu_pack_weights(struct oa_device *d, const struct oa_gemm *g, const voi
     pack_strip(&(struct packed_product){ .d = d, .g = g, .b = b, .packed = packed });
 }
 
-/* B is read once, by all workers, each a piece of it in a row. */
+/* B is read once, by all workers, each a contiguous part. */
 static void multiply_short(struct packed_product *t)
 {
     const struct oa_gemm *g = t->g;

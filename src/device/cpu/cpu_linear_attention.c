@@ -15,21 +15,21 @@
  * gradient of den_i:
  *
  *     dφ_q,i = S_i N_i + e_i z_i
- *     dφ_k,j = G_j v_j + g_j,   dv_j = G_jᵀ φ_k,j,   with G_j = Σ_i φ_q,i N_iᵀ, g_j = Σ_i e_i
- * φ_q,i, the i that see j
+ *     dφ_k,j = G_j v_j + g_j,   dv_j = G_jᵀ φ_k,j
+ *     with G_j = Σ_i φ_q,i N_iᵀ and g_j = Σ_i e_i φ_q,i over the i that see j
  *
  * S runs forward a second time for dφ_q, G runs in reverse for dφ_k and dv. Recovering S_i by
- * subtracting from the final state would lose all digits of early terms. Inside a chunk, with M_ij
- * = N_i·v_j + e_i for j ≤ i and A = φ_q φ_kᵀ:
+ * subtracting from the final state would lose all digits of early terms. Inside a chunk, with
+ * M_ij = N_i·v_j + e_i for j ≤ i and A = φ_q φ_kᵀ:
  *
  *     dφ_q += M φ_k,   dφ_k += Mᵀ φ_q,   dv += Aᵀ N.
  *
  * Exponential features come with a logarithmic scale c_j of each key: φ_k,j is e^{c_j} times
- * what is stored. Row i then counts relative to the largest scale that it sees, m_i = max_{j ≤ i}
- * c_j (without causality: of all keys), which cancels in O_i: the weight of pair (i, j) gets e^{c_j
- * − m_i} ≤ 1. With M the m of the last row of a chunk, S and z are kept relative to M of the chunk
- * before, G and g relative to M of the chunk they are read in. Every exponent is ≤ 0, and nothing
- * that row i reads depends on a later key, to the last bit.
+ * what is stored. Row i is then relative to the largest scale that it sees,
+ * m_i = max_{j ≤ i} c_j (without causality: of all keys), which cancels in O_i: the weight of pair
+ * (i, j) gets e^{c_j − m_i} ≤ 1. With M the m of the last row of a chunk, S and z are kept relative
+ * to M of the chunk before, G and g relative to M of the chunk they are read in. Every exponent is
+ * ≤ 0, and nothing that row i reads depends on a later key, to the last bit.
  *
  * [B·T, H·r] × [B·S, H·r] × [B·S, H·V] → [B·T, H·V]; per row and head 4rV + 2·chunk·(r + V) FLOPs
  * forward. An item is a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N.
@@ -60,7 +60,7 @@ static double state_share(const struct oa_linear_work *w, long i)
     return exp(oa_linear_state_scale(w) - oa_real_get(w->d, w->seen, w->i0 + i));
 }
 
-/* w->sum holds numerators, w->den what the chunk's own keys add to the denominators. */
+/* w->sum: numerators; w->den: what the keys of the chunk add to the denominators. */
 static void finish_chunk_rows(struct oa_linear_work *w)
 {
     const struct oa_linear_attention *a = w->a;

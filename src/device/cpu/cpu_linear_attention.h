@@ -65,8 +65,8 @@ void *oa_linear_query_place(const struct oa_linear_work *w, const void *x, long 
 void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld, long width);
 long oa_linear_feature_columns(const struct oa_linear_attention *a); /* of a head in fq and fk */
 const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long i);
-/* Rows of w->sum, `next` from one to the next, go to x, and zeros behind them up to `all`; … as the
- * gradient of features that were made of the rows x. */
+/* Stores rows of w->sum, `next` apart, in x, then zeros up to row `all`; … as the gradient of
+ * features computed from the rows x. */
 void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next,
                      void *x, long ld);
 void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x,

@@ -7,12 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of a chunk. The causal form does chunk·(r + V) multiplications a row beside those of the
- * definition, so chunks are as small as the products allow: those of bf16 need more rows to reach
- * their speed. */
+/* Rows of a chunk. The causal form needs chunk·(r + V) multiplications per row on top of the
+ * definition, so chunks are as small as efficient products allow: those of bf16 need more rows. */
 enum { CHUNK_CAUSAL = 32, CHUNK_CAUSAL_BF16 = 64, CHUNK_FULL = 128 };
 
-enum { AHEAD = 8 }; /* rows that are fetched ahead of packing: those of a head are far apart */
+enum {
+    AHEAD = 8
+}; /* prefetch distance of packing, in rows: those of a head are far apart in memory */
 
 /* ---- memory ---- */
 
@@ -23,7 +24,7 @@ void *oa_linear_take(struct oa_linear_work *w, long n, size_t size)
     return memory;
 }
 
-/* Zeros behind `count` of n elements, once: what is written there later ends before them. */
+/* n elements per row of which `count` are used; the rest is zeroed once and never written. */
 static void *take_padded(struct oa_linear_work *w, long rows, long count, long n, size_t size)
 {
     void *x = oa_linear_take(w, rows * n, size);
@@ -360,7 +361,7 @@ void oa_linear_round_state(struct oa_linear_work *w)
                                      w->state_act);
 }
 
-/* Rows of w->sum, `next` from one to the next, go to x, and zeros behind them. */
+/* Stores rows of w->sum, `next` apart, in x, then zeros up to row `all`. */
 void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next,
                      void *x, long ld)
 {
@@ -370,8 +371,7 @@ void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long w
                  all - rows);
 }
 
-/* The gradient of the chunk's features, in w->sum, goes to those of the rows x that they were made
- * of. */
+/* Stores the gradient of the features in w->sum as that of the rows x they were computed from. */
 void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x,
                               long ld, void *dx)
 {

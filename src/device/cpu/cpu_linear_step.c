@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linear attention for one token that has a state, as decoding asks for it: the recurrence itself
- * (Katharopoulos et al. 2020; the scales are those of cpu_linear_attention.c),
+ * Linear attention for one token with a state, as in decoding: the recurrence itself (Katharopoulos
+ * et al. 2020; scales as in cpu_linear_attention.c),
  *
- *     c' = max(c, c_j),  S ← e^{c−c'} S + e^{c_j−c'} φ_k vᵀ,  z ← e^{c−c'} z + e^{c_j−c'} φ_k,  c ←
- * c', O = φ_qᵀS / (φ_q·z and a policy).
+ *     c' = max(c, c_j)
+ *     S ← e^{c−c'} S + e^{c_j−c'} φ_k vᵀ,   z ← e^{c−c'} z + e^{c_j−c'} φ_k,   c ← c'
+ *     O = φ_qᵀS / (φ_q·z with the denominator policy)
  *
- * Chunks of one token would fill the matrix units with zeros. In cross-attention, when the memory
- * has been read, there is no key and only the last line remains. 4rV FLOPs a head; an item is a
+ * Chunks of one token would fill the matrix units with zeros. In cross-attention, after the memory
+ * has been read, there is no key and only the last line remains. 4rV FLOPs per head; an item is a
  * (b,h).
  */
 #include "device/cpu/cpu.h"

@@ -4,14 +4,16 @@
  * without S or P in memory. Online softmax (Milakov & Gimelshein 2018) over tiles (Rabe & Staats
  * 2021; Dao et al. 2022): with running maximum m and sum z of a row,
  *
- *     m' = max(m, max_j S_ij),  z' = z e^{m−m'} + Σ_j e^{S_ij−m'},  acc' = acc e^{m−m'} + Σ_j
- * e^{S_ij−m'} v_j,
+ *     m' = max(m, max_j S_ij)
+ *     z' = z e^{m−m'} + Σ_j e^{S_ij−m'}
+ *     acc' = acc e^{m−m'} + Σ_j e^{S_ij−m'} v_j
  *
- * and at the end O = acc/z, lse = m + log z. A row that sees nothing has z = 0: O = 0, lse = −∞.
+ * and at the end O = acc/z, lse = m + log z. A row without visible keys has z = 0: O = 0,
+ * lse = −∞.
  *
- * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs, O(query_block·key_block
- * + S(K + V)) memory a worker. An item is a (b,h); where these are few, a few blocks of queries of
- * one.
+ * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs; memory per worker
+ * O(query_block·key_block + S(K + V)). An item is a (b,h) or, where these are few, a few blocks of
+ * queries of one.
  */
 #include "device/cpu/cpu_logits.h"
 #include "kernels/attention_tile.h"
@@ -31,8 +33,8 @@ struct logits_call {
     long cuts, rows; /* items of one (b,h); rows of each */
 };
 
-/* What the query blocks at work gather; where each has met all keys before the next begins, they
- * have one room. */
+/* Running sums of the query blocks at work. Where each block goes through all keys before the next,
+ * they share one buffer. */
 struct softmax_sums {
     long begin;                 /* the first row */
     void *m, *z;                /* real [rows] */
@@ -120,7 +122,7 @@ static void store_empty_rows(struct oa_tiles *t, long begin, long end)
     oa_real_fill(t->d, end - begin, -INFINITY, lse_of_row(t, begin));
 }
 
-/* The block at i0 with keys `cols`, which are the last that it may meet or not. */
+/* The block at i0 with keys `cols`; last: no keys follow. */
 static void logits_block(struct oa_tiles *t, struct softmax_sums *all, long i0,
                          struct oa_bounds cols, bool last)
 {
@@ -139,8 +141,8 @@ static void logits_block(struct oa_tiles *t, struct softmax_sums *all, long i0,
         store_empty_rows(t, *met ? t->rows.end : i0, end);
 }
 
-/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the
- * one before. */
+/* Blocks of queries with keys `cols`; all: there are no other keys, and the blocks share a buffer.
+ */
 static void logits_blocks(struct oa_tiles *t, struct softmax_sums *s, struct oa_bounds rows,
                           struct oa_bounds cols, bool all, bool last)
 {
@@ -154,8 +156,8 @@ static void logits_blocks(struct oa_tiles *t, struct softmax_sums *s, struct oa_
     oa_arena_release(t->scratch, mark);
 }
 
-/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in
- * the cache. */
+/* Packed operands exist for so many query blocks at a time: with a sparse support they stay in the
+ * cache. */
 static void logits_rows(struct oa_tiles *t, struct softmax_sums *s, struct oa_bounds rows)
 {
     size_t mark = oa_arena_mark(t->scratch);

@@ -2,19 +2,26 @@
  *
  * Private to the logits engine: how one worker walks over the tiles of S of one (batch item, head).
  *
- * S is never stored. Queries are cut into blocks, the keys that a block sees into tiles; a tile of
- * S lives in a buffer of at most query_block × key_block reals that stays in the L2 cache, dense:
- * its leading dimension is its width, which makes the products 10 to 20 % faster than one fixed
- * leading dimension would. Operands of a (b,h) are packed first: contiguous copies, filled up with
- * rows of zeros to a multiple of OA_TILE_GRANULE. Products of packed operands run 10 to 20 % faster
- * than of columns cut from [B·T, H·K], they have few different shapes (each costs oneDNN a
- * compilation), and what stands in padded rows, NaN included, cannot reach them.
+ * S is never stored. Terms:
+ *
+ *     block            rows of queries, query_block of them
+ *     tile             block × keys that it sees, at most key_block: a dense buffer of reals that
+ *                      stays in the L2 cache. Its leading dimension is its width, which makes
+ *                      products 10 to 20 % faster than a fixed leading dimension
+ *     packed operand   a contiguous copy of rows of a (b,h), padded with rows of zeros to a
+ * multiple of OA_TILE_GRANULE. Products of these are 10 to 20 % faster than of columns of [B·T,
+ * H·K], have few different shapes (each costs oneDNN a compilation), and NaN in padded rows cannot
+ * reach them panel            OA_PANEL rows or columns of a packed operand in the order in which
+ * the matrix units read them (cpu_panels.h) piece            one of disjoint parts of a sparse
+ * support, dense in an order of rows of its own (cpu_pieces.c)
+ *
+ * Use:
  *
  *     oa_tiles_open(&t, …);
- *     oa_tiles_head(&t, b, h);                      pack what is needed: oa_tiles_pack_queries,
- * oa_tiles_pack_keys if (oa_tiles_block(&t, i0, all keys))         rows i0 … i0 + query_block - 1
+ *     oa_tiles_head(&t, b, h);                 then oa_tiles_pack_queries, oa_tiles_pack_keys
+ *     if (oa_tiles_block(&t, i0, all keys))    rows i0 … i0 + query_block − 1
  *         while (oa_tiles_next(&t))
- *             factor = oa_tiles_logits(&t);         t.s holds the tile of S
+ *             factor = oa_tiles_logits(&t);    t.s has the tile of S
  */
 #ifndef ORTHANT_DEVICE_CPU_CPU_LOGITS_H
 #define ORTHANT_DEVICE_CPU_CPU_LOGITS_H
@@ -121,9 +128,9 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_b
 /* The keys that rows i0 … i1-1 can see: support, causality and length; begin is a multiple of
  * OA_TILE_GRANULE. */
 struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
-/* Keys that all blocks of queries at work meet before others do: as many as stay in the L2 cache,
- * packed and with their sums, in whole tiles; all of `seen` where a support is, since blocks then
- * see few, and each its own. */
+/* Keys of a block of keys, which all blocks of queries at work go through before the next: as many
+ * as stay in the L2 cache, packed and with their sums, in whole tiles; all of `seen` with a
+ * support, since blocks of queries then see few keys, and different ones. */
 long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen);
 /* Rows of the blocks of queries at work, at most. */
 long oa_tiles_rows_at_once(const struct oa_tiles *t);
@@ -145,7 +152,7 @@ double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a);
 double oa_tiles_logits(struct oa_tiles *t);
 /* Row i of both sides of a FOLD as reals, in t->fold: q_i [width], then k_i [folds]. */
 void oa_tiles_fold_row(struct oa_tiles *t, int part, long i);
-/* A piece of columns j … j+n-1 of a FOLD that lie in one fold: j = fold·width + first. */
+/* A run of columns j … j+n-1 of a FOLD in one fold: j = fold·width + first. */
 struct oa_fold_run {
     long j, n, fold, first;
 };
@@ -159,8 +166,7 @@ void oa_tiles_dropout(struct oa_tiles *t, void *x);
 /* Where the random words of the tile at work are: block0 and blocks_a_row of dropout_tile. */
 void oa_tiles_dropout_blocks(const struct oa_tiles *t, uint64_t *block0, uint64_t *blocks_a_row);
 
-/* A tile of reals as an operand of a product; `act` has room for it and is used when the types
- * differ. */
+/* A tile of reals as an operand of a product, in the buffer `act` when the types differ. */
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act);
 
 /* Products of the tile at work with packed operands; all results are real, and overwritten without
@@ -178,14 +184,14 @@ void oa_real_fill(const struct oa_device *d, long n, double value, void *x);
 void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows);
 
 /* Logits that do not depend on the input: a table, or the product of two. */
-static inline bool oa_part_given(const struct oa_part *p)
+static inline bool oa_part_given(const struct oa_logits_part *p)
 {
     return p->kind == OA_PART_TABLE ||
            (p->kind == OA_PART_DOT && p->q_table && p->k_table && p->k_head_stride && !p->bias);
 }
 
-/* cpu_attention_tiles.c: whether it makes the tiles of an attention, of at most key_block keys; the
- * open t says so. */
+/* cpu_attention_tiles.c: whether it computes the tiles of an attention, of at most key_block keys
+ * (t->on_tiles). */
 bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block);
 /* The tile at work, forward; … backward, where g->d_o is set here. */
 void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *sums);
@@ -207,8 +213,8 @@ void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, lo
                       long n, double factor, void *s);
 void oa_tiles_add_distances(struct oa_tiles *t,
                             double factor); /* the tile at work; nothing where there is no table */
-/* Gradient of the biases of buckets: sums, doubles of oa_distances_bytes (0: not wanted) that are
- * zeros at first, one set a block of queries; dS act of the tile at work; room for a row and a
+/* Gradient of the biases of buckets. sums: oa_distances_bytes of doubles (0: not wanted), zeros at
+ * first, one set per block of queries; dS: act, of the tile at work; room: buffer for a row and a
  * column of it in reals. */
 size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a);
 void oa_tiles_distance_gradient(struct oa_tiles *t, const void *ds, void *room, double *sums);

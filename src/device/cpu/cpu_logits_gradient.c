@@ -84,7 +84,7 @@ static void run_pass(struct oa_logits_backward *f, int sides, long row_cut, long
 static void find_shared(struct oa_logits_backward *f)
 {
     for (int c = 0; c < f->a->parts; c++) {
-        const struct oa_part *p = &f->a->part[c];
+        const struct oa_logits_part *p = &f->a->part[c];
         bool keys = p->kind == OA_PART_DOT && p->k_table && p->dk,
              bias = p->kind == OA_PART_DOT && p->dbias;
         bool table = p->kind == OA_PART_TABLE && p->dtable;
@@ -106,7 +106,7 @@ static long one_pass_items(const struct oa_logits_backward *f)
     return (f->merge_batch ? 1 : s->batch) * (f->merge_heads ? 1 : s->heads);
 }
 
-/* Sums apart make an item of each (b,h), if nothing else is shared. */
+/* Separate sums make an item of each (b,h), if nothing else is shared. */
 bool oa_shared_wanted(const struct oa_logits *a)
 {
     struct oa_logits_backward f = { .a = a };

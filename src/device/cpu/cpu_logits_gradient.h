@@ -15,8 +15,8 @@ enum { OA_QUERY_SIDE = 1, OA_KEY_SIDE = 2 };
 struct oa_logits_backward {
     struct oa_device *d;
     const struct oa_logits *a;
-    bool merge_batch,
-        merge_heads;    /* gradients shared by these: one item goes through all of them */
+    bool merge_batch, merge_heads; /* gradients shared by batch items, by heads: one item goes
+                                      through all of them */
     bool merge_queries; /* those of the queries' side are shared by the batch: a table of queries */
     long batch_items, head_items; /* batch · heads when not merged */
     int sides;                    /* of this pass */
@@ -59,7 +59,7 @@ void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_boun
 /* Adds what the tile at work gives; first: of its block of queries. */
 void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first);
 
-/* Numbers from one row of dk or dv to the next: on tiles they lie transposed, in whole tiles. */
+/* Numbers from one row of dk or dv to the next: on tiles they are transposed, in whole tiles. */
 static inline long oa_gradient_width(const struct oa_tiles *t, long width)
 {
     return t->on_tiles ? oa_tile_round(width) : width;

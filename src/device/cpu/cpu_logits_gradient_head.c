@@ -11,31 +11,31 @@
 
 static bool wants_dq(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_QUERY_SIDE) && p->kind != OA_PART_TABLE && (p->dq || f->dalpha);
 }
 
 static bool wants_dfold(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_QUERY_SIDE) && p->kind == OA_PART_FOLD && (p->dk || f->dalpha);
 }
 
 static bool wants_dk(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->dk;
 }
 
 static bool wants_dbias(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->bias && p->dbias;
 }
 
 bool oa_wants_dtable(const struct oa_logits_backward *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_TABLE && p->dtable;
 }
 
@@ -114,17 +114,12 @@ static void take_head_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa
 
 /* ---- one block of queries ---- */
 
-static long output_index(const struct oa_tiles *t, long i)
-{
-    const struct oa_logits *a = t->a;
-    return (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width;
-}
-
 static void load_block_rows(struct oa_tiles *t, struct oa_gradients *g)
 {
     struct oa_device *d = t->d;
     const struct oa_logits *a = t->a;
-    long rows = oa_bounds_length(t->rows), at = output_index(t, t->rows.begin);
+    long rows = oa_bounds_length(t->rows),
+         at = (t->b * a->shape.queries + t->rows.begin) * a->ldo + t->h * a->shape.value_width;
     long row = (t->b * a->shape.heads + t->h) * a->shape.queries + t->rows.begin;
     oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
     oa_real_fill(d, t->padded_rows, 0, g->delta);
@@ -181,7 +176,7 @@ static void store_query_rows(const struct oa_tiles *t, const struct oa_gradients
 static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows,
                         long end)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     double alpha = oa_tiles_alpha(t, c);
     void *dq = oa_gradient_block(t, g, g->dq[c], p->width),
          *dk = oa_gradient_block(t, g, g->dfold[c], p->folds);
@@ -198,7 +193,7 @@ static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long 
 static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int c, long i0,
                                  long rows, long end)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     void *dq = oa_gradient_block(t, g, g->dq[c], p->width);
     if (p->kind == OA_PART_FOLD && (dq || g->dfold[c]))
         finish_fold(t, g, c, i0, rows, end);
@@ -214,7 +209,7 @@ static void finish_block_queries(struct oa_tiles *t, struct oa_gradients *g, int
         store_query_rows(t, g, i0, rows, end, p->width, factor, dq, p->dq, p->ldq);
 }
 
-/* The block at i0 with keys `cols`, which are the last that it may meet or not. */
+/* The block at i0 with keys `cols`; last: no keys follow. */
 static void head_gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0,
                                 struct oa_bounds cols, bool last)
 {
@@ -247,35 +242,27 @@ static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *
                  end - begin - rows);
 }
 
-/* dk to a table that the batch shares. */
-static void add_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows,
-                         long width, double factor, const void *sums, void *x)
-{
-    if (t->on_tiles)
-        oa_attention_add(t, sums, rows, width, factor, g->row, x);
-    else
-        t->d->cpu->kernels.axpy(rows * width, factor, sums, x);
-}
-
 static void finish_head_keys(struct oa_tiles *t, struct oa_gradients *g, int c, long end)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     const struct oa_kernels *k = &t->d->cpu->kernels;
     double alpha = oa_tiles_alpha(t, c);
     long n = oa_bounds_length(g->cols), begin = g->cols.begin;
     if (g->dbias[c])
         k->axpy(n, alpha, g->dbias[c],
                 oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
-    if (g->dk[c] && p->k_table)
-        add_key_rows(
-            t, g, n, p->width, alpha * p->scale, g->dk[c],
-            oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
-    else if (g->dk[c])
+    if (g->dk[c] && p->k_table) { /* to the table that the batch shares */
+        void *dk = oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width);
+        if (t->on_tiles)
+            oa_attention_add(t, g->dk[c], n, p->width, alpha * p->scale, g->row, dk);
+        else
+            k->axpy(n * p->width, alpha * p->scale, g->dk[c], dk);
+    } else if (g->dk[c])
         store_key_rows(t, g, end, p->width, alpha * p->scale, g->dk[c], p->dk, p->ldk);
 }
 
-/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the
- * one before. */
+/* Blocks of queries with keys `cols`; all: there are no other keys, and the blocks share a buffer.
+ */
 static void head_gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows,
                                  struct oa_bounds cols, bool all, bool last)
 {
@@ -289,8 +276,8 @@ static void head_gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, str
     oa_arena_release(t->scratch, mark);
 }
 
-/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in
- * the cache. */
+/* Packed operands exist for so many query blocks at a time: with a sparse support they stay in the
+ * cache. */
 static void head_gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_bounds rows)
 {
     size_t mark = oa_arena_mark(t->scratch);

@@ -13,7 +13,7 @@ static void *key_sum_row(const struct oa_tiles *t, const struct oa_gradients *g,
     return oa_real_at(t->d, sums, (t->cols.begin - g->cols.begin) * oa_gradient_width(t, width));
 }
 
-/* t->s holds P. D: P itself, or what dropout leaves of it, in t->part. */
+/* t->s has P. Returns D: P itself, or P after dropout in t->part. */
 static const void *dropped_weights(struct oa_tiles *t)
 {
     if (t->a->keep >= 1)
@@ -23,15 +23,8 @@ static const void *dropped_weights(struct oa_tiles *t)
     return t->part;
 }
 
-/* dv += Dᵀ dO. */
-static void add_value_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
-{
-    oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o, key_sum_row(t, g, g->dv, t->v.width),
-                          true);
-}
-
-/* dS into g->ds. What D has lost tells which dP to drop, and P = 0 needs none: random words are
- * made once. */
+/* dS into g->ds. The zeros of D are those of the dropout mask or of P, where dP has no effect: the
+ * mask need not be drawn again. */
 static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
@@ -44,7 +37,7 @@ static void tile_logits_gradient(struct oa_tiles *t, struct oa_gradients *g, con
 
 static void add_tile_to_dtable(struct oa_tiles *t, const struct oa_gradients *g, int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     long n = p->table_length;
     void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
     for (long i = 0; i < oa_bounds_length(t->rows); i++)
@@ -73,7 +66,7 @@ static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, c
 /* dα but for the products, see finish_query_side. */
 static void add_alpha_gradient(const struct oa_tiles *t, const struct oa_gradients *g, int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     long n = p->table_length;
     if (p->kind == OA_PART_TABLE)
         *oa_dalpha_slot(t, g, c) += tile_dot(
@@ -131,27 +124,23 @@ static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c,
         add_alpha_gradient(t, g, c);
 }
 
-static void gradient_on_tiles(struct oa_tiles *t, struct oa_gradients *g, bool first)
-{
-    struct oa_attention_gradient x = { .lse = g->lse, .delta = g->delta, .first = first };
-    x.dq = oa_gradient_block(t, g, g->dq[0], t->k[0].width);
-    x.dv = g->dv ? key_sum_row(t, g, g->dv, t->v.width) : NULL;
-    x.dk = g->dk[0] ? key_sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
-    oa_attention_add_gradient(t, &x);
-}
-
 void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
 {
     if (t->on_tiles) {
-        gradient_on_tiles(t, g, first);
+        struct oa_attention_gradient x = { .lse = g->lse, .delta = g->delta, .first = first };
+        x.dq = oa_gradient_block(t, g, g->dq[0], t->k[0].width);
+        x.dv = g->dv ? key_sum_row(t, g, g->dv, t->v.width) : NULL;
+        x.dk = g->dk[0] ? key_sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
+        oa_attention_add_gradient(t, &x);
         return;
     }
     double factor = oa_tiles_logits(t);
     t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low,
                                      t->tile_high, g->lse, t->s, t->padded_cols);
     const void *p = dropped_weights(t);
-    if (g->dv)
-        add_value_gradient(t, g, p);
+    if (g->dv) /* += Dᵀ dO */
+        oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o,
+                              key_sum_row(t, g, g->dv, t->v.width), true);
     if (!g->logits)
         return;
     tile_logits_gradient(t, g, p);

@@ -33,32 +33,23 @@ struct logits_row {
 
 /* ---- logits ---- */
 
-static const void *row_query(const struct logits_row *r, const struct oa_part *p)
-{
-    const struct oa_attention_shape *s = &r->a->shape;
-    long at = p->q_table ? r->h * p->q_head_stride + s->first * p->width
-                         : r->b * p->ldq + r->h * p->width;
-    return oa_act_at(r->d, p->q, at);
-}
-
-static const void *block_keys(const struct logits_row *r, const struct oa_part *p)
-{
-    if (p->k_table)
-        return oa_act_at(r->d, p->k, r->h * p->k_head_stride + r->begin * p->ldk);
-    return oa_key_row(r->d, &r->a->shape, r->b, r->h, r->begin, p->width, p->k, p->ldk);
-}
-
-static void add_row_dots(struct logits_row *r, const struct oa_part *p, double alpha)
+static void add_row_dots(struct logits_row *r, const struct oa_logits_part *p, double alpha)
 {
     const struct oa_kernels *k = &r->d->cpu->kernels;
+    const struct oa_attention_shape *s = &r->a->shape;
     long n = r->end - r->begin;
-    k->row_dots(n, p->width, block_keys(r, p), p->ldk, row_query(r, p), 0, r->part);
+    long query = p->q_table ? r->h * p->q_head_stride + s->first * p->width
+                            : r->b * p->ldq + r->h * p->width;
+    const void *keys = p->k_table
+                           ? oa_act_at(r->d, p->k, r->h * p->k_head_stride + r->begin * p->ldk)
+                           : oa_key_row(r->d, s, r->b, r->h, r->begin, p->width, p->k, p->ldk);
+    k->row_dots(n, p->width, keys, p->ldk, oa_act_at(r->d, p->q, query), 0, r->part);
     k->axpy(n, alpha * p->scale, r->part, r->s);
     if (p->bias)
         k->axpy(n, alpha, oa_real_at(r->d, p->bias, r->h * p->bias_head_stride + r->begin), r->s);
 }
 
-static void add_row_table(struct logits_row *r, const struct oa_part *p, double alpha)
+static void add_row_table(struct logits_row *r, const struct oa_logits_part *p, double alpha)
 {
     long n = p->table_length, row = r->h * n + r->a->shape.first;
     r->d->cpu->kernels.axpy(r->end - r->begin, alpha,
@@ -66,7 +57,7 @@ static void add_row_table(struct logits_row *r, const struct oa_part *p, double 
 }
 
 /* S_j = q[j mod width]·k[⌊j/width⌋], both of the query's token. */
-static void add_row_fold(struct logits_row *r, const struct oa_part *p, double alpha)
+static void add_row_fold(struct logits_row *r, const struct oa_logits_part *p, double alpha)
 {
     const struct oa_kernels *k = &r->d->cpu->kernels;
     k->real_from_act(p->width, oa_act_at(r->d, p->q, r->b * p->ldq + r->h * p->width),
@@ -101,7 +92,7 @@ static void fill_row_logits(struct logits_row *r)
 
 static struct oa_bounds row_sees_keys(const struct logits_row *r)
 {
-    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
+    const struct oa_support_functions *f = oa_support_functions_of(&r->a->support);
     const struct oa_attention_shape *shape = &r->a->shape;
     long keys = oa_real_length(shape->key_lengths, r->b, shape->keys);
     struct oa_bounds all = { 0, shape->causal ? oa_min(keys, shape->first + 1) : keys },
@@ -116,7 +107,7 @@ static struct oa_bounds row_sees_keys(const struct logits_row *r)
 
 static bool is_empty_block(const struct logits_row *r)
 {
-    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
+    const struct oa_support_functions *f = oa_support_functions_of(&r->a->support);
     long i = r->a->shape.first;
     return f && f->empty &&
            f->empty(&r->a->support, &r->a->shape, r->h, i, i + 1, r->begin, r->end);
@@ -124,7 +115,7 @@ static bool is_empty_block(const struct logits_row *r)
 
 static void hide_row_keys(struct logits_row *r)
 {
-    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
+    const struct oa_support_functions *f = oa_support_functions_of(&r->a->support);
     if (!f || f->row || !f->visible)
         return;
     for (long j = r->begin; j < r->end; j++)

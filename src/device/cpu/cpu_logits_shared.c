@@ -12,12 +12,12 @@
 
 enum { RUN = 4096 }; /* numbers of an item */
 
-static bool has_keys(const struct oa_part *p)
+static bool has_keys(const struct oa_logits_part *p)
 {
     return p->kind == OA_PART_DOT && p->k_table && p->dk;
 }
 
-static bool has_bias(const struct oa_part *p)
+static bool has_bias(const struct oa_logits_part *p)
 {
     return p->kind == OA_PART_DOT && p->bias && p->dbias;
 }
@@ -53,13 +53,13 @@ void oa_shared_clear(const struct oa_shared *s, long b, long h)
 
 void *oa_shared_keys(const struct oa_shared *s, long b, long h, int part)
 {
-    const struct oa_part *p = &s->a->part[part];
+    const struct oa_logits_part *p = &s->a->part[part];
     return s->sums ? shared_sums(s, b, h, part) : oa_real_at(s->d, p->dk, h * p->k_head_stride);
 }
 
 void *oa_shared_bias(const struct oa_shared *s, long b, long h, int part)
 {
-    const struct oa_part *p = &s->a->part[part];
+    const struct oa_logits_part *p = &s->a->part[part];
     long keys = has_keys(p) ? p->width * s->a->shape.keys : 0;
     return s->sums ? oa_real_at(s->d, shared_sums(s, b, h, part), keys)
                    : oa_real_at(s->d, p->dbias, h * p->bias_head_stride);
@@ -97,7 +97,7 @@ void oa_shared_add(const struct oa_shared *s)
     const struct oa_shared to = { .d = s->d, .a = s->a };
     long keys = s->a->shape.keys;
     for (int c = 0; c < s->a->parts; c++) {
-        const struct oa_part *p = &s->a->part[c];
+        const struct oa_logits_part *p = &s->a->part[c];
         if (has_keys(p))
             add_shared_sums((struct shared_addition){ s, &to, oa_shared_keys, c, keys * p->width });
         if (has_bias(p))

@@ -21,24 +21,19 @@ struct loss_rows {
     double *loss;  /* [rows] */
 };
 
-/* A row of one logit; act_from_real rounds the gradient as it does everything else. */
-static double squared_error(const struct loss_rows *r, long i, void *logit, void *dlogit)
-{
-    double error = oa_real_get(r->d, logit, 0) - r->a->value[r->first + i];
-    oa_real_set(r->d, logit, 0, 2 * r->a->scale * error);
-    if (dlogit)
-        r->d->cpu->kernels.act_from_real(1, logit, dlogit);
-    return error * error;
-}
-
 static double logits_loss(const struct loss_rows *r, long i, int32_t target, void *logits,
                           void *dlogits)
 {
     const struct oa_linear_loss *a = r->a;
     if (a->bias)
         r->d->cpu->kernels.axpy(a->vocabulary, 1, a->bias, logits);
-    if (a->value)
-        return squared_error(r, i, logits, dlogits);
+    if (a->value) { /* one logit; act_from_real rounds its gradient like all others */
+        double error = oa_real_get(r->d, logits, 0) - a->value[r->first + i];
+        oa_real_set(r->d, logits, 0, 2 * a->scale * error);
+        if (dlogits)
+            r->d->cpu->kernels.act_from_real(1, logits, dlogits);
+        return error * error;
+    }
     return r->d->cpu->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale,
                                             dlogits);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the token mixer (ops/mixer.c) needs beside matrix products:
+ * Operations of the token mixer (ops/mixer_op.c) besides matrix products:
  *
- *     masked copies of weights     y_ij = x_ij for j < high_i, else 0     ⇒   dx_ij += dy_ij for j
- * < high_i a bias for each position     y_{b,i,c} += bias_i                    ⇒   dbias_i +=
- * Σ_{b,c} dy_{b,i,c}
+ *     masked copy of a weight     y_ij = x_ij for j < high_i, else 0;   dx_ij += dy_ij for j <
+ * high_i bias of each position       y_{b,i,c} += bias_i;                  dbias_i += Σ_{b,c}
+ * dy_{b,i,c}
  *
- * Items are rows; the sum of a bias's gradient is made by the item that owns the position, in the
- * order of b and c.
+ * Items are rows; the item that owns a position sums the gradient of its bias in the order of b
+ * and c.
  */
 #include "device/cpu/cpu.h"
 

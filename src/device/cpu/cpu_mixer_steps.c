@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The causal token mixer (ops/mixer_op.c), one token after the other. Hidden unit u has the time
- * t(u) = ⌊uN/D_S⌋, hears the tokens p ≤ t(u), and speaks to the tokens p ≥ t(u). With low(p) =
- * ⌈pD_S/N⌉, the first unit whose time is not before p, token p of channel c does
+ * The causal token mixer (ops/mixer_op.c), token by token. Hidden unit u has the time
+ * t(u) = ⌊uN/D_S⌋: its inputs are the tokens p ≤ t(u), its outputs the tokens p ≥ t(u). With
+ * low(p) = ⌈pD_S/N⌉, the first unit with t(u) ≥ p, token p of channel c computes
  *
- *     U_cu += W1[u, p] x_pc for u ≥ low(p),   A_cu = gelu(U_cu + b1[u]) for low(p) ≤ u < low(p +
- * 1), whose time it is, y_pc = Σ_{u < low(p+1)} W2[p, u] A_cu + b2[p].
+ *     U_cu += W1[u, p] x_pc                 for u ≥ low(p)
+ *     A_cu  = gelu(U_cu + b1[u])            for low(p) ≤ u < low(p + 1)
+ *     y_pc  = Σ_{u < low(p+1)} W2[p, u] A_cu + b2[p]
  *
- * A unit is either still listening, and its U is kept, or done, and its A is: one number each, D_S
- * a channel. About 2·D_S FLOPs a token and channel, half of the parallel form's products. An item
- * is a block of channels.
+ * A unit stores U until its time and A from then on: one number, D_S per channel. About 2·D_S FLOPs
+ * per token and channel, half of the products of the parallel form. An item is a block of channels.
  */
 #include "device/cpu/cpu.h"
 

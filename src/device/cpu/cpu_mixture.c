@@ -5,11 +5,6 @@
 
 #include <math.h>
 
-static double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 static void head_weights(const struct oa_device *d, const struct oa_mixture_weights *m, long head,
                          double *alpha)
 {
@@ -20,7 +15,7 @@ static void head_weights(const struct oa_device *d, const struct oa_mixture_weig
             top = fmax(top, alpha[c] = oa_real_get(d, m->theta, head * m->parts + c));
     }
     if (m->kind == OA_MIX_SIGMOID) {
-        alpha[1] = logistic(oa_real_get(d, m->theta, 0));
+        alpha[1] = 1 / (1 + exp(-oa_real_get(d, m->theta, 0))); /* σ(θ) */
         alpha[0] = 1 - alpha[1];
     }
     for (int c = 0; c < m->parts && m->kind == OA_MIX_SOFTMAX; c++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first and second moments of queries and keys in a batch, beside their running averages m, to
- * which features are fitted (cpu_random_statistics.c). For each head and side
+ * First and second moments of the queries and keys of a batch, relative to their running averages
+ * m, M, to which features are fitted (cpu_random_statistics.c). For each head and side, over the n
+ * real rows of the batch,
  *
- *     μ = (s/n) Σ x,   M = (s²/n) Xᵀ X   over the n real rows of the batch,   and what is added up
- * is μ − m, M − m.
+ *     μ = (s/n) Σ x,   M' = (s²/n) Xᵀ X;   the changes get μ − m and M' − M added
  *
- * The averages themselves move after the step, by the mean over its micro-batches.
- * An item is a head of one side; it goes through the batch in order. 2·K² FLOPs a row.
+ * The averages move after the step, by the mean over its micro-batches. An item is a head of one
+ * side and goes through the batch in order. 2·K² FLOPs per row.
  */
 #include "device/cpu/cpu.h"
 
@@ -18,11 +18,6 @@ struct moments_call {
     const struct oa_moments_change *a;
 };
 
-static long moment_rows(const struct oa_moments_change *a, int side, long b)
-{
-    return oa_real_length(a->lengths[side], b, a->rows[side]);
-}
-
 /* Sums of rows and of their products over the batch; gives the number of rows. */
 static long sum_moments(const struct moments_call *f, struct oa_gemm_state *gemm, int side, long h,
                         void *sum, void *square)
@@ -30,7 +25,7 @@ static long sum_moments(const struct moments_call *f, struct oa_gemm_state *gemm
     const struct oa_moments_change *a = f->a;
     long K = a->width, ld = a->heads * K, total = 0;
     for (long b = 0; b < a->batch; b++) {
-        long n = moment_rows(a, side, b);
+        long n = oa_real_length(a->lengths[side], b, a->rows[side]);
         const void *x = oa_act_at(f->d, a->x[side], b * a->rows[side] * ld + h * K);
         struct oa_gemm g = { .m = K,
                              .n = K,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Right operands that are packed once for many products, each of which takes a part of them. Where
- * products read no panels there are none, and products take the operand as it lies: the bits are
- * the same.
+ * Packed panels: a right operand in the order in which the matrix units read it, OA_PANEL rows at a
+ * time, packed once for many products that each use a part of it. Where the kernels have no packed
+ * products there are none, and products read the operand itself: same bits.
  */
 #ifndef ORTHANT_DEVICE_CPU_CPU_PANELS_H
 #define ORTHANT_DEVICE_CPU_CPU_PANELS_H
@@ -16,7 +16,7 @@ struct oa_panels {
     long k;      /* of what was packed */
 };
 
-/* Takes room for `most` rows of `width` numbers. *failed becomes true without memory. */
+/* Takes scratch for `most` rows of `width` numbers; *failed becomes true without memory. */
 struct oa_panels oa_panels_take(const struct oa_device *d, struct oa_arena *scratch, long most,
                                 long width, bool pair, bool *failed);
 /* Packs rows of act x, which was taken as a pair; … as rows. */
@@ -27,15 +27,15 @@ void oa_panels_rows(const struct oa_device *d, struct oa_panels *p, const void *
 /* Whether a product takes the panels: there are some, and it has enough rows to be worth the matrix
  * units. */
 bool oa_panels_serve(const struct oa_panels *p, const struct oa_gemm *g);
-/* c = a op(b) as kernels.h: b is what lies in the panels from row `first` on, a multiple of
- * OA_PANEL. Rows behind those that were packed are zeros; if there are others in the last panel
- * along k, their part of a must be zeros. */
+/* c = a op(b) as kernels.h: b is the operand in the panels from row `first` on, a multiple of
+ * OA_PANEL. Rows after the packed ones count as zeros; if the last panel along k has other rows,
+ * their columns of a must be zeros. */
 void oa_panels_multiply(const struct oa_device *d, struct oa_gemm_state *s, const struct oa_gemm *g,
                         const void *a, const void *b, const struct oa_panels *p, long first,
                         void *c);
 
-/* cpu_random_features.c: room in the device's scratch for Ω, where it is one for all heads; the
- * plan takes it too. */
+/* cpu_random_features.c: scratch of the device for Ω, where all heads share it; the plan takes it
+ * too. */
 struct oa_panels oa_random_panels(struct oa_device *d, const struct oa_random_features *a,
                                   bool forward, bool *failed);
 

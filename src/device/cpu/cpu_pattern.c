@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fixed patterns (Raganato, Scherrer, Tiedemann 2020): attention weights that are given by position
- * alone. With n units (tokens, or words), i, j from 0:
+ * Fixed patterns (Raganato, Scherrer, Tiedemann 2020): attention weights given by position alone.
+ * With n units (tokens, or words), i, j from 0:
  *
- *     current  w_ij = [j = i]                previous  w_ij = [j = i−1]            next  w_ij = [j
- * = i+1] last     w_ij = [j = n−1]              left      w_ij = (j+1)³/Z, j ≤ i−2    right  w_ij =
- * (n−j)³/Z, j ≥ i+2 end      w_ij = (j+1)³/Z               start     w_ij = (n−j)³/Z; causal:
- * (i+1−j)³/Z for j ≤ i
+ *     current    w_ij = [j = i]
+ *     previous   w_ij = [j = i−1]
+ *     next       w_ij = [j = i+1]
+ *     last       w_ij = [j = n−1]
+ *     left       w_ij = (j+1)³/Z, j ≤ i−2
+ *     right      w_ij = (n−j)³/Z, j ≥ i+2
+ *     end        w_ij = (j+1)³/Z
+ *     start      w_ij = (n−j)³/Z; causal: (i+1−j)³/Z for j ≤ i
  *
- * where Z makes a row sum to 1: a sum of cubes, 1 + 8 + … + m³ = (m(m+1)/2)². Rows without any key
- * (edges) have weight 0, or 1 on themselves, or 1 on the nearest valid unit, as asked. Over words,
- * w_ij = ξ(word of i, word of j)/c_j with c_j the number of tokens of j's word: values are averaged
- * within words first, the pattern ξ runs over the words, and every token gets its word's result.
+ * where Z makes a row sum to 1: a sum of cubes, 1 + 8 + … + m³ = (m(m+1)/2)². Rows without a key
+ * (edges) have weight 0, or 1 on themselves, or 1 on the nearest valid unit (enum oa_edge). Over
+ * words, w_ij = ξ(word of i, word of j)/c_j with c_j the number of tokens of j's word: values are
+ * averaged within words, the pattern ξ runs over the words, and every token gets its word's result.
  *
  * O = W V in O(n·V): shifts and prefix sums. The causal start is a sum with cubic weights of the
  * distance; for m = i+1−j,  m³ = 6·C(m+1, 3) + m,  and Σ_j C(m+p−1, p) v_j is a (p+1)-fold prefix
  * sum, so with S² the twofold and S⁴ the fourfold one, Σ_j m³ v_j = 6·S⁴_{i−1} + S²_i: positive
  * terms only, where an expansion in moments of j would cancel (at n = 500 it has lost all of f32).
- * Backward, dV = Wᵀ dO, is the same with the sums running the other way.
+ * Backward, dV = Wᵀ dO, is the same with the sums in the other direction.
  *
- * Decoding: the tokens are those from position `first`. What their rows need of earlier ones is
- * kept as doubles: sums, and the last one or two values. The rows of x then begin with these
- * values, so that a place is still a position.
+ * Decoding: the tokens are those from position `first`. The state has what their rows need of
+ * earlier ones as doubles: sums, and the last one or two values. The rows of x then begin with
+ * these values, so that an index is still a position.
  *
- * Rows are doubles here: weights reach n³, and the work is small. They are filled up with zeros to
- * a multiple of LANES, so that the compiler knows the trip count of the inner loops. Shifts of
- * tokens are copies. [B·S, H·V] → [B·T, H·V]; an item is a (b,h); memory a worker O(n·V).
+ * Rows are doubles here: weights reach n³, and the work is small. They are padded with zeros to a
+ * multiple of LANES, so that the compiler knows the trip count of the inner loops. Shifts of tokens
+ * are copies. [B·S, H·V] → [B·T, H·V]; an item is a (b,h); memory per worker O(n·V).
  */
 #include "device/cpu/cpu.h"
 
@@ -43,7 +47,7 @@ struct pattern_rows {
     struct oa_device *d;
     const struct oa_pattern_attention *a;
     long b, h, tokens, units;
-    long first, history;  /* position of the first unit; rows of x that stand before it */
+    long first, history;  /* position of the first unit; rows of x before it */
     long values, width;   /* V; V filled up to a multiple of LANES */
     const int32_t *words; /* of this batch item; NULL: units are tokens */
     double *x, *y;        /* [units, V] */
@@ -327,19 +331,19 @@ static long real_tokens(const struct oa_attention_shape *s, long b)
                   oa_real_length(s->query_lengths, b, s->keys));
 }
 
-/* ---- what is kept between calls: values of the last units, then running sums ---- */
+/* ---- the state between calls: values of the last units, then running sums ---- */
 
-static int kept_values(enum oa_pattern p)
+static int kept_values(enum oa_pattern_kind p)
 {
     return p == OA_PATTERN_PREVIOUS ? 1 : p == OA_PATTERN_LEFT ? 2 : 0;
 }
 
-static int kept_sums(enum oa_pattern p)
+static int kept_sums(enum oa_pattern_kind p)
 {
     return p == OA_PATTERN_LEFT ? 1 : p == OA_PATTERN_START ? 4 : 0;
 }
 
-int oa_pattern_state(enum oa_pattern p)
+int oa_pattern_state(enum oa_pattern_kind p)
 {
     return kept_values(p) + kept_sums(p);
 }

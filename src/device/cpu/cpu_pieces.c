@@ -29,8 +29,8 @@ struct piece_work {
 
 bool oa_pieces_wanted(const struct oa_logits *a)
 {
-    const struct oa_part *p = &a->part[0];
-    const struct oa_support_functions *f = oa_support_functions(&a->support);
+    const struct oa_logits_part *p = &a->part[0];
+    const struct oa_support_functions *f = oa_support_functions_of(&a->support);
     return f && f->piece && a->shape.queries == a->shape.keys && a->parts == 1 &&
            p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha;
 }
@@ -60,7 +60,7 @@ struct piece_walk;
 typedef void walker(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                     long b, long from);
 
-/* Rows of the whole [B·n, ld] and of the piece [B·sequences·rows, ld of its own]. */
+/* Rows of the whole [B·n, ld] and of the piece [B·sequences·rows, own_ld]. */
 struct piece_walk {
     const struct piece_work *c;
     const struct oa_row_order *order;
@@ -117,7 +117,7 @@ static void gather_row(const struct piece_walk *k, const struct oa_worker *w, lo
         memset(walk_piece_row(k, sequence, i), 0, bytes);
 }
 
-/* The same of keys whose heads lie apart. */
+/* The same for keys stored head by head. */
 static void gather_key(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                        long b, long from)
 {
@@ -169,8 +169,7 @@ static long piece_rows(const struct piece_work *c, const struct oa_row_order *o)
     return c->a->shape.batch * o->sequences * ordered_rows(o, 0, c->a->shape.queries);
 }
 
-/* Act rows of `cols` columns in the order of the piece; *ld is changed when they have to be copied.
- */
+/* Act rows of `cols` columns in the order of the piece; *ld changes when they are copied. */
 static const void *gather_by(walker *visit, struct piece_work *c, const struct oa_row_order *o,
                              const void *x, long cols, long *ld)
 {
@@ -197,7 +196,7 @@ static void gather_keys(struct piece_work *c)
 {
     const struct oa_attention_shape *s = &c->a->shape;
     const struct oa_row_order *o = &c->p.keys;
-    struct oa_part *part = &c->own.part[0];
+    struct oa_logits_part *part = &c->own.part[0];
     walker *visit = s->key_head_rows ? gather_key : gather_row;
     part->k = gather_by(visit, c, o, part->k, s->heads * part->width, &part->ldk);
     c->own.v = gather_by(visit, c, o, c->a->v, s->heads * s->value_width, &c->own.ldv);
@@ -249,12 +248,12 @@ static void *piece_lse(struct piece_work *c, bool gradient)
     return k.own;
 }
 
-/* Where O, and backward also its gradient and those of q, k and v, of the piece are. */
+/* Memory of O of the piece, backward also of the gradients of O, q, k and v. */
 static void open_outputs(struct piece_work *c, bool gradient)
 {
     const struct oa_logits *a = c->a;
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
-    struct oa_part *part = &c->own.part[0];
+    struct oa_logits_part *part = &c->own.part[0];
     long cols = a->shape.heads * a->shape.value_width;
     c->own.lse = piece_lse(c, gradient);
     if (!gradient) {
@@ -270,13 +269,13 @@ static void open_outputs(struct piece_work *c, bool gradient)
     c->own.dv = take_piece_rows(c, k, a->dv, c->own.ldv);
 }
 
-/* False: there is no such piece. */
+/* False: no such piece. */
 static bool describe_piece(struct piece_work *c, struct oa_device *d, const struct oa_logits *a,
                            int number)
 {
     const struct oa_attention_shape *s = &a->shape;
     *c = (struct piece_work){ .d = d, .a = a, .own = *a };
-    if (!oa_support_functions(&a->support)->piece(&a->support, s, number, &c->p))
+    if (!oa_support_functions_of(&a->support)->piece(&a->support, s, number, &c->p))
         return false;
     c->own.support = c->p.support;
     if (number == 0)
@@ -288,8 +287,8 @@ static bool describe_piece(struct piece_work *c, struct oa_device *d, const stru
     return true;
 }
 
-/* Takes the memory of the piece and fills it. Piece 0 needs none: it writes where the whole would.
- */
+/* Takes and fills the memory of the piece. Piece 0 needs none: it writes to the memory of the
+ * whole. */
 static bool open_piece(struct piece_work *c, struct oa_device *d, const struct oa_logits *a,
                        int number, bool gradient)
 {
@@ -298,7 +297,7 @@ static bool open_piece(struct piece_work *c, struct oa_device *d, const struct o
     if (number == 0)
         return true;
     const struct oa_attention_shape *s = &a->shape;
-    struct oa_part *part = &c->own.part[0];
+    struct oa_logits_part *part = &c->own.part[0];
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
     c->own.shape.query_lengths = piece_lengths(c, q, s->query_lengths);
     c->own.shape.key_lengths = piece_lengths(c, k, s->key_lengths);
@@ -344,7 +343,7 @@ static void add_weighted(const struct oa_device *d, long n, double weight, const
     d->cpu->kernels.axpy(n, weight, row, sum);
 }
 
-/* O and lse of what came before, and of the piece, become those of both. */
+/* Combines O and lse of the earlier pieces with those of this one. */
 static void unite_row(const struct piece_walk *k, const struct oa_worker *w, long sequence, long i,
                       long b, long from)
 {
@@ -420,7 +419,7 @@ static void add_back(const struct piece_work *c, const struct oa_row_order *o, l
 static void gradient_piece(struct piece_work *c, int number)
 {
     const struct oa_logits *a = c->a;
-    const struct oa_part *p = &a->part[0], *own = &c->own.part[0];
+    const struct oa_logits_part *p = &a->part[0], *own = &c->own.part[0];
     long cols = a->shape.heads * p->width;
     oa_cpu_logits_gradient(c->d, &c->own);
     if (number == 0)

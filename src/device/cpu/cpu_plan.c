@@ -305,7 +305,7 @@ static void plan_embed_gradient(struct oa_device *d, const struct oa_embedding *
     add_elements(d, a->tokens * a->width, 1, a->drest ? 2 : 1, 2);
 }
 
-static void plan_patches(struct oa_device *d, const struct oa_patches *a)
+static void plan_patches(struct oa_device *d, const struct oa_patch_rows *a)
 {
     double n = (double)a->tokens * (double)a->count;
     add_work(d, 2 * n, act_bytes(d, n) + n);
@@ -375,7 +375,7 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
          wanted =
              a->distances.dbias; /* shared: one map P for the whole batch (given logits only) */
     for (int p = 0; p < a->parts; p++) {
-        const struct oa_part *part = &a->part[p];
+        const struct oa_logits_part *part = &a->part[p];
         shared &= oa_part_given(part);
         wanted |= part->dq || part->dk || part->dtable;
         if (part->kind == OA_PART_DOT)
@@ -403,7 +403,7 @@ static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
     double t = (double)a->shape.queries, s = keys_read(a),
            elements = value_cells(&a->shape) * (t + s), tables = 0;
     for (int p = 0; p < a->parts; p++) {
-        const struct oa_part *part = &a->part[p];
+        const struct oa_logits_part *part = &a->part[p];
         if (oa_part_given(part) && part->kind == OA_PART_DOT)
             elements += (double)(a->shape.heads * part->width) * (t + s);
         else if (part->kind == OA_PART_DOT)

@@ -3,21 +3,21 @@
  * Attention with polynomial weights (Kacham et al. 2023, arXiv 2310.01655), exact, in O(n²) without
  * n×n memory:
  *
- *     w_ij = (τ q_i·k_j)^p over visible keys, p even;   O_i = Σ_j w_ij v_j / den_i,   den_i = Σ_j
- * w_ij + bias
+ *     w_ij = (τ q_i·k_j)^p over visible keys, p even
+ *     O_i = Σ_j w_ij v_j / den_i,   den_i = Σ_j w_ij + bias
  *
- * A row whose denominator is exactly 0 is 0 and sends no gradient. Backward, with N_i = dO_i/den_i,
- * e_i = −(dO_i·O_i)/ den_i and s = q_i·k_j:
+ * A row whose denominator is exactly 0 is 0 and sends no gradient. Backward, with
+ * N_i = dO_i/den_i, e_i = −(dO_i·O_i)/den_i and s = q_i·k_j:
  *
- *     dw_ij = N_i·v_j + e_i,   ds_ij = τ p (τ s)^{p−1} dw_ij,   dq_i = Σ_j ds_ij k_j,   dk_j = Σ_i
- * ds_ij q_i, dv_j = Σ_i w_ij N_i
+ *     dw_ij = N_i·v_j + e_i,        ds_ij = τ p (τ s)^{p−1} dw_ij
+ *     dq_i = Σ_j ds_ij k_j,         dk_j = Σ_i ds_ij q_i,         dv_j = Σ_i w_ij N_i
  *
- * An item is a (b, h), which goes over tiles of TILE queries × TILE keys; dk and dv collect in
- * reals. Where products read panels, keys and values are put into them once a head, and N and τ q
- * once a tile of queries.
+ * An item is a (b,h), which goes over tiles of TILE queries × TILE keys; dk and dv are summed in
+ * reals. Where products read packed panels, keys and values are packed once per head, N and τ q
+ * once per tile of queries.
  *
- * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; a pair costs 2(K + V) FLOPs forward, and 2(3K
- * + 2V) backward.
+ * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2(K + V) FLOPs per pair forward, 2(3K + 2V)
+ * backward.
  */
 #include "device/cpu/cpu_panels.h"
 
@@ -337,8 +337,7 @@ static void polynomial_weights_gradient(struct polynomial_work *w)
                                 oa_real_at(w->d, w->dw, i * w->cols));
 }
 
-/* dq collects in w->sum, without the factor τ of the query side; τ q stands in for q on the key
- * side. */
+/* dq is summed in w->sum without the factor τ; dk uses τ q. */
 static void polynomial_gradient_tile(struct polynomial_work *w)
 {
     const struct oa_polynomial *a = w->a;

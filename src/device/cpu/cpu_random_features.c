@@ -33,7 +33,7 @@ struct random_features_run {
     struct oa_panels omega; /* of all heads: as columns of products forward, as rows backward */
 };
 
-/* One item: rows of one head, and room for what lies between. */
+/* One item: rows of one head, and buffers. */
 struct random_features_work {
     struct oa_device *d;
     const struct oa_random_features *a;

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random features that fit the data of each (b, h): FAVOR++ (Likhosherstov et al., Chefs' Random
- * Tables, 2022, arXiv 2205.15317) and the dense-exponential ones (Likhosherstov et al. 2023, arXiv
- * 2302.00787). With x = s·q, y = s·k
+ * Random features fitted to the data of each (b,h): FAVOR++ (Likhosherstov et al., Chefs' Random
+ * Tables, 2022, arXiv 2205.15317) and dense-exponential features (Likhosherstov et al. 2023, arXiv
+ * 2302.00787). With x = s·q, y = s·k and constants left out, which cancel,
  *
- *     log f(ω, x) = ωᵀAω + ωᵀB x − ½ xᵀP x   (B_1, P_1 for queries, B_2, P_2 for keys; constants
- * cancel)
+ *     log f(ω, x) = ωᵀAω + ωᵀB x − ½ xᵀP x   (B_1, P_1 for queries, B_2, P_2 for keys)
  *
  * is unbiased for e^{x·y} when B_1ᵀ(I − 4A)^{-1}B_2 = I and P_k = B_kᵀ(I − 4A)^{-1}B_k. With M_1,
  * M_2 the means of xxᵀ, yyᵀ and m_1, m_2 those of x, y over real positions, and a(φ) the minimiser
  * of the mean logarithm of the variance:
  *
- *     favor++   A = a(φ) I, φ = (tr M_1 + tr M_2 + 2 m_1·m_2)/d,   B = √(1 − 4a) I, P = I
- *     sderf     M_1 + M_2 + m_1m_2ᵀ + m_2m_1ᵀ = Q diag(λ) Qᵀ,   A = Q diag(a(λ)) Qᵀ, B = Q diag(√(1
- * − 4a(λ))) Qᵀ, P = I aderf     R = (M_1^½ M_2 M_1^½)^½, G = M_1^{-½} R M_1^{-½}, φ = 2(tr R +
- * m_1·m_2)/d, A = a I, B_1 = √(1 − 4a) G^½, B_2 = √(1 − 4a) G^{-½}, P_1 = G, P_2 = G^{-1}; M_k with
- * a ridge of 10⁻⁶ tr/d saderf    aderf with diagonals: ψ = (M_2,ll/M_1,ll)^¼ in [10⁻³, 10³], φ =
- * 2(Σ √(M_1,ll M_2,ll) + m_1·m_2)/d, B_1 = √(1 − 4a) ψ, B_2 = √(1 − 4a)/ψ, P_1 = ψ², P_2 = ψ^{-2}
+ *     favor++   φ = (tr M_1 + tr M_2 + 2 m_1·m_2)/d
+ *               A = a(φ) I,   B = √(1 − 4a) I,   P = I
+ *     sderf     M_1 + M_2 + m_1m_2ᵀ + m_2m_1ᵀ = Q diag(λ) Qᵀ
+ *               A = Q diag(a(λ)) Qᵀ,   B = Q diag(√(1 − 4a(λ))) Qᵀ,   P = I
+ *     aderf     R = (M_1^½ M_2 M_1^½)^½,   G = M_1^{-½} R M_1^{-½},   φ = 2(tr R + m_1·m_2)/d
+ *               A = a I,   B_1 = √(1 − 4a) G^½,   B_2 = √(1 − 4a) G^{-½},   P_1 = G,   P_2 = G^{-1}
+ *               M_k with a ridge of 10⁻⁶ tr/d
+ *     saderf    aderf with diagonals: ψ = (M_2,ll/M_1,ll)^¼ in [10⁻³, 10³]
+ *               φ = 2(Σ √(M_1,ll M_2,ll) + m_1·m_2)/d
+ *               B_1 = √(1 − 4a) ψ,   B_2 = √(1 − 4a)/ψ,   P_1 = ψ²,   P_2 = ψ^{-2}
  *
- * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. Those of
- * the data make the features of a token depend on all others; given ones (cpu_moments.c) do not. An
- * item is a (b, h).
+ * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. With those
+ * of the data the features of a token depend on all others; with given ones (cpu_moments.c) they do
+ * not. An item is a (b,h).
  */
 #include "device/cpu/cpu.h"
 
@@ -306,16 +309,6 @@ static void store_fitted_side(const struct random_statistics_call *c, const stru
     }
 }
 
-static void read_given_moments(const struct random_statistics_call *c, int side, long h,
-                               double *mean, double *square)
-{
-    long K = c->a->width, first = side * c->a->heads + h;
-    for (long i = 0; i < K; i++)
-        mean[i] = oa_real_get(c->d, c->a->mean, first * K + i);
-    for (long i = 0; i < K * K; i++)
-        square[i] = oa_real_get(c->d, c->a->square, first * K * K + i);
-}
-
 static long statistics_rows(const int32_t *lengths, long b, long length)
 {
     return oa_real_length(lengths, b, length);
@@ -336,8 +329,13 @@ static void random_statistics_item(void *argument, long item, const struct oa_wo
     struct oa_exponents e = {
         m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK
     };
-    for (int side = 0; side < 2 && a->mean; side++)
-        read_given_moments(c, side, h, mean + side * K, m + side * KK);
+    for (int side = 0; side < 2 && a->mean; side++) {
+        long head = side * a->heads + h;
+        for (long i = 0; i < K; i++)
+            mean[side * K + i] = oa_real_get(c->d, a->mean, head * K + i);
+        for (long i = 0; i < KK; i++)
+            m[side * KK + i] = oa_real_get(c->d, a->square, head * KK + i);
+    }
     if (!a->mean) {
         add_side_moments(c, a->q, b, h, a->queries,
                          statistics_rows(a->query_lengths, b, a->queries), row, mean, m);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relative positions in the logits: tables by distance, and what the logits engine does with them.
+ * Relative positions in the logits: tables by distance d, and their use in the logits engine.
  *
- *     ALiBi (Press, Smith, Lewis, Train short, test long, ICLR 2022, arXiv 2108.12409): −m_h |d|,
- * with m_h = 2^(−8h/H), h = 1 … H, where H is a power of two; else those of the largest power of
- * two below it, P, then every second one of 2P: h = 1, 3, 5, … T5 (Raffel et al., JMLR 2020, arXiv
- * 1910.10683): b_h[bucket(d)], trained. Causal: all B buckets are of t = −d, and d > 0 has that of
- * 0. Otherwise B/2 of t = |d| where d ≤ 0, and as many behind them where d > 0. Of B' buckets the
- * first E = ⌊B'/2⌋ hold one distance each, the others ever more: E + ⌊(B' − E) log(t/E) /
- * log(distance/E)⌋, at most B' − 1
+ *     ALiBi   −m_h |d| (Press, Smith, Lewis, ICLR 2022, arXiv 2108.12409), with m_h = 2^(−8h/H),
+ *             h = 1 … H, where H is a power of two; else the slopes of the largest power of two
+ *             P < H, then every second one of 2P: h = 1, 3, 5, …
+ *     T5      b_h[bucket(d)], trained (Raffel et al., JMLR 2020, arXiv 1910.10683). Causal: all B
+ *             buckets are of t = −d, and d > 0 has that of 0. Otherwise B/2 of t = |d| where d ≤ 0
+ *             and the rest where d > 0. Of B' buckets the first E = ⌊B'/2⌋ hold one distance each,
+ *             the others E + ⌊(B' − E) log(t/E) / log(distance/E)⌋, at most B' − 1.
  *
- * A table has an entry for each distance, so that a row of a tile of logits adds a piece of it as
- * it stands. Gradient of bias b_h[c]: Σ dS_ij over the pairs of that bucket, first along the
- * diagonals of a tile.
+ * A table has an entry for each distance, so that a row of a tile of logits adds a contiguous part
+ * of it. Gradient of bias b_h[c]: Σ dS_ij over the pairs of that bucket, first along the diagonals
+ * of a tile.
  */
 #include "device/cpu/cpu_logits.h"
 
@@ -31,8 +31,8 @@ static double alibi_slope(long head, long heads)
     return exp2(-8 * (double)(2 * (head - power) + 1) / (double)(2 * power));
 }
 
-/* Of the `count` buckets of one side. 10⁻⁹ keeps the rounding of a logarithm from deciding where a
- * bucket begins. */
+/* Bucket of distance t among the `count` of one side. 10⁻⁹ makes the first distance of a bucket
+ * independent of the rounding of the logarithm. */
 static long side_bucket(long t, long count, long distance)
 {
     long exact = count / 2;
@@ -76,15 +76,11 @@ void oa_cpu_relative(struct oa_device *d, const struct oa_relative *a)
 
 /* ---- rows of logits ---- */
 
-static long query_position(const struct oa_logits *a, long i)
-{
-    return a->distances.query ? a->distances.query[i] : a->shape.first + i;
-}
-
 /* The entry of the table for distance 0 seen from query i: + position of a key. */
 static long zero_distance_entry(const struct oa_logits *a, long i)
 {
-    return a->distances.length - 1 - query_position(a, i);
+    long position = a->distances.query ? a->distances.query[i] : a->shape.first + i;
+    return a->distances.length - 1 - position;
 }
 
 void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, long i, long begin,
@@ -133,8 +129,8 @@ static double *block_sums(const struct oa_tiles *t, double *sums)
                       a->distances.buckets;
 }
 
-/* Neighbouring keys are neighbours in the table: a row of dS goes onto the diagonals of the tile.
- */
+/* Neighbouring keys are neighbours in the table: rows of dS are added along the diagonals of the
+ * tile. */
 static void sum_diagonals(struct oa_tiles *t, const void *ds, void *diagonal, double *sums)
 {
     const struct oa_distances *r = &t->a->distances;

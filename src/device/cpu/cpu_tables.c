@@ -4,12 +4,12 @@
  * 2021): every part is a table or the product of two, there is no dropout and no padding. Then P is
  * the same for all batch items, and a tile of it, computed once for a head, serves them all:
  *
- *     O_b = P V_b,   dV_b = Pᵀ dO_b,   Σ_b dS_b = P ∘ (Σ_b dO_b V_bᵀ − Σ_b δ_b),   δ_b,i =
- * dO_b,i·O_b,i,
+ *     O_b = P V_b,   dV_b = Pᵀ dO_b
+ *     dS = Σ_b dS_b = P ∘ (Σ_b dO_b V_bᵀ − Σ_b δ_b),   δ_b,i = dO_b,i·O_b,i
  *
- * the last only where a table is trained: with dS = Σ_b dS_b, dtable = dS, and for a product S = τ
- * Q Kᵀ of two tables dQ = τ dS K, dK = τ dSᵀ Q. An item has some keys of a head, so it owns its
- * rows of dK; its share of dQ waits in a buffer, and the shares are added in the order of the keys.
+ * dS only where a table is trained: dtable = dS, and for a product S = τ Q Kᵀ of two tables
+ * dQ = τ dS K, dK = τ dSᵀ Q. An item has some keys of a head, so it owns its rows of dK; its share
+ * of dQ goes to a buffer, and the shares are added in the order of the keys.
  * Per batch item one product forward and one or two backward remain, against two and five of
  * softmax attention, and no exponentials.
  */
@@ -122,7 +122,7 @@ static long add_softmax(struct oa_tiles *t, struct tables_sums *s)
     return tiles;
 }
 
-/* t->s holds a tile of P. */
+/* t->s has a tile of P. */
 static void add_tables_tile(struct oa_tiles *t, struct tables_sums *s, bool first)
 {
     const void *p = oa_tiles_act(t, t->s, s->p);
@@ -222,7 +222,7 @@ struct tables_gradients {
     double *dalpha; /* [parts] of this item */
 };
 
-static bool is_product(const struct oa_part *p)
+static bool is_product(const struct oa_logits_part *p)
 {
     return p->kind == OA_PART_DOT;
 }
@@ -257,7 +257,7 @@ static void *table_at(const struct oa_tiles *t, int c, const void *x)
 
 static void add_tables_dtable(const struct oa_tiles *t, const struct tables_gradients *g, int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     void *corner = table_at(t, c, p->dtable);
     for (long i = 0; i < oa_bounds_length(t->rows); i++)
         t->d->cpu->kernels.add_to_real(oa_bounds_length(t->cols), oa_tiles_alpha(t, c),
@@ -269,7 +269,7 @@ static void add_tables_dtable(const struct oa_tiles *t, const struct tables_grad
 static double tables_alpha_gradient(const struct oa_tiles *t, const struct tables_gradients *g,
                                     int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     const struct oa_kernels *k = &t->d->cpu->kernels;
     const void *corner = table_at(t, c, p->table);
     double sum = 0;
@@ -295,7 +295,7 @@ static void add_product_gradient(struct oa_tiles *t, struct tables_gradients *g,
 /* With G = dS K of the block: dα = τ Σ_i q_i·G_i, and α τ G is this item's share of dQ. */
 static void finish_product(struct oa_tiles *t, struct tables_gradients *g, int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     const struct oa_kernels *k = &t->d->cpu->kernels;
     long rows = oa_bounds_length(t->rows), first = t->rows.begin;
     for (long i = 0; g->dalpha && i < rows; i++) {
@@ -353,7 +353,7 @@ static void store_tables_values(struct oa_tiles *t, struct tables_gradients *g)
 static void store_tables_products(struct oa_tiles *t, struct tables_gradients *g)
 {
     for (int c = 0; c < t->a->parts; c++) {
-        const struct oa_part *p = &t->a->part[c];
+        const struct oa_logits_part *p = &t->a->part[c];
         if (g->dk[c])
             t->d->cpu->kernels.axpy(
                 oa_bounds_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
@@ -371,7 +371,7 @@ static void take_products(struct oa_tiles *t, struct tables_gradients *g)
 {
     long widest = t->key_block;
     for (int c = 0; c < t->a->parts; c++) {
-        const struct oa_part *p = &t->a->part[c];
+        const struct oa_logits_part *p = &t->a->part[c];
         if (!is_product(p))
             continue;
         widest = oa_max(widest, p->width);
@@ -449,7 +449,7 @@ static void add_tables_dalpha(const struct tables_call *f)
 
 static void add_tables_dq(const struct tables_call *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     long each = f->a->shape.queries * p->width;
     for (long item = 0; f->dq[c] && item < f->a->shape.heads * f->cuts; item++)
         f->d->cpu->kernels.axpy(each, 1, oa_real_at(f->d, f->dq[c], item * each),
@@ -458,7 +458,7 @@ static void add_tables_dq(const struct tables_call *f, int c)
 
 static bool take_tables_dq(struct tables_call *f, int c)
 {
-    const struct oa_part *p = &f->a->part[c];
+    const struct oa_logits_part *p = &f->a->part[c];
     size_t bytes = (size_t)(f->a->shape.heads * f->cuts * f->a->shape.queries * p->width) *
                    f->d->numbers.real_size;
     if (!is_product(p) || !p->dq)

@@ -34,7 +34,7 @@ void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logi
                    const struct oa_worker *w, long key_block)
 {
     *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->cpu->gemm[w->index], .scratch = w->scratch };
-    t->support = oa_support_functions(&a->support);
+    t->support = oa_support_functions_of(&a->support);
     t->key_block = oa_tile_round(oa_min(key_block, a->shape.keys));
     t->on_tiles = oa_attention_on_tiles(d, a, t->key_block);
     t->query_block =
@@ -75,8 +75,8 @@ static const void *packed_row(const struct oa_tiles *t, struct oa_packed p, long
     return oa_act_at(t->d, p.x, (row - p.begin) * p.ld);
 }
 
-/* Panels of p from row `row` on, `bytes` a step of rows; NULL where there are none or the row lies
- * within a step. */
+/* Panels from row `row` on, `bytes` per OA_PANEL rows; NULL without panels, or if the row is not
+ * the first of a panel. */
 static const void *panels_from(const void *panels, long row, size_t bytes)
 {
     return panels && row % OA_PANEL == 0 ? (const char *)panels + (size_t)(row / OA_PANEL) * bytes
@@ -190,7 +190,7 @@ static void add_tile_rows(struct oa_tiles *t, double factor, const void *row, lo
                                 oa_real_at(t->d, s, i * t->padded_cols));
 }
 
-static void add_tile_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
+static void add_tile_bias(struct oa_tiles *t, const struct oa_logits_part *p, double factor)
 {
     if (p->bias)
         add_tile_rows(t, factor,
@@ -198,7 +198,7 @@ static void add_tile_bias(struct oa_tiles *t, const struct oa_part *p, double fa
                       t->s);
 }
 
-static const void *table_corner(const struct oa_tiles *t, const struct oa_part *p)
+static const void *table_corner(const struct oa_tiles *t, const struct oa_logits_part *p)
 {
     long n = p->table_length, row = t->a->shape.first + t->rows.begin;
     return oa_real_at(t->d, p->table, (t->h * n + row) * n + t->cols.begin);
@@ -206,7 +206,7 @@ static const void *table_corner(const struct oa_tiles *t, const struct oa_part *
 
 void oa_tiles_fold_row(struct oa_tiles *t, int part, long i)
 {
-    const struct oa_part *p = &t->a->part[part];
+    const struct oa_logits_part *p = &t->a->part[part];
     long row = t->rows.begin + i;
     t->d->cpu->kernels.real_from_act(p->width, packed_row(t, t->q[part], row), t->fold);
     t->d->cpu->kernels.real_from_act(p->folds, packed_row(t, t->k[part], row),
@@ -221,7 +221,7 @@ bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *
     return run->n > 0;
 }
 
-/* s += factor · a FOLD: a fold of the row is k_i[fold] times a piece of q_i. */
+/* s += factor · a FOLD: part `fold` of the row is k_i[fold] times q_i. */
 static void add_tile_fold(struct oa_tiles *t, int c, double factor)
 {
     struct oa_device *d = t->d;
@@ -238,14 +238,14 @@ static void add_tile_fold(struct oa_tiles *t, int c, double factor)
 /* What the product or the table of a part is multiplied by. */
 static double part_factor(const struct oa_tiles *t, int c)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     return oa_tiles_alpha(t, c) * (p->kind == OA_PART_DOT ? p->scale : 1);
 }
 
 /* s += part / base */
 static void add_tile_part(struct oa_tiles *t, int c, double base)
 {
-    const struct oa_part *p = &t->a->part[c];
+    const struct oa_logits_part *p = &t->a->part[c];
     double factor = part_factor(t, c) / base;
     if (p->kind == OA_PART_TABLE) {
         add_tile_rows(t, factor, table_corner(t, p), p->table_length, t->s);
@@ -263,7 +263,7 @@ static void add_tile_part(struct oa_tiles *t, int c, double base)
 /* s = the first part / base, where base is its factor: no pass over the tile. */
 static void put_first_part(struct oa_tiles *t, double base)
 {
-    const struct oa_part *p = &t->a->part[0];
+    const struct oa_logits_part *p = &t->a->part[0];
     size_t size = t->d->numbers.real_size;
     if (p->kind == OA_PART_DOT) {
         oa_tiles_pair_product(t, t->q[0], t->k[0], t->s, false);

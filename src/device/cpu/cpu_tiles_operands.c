@@ -7,7 +7,7 @@
 
 enum {
     FEW_KEYS = 128, /* for which heads are not worth being copied on tiles */
-    AHEAD = 8 /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
+    AHEAD = 8 /* prefetch distance of packing, in rows: a row of [B·T, H·K] is alone in its page */
 };
 
 static long real_tile_rows(const int32_t *lengths, long b, long length)
@@ -23,8 +23,8 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h)
     t->keys = real_tile_rows(t->a->shape.key_lengths, b, t->a->shape.keys);
 }
 
-/* Rows begin … end-1 of a matrix of `width` columns, followed by zeros; where they are if none are
- * wanted and that is allowed. */
+/* Rows begin … end-1 of a matrix of `width` columns, padded with zeros; in place where that is
+ * allowed and no padding is needed. */
 static struct oa_packed pack_tile_rows(struct oa_tiles *t, const void *x, long ld,
                                        struct oa_bounds rows, long width, bool in_place)
 {
@@ -104,7 +104,7 @@ struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long 
 }
 
 /* Row 0 of a table of queries is that of position 0. */
-static const void *query_table(const struct oa_tiles *t, const struct oa_part *p)
+static const void *query_table(const struct oa_tiles *t, const struct oa_logits_part *p)
 {
     return oa_act_at(t->d, p->q, t->a->shape.first * p->width);
 }
@@ -120,7 +120,7 @@ static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_bounds cols)
 {
     for (int c = 0; c < t->a->parts; c++) {
-        const struct oa_part *p = &t->a->part[c];
+        const struct oa_logits_part *p = &t->a->part[c];
         if (!p->q_table || !p->k_table)
             continue;
         t->q[c] = pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
@@ -128,7 +128,7 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_bounds rows, struct oa_b
     }
 }
 
-/* Short sequences are read where they are on tiles: queries meet few keys, and keys go to panels
+/* Short sequences are read in place on tiles: they have few keys per query, and keys are packed
  * from the L2 cache. */
 static bool is_read_in_place(const struct oa_tiles *t)
 {
@@ -139,7 +139,7 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_bounds rows, bool gradi
 {
     const struct oa_logits *a = t->a;
     for (int c = 0; c < a->parts; c++) {
-        const struct oa_part *p = &a->part[c];
+        const struct oa_logits_part *p = &a->part[c];
         if (p->q_table)
             t->q[c] =
                 pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
@@ -163,7 +163,7 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_bounds cols, bool gradient
 {
     const struct oa_logits *a = t->a;
     for (int c = 0; c < a->parts; c++) {
-        const struct oa_part *p = &a->part[c];
+        const struct oa_logits_part *p = &a->part[c];
         if (p->kind != OA_PART_DOT)
             continue;
         t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)

@@ -9,9 +9,9 @@
 #include <math.h>
 
 enum {
-    EMPTY_STEP = 64, /* keys that are asked for at a time when a support knows its empty tiles */
-    COUNTED = 256,   /* blocks of queries of a head that a plan looks at */
-    LOT = 2          /* tiles of keys that all blocks of queries at work meet before others */
+    EMPTY_STEP = 64, /* keys per test for empty tiles of a support */
+    COUNTED = 256,   /* blocks of queries per head that the plan counts */
+    KEY_TILES = 2    /* tiles of a block of keys (oa_tiles_keys_at_once) */
 };
 
 struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
@@ -30,7 +30,7 @@ struct oa_bounds oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
 
 long oa_tiles_keys_at_once(const struct oa_tiles *t, struct oa_bounds seen)
 {
-    return t->support ? oa_max(1, oa_bounds_length(seen)) : LOT * t->key_block;
+    return t->support ? oa_max(1, oa_bounds_length(seen)) : KEY_TILES * t->key_block;
 }
 
 long oa_tiles_rows_at_once(const struct oa_tiles *t)
@@ -73,7 +73,7 @@ bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_bounds within)
     return true;
 }
 
-/* End of the piece of a row of tiles that starts at j and is asked for at once. */
+/* End of the step of a row of tiles that begins at j. */
 static long step_end(const struct oa_tiles *t, long j)
 {
     return oa_min((j / EMPTY_STEP + 1) * EMPTY_STEP, t->seen.end);
@@ -87,8 +87,8 @@ static bool step_empty(const struct oa_tiles *t, long j)
                              first + t->rows.end, j, step_end(t, j));
 }
 
-/* The next tile: as many keys as fit; with a support that knows its empty tiles, up to the next of
- * these. */
+/* The next tile: as many keys as fit, or, with a support that knows its empty tiles, up to the next
+ * of these. */
 static struct oa_bounds next_cols(const struct oa_tiles *t)
 {
     long j = t->cols.end, end = oa_min(j + t->key_block, t->seen.end);
@@ -102,8 +102,8 @@ static struct oa_bounds next_cols(const struct oa_tiles *t)
     return (struct oa_bounds){ j, oa_min(e, last) };
 }
 
-/* Columns of the tile at work that are made for rows i … end − 1, a group: as many whole panels as
- * hold what any of them sees. */
+/* Columns of the tile at work that are computed for rows i … end − 1, a group: the panels that
+ * contain visible keys of any of them. */
 static long group_cols(const struct oa_tiles *t, long i, long end)
 {
     struct oa_bounds see = oa_bounds_cut(oa_tiles_seen(t, i, oa_min(end, t->rows.end)), t->cols);
@@ -115,8 +115,8 @@ static long group_cols(const struct oa_tiles *t, long i, long end)
            first;
 }
 
-/* Of the tile at work: all of it, or of each group of rows what the kernels of
- * cpu_attention_tiles.c make. */
+/* Pairs of the tile at work: all, or per group of rows those that the kernels of
+ * cpu_attention_tiles.c compute. */
 static double tile_pairs(const struct oa_tiles *t)
 {
     double pairs = 0;
@@ -129,30 +129,24 @@ static double tile_pairs(const struct oa_tiles *t)
     return pairs;
 }
 
-/* Of one block of queries. */
-static double tile_pairs_of_block(struct oa_tiles *t, long i0)
-{
-    double pairs = 0;
-    go_to_block(t, i0, (struct oa_bounds){ 0, t->keys });
-    for (t->cols = next_cols(t); oa_bounds_length(t->cols) > 0; t->cols = next_cols(t))
-        pairs += tile_pairs(t);
-    return pairs;
-}
-
-/* From twice COUNTED blocks of queries on, every so manyth stands for its neighbours: tiles of a
- * million tokens are too many to be walked one by one. */
+/* From twice COUNTED blocks of queries on, a regular sample is counted: a million tokens have too
+ * many tiles to visit each. */
 double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
 {
     struct oa_tiles t = { .d = d, .a = a, .queries = a->shape.queries, .keys = a->shape.keys };
-    t.support = oa_support_functions(&a->support);
+    t.support = oa_support_functions_of(&a->support);
     double pairs = 0, counted = 0;
     t.key_block = oa_tile_round(oa_min(d->cpu->kernels.key_block, t.keys));
     t.on_tiles = oa_attention_on_tiles(d, a, t.key_block);
     t.query_block = oa_tile_round(oa_min(oa_tiles_query_block(d, a, t.key_block), t.queries));
     long blocks = oa_blocks(t.queries, t.query_block), step = oa_max(1, blocks / COUNTED);
     for (t.h = 0; t.h < a->shape.heads; t.h++) {
-        for (long b = step / 2; b < blocks && !oa_stop_requested(d->context); b += step, counted++)
-            pairs += tile_pairs_of_block(&t, b * t.query_block);
+        for (long b = step / 2; b < blocks && !oa_stop_requested(d->context);
+             b += step, counted++) {
+            go_to_block(&t, b * t.query_block, (struct oa_bounds){ 0, t.keys });
+            for (t.cols = next_cols(&t); oa_bounds_length(t.cols) > 0; t.cols = next_cols(&t))
+                pairs += tile_pairs(&t);
+        }
     }
     double all = (double)(blocks * a->shape.heads);
     return counted > 0 ? pairs * (all / counted) * (double)a->shape.batch : 0;

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions of the program's commands that only print: not part of the public header, and not
+ * exported by the shared library. src/cli includes this file and orthant.h, and nothing else of the
+ * library.
+ */
+#ifndef ORTHANT_COMMANDS_H
+#define ORTHANT_COMMANDS_H
+
+#include "orthant/orthant.h"
+
+/* The candidate nearest to `word` by edit distance; NULL if none is near (for "did you mean"). */
+const char *oa_nearest(const char *word, const char *const *candidates, int count);
+
+/* ---- attentions and tasks ---- */
+
+/* All mechanisms, as a table; the language and all mechanisms as Markdown (docs/attention.md). */
+enum oa_error oa_list(oa_context *c, const struct oa_output *out);
+enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out);
+/* The values of data.task: input and output, metrics, references. */
+enum oa_error oa_list_tasks(oa_context *c, const struct oa_output *out);
+/* The synthetic data sets: rules, sizes with defaults and ranges, files, papers. */
+enum oa_error oa_data_list(oa_context *c, const struct oa_output *out);
+/* Formulas, parameters, FLOPs, modes and caveats of an attention in the shape of model.*. */
+enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out);
+/* Published claims about frozen orthogonal projections at model.width and model.heads: closed form,
+ * measurement, verdict. page: HTML file to write, with charts; NULL = none. Takes seconds. */
+enum oa_error oa_theory(const oa_config *config, const char *page, const struct oa_output *out);
+/* Checks that attentions are computed correctly: spec, or every mechanism if NULL. quick = 1: fewer
+ * variants and draws. OA_DISPROVED, after the text was written, if a check failed. */
+enum oa_error oa_verify(oa_context *c, const char *spec, int quick, const struct oa_output *out);
+
+/* ---- a trained model ---- */
+
+struct oa_inspect_request {
+    const char *text; /* [length]; of an encoder-decoder model, the source */
+    size_t length;
+    const char *target; /* [target_length]: of an encoder-decoder model, the target; or the second
+                           text of a pair; NULL = none */
+    size_t target_length;
+    const char *page; /* HTML file to write, with the maps; NULL = none */
+    long reserved[4];
+};
+/* The attention map of every layer and head on a text, with entropy, distance and the nearest fixed
+ * attention; the text is a table of the heads, JSON has the maps. Computed in float32, in float64
+ * if the run was. A text longer than the context is refused. */
+enum oa_error oa_inspect(oa_context *c, const char *folder,
+                         const struct oa_inspect_request *request, const struct oa_output *out);
+
+/* ---- before and beyond a comparison ---- */
+
+/* Parameters, FLOPs, memory and estimated time of a training, without doing it: a row for each of
+ * `count` attentions; 0: model.attention. */
+enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
+                      const struct oa_output *out);
+
+/* Experiments (*.yaml, docs/evidence-experiments.md) that test published claims. */
+struct oa_evidence_request {
+    const char *const *name; /* [names] experiments to run, without .yaml; none = all */
+    int names;
+    const char *experiments; /* their folder; NULL = "experiments" */
+    const char *data;        /* folder of their data files; NULL = "data" */
+    const char *folder;      /* of runs and records; NULL = "evidence" */
+    const char *page; /* Markdown; a .json file and a folder of charts get the same name; NULL =
+                         "docs/evidence.md" */
+    int list;         /* 1: run and write nothing */
+    int no_run;       /* 1: run nothing, write the page */
+    long reserved[4];
+};
+/* Runs the experiments that are not complete, judges all, writes the page; the text is a table of
+ * verdicts. OA_INTERRUPTED when stopped; the next call continues. Missing data: OA_IO if the
+ * experiment was named, else a notice. */
+enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
+                          const struct oa_output *out);
+
+/* ---- the machine ---- */
+
+/* Processor, kernels in use and why others are not, libraries, threads, memory. */
+enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
+/* Peak matrix arithmetic and memory bandwidth of one core and of all threads. About a second. */
+enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
+/* Every version of every kernel on one core, relative to plain C. Takes seconds. */
+enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out);
+
+struct oa_bench_request {
+    const char *const *attentions; /* [count] */
+    int count;
+    const long *length; /* [lengths] sequence lengths, in tokens */
+    int lengths;
+    long tokens; /* per pass: as many sequences as fit, at least one */
+    long width, heads;
+    int causal;
+    const char *precision; /* "f32", "bf16", "f64"; NULL = f32 */
+    int processor_time;    /* 1: processor time of all threads, relative to the peak of one core */
+    long reserved[4];
+};
+/* Attention layers, forward and backward: time, FLOPs, share of the peak, memory, ratios to softmax
+ * (measured too if not listed), and the exponents of time and memory in the length. An attention
+ * that is refused at a length is shown with the reason. OA_INTERRUPTED when stopped, after the
+ * measured rows were written. */
+enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r,
+                                 const struct oa_output *out);
+
+/* Time of training steps of the configured run by part of the model and by operation, with the
+ * lower bound given by arithmetic and memory traffic. processor_time = 1: processor time of all
+ * threads, relative to the peaks of one core; -1: wall time; 0: wall time, but processor time, with
+ * a notice, if other programs use more than 15 % of the processor. OA_INTERRUPTED as above. */
+enum oa_error oa_bench_step(const oa_config *config, int processor_time,
+                            const struct oa_output *out);
+
+struct oa_decode_bench_request {
+    const char *const *attentions; /* [count], each in turn; 0: model.attention */
+    int count;
+    const long *sequences; /* [sizes] numbers of sequences decoded in parallel, 1 … 4096 */
+    int sizes;
+    long after;         /* tokens of context before the timed ones */
+    int processor_time; /* 1: of all threads */
+    long reserved[4];
+};
+/* Decoding speed of the configured model, untrained: tokens per second of one sequence and of
+ * several in parallel, which read the weights once for all; the bytes of a step and the time that
+ * this machine takes to read them. OA_ARGUMENT unless the model is a decoder alone; OA_INTERRUPTED
+ * as above. */
+enum oa_error oa_bench_decode(const oa_config *config,
+                              const struct oa_decode_bench_request *request,
+                              const struct oa_output *out);
+
+#endif
