@@ -59,7 +59,8 @@ static void relative_positions_are_explained(void **state)
     assert_explained("softmax(relative=t5, buckets=16)", "relative.bias [4, 16]");
     assert_explained("softmax(relative=t5, buckets=16)",
                      "Raffel et al. 2020 (JMLR), arXiv 1910.10683");
-    assert_explained("mix(random, softmax, relative=t5)", "positions in two sequences have no distance");
+    assert_explained("mix(random, softmax, relative=t5)",
+                     "positions in two sequences have no distance");
 }
 
 static void each_stack_is_explained(void **state)

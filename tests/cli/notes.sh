@@ -24,8 +24,8 @@ expect 0 plan $options --attention 'linear(map=cos)'
 says out "^$idle"
 says out "^$signs"
 expect 0 explain 'linear(map=cos)'
-says out '^    dropout  *no attention weights to drop'
-says out '^    bf16  *weights of both signs'
+says out '^    dropout  *no softmax weights to drop'
+says out '^    bf16  *ill-conditioned: weights have both signs'
 expect 0 explain softmax
 ! grep -q '^    dropout\|^    bf16' out || fail "softmax drops weights, and has none of both signs"
 

@@ -57,7 +57,7 @@ says err 'model.width is "461168601".*damaged'
 rm strange/config.json
 mkfifo strange/config.json
 expect 1 eval strange
-says err 'config.json: it is no plain file'
+says err 'config.json: not a regular file'
 cp -r classes link
 ln -sf "$work/secret" link/config.json
 expect 1 eval link
