@@ -40,8 +40,7 @@ static enum oa_error add_text(struct inspecting *n, struct reading *to, const ch
                               const char *text, size_t length)
 {
     if (length == 0)
-        return oa_fail(n->t.context, OA_ARGUMENT,
-                       "%s: the text is empty, and there is nothing to look at", name);
+        return oa_fail(n->t.context, OA_ARGUMENT, "%s: the text is empty", name);
     return oa_tokenizer_encode_text(n->t.tokenizer, name, text, length, &to->ids, &to->words);
 }
 
@@ -80,11 +79,11 @@ static enum oa_error check_length(const struct inspecting *n, const struct readi
 {
     if ((long)r->ids.count <= most)
         return OA_OK;
-    return oa_fail(n->t.context, OA_SHAPE,
-                   "%s: the text has %zu tokens, special ones among them, and the model reads %ld "
-                   "(%s): give a shorter "
-                   "one",
-                   name, r->ids.count, most, option);
+    return oa_fail(
+        n->t.context, OA_SHAPE,
+        "%s: the text has %zu tokens, special ones included, and the model reads at most "
+        "%ld (%s): give a shorter one",
+        name, r->ids.count, most, option);
 }
 
 static enum oa_error check_request(const struct inspecting *n)
@@ -92,13 +91,12 @@ static enum oa_error check_request(const struct inspecting *n)
     const struct oa_model_form *f = &n->t.model->form;
     bool two = f->segments || (f->encoder && f->decoder);
     if (f->patch)
-        return oa_fail(
-            n->t.context, OA_ARGUMENT,
-            "the model was trained on pictures in patches, and inspect reads texts alone");
+        return oa_fail(n->t.context, OA_ARGUMENT,
+                       "the model reads images; inspect needs a model of texts");
     if (two && !n->r->target)
         return oa_fail(n->t.context, OA_ARGUMENT,
                        "the model reads two texts: give %s with --target",
-                       f->segments ? "the second text of the pair" : "what the decoder reads");
+                       f->segments ? "the second text of the pair" : "the target of the decoder");
     if (!two && n->r->target)
         return oa_fail(n->t.context, OA_ARGUMENT,
                        "--target has no effect: the model (%s) reads one text, that of --text",
@@ -219,10 +217,10 @@ static void warn_of_deviations(const struct inspecting *n)
         oa_text_init(&title, n->t.context);
         oa_view_title(v, &title);
         if (v->deviation > OA_LARGE_DEVIATION)
-            oa_log(
-                n->t.context, 0,
-                "%s: the maps give what the layer gave only to within %.1g of its largest number",
-                title.s ? title.s : "", v->deviation);
+            oa_log(n->t.context, 0,
+                   "%s: maps times values differ from the output of the layer by %.1g of its "
+                   "largest element",
+                   title.s ? title.s : "", v->deviation);
         oa_text_free(&title);
     }
 }
@@ -273,7 +271,7 @@ enum oa_error oa_inspect(oa_context *c, const char *folder,
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_inspect_request", request->reserved, 4));
     if (!request->text)
-        return oa_fail(c, OA_ARGUMENT, "inspect needs a text for the model to read");
+        return oa_fail(c, OA_ARGUMENT, "inspect needs a text");
     if (request->page)
         OA_TRY(oa_file_check(c, request->page));
     open_reading(&n.main, c);

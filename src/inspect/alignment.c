@@ -21,12 +21,11 @@ static enum oa_error check(oa_context *c, const struct oa_layer_view *v)
 {
     const struct oa_group *g = v ? oa_layer_without_map(v->layer) : NULL;
     if (!v)
-        return oa_fail(c, OA_ARGUMENT,
-                       "an alignment is read from cross-attention, and the model has none");
+        return oa_fail(c, OA_ARGUMENT, "an alignment needs cross-attention, which the model lacks");
     if (!g)
         return OA_OK;
     return oa_fail(c, OA_UNSUPPORTED,
-                   "an alignment is read from the map of cross-attention, and %s has no map",
+                   "an alignment needs the map of cross-attention, and %s has none",
                    g->mechanism->name);
 }
 
