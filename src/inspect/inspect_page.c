@@ -33,7 +33,7 @@ static void add_written(const struct oa_layer_view *v, writer *write, const char
     oa_text_free(&text);
 }
 
-static void add_cell(struct oa_text *out, double x, double factor, int decimals)
+static void add_head_cell(struct oa_text *out, double x, double factor, int decimals)
 {
     char number[OA_NUMBER];
     if (isfinite(x))
@@ -43,7 +43,7 @@ static void add_cell(struct oa_text *out, double x, double factor, int decimals)
         oa_text_printf(out, "<td class=\"num\" data-v=\"\">–</td>");
 }
 
-static void add_fact(struct oa_text *out, long number, const char *what)
+static void add_inspection_fact(struct oa_text *out, long number, const char *what)
 {
     oa_text_printf(out, "<li><b>%ld</b><span>%s</span></li>\n", number, what);
 }
@@ -88,7 +88,7 @@ static void add_scale(struct oa_text *out)
     oa_text_printf(out, "</div>\n");
 }
 
-static void add_head(struct oa_text *out, const struct oa_inspected *s)
+static void add_inspection_header(struct oa_text *out, const struct oa_inspected *s)
 {
     const struct oa_inspection *what = s->what;
     add_tagged(
@@ -99,12 +99,13 @@ static void add_head(struct oa_text *out, const struct oa_inspected *s)
         "<p class=\"lead\">What each token of a text attends to, for every layer and head. The "
         "attention is <code>",
         s->attention, "</code>.</p>\n<ul class=\"facts\">\n");
-    add_fact(out, what->layers, "attention layers");
-    add_fact(out, oa_inspection_heads(what), "heads");
-    add_fact(out, s->queries->count, "tokens");
+    add_inspection_fact(out, what->layers, "attention layers");
+    add_inspection_fact(out, oa_inspection_heads(what), "heads");
+    add_inspection_fact(out, s->queries->count, "tokens");
     if (s->source)
-        add_fact(out, s->source->count, "tokens of the source");
-    add_fact(out, replaceable_heads(what), "heads that a fixed attention covers to 80 % or more");
+        add_inspection_fact(out, s->source->count, "tokens of the source");
+    add_inspection_fact(out, replaceable_heads(what),
+                        "heads that a fixed attention covers to 80 % or more");
     oa_text_printf(out, "</ul>\n</header>\n<h2>The text</h2>\n");
     if (s->source)
         add_tokens(out, "source", s->source);
@@ -120,7 +121,7 @@ struct picture {
     long head;
 };
 
-static double share(void *argument, long i, long j)
+static double map_share(void *argument, long i, long j)
 {
     const struct picture *p = argument;
     double w = fabs(p->v->map[(p->head * p->v->in.queries + i) * p->v->in.keys + j]);
@@ -145,7 +146,7 @@ static void add_map(struct oa_text *out, const struct oa_inspected *s,
                     const struct oa_layer_view *v, long h)
 {
     struct picture p = { v, h };
-    const struct oa_heat heat = { v->in.queries, v->in.keys, share, &p };
+    const struct oa_heat heat = { v->in.queries, v->in.keys, map_share, &p };
     oa_text_printf(out, "<li class=\"head\">");
     add_map_title(out, v, h);
     if (oa_view_group(v, h)->mechanism->weights) {
@@ -174,7 +175,7 @@ static long card_width(const struct oa_layer_view *v)
     return wanted < 200 ? 200 : wanted > 440 ? 440 : wanted;
 }
 
-static bool any_replaceable(const struct oa_layer_view *v)
+static bool has_replaceable_head(const struct oa_layer_view *v)
 {
     bool any = false;
     for (long h = 0; h < v->layer->shape.heads; h++)
@@ -202,7 +203,7 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
     for (long h = 0; h < v->layer->shape.heads; h++)
         add_map(out, s, v, h);
     oa_text_printf(out, "</ul>\n");
-    if (any_replaceable(v))
+    if (has_replaceable_head(v))
         add_written(v, oa_view_suggestion,
                     "<p class=\"suggestion\">Suggestion, to be tested with <code>orthant "
                     "compare</code>: <code>",
@@ -214,7 +215,8 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
  * ------------------------------------------------------------------------------------------------------
  */
 
-static void add_row(struct oa_text *out, const struct oa_layer_view *v, int layer, long head)
+static void add_head_facts_row(struct oa_text *out, const struct oa_layer_view *v, int layer,
+                               long head)
 {
     const struct oa_head_facts *f = &v->head[head];
     bool marked = oa_head_replaceable(v, head);
@@ -226,17 +228,17 @@ static void add_row(struct oa_text *out, const struct oa_layer_view *v, int laye
     add_written(v, oa_view_title, "", "", out);
     oa_text_printf(out, "</th><td class=\"num\" data-v=\"%ld\">%ld</td>", head, head);
     add_tagged(out, "<td class=\"spec\">", own.s ? own.s : "", "</td>");
-    add_cell(out, f->entropy, 1, 3);
-    add_cell(out, f->entropy_share, 100, 1);
-    add_cell(out, f->distance, 1, 2);
+    add_head_cell(out, f->entropy, 1, 3);
+    add_head_cell(out, f->entropy_share, 100, 1);
+    add_head_cell(out, f->distance, 1, 2);
     add_tagged(out, "<td class=\"spec\"><span class=\"name\">", oa_fixed_name(f->nearest),
                "</span></td>");
-    add_cell(out, f->covered, 100, 1);
+    add_head_cell(out, f->covered, 100, 1);
     oa_text_printf(out, "</tr>\n");
     oa_text_free(&own);
 }
 
-static void add_table(struct oa_text *out, const struct oa_inspected *s)
+static void add_heads_table(struct oa_text *out, const struct oa_inspected *s)
 {
     oa_text_printf(out,
                    "<section id=\"heads\">\n<h2>Heads that a fixed attention could replace</h2>\n"
@@ -257,7 +259,7 @@ static void add_table(struct oa_text *out, const struct oa_inspected *s)
     for (int l = 0; l < s->what->layers; l++)
         for (long h = 0; h < s->what->layer[l].layer->shape.heads; h++)
             if (oa_view_group(&s->what->layer[l], h)->mechanism->weights)
-                add_row(out, &s->what->layer[l], l, h);
+                add_head_facts_row(out, &s->what->layer[l], l, h);
     oa_text_printf(out, "</tbody></table></div></div>\n");
 }
 
@@ -305,12 +307,12 @@ void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)
 {
     oa_html_begin(out, "Attention maps");
     oa_text_printf(out, "<style>\n%s</style>\n", oa_inspect_page_css);
-    add_head(out, s);
+    add_inspection_header(out, s);
     oa_text_printf(out, "<h2>Weights</h2>\n");
     add_scale(out);
     for (int i = 0; i < s->what->layers; i++)
         add_layer(out, s, &s->what->layer[i]);
-    add_table(out, s);
+    add_heads_table(out, s);
     add_suggestion(out, s);
     add_method(out);
     oa_text_printf(out, "<script>\n%s</script>\n", oa_inspect_page_js);
