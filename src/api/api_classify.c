@@ -24,8 +24,8 @@ struct classification {
 
 /* ---- opening ---- */
 
-static enum oa_error check_run(const struct classification *x, const char *folder,
-                               const struct oa_task *task)
+static enum oa_error check_classifier_run(const struct classification *x, const char *folder,
+                                          const struct oa_task *task)
 {
     const struct oa_model_form *f = &x->t.model->form;
     if (!task || !task->layout || f->output == OA_OUTPUT_TOKENS)
@@ -94,7 +94,7 @@ static enum oa_error open_classification(struct classification *x, const char *f
     oa_context *c = x->t.context;
     OA_TRY(oa_trained_open(c, folder, &x->t));
     const struct oa_task *task = oa_task_find(x->t.options.data_task);
-    OA_TRY(check_run(x, folder, task));
+    OA_TRY(check_classifier_run(x, folder, task));
     OA_TRY(check_pictures(x, folder));
     OA_TRY(open_lines(x, task));
     x->batch = x->r->batch > 0 ? x->r->batch : BATCH;
@@ -185,7 +185,8 @@ static void add_label(const struct classification *x, long i, struct oa_text *ou
 }
 
 /* answer NULL: there is none. */
-static void say_plain(const struct classification *x, const double *answer, struct oa_text *out)
+static void add_class_line(const struct classification *x, const double *answer,
+                           struct oa_text *out)
 {
     bool classes = x->t.labels.count > 0;
     if (answer && classes)
@@ -200,8 +201,8 @@ static void say_plain(const struct classification *x, const double *answer, stru
     oa_text_printf(out, "\n");
 }
 
-static void say_json(const struct classification *x, uint64_t line, const double *answer,
-                     struct oa_text *out)
+static void add_class_json(const struct classification *x, uint64_t line, const double *answer,
+                           struct oa_text *out)
 {
     json_t *o = json_pack("{s:I}", "line", (json_int_t)line), *scores = json_object();
     char *const *label = x->t.labels.name;
@@ -245,16 +246,16 @@ static enum oa_error say_block(const struct classification *x)
         if (answer && x->t.labels.count)
             softmax(answer, x->width);
         if (oa_wants_json(x->out))
-            say_json(x, x->source[i].line, answer, &text);
+            add_class_json(x, x->source[i].line, answer, &text);
         else
-            say_plain(x, answer, &text);
+            add_class_line(x, answer, &text);
     }
     return oa_emit(x->out, &text);
 }
 
 /* ---- all of it ---- */
 
-static enum oa_error next_block(struct classification *x, bool *more)
+static enum oa_error next_classify_block(struct classification *x, bool *more)
 {
     enum oa_error e = oa_input_lines_read(&x->lines, x->most, x->source, &x->count, more);
     if (e == OA_OK)
@@ -271,7 +272,7 @@ static enum oa_error classify(struct classification *x, const char *folder)
     OA_TRY(open_classification(x, folder));
     OA_TRY(say_header(x));
     while (more)
-        OA_TRY(next_block(x, &more));
+        OA_TRY(next_classify_block(x, &more));
     oa_input_lines_account(&x->lines);
     return OA_OK;
 }
