@@ -129,10 +129,10 @@ static void test_a_text_alone_is_that_of_a_row(void **state)
         assert_int_equal(oa_example_texts_tokenizer(context, &t, specs[i], &tok), OA_OK);
         assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &rows), OA_OK);
         for (size_t r = 0; r < 2; r++) {
-            struct oa_given_text given[2];
+            struct oa_input_text given[2];
             size_t from = rows.source.start[r], n = rows.source.start[r + 1] - from;
             for (int k = 0; k < 2; k++)
-                given[k] = (struct oa_given_text){ texts[r][k], strlen(texts[r][k]) };
+                given[k] = (struct oa_input_text){ texts[r][k], strlen(texts[r][k]) };
             assert_int_equal(oa_source_encode(tok, &layout, "here", given, 2, &one), OA_OK);
             assert_int_equal(one.source.start[1], n);
             assert_memory_equal(one.source.ids, rows.source.ids + from, n * sizeof *one.source.ids);

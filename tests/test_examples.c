@@ -270,7 +270,8 @@ static void test_json(void **state)
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"b\"}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
             "ex.jsonl, line 2: missing key \"target\"");
-    refused(OA_ANSWER_TEXT, "1,2", "ex.jsonl", NULL, OA_ARGUMENT, "data.columns: ex.jsonl has no column \"1\"");
+    refused(OA_ANSWER_TEXT, "1,2", "ex.jsonl", NULL, OA_ARGUMENT,
+            "data.columns: ex.jsonl has no column \"1\"");
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": []}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "empty list at key");
     write_text("ex.jsonl", "{\"source\": {}, \"target\": \"a\"}\n");
@@ -400,10 +401,9 @@ static void test_patches(void **state)
     assert_int_equal(oa_tokenizer_save(context, tok, "ex.patch.json"), OA_OK);
     assert_int_equal(oa_tokenizer_load(context, "ex.patch.json", &read), OA_OK);
     assert_int_equal(oa_tokenizer_patch(read), 4);
-    struct oa_given_text text = { "abc", 3 };
+    struct oa_input_text text = { "abc", 3 };
     assert_int_equal(oa_source_encode(read, &layout, "here, line 2", &text, 1, &e), OA_FORMAT);
-    expect_error(OA_FORMAT,
-                 "here, line 2: a picture has 32 x 32 bytes, not 3");
+    expect_error(OA_FORMAT, "here, line 2: a picture has 32 x 32 bytes, not 3");
     oa_tokenizer_close(read);
     oa_tokenizer_close(tok);
     oa_example_texts_close(&t);
@@ -690,7 +690,7 @@ int main(void)
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_tables_refused),
         cmocka_unit_test(test_columns_of_one_name),
-                cmocka_unit_test(a_header_may_have_blanks_and_capitals),
+        cmocka_unit_test(a_header_may_have_blanks_and_capitals),
         cmocka_unit_test(test_layout_is_told),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_pictures),
