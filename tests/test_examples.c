@@ -42,7 +42,7 @@ static void parallel_files_give_pairs_of_lines(void **state)
     assert_int_equal(t.test.count, 5);
     assert_int_equal(t.test.kept_empty, 2);
     assert_cell(&t.test, 2, 0, "");
-    assert_int_equal(t.overlap_with_training_rows_is_counted.rows, 3);
+    assert_int_equal(t.test_overlap.rows, 3);
     expect_notice("warning: of the 5 test examples 3 have a source that is also in the training "
                   "examples, 3 with the same target");
     oa_example_texts_close(&t);
@@ -159,7 +159,7 @@ static void further_columns_are_references(void **state)
                      OA_OK);
     assert_int_equal(oa_rows_cells(&t.test, 0), 4);
     assert_cell(&t.test, 0, 3, "ho");
-    assert_int_equal(t.overlap_with_training_rows_is_counted.rows, 1); /* by the first target */
+    assert_int_equal(t.test_overlap.rows, 1); /* by the first target */
     oa_example_texts_close(&t);
     refused(OA_ANSWER_TEXT, NULL, "ex.sum4.tsv", NULL, OA_ARGUMENT,
             "cannot tell which are source and target");
