@@ -15,7 +15,7 @@ struct classification {
     const struct oa_classify_request *r;
     const struct oa_output *out;
     struct oa_input_lines lines;
-    struct oa_given_files *files;
+    struct oa_input_files *files;
     long batch, width;            /* texts of a batch; numbers for each */
     struct oa_coded_line *source; /* [most] */
     int most, count;              /* lines of a block; of that at hand */
@@ -59,11 +59,11 @@ static enum oa_error check_pictures(const struct classification *x, const char *
 static int next_of_files(void *argument, const char **line, size_t *length)
 {
     struct classification *x = argument;
-    bool first, there = oa_given_next(x->files, line, length);
-    x->lines.file = oa_given_file(x->files, &first);
+    bool first, there = oa_input_files_next(x->files, line, length);
+    x->lines.file = oa_input_files_name(x->files, &first);
     if (there && first) {
         x->lines.before = x->lines.lines;
-        oa_given_begin(x->lines.columns);
+        oa_input_columns_begin(x->lines.columns);
     }
     return there;
 }
@@ -72,20 +72,21 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
 {
     oa_context *c = x->t.context;
     const struct oa_classify_request *r = x->r;
-    x->lines =
-        (struct oa_input_lines){ .context = c,
-                                 .tokenizer = x->t.tokenizer,
-                                 .layout = oa_example_layout_of(&x->t.options, task),
-                                 .next = r->files ? next_of_files : r->next,
-                                 .argument = r->files ? x : r->argument,
-                                 .pictures = oa_holds_pictures(x->t.options.data_train),
-                                 .all = r->files ? oa_given_bytes(c, r->files) : (double)r->bytes,
-                                 .blanks = true,
-                                 .title = "classifying" };
+    x->lines = (struct oa_input_lines){ .context = c,
+                                        .tokenizer = x->t.tokenizer,
+                                        .layout = oa_example_layout_of(&x->t.options, task),
+                                        .next = r->files ? next_of_files : r->next,
+                                        .argument = r->files ? x : r->argument,
+                                        .pictures = oa_holds_pictures(x->t.options.data_train),
+                                        .all = r->files ? oa_input_files_bytes(c, r->files)
+                                                        : (double)r->bytes,
+                                        .blanks = true,
+                                        .title = "classifying" };
     x->lines.layout.refuse_long = false;
-    OA_TRY(oa_given_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer,
+    OA_TRY(oa_input_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer,
                                  &x->lines.columns));
-    return r->files ? oa_given_files_open(c, r->files, oa_given_whole(x->lines.columns), &x->files)
+    return r->files ? oa_input_files_open(c, r->files, oa_input_columns_whole(x->lines.columns),
+                                          &x->files)
                     : OA_OK;
 }
 
@@ -107,8 +108,8 @@ static enum oa_error open_classification(struct classification *x, const char *f
 
 static void close_classification(struct classification *x)
 {
-    oa_given_columns_close(x->lines.columns);
-    oa_given_files_close(x->files);
+    oa_input_columns_close(x->lines.columns);
+    oa_input_files_close(x->files);
     oa_free(x->source);
     oa_free(x->answer);
     oa_trained_close(&x->t);

@@ -19,7 +19,7 @@ static bool is_utf8(const char *s, size_t n)
 /* In a table a line without a tab that is blank is no row, as where examples are read. */
 static bool is_row(const struct oa_input_lines *l, const char *s, size_t n)
 {
-    return !l->columns || oa_given_whole(l->columns) || (n && memchr(s, '\t', n));
+    return !l->columns || oa_input_columns_whole(l->columns) || (n && memchr(s, '\t', n));
 }
 
 static void print_line_place(const struct oa_input_lines *l, char *out, size_t size)
@@ -37,11 +37,11 @@ static void print_line_place(const struct oa_input_lines *l, char *out, size_t s
 static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, const char *s,
                                   size_t n, bool *header, struct oa_examples *out)
 {
-    struct oa_given_text text[2] = { { s, n } };
+    struct oa_input_text text[2] = { { s, n } };
     int texts = 1;
     if (l->columns) {
-        OA_TRY(oa_given_cut(l->columns, place, s, n, text, header));
-        texts = oa_given_texts(l->columns);
+        OA_TRY(oa_input_columns_cut(l->columns, place, s, n, text, header));
+        texts = oa_input_columns_texts(l->columns);
     }
     if (*header || (!l->blanks && oa_is_blank(text[0].s, text[0].length)))
         return OA_OK;

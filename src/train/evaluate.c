@@ -101,7 +101,7 @@ static bool evaluation_progress(void *argument, long done, long all)
 static enum oa_error score_task(struct evaluating *k, struct oa_run *out, bool *whole)
 {
     const struct oa_evaluation *e = k->e;
-    struct oa_judging j = { .context = e->model->context,
+    struct oa_scoring j = { .context = e->model->context,
                             .tape = e->tape,
                             .model = e->model,
                             .workload = e->workload,
@@ -111,7 +111,7 @@ static enum oa_error score_task(struct evaluating *k, struct oa_run *out, bool *
                             .progress = evaluation_progress,
                             .argument = k,
                             .details = e->detailed ? &out->details : NULL };
-    enum oa_error error = e->workload->task->judge(&j, out->scores);
+    enum oa_error error = e->workload->task->score(&j, out->scores);
     if (error != OA_INTERRUPTED || k->failed != OA_OK)
         return k->failed != OA_OK ? k->failed : error;
     oa_clear_error(j.context);
@@ -127,7 +127,7 @@ static enum oa_error evaluate_whole(struct evaluating *k, struct oa_run *out, do
     if (*whole && !isfinite(*sum))
         return oa_fail(e->model->context, OA_DIVERGED, "the %s loss is not finite",
                        e->side == OA_TEST ? "test" : "validation");
-    return *whole && e->judged && e->workload->task->judge ? score_task(k, out, whole) : OA_OK;
+    return *whole && e->judged && e->workload->task->score ? score_task(k, out, whole) : OA_OK;
 }
 
 enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
