@@ -56,7 +56,7 @@ static void listen(void *argument, int level, const char *line)
     long done, all;
     assert_true(pthread_equal(pthread_self(), l->thread));
     if (level == 0 &&
-        !strstr(line, "word for word")) /* the text says one sentence again and again */
+        !strstr(line, "verbatim")) /* the text says one sentence again and again */
         snprintf(l->notice, sizeof l->notice, "%.500s", line);
     bool alone =
         strstr(line, ": step ") != NULL; /* a run that has nobody beside it speaks for itself */

@@ -36,7 +36,7 @@ struct oa_cluster_ops {
      * 0's to all. */
     void (*gather)(struct oa_messages *m, const void *mine, size_t bytes, void *all);
     void (*broadcast)(struct oa_messages *m, void *data, size_t bytes);
-    bool (*arrived)(struct oa_messages *m); /* all of them; looks, does not wait */
+    bool (*arrived)(struct oa_messages *m); /* all of them; does not wait */
     /* Has something of that rank alone not come yet, or gone? False for all: it is of everybody
      * together. */
     bool (*missing)(const struct oa_messages *m, int rank);
@@ -77,7 +77,7 @@ struct oa_cluster {
 
 /* What joins ranks: "Open MPI 4.1.4", or "" where the program was built without MPI. */
 void oa_cluster_engine(char out[OA_ENGINE]);
-/* Joins the ranks that were started beside this one; *out is NULL where there is none. Several
+/* Joins the ranks that were started with this one; *out is NULL where there is none. Several
  * ranks of a program without MPI are refused: each would do all the work, in the same folder. Once
  * a process. timeout: seconds within which the others must join, but OA_LEAST_TIMEOUT at least:
  * programs do not start at the same time; 0: 600. */

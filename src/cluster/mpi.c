@@ -13,7 +13,7 @@
 #include <time.h>
 
 struct mpi_state {
-    MPI_Comm all, leaving; /* of their own, beside what else the program may do with MPI */
+    MPI_Comm all, leaving; /* separate from other uses of MPI in the program */
     bool started;          /* MPI was, by us */
     int level;             /* of threads, that MPI gave */
     pthread_t answering;   /* of the first rank */

@@ -9,8 +9,8 @@
  * What is exchanged is cut into buckets, and each of these into a shard for each rank. A rank gets
  * its shards of the sums of all others, joins them, and sends the result to all: it sends and
  * receives 2 (R−1)/R of the array a step, if the tree leaves one sum a rank. Whoever makes a rank's
- * last leaf can say of each bucket when its values are final; what is sent and joined then is
- * hidden behind the rest of the work. When that is said changes no bit.
+ * last leaf can report when the values of each bucket are final; its exchange then overlaps with
+ * the rest of the work. The time of the report changes no bit.
  *
  * A part of the sum, at the beginning of the array, can stay scattered: each rank has it where its
  * shards are. That is for what is computed shard by shard (ZeRO-1: Rajbhandari et al. 2020,
@@ -27,7 +27,7 @@ enum { OA_TREE_LEVELS = 17, OA_TREE_SUMS = 2 * OA_TREE_LEVELS }; /* up to 65,536
 /* Where the node [first, end) of two leaves or more is cut. */
 long oa_tree_cut(long first, long end);
 
-/* The largest nodes that lie in a stretch of leaves. */
+/* The largest nodes within a stretch of leaves. */
 struct oa_tree_nodes {
     long first[OA_TREE_SUMS], end[OA_TREE_SUMS];
     int count;
@@ -37,7 +37,7 @@ void oa_tree_nodes_in(long leaves, long first, long end, struct oa_tree_nodes *o
 /* Makes leaf number `leaf`: leaves its values in the array. */
 typedef enum oa_error oa_leaf(void *argument, long leaf);
 
-/* Elements [first, end) of the array, which lie from element `at` on where a rank keeps its shards
+/* Elements [first, end) of the array, which begin at element `at` where a rank stores its shards
  * alone. */
 struct oa_tree_shard {
     long first, end, at;

@@ -12,7 +12,7 @@ bool oa_comparison_by_time(const struct comparison_session *t)
     return t->r->options->compare_equal == OA_EQUAL_TIME;
 }
 
-static double clock_seconds(const struct comparison_session *t, const struct oa_run *run)
+static double budget_clock_seconds(const struct comparison_session *t, const struct oa_run *run)
 {
     return t->r->options->train_clock == OA_CLOCK_WALL ? run->seconds : run->processor_seconds;
 }
@@ -29,7 +29,7 @@ struct oa_options oa_comparison_options(const struct comparison_session *t, int 
     if (oa_comparison_tuned(t) && t->out->entries[entry].chosen >= 0)
         oa_grid_apply(t->c, &t->out->tuning.grid, t->out->entries[entry].chosen, &o);
     if (oa_comparison_by_time(t) && entry > 0 && o.train_seconds <= 0)
-        o.train_seconds = clock_seconds(t, &t->out->entries[0].runs[seed]);
+        o.train_seconds = budget_clock_seconds(t, &t->out->entries[0].runs[seed]);
     return o;
 }
 
@@ -88,7 +88,7 @@ static bool follows_first(const struct comparison_session *t, int entry)
 
 bool oa_comparison_budget_known(const struct comparison_session *t, int entry, int seed)
 {
-    return !follows_first(t, entry) || clock_seconds(t, &t->out->entries[0].runs[seed]) > 0;
+    return !follows_first(t, entry) || budget_clock_seconds(t, &t->out->entries[0].runs[seed]) > 0;
 }
 
 enum oa_error oa_comparison_check_budget(struct comparison_session *t, int entry, int seed)

@@ -174,7 +174,7 @@ static bool adds_uniform(struct comparison_session *t)
     return t->r->options->compare_uniform_baseline && !given;
 }
 
-static enum oa_error fill_entry(struct comparison_session *t, int i, int count)
+static enum oa_error fill_comparison_entry(struct comparison_session *t, int i, int count)
 {
     const struct oa_options *o = t->r->options;
     struct oa_entry *e = &t->out->entries[i];
@@ -212,7 +212,7 @@ static enum oa_error list_entries(struct comparison_session *t)
     out->seeds = (int)seeds;
     while (out->count < count) {
         int i = out->count++;
-        OA_TRY(fill_entry(t, i, count));
+        OA_TRY(fill_comparison_entry(t, i, count));
     }
     return OA_OK;
 }

@@ -65,7 +65,7 @@ static long seed_of_folder(const char *name)
     return *end ? -1 : seed;
 }
 
-static int by_seed(const void *a, const void *b)
+static int compare_initial_seeds(const void *a, const void *b)
 {
     const struct oa_initial_run *x = a, *y = b;
     return (x->seed > y->seed) - (x->seed < y->seed);
@@ -111,7 +111,7 @@ static enum oa_error list_initial_runs(oa_context *c, const char *comparison, si
     if (d)
         closedir(d);
     if (*count)
-        qsort(*list, (size_t)*count, sizeof **list, by_seed);
+        qsort(*list, (size_t)*count, sizeof **list, compare_initial_seeds);
     return e;
 }
 

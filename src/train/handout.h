@@ -28,7 +28,7 @@ struct oa_handout {
 /* Of the gradients of `s`, whose sum `t` is; both stay. */
 enum oa_error oa_handout_open(struct oa_store *s, struct oa_tree_sum *t, struct oa_handout *out);
 void oa_handout_close(struct oa_handout *o);
-/* oa_tape_backward, and in a rank's last micro-batch of a step, the exchange beside it. */
+/* oa_tape_backward, and in a rank's last micro-batch of a step, the exchange with it. */
 void oa_handout_backward(struct oa_handout *o, oa_tape *tape);
 
 #endif

@@ -29,7 +29,7 @@ void oa_initial_close(struct oa_initial *i);
 enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_workload *w,
                               const char *folder);
 
-/* Refuses to start from a run that lies in the folder that is to be written. */
+/* Refuses an initial run inside the folder of the new run. */
 enum oa_error oa_initial_check(oa_context *c, const struct oa_options *o, const char *folder);
 /* Logs what fits, before anything runs; without train.init nothing. who: name in the notice. out:
  * how many tensors the model has, and of how many something is taken. */

@@ -6,48 +6,30 @@
 
 #include <math.h>
 
-static double above_min_lr(const struct oa_options *o, double share)
+/* Share of the peak after the warm-up; x goes from 0 to 1 over the rest of the run. */
+static double schedule_share(const struct oa_options *o, long step, double x)
 {
-    return o->train_min_lr + (1 - o->train_min_lr) * share;
+    double decay = 0; /* from 1 to 0 */
+    switch (o->train_schedule) {
+    case OA_SCHEDULE_INVERSE_SQRT:
+        return sqrt(fmax(1, (double)o->train_warmup) / (double)step);
+    case OA_SCHEDULE_CONSTANT:
+        return 1;
+    case OA_SCHEDULE_LINEAR:
+        decay = 1 - x;
+        break;
+    case OA_SCHEDULE_COSINE:
+        decay = 0.5 * (1 + cos(acos(-1) * x));
+        break;
+    }
+    return o->train_min_lr + (1 - o->train_min_lr) * decay;
 }
-
-static double schedule_cosine(const struct oa_options *o, long step, double x)
-{
-    (void)step;
-    return above_min_lr(o, 0.5 * (1 + cos(acos(-1) * x)));
-}
-
-static double schedule_linear(const struct oa_options *o, long step, double x)
-{
-    (void)step;
-    return above_min_lr(o, 1 - x);
-}
-
-static double schedule_inverse_sqrt(const struct oa_options *o, long step, double x)
-{
-    (void)x;
-    return sqrt(fmax(1, (double)o->train_warmup) / (double)step);
-}
-
-static double schedule_constant(const struct oa_options *o, long step, double x)
-{
-    (void)o, (void)step, (void)x;
-    return 1;
-}
-
-/* Shares of the peak after the warm-up; x goes from 0 to 1 over the rest of the run. */
-static double (*const schedules[])(const struct oa_options *o, long step, double x) = {
-    [OA_SCHEDULE_COSINE] = schedule_cosine,
-    [OA_SCHEDULE_INVERSE_SQRT] = schedule_inverse_sqrt,
-    [OA_SCHEDULE_LINEAR] = schedule_linear,
-    [OA_SCHEDULE_CONSTANT] = schedule_constant,
-};
 
 double oa_learning_rate_at(const struct oa_options *o, long step, double x)
 {
     if (step <= o->train_warmup)
         return o->train_lr * (double)step / (double)o->train_warmup;
-    return o->train_lr * schedules[o->train_schedule](o, step, x);
+    return o->train_lr * schedule_share(o, step, x);
 }
 
 double oa_learning_rate(const struct oa_options *o, long step)
@@ -65,7 +47,7 @@ struct update {
     double lr, scale;
 };
 
-/* Parameters [first, end), whose moments lie from element `at` on. */
+/* Parameters [first, end), whose moments begin at element `at`. */
 typedef void stretch_rule(const struct update *u, double weight_decay, long first, long end,
                           long at);
 

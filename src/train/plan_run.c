@@ -41,9 +41,9 @@ void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct o
 
 /* ---- a plan ---- */
 
-static void count_step(struct oa_model *m, const struct oa_options *o,
-                       const struct oa_step_shape *shape, oa_tape *t, struct oa_shards *shards,
-                       struct oa_plan *out)
+static void count_planned_step(struct oa_model *m, const struct oa_options *o,
+                               const struct oa_step_shape *shape, oa_tape *t,
+                               struct oa_shards *shards, struct oa_plan *out)
 {
     const struct oa_tree_sum *sum = shards->sum;
     struct oa_device *d = m->device;
@@ -82,7 +82,7 @@ static enum oa_error plan_on_device(struct oa_device *d, const struct oa_options
     if (e == OA_OK)
         e = oa_shards_open(m, ranks > 1 ? &several : NULL, &sum, &shards);
     if (e == OA_OK)
-        count_step(m, o, shape, &tape, &shards, out);
+        count_planned_step(m, o, shape, &tape, &shards, out);
     oa_shards_close(&shards);
     oa_tree_sum_close(&sum);
     oa_tape_free(&tape);

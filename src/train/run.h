@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run measured: plain data.
+ * The measurements of a run: plain data.
  *
  * A task has measures (tasks/measure.h), of which the first is the validation loss. Arrays of
  * OA_MEASURES numbers have one of each, in the order of the task; place 0 is not used: the loss has
@@ -21,7 +21,7 @@ struct oa_curve_point {
     double scores[OA_MEASURES];
 };
 
-/* What the model of a run got on the test data, once, when everything was chosen. */
+/* Scores of the final model on the test data, made once, after all selection. */
 struct oa_tested {
     bool made;
     double loss, targets; /* mean over so many tokens, classes or numbers */
@@ -56,8 +56,8 @@ struct oa_run {
     char machine[256];  /* what trained it: "processor, instruction set, threads", and where it was
                          * begun; "": not known
                          */
-    bool absent; /* not made: the comparison spent its seeds elsewhere; all else but the seed says
-                    nothing then */
+    bool
+        absent; /* not trained, since the comparison did not need it; only the seed is valid then */
     bool failed;
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run got in its task's measures, the parts and the examples that show where from, as JSON
- * and back: result.json of a run and results.json of a comparison hold them alike.
+ * Scores of a run in the measures of its task, with breakdowns and examples, as JSON and back: in
+ * result.json of a run and results.json of a comparison.
  */
 #ifndef ORTHANT_RUN_SCORES_H
 #define ORTHANT_RUN_SCORES_H
@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-/* {"accuracy": 81.25, …}: the measures behind the loss; null where not measured. */
+/* {"accuracy": 81.25, …}: the measures after the loss; null where not measured. */
 json_t *oa_run_scores_json(const struct oa_measure *measures, const double scores[OA_MEASURES]);
 /* What is missing was not measured; what is there and no number is none. */
 void oa_run_scores_read(const struct oa_measure *measures, const json_t *object,

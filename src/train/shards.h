@@ -36,7 +36,7 @@ enum oa_error oa_shards_step(struct oa_shards *k, const struct oa_options *o, lo
 /* When the first rank saves a checkpoint the others give it their moments. Those of the first have
  * a folder. */
 enum oa_error oa_shards_help_saving(struct oa_shards *k);
-/* Of a whole moment, which the gradients' memory holds: keeps this rank's shards. */
+/* Takes this rank's shards of a whole moment, which is in the memory of the gradients. */
 void oa_shards_keep(struct oa_shards *k, int moment);
 
 #endif

@@ -4,7 +4,7 @@
  * training step.
  *
  *     oa_workload (tokenizer + data)    ──>  oa_train_run (one run)  ──>  struct oa_run
- * *     oa_plan_make: the same step on the plan device, before anything runs
+ *     oa_plan_make: the same step on the plan device, before anything runs
  */
 #ifndef ORTHANT_TRAIN_H
 #define ORTHANT_TRAIN_H
@@ -65,7 +65,7 @@ void oa_bar_log(struct oa_bar *b, long done, long all);
 enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name,
                                int *out);
 
-/* remarks.c: notices about options that do nothing beside the others. */
+/* remarks.c: notices about options without effect. */
 void oa_remarks(oa_context *c, const struct oa_options *o);
 
 struct oa_train_request {
@@ -75,7 +75,7 @@ struct oa_train_request {
                            = nothing is kept */
     struct oa_cluster *cluster; /* the ranks that train it together; NULL: this one alone */
     bool resume;       /* go on from the newest good checkpoint in the folder, if there is one */
-    bool overwrite;    /* remove the run that the folder holds, before the first thing is written */
+    bool overwrite;    /* remove the run in the folder before anything is written */
     bool unjudged;     /* without validations, also at the end: only the steps are wanted */
     bool exact;        /* go on only with a checkpoint of the same schedule (oa_equal_options) */
     bool keep;         /* keep the last checkpoint after the end (to go on with more steps) */
@@ -120,7 +120,7 @@ enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o,
                               struct oa_profile *out);
 void oa_profile_close(struct oa_profile *p);
 
-/* What a run will cost, from one step on the plan device. */
+/* The cost of a run, from one step on the plan device. */
 struct oa_plan {
     long vocabulary;          /* rows of the embedding */
     double trainable, frozen; /* parameters */
@@ -151,12 +151,12 @@ enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o,
 enum { OA_ADVICE = 256 };
 const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE]);
 
-/* same_run.c: is a run that goes on the one that was begun? The first difference is refused by
- * name. */
+/* same_run.c: checks that a resumed run is the one that was begun. The first difference is refused
+ * by name. */
 enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
                               const struct oa_options *now);
-/* The same, and nothing that decides numbers may differ, how long and how often neither: of a run
- * of a comparison. */
+/* The same for a run of a comparison, in which nothing that affects results may differ, not even
+ * how long and how often. */
 enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct oa_options *before,
                                const struct oa_options *now);
 enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa_origin *out);
@@ -166,15 +166,15 @@ enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_
 /* same_everywhere.c: are these ranks of one program on processors that round alike, and do they
  * have the options and texts of the first? OA_ARGUMENT on every rank when not, with a sentence that
  * names the rank, what differs, both values and the remedy. */
-/* What a rank was told to do, beside its options. */
+/* The command of a rank, besides its options. */
 struct oa_work {
     const char *command, *folder; /* "train", --out */
     bool resume, overwrite;
     const char *const *attentions; /* of a comparison, as they were given */
     int count;
 };
-/* Before anything else that ranks do together: is it one program, and were all told to do the same?
- * Waits are from then on as long as the options say. */
+/* Before anything else that ranks do together: checks that they are one program with one command.
+ * From then on the timeout is that of the options. */
 enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o,
                               const struct oa_work *work);
 /* opened: how opening the workload went here. */
@@ -229,8 +229,8 @@ enum oa_error oa_log_complete(oa_context *c, const char *folder,
  * loss alone. */
 enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_measure *measures,
                           struct oa_run *run);
-/* Puts a log of steps that no checkpoint holds aside, as log.jsonl.1, .2 … the first that is free,
- * and says so. */
+/* Renames a log of steps without a checkpoint to log.jsonl.1, .2 … the first that is free, with a
+ * notice. */
 enum oa_error oa_log_put_aside(oa_context *c, const char *folder);
 /* Reads the log back up to `step`, rewrites it without what came later, and fills the curve. */
 enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step,

@@ -89,7 +89,7 @@ static bool is_due(const struct trainer *t, long step, long every)
     return no_step_after(t, step) || (every > 0 && step % every == 0);
 }
 
-static void log_progress(struct trainer *t, long step)
+static void log_training_progress(struct trainer *t, long step)
 {
     double now = oa_clock(), total = oa_pace_total(&t->pace, step, oa_trainer_used(t));
     if (!t->r->title || (now - t->logged < 0.2 && !no_step_after(t, step)))
@@ -227,7 +227,7 @@ static enum oa_error save_checkpoint(struct trainer *t)
 static enum oa_error finish_step(struct trainer *t, long step)
 {
     OA_TRY(log_step(t, step));
-    log_progress(t, step);
+    log_training_progress(t, step);
     bool signal = oa_stop_requested(t->c) != 0, last = no_step_after(t, step);
     if (t->folder)
         OA_TRY(oa_average_note(t->m, step, t->folder));

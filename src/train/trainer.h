@@ -5,7 +5,7 @@
  *     trainer_open.c   everything is opened and compared, before anything is written
  *     trainer.c        the steps, and what is due between them
  *     trainer_ranks.c  what the ranks of a cluster exchange
- *     trainer_end.c    validations, and the end: what was measured, which model is kept
+ *     trainer_end.c    validations, and the end: measurements, final model
  */
 #ifndef ORTHANT_TRAINER_H
 #define ORTHANT_TRAINER_H

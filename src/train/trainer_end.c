@@ -52,7 +52,7 @@ enum oa_error oa_trainer_save_pace(struct trainer *t)
 
 /* ---- the end ---- */
 
-static int compare_doubles(const void *a, const void *b)
+static int compare_seconds(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -70,7 +70,7 @@ static double median_time_logged(const struct oa_run *run)
         if (step > 0)
             sorted[n++] = step;
     }
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_seconds);
     return n ? sorted[n / 2] : 0;
 }
 
@@ -86,7 +86,7 @@ static double median_time(struct trainer *t)
     double sorted[OA_TIMES];
     for (long i = 0; i < n; i++)
         sorted[i] = t->times[(t->p.step - i) % OA_TIMES];
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_seconds);
     return sorted[n / 2];
 }
 

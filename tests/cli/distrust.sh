@@ -15,7 +15,7 @@ refused() { # PATTERN OPTION...
 
 # A source of chance that is held is not in the spread: said before the training, and wherever there is a verdict.
 expect 0 compare $options $pair --train.seed_init 5 --out held
-says err 'train.seed_init is 5: initial values will be the same with every seed, and not in the spread'
+says err 'train.seed_init = 5: initial values will be the same with every seed, and not in the spread'
 held='Fixed for all seeds: initial values (train.seed_init is 5). Intervals and verdicts are conditional on these'
 for file in out held/report.html held/results.json; do
     says $file "$held"

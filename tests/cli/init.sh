@@ -83,7 +83,7 @@ says err 'first values was sha256:.*, but it is not given now'
 expect 2 compare $comparison --init c $pair
 says err 'first values was sha256:'
 expect 2 compare $comparison --init comparison/runs/attention-01/seed-1 $pair --overwrite
-says err 'lies in comparison, where the new run is to be'
+says err 'is in comparison, the folder of the new run'
 expect 0 compare $comparison --init m --attention softmax --compare.tune train.lr=1e-3,1e-2 --overwrite
 [ "$(find comparison/tune -name init.json | wc -l)" -eq 2 ] || fail "trials do not start from the run"
 
@@ -126,7 +126,7 @@ says err 'its tokenizer differs from data.tokenizer = bpe:300'
 expect 2 train $classify --init m --model.width 64 --out x
 says err 'none of its tensors fits this model: model.width, model.layers and model.heads are 32'
 expect 2 train $classify --init c --out c --overwrite
-says err 'lies in c, where the new run is to be'
+says err 'is in c, the folder of the new run'
 expect 2 train $classify --init m --out x --train.average 2
 says err 'train.average = 2: weights are averaged at validations'
 [ ! -e x ] || fail "a refused start left a folder"
