@@ -78,4 +78,4 @@ expect 0 compare $options --attention softmax --equal time --train.clock wall --
 wc -c <text.txt >length
 expect 0 train --config tiny.yaml --quiet --data.valid text.txt --out leak
 pieces=$(($(cat length) / 64))
-says err "warning: of the $pieces pieces of 64 tokens of the validation text $pieces stand in the training text word for word"
+says err "warning: of the $pieces pieces of 64 tokens of the validation text $pieces occur verbatim in the training text"
