@@ -37,7 +37,7 @@ static void add_profile_sample(struct profiling *p, double seconds,
     p->step[p->steps++] = seconds;
 }
 
-static enum oa_error profile_step(struct profiling *p, long number, bool measured)
+static enum oa_error time_profile_step(struct profiling *p, long number, bool measured)
 {
     struct oa_batch batch;
     struct oa_amount amount;
@@ -72,11 +72,11 @@ static enum oa_error profile_steps(struct profiling *p)
     double used = 0;
     oa_bar_open(&bar, p->context, "timing steps");
     for (long i = 0; i < WARM_UP; i++) {
-        OA_TRY(profile_step(p, i + 1, false));
+        OA_TRY(time_profile_step(p, i + 1, false));
         oa_device_settle(p->real.device);
     }
     while (wants_profiled_step(p, used)) {
-        OA_TRY(profile_step(p, WARM_UP + 1 + p->steps, true));
+        OA_TRY(time_profile_step(p, WARM_UP + 1 + p->steps, true));
         used += p->step[p->steps - 1];
         oa_bar_log(&bar, p->steps, p->steps < LEAST_STEPS ? LEAST_STEPS : p->steps + 1);
     }
