@@ -5,7 +5,9 @@
  * file are passed over.
  */
 #include "results_reader.h"
+
 #include "compare/comparison.h"
+#include "report/until.h"
 #include "results_fields.h"
 #include "train/run_scores.h"
 

@@ -8,6 +8,7 @@
 #include "testing.h"
 
 #include "report/report.h"
+#include "report/against.h"
 
 #include <math.h>
 

@@ -11,6 +11,7 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/variance.h"
+#include "report/until.h"
 #include "results_reader.h"
 #include "train/best.h"
 

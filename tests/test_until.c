@@ -10,6 +10,7 @@
  *     test_until table [TRIALS]     prints the table of docs/results.md
  */
 #include "compare/comparison.h"
+#include "report/notes.h"
 #include "results_reader.h"
 #include "until_simulation.h"
 

@@ -8,6 +8,7 @@
 #define UNTIL_SIMULATION_H
 
 #include "arena.h"
+#include "report/until.h"
 
 /* Rounds until no run is wanted; the summary of the last one is the caller's. */
 static int arena_hold(oa_context *c, struct arena *a, struct oa_summary *last)

@@ -5,6 +5,7 @@
 
 #include "compare/comparison.h"
 #include "report/report.h"
+#include "report/until.h"
 
 /* As oa_comparison_run, but round by round. began: when the command began, by oa_clock; time is
  * counted from there. */

@@ -93,6 +93,11 @@ struct oa_comparison {
     struct oa_tuning tuning;
     struct oa_until until;
     struct oa_vary vary;
+    struct {
+        bool fixed; /* the source is the same in all runs, by train.seed_init and the like */
+        long seed;
+    } source[OA_CHANCES];
+    double attention_dropout; /* of all runs; 0 also where it was tuned */
     char *initial_comparison; /* folder of the comparison that this one starts from; or NULL */
     char *options_json;       /* the options all runs share: without those that were tuned */
     char *machine_json;       /* processor, isa, threads, memory, kernels, versions, date */

@@ -31,20 +31,26 @@ static enum oa_error check_time_options(const struct comparison_session *t)
     return OA_OK;
 }
 
+/* The seed of a source that does not follow train.seed; -1: it does. */
+static long fixed_seed(const struct oa_options *o, enum oa_chance s)
+{
+    return s == OA_CHANCE_INIT      ? o->train_seed_init
+           : s == OA_CHANCE_ORDER   ? o->train_seed_order
+           : s == OA_CHANCE_DROPOUT ? o->train_seed_dropout
+                                    : -1;
+}
+
 /* A source of randomness that does not follow the seed makes intervals narrower than they seem. */
 static void log_fixed_sources(const struct comparison_session *t)
 {
     const struct oa_options *o = t->r->options;
-    const long own[] = { [OA_CHANCE_INIT] = o->train_seed_init,
-                         [OA_CHANCE_ORDER] = o->train_seed_order,
-                         [OA_CHANCE_DROPOUT] = o->train_seed_dropout };
     bool dropout = o->model_dropout > 0 || o->model_attention_dropout > 0;
     for (enum oa_chance s = OA_CHANCE_INIT; s <= OA_CHANCE_DROPOUT; s++)
-        if (own[s] >= 0 && (s != OA_CHANCE_DROPOUT || dropout))
+        if (fixed_seed(o, s) >= 0 && (s != OA_CHANCE_DROPOUT || dropout))
             oa_log(
                 t->c, 0,
                 "train.seed_%s = %ld: %s will be the same with every seed, and not in the spread",
-                oa_chance_name(s), own[s], oa_chance_title(s));
+                oa_chance_name(s), fixed_seed(o, s), oa_chance_title(s));
 }
 
 static enum oa_error check_seed_options(const struct comparison_session *t)
@@ -107,13 +113,12 @@ static char *machine_json(oa_context *c)
 }
 
 /* Without tuned options, of which each attention has its own. */
-static char *shared_options_json(const struct comparison_session *t)
+static char *shared_options_json(const struct comparison_session *t,
+                                 const struct oa_options *settled)
 {
     struct oa_text text;
-    struct oa_options settled = *t->r->options;
-    oa_workload_settle(&t->workload, &settled);
     oa_text_init(&text, t->c);
-    oa_options_json(&settled, &text);
+    oa_options_json(settled, &text);
     json_t *sections = text.s ? json_loads(text.s, 0, NULL) : NULL;
     for (int i = 0; i < t->out->tuning.grid.options; i++) {
         const char *key = t->out->tuning.grid.option[i].key, *name = strchr(key, '.') + 1;
@@ -128,13 +133,38 @@ static char *shared_options_json(const struct comparison_session *t)
     return copy;
 }
 
+static bool is_tuned(const struct oa_grid *g, const char *key)
+{
+    for (int i = 0; i < g->options; i++)
+        if (strcmp(g->option[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* A dropout that is tuned may be above 0 in any run. */
+static void record_fixed_sources(const struct oa_options *o, struct oa_comparison *out)
+{
+    const struct oa_grid *g = &out->tuning.grid;
+    bool own = is_tuned(g, "model.attention_dropout");
+    bool dropout = own || is_tuned(g, "model.dropout") || o->model_dropout > 0 ||
+                   o->model_attention_dropout > 0;
+    for (enum oa_chance s = OA_CHANCE_INIT; s <= OA_CHANCE_DROPOUT; s++) {
+        out->source[s].seed = fixed_seed(o, s);
+        out->source[s].fixed = fixed_seed(o, s) >= 0 && (s != OA_CHANCE_DROPOUT || dropout);
+    }
+    out->attention_dropout = own ? 0 : o->model_attention_dropout;
+}
+
 static enum oa_error describe_comparison(struct comparison_session *t)
 {
     struct oa_comparison *out = t->out;
     struct oa_extent validation = oa_workload_side(&t->workload, OA_VALIDATION);
     double test = oa_workload_side(&t->workload, OA_TEST).targets;
     double limit = (double)t->r->options->train_eval_tokens;
-    out->options_json = shared_options_json(t);
+    struct oa_options settled = *t->r->options;
+    oa_workload_settle(&t->workload, &settled);
+    record_fixed_sources(&settled, out);
+    out->options_json = shared_options_json(t, &settled);
     out->machine_json = machine_json(t->c);
     t->here.threads = oa_thread_count(t->c);
     t->here.clocked = oa_comparison_by_time(t);

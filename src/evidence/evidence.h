@@ -29,7 +29,8 @@
 #define ORTHANT_EVIDENCE_H
 
 #include "compare/comparison.h"
-#include "report/report.h"
+#include "print/print.h"
+#include "report/against.h"
 
 #include <jansson.h>
 

@@ -2,6 +2,7 @@
  * The tables of a page of evidence: predictions with their answers, what was run, and the numbers.
  */
 #include "evidence/pages.h"
+#include "report/notes.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "base/checksum.h"
 #include "base/json_read.h"
 #include "evidence/reading.h"
+#include "report/until.h"
 
 #include <math.h>
 #include <string.h>

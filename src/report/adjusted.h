@@ -6,7 +6,7 @@
 #ifndef ORTHANT_REPORT_ADJUSTED_H
 #define ORTHANT_REPORT_ADJUSTED_H
 
-#include "report/report.h"
+#include "report/summary.h"
 
 /* Sets `uneven` of the summary, `adjusted` and `plain` of its entries. Before: their means, twins,
  * and the floor. */

@@ -6,7 +6,8 @@
  * here. With a margin, within which a difference does not matter, equivalence is tested too, and
  * comes first: what is worse by less than the margin is equivalent.
  */
-#include "report/report.h"
+#include "report/against.h"
+#include "report/summary.h"
 
 #include <math.h>
 

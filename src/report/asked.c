@@ -4,6 +4,7 @@
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
+#include "report/until.h"
 
 #include <math.h>
 

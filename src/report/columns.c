@@ -3,6 +3,7 @@
 #include "report/columns.h"
 
 #include "report/adjusted.h"
+#include "report/notes.h"
 #include "report/page.h"
 #include "report/tuning.h"
 

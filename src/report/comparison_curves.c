@@ -6,6 +6,7 @@
  * before them.
  */
 #include "report/metric_words.h"
+#include "report/notes.h"
 #include "report/page.h"
 
 #include <math.h>

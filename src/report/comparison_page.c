@@ -3,7 +3,9 @@
  * report.html: the order of the page, and its head. The answer comes first: what to do, one chart
  * of what is asked, a table with one verdict a row; everything else is folded below.
  */
+#include "report/notes.h"
 #include "report/page.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <string.h>

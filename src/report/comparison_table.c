@@ -5,7 +5,9 @@
  */
 #include "report/adjusted.h"
 #include "report/columns.h"
+#include "report/notes.h"
 #include "report/page.h"
+#include "report/report.h"
 #include "report/tuning.h"
 #include "report/variance.h"
 

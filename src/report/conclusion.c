@@ -2,7 +2,9 @@
  * What a comparison says, in a few sentences, made from the verdicts alone. */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
+#include "report/notes.h"
 #include "report/tuning.h"
+#include "report/until.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The section of report.html that defines its terms: a table of terms, each with its condition. */
 #include "report/metric_words.h"
+#include "report/notes.h"
 #include "report/page.h"
 
 #include <math.h>

@@ -8,7 +8,8 @@
 #ifndef ORTHANT_REPORT_METRIC_WORDS_H
 #define ORTHANT_REPORT_METRIC_WORDS_H
 
-#include "report/report.h"
+#include "print/print.h"
+#include "report/summary.h"
 
 /* A difference of costs as the difference of scores: the mean turned over where more is better, the
  * width the same. */

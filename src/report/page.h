@@ -7,7 +7,8 @@
 #ifndef ORTHANT_REPORT_PAGE_H
 #define ORTHANT_REPORT_PAGE_H
 
-#include "report/report.h"
+#include "print/print.h"
+#include "report/summary.h"
 
 /* A coloured disc and the spec. */
 void oa_page_name(const struct oa_comparison *k, int entry, struct oa_text *out);

@@ -5,7 +5,8 @@
  * Nothing in it was chosen from the data, and so it holds for whichever pair one looks at, also for
  * the one with the lowest loss.
  */
-#include "report/report.h"
+#include "report/against.h"
+#include "report/summary.h"
 
 #include <math.h>
 

@@ -7,7 +7,9 @@
  */
 #include "report/recommendation.h"
 
-#include "report/report.h"
+#include "report/against.h"
+#include "report/summary.h"
+#include "report/until.h"
 
 #include <math.h>
 

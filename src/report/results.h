@@ -3,7 +3,8 @@
 #ifndef ORTHANT_REPORT_RESULTS_H
 #define ORTHANT_REPORT_RESULTS_H
 
-#include "report/report.h"
+#include "print/print.h"
+#include "report/summary.h"
 
 #include <jansson.h>
 

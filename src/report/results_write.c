@@ -7,9 +7,12 @@
 #include "compare/initial_runs.h"
 #include "report/adjusted.h"
 #include "report/columns.h"
+#include "report/notes.h"
 #include "report/page.h"
+#include "report/report.h"
 #include "report/results.h"
 #include "report/results_values.h"
+#include "report/until.h"
 #include "report/variance.h"
 #include "train/run_scores.h"
 

@@ -27,22 +27,12 @@
  * sample.
  */
 #include "report/adjusted.h"
+#include "report/against.h"
 #include "report/standing.h"
 
 #include <math.h>
 
 static const double level = 0.05;
-
-const char *oa_budget_name(enum oa_equal equal)
-{
-    static const char *const names[] = {
-        [OA_EQUAL_TOKENS] = "number of training tokens",
-        [OA_EQUAL_TIME] = "training time, to within a step",
-        [OA_EQUAL_PARAMS] = "number of trainable parameters and training tokens",
-        [OA_EQUAL_FLOPS] = "training FLOPs, to within a step",
-    };
-    return names[equal];
-}
 
 /* ---- identical models ---- */
 

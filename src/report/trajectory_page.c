@@ -3,6 +3,7 @@
  * attention. */
 #include "report/metric_words.h"
 #include "report/page.h"
+#include "report/until.h"
 
 #include <math.h>
 

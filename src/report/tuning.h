@@ -4,7 +4,7 @@
 #ifndef ORTHANT_REPORT_TUNING_H
 #define ORTHANT_REPORT_TUNING_H
 
-#include "report/report.h"
+#include "report/summary.h"
 
 const char *oa_tuned_values(const struct oa_comparison *k, int entry,
                             char out[OA_GRID_NAME]); /* "lr=0.003 clip=1" */

@@ -6,7 +6,8 @@
 #ifndef ORTHANT_REPORT_VARIANCE_H
 #define ORTHANT_REPORT_VARIANCE_H
 
-#include "report/report.h"
+#include "print/print.h"
+#include "report/summary.h"
 
 #include <jansson.h>
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The summary of a comparison: means, differences, verdicts, conclusion, recommendation. */
+#ifndef ORTHANT_REPORT_SUMMARY_H
+#define ORTHANT_REPORT_SUMMARY_H
+
+#include "report/recommendation.h"
+#include "report/standing.h"
+
+struct oa_summary {
+    struct oa_standing *entries; /* in the order of the comparison's entries */
+    int *order; /* entry numbers by rising adjusted cost; entries with failures come last */
+    struct oa_against *pairs; /* [entries][entries]: the row against the column */
+    int count, seeds;
+    bool uneven;   /* contenders have different numbers of seeds */
+    int reference; /* the contender with the lowest adjusted cost of those without failures; -1: all
+                    * failed. In a sequential comparison, of those not shown to be worse than
+                    * another, if there are any */
+    int floor;     /* the entry that is the floor, or -1 */
+    char *conclusion; /* one or two sentences of plain text */
+    struct oa_recommendation advice;
+    char *recommendation; /* the same in words: what to do, and why */
+};
+enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *comparison,
+                              struct oa_summary *out);
+void oa_summary_free(struct oa_summary *s);
+/* The words of an entry's verdict: "failed 1 of 3", "worse than a", … (verdict_words.c) */
+void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                    struct oa_text *out);
+int oa_fewest_seeds(const struct oa_summary *s, bool floor_too); /* that an attention has */
+/* Do the two have the same loss and score with every seed that both have? No two models that differ
+ * do. */
+bool oa_same_runs(const struct oa_comparison *k, int a, int b);
+void oa_pareto_fronts(const struct oa_comparison *k, struct oa_summary *s,
+                      double *scratch); /* front_speed, front_parameters of the entries */
+char *oa_conclusion(oa_context *c, const struct oa_comparison *k,
+                    const struct oa_summary *s); /* from the verdicts */
+
+#endif
