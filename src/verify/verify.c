@@ -276,8 +276,8 @@ struct proof_progress {
     double start, done, all;
 };
 
-static void log_progress(const struct oa_proof *p, const struct proof_progress *w,
-                         const struct oa_subject *s, int i, int count)
+static void log_proof_progress(const struct oa_proof *p, const struct proof_progress *w,
+                               const struct oa_subject *s, int i, int count)
 {
     double share = (w->done + s->work * i / count) / w->all, spent = oa_clock() - w->start;
     char rest[48] = "";
@@ -292,11 +292,11 @@ static void verify_subject(struct oa_proof *p, const struct oa_subject *s,
 {
     p->subject = s->name;
     for (int i = 0; s->each && i < p->spec_count && !oa_proof_stopped(p); i++) {
-        log_progress(p, w, s, i, p->spec_count);
+        log_proof_progress(p, w, s, i, p->spec_count);
         s->each(p, p->specs[i]);
     }
     if (s->once && !oa_proof_stopped(p)) {
-        log_progress(p, w, s, 0, 1);
+        log_proof_progress(p, w, s, 0, 1);
         s->once(p);
     }
 }

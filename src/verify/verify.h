@@ -33,7 +33,7 @@ struct oa_proof_line {
     const char *subject;
     char mechanism[48];
     long checks, failed, inconclusive;
-    long refused;          /* modes that the mechanism does not support */
+    long refused;          /* cases skipped, since the mechanism does not support the mode */
     struct oa_check worst; /* the largest error ÷ bound */
 };
 struct oa_refusal {

@@ -10,8 +10,8 @@ static const struct oa_column columns[] = {
     { .title = "subject" },
     { .title = "mechanism" },
     { .title = "checks", .right = true },
-    { .title = "incon-\nclusive", .right = true },
-    { .title = "unsup-\nported", .right = true },
+    { .title = "inconclusive", .right = true },
+    { .title = "skipped", .right = true },
     { .title = "worst", .right = true },
     { .title = "bound", .right = true },
     { .title = "" },
@@ -27,6 +27,15 @@ static void print_check(const struct oa_check *f, struct oa_text *out)
     oa_text_printf(out, "%s", f->what);
 }
 
+/* The count, or an empty cell for 0. */
+static void add_count_cell(struct oa_table *t, long count)
+{
+    if (count)
+        oa_table_cell(t, "%ld", count);
+    else
+        oa_table_cell(t, "%s", "");
+}
+
 static void add_proof_row(const struct oa_proof *p, const struct oa_proof_line *l,
                           struct oa_table *t)
 {
@@ -39,8 +48,8 @@ static void add_proof_row(const struct oa_proof *p, const struct oa_proof_line *
     oa_table_cell(t, "%s", l->subject);
     oa_table_cell(t, "%s", l->mechanism);
     oa_table_cell(t, "%ld", l->checks);
-    oa_table_cell(t, "%s", l->inconclusive ? oa_number(number, (double)l->inconclusive, 6) : "");
-    oa_table_cell(t, "%s", l->refused ? oa_number(number, (double)l->refused, 6) : "");
+    add_count_cell(t, l->inconclusive);
+    add_count_cell(t, l->refused);
     oa_table_cell(t, "%s", measured ? oa_number(number, l->worst.error, 2) : "");
     oa_table_cell(t, "%s", measured ? oa_number(number, l->worst.bound, 2) : "");
     oa_table_cell(t, "%s", l->failed ? "FAIL" : measured ? "pass" : "");
@@ -75,8 +84,8 @@ void oa_proof_text(const struct oa_proof *p, int width, struct oa_text *out)
         oa_text_printf(out, "; error %.3g, bound %.3g\n", f->error, f->bound);
     }
     oa_text_printf(out,
-                   "\n%d attentions, %ld checks: %ld passed, %d failed, %d inconclusive; %ld "
-                   "unsupported modes; %s\n",
+                   "\n%d attentions, %ld checks: %ld passed, %d failed, %d inconclusive; %ld cases "
+                   "skipped (unsupported mode); %s\n",
                    p->spec_count, p->checks, p->checks - p->failures - p->inconclusives,
                    p->failures, p->inconclusives, refused, oa_number_seconds(seconds, p->seconds));
 }
