@@ -653,7 +653,7 @@ static void what_cannot_be_right_is_refused(void **state)
     assert_refused((struct oa_setup){ .spec = "block-sparse(layout=a, from=local)" },
                    "give one of them");
     assert_refused((struct oa_setup){ .spec = "sparse(summary=2)" }, "summary belongs to fixed");
-    assert_refused((struct oa_setup){ .spec = "bigbird(window=2)" }, "give 1 or 3");
+    assert_refused((struct oa_setup){ .spec = "bigbird(window=2)" }, "use 1 or 3");
     assert_refused((struct oa_setup){ .spec = "softmax:3", .mode = OA_MODE_BOTH, .heads = 2 },
                    "2 heads do not fit");
     assert_refused(
