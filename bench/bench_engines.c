@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Speed of the attention engines, against the peak of matrix products measured in the same run.
+ * Speed of the attention engines, relative to the peak of matrix products of the same run.
  *
- *     bench_engines [--precision f32|bf16|f64] [--threads N] [--only TEXT] [--query-block N]
- * [--key-block N]
+ *     bench_engines [--precision f32|bf16|f64] [--threads N] [--only TEXT]
+ *                   [--query-block N] [--key-block N]
  *                   [--pass forward|backward] [--clock wall|cpu]
  *
- * On a machine shared with others, --threads 1 --clock cpu counts only what the program itself
- * used. FLOPs are those of the products that the definition needs (causal: half of the square):
- * 2·pairs·(K + V) forward, 2·pairs·(3K + 2V) backward (S again, dP, dV, dQ, dK). Times are the best
- * and the median of at least 7 runs.
+ * On a shared machine, --threads 1 --clock cpu counts only the time of the program itself. FLOPs
+ * are those of the products of the definition (causal: half of the square): 2·pairs·(K + V)
+ * forward, 2·pairs·(3K + 2V) backward (S again, dP, dV, dQ, dK). Times are the best and the median
+ * of at least 7 runs.
  */
 #include "device/cpu/cpu.h"
 

@@ -81,7 +81,7 @@ for rule in adamw sgd; do
     rm -r one several resumed
 done
 ranks 2 2 train $options --train.optimizer adafactor --cluster.shard on --out refused
-says err 'train.optimizer adafactor looks at whole ones'
+says err 'train.optimizer adafactor, which needs whole tensors'
 [ ! -e refused ] || fail "a start that was refused left a folder"
 
 part "stretches that are no nodes, another precision, validations, patience"
@@ -115,11 +115,11 @@ says logged/log.jsonl '"tokens_per_second": [0-9.]*, "communication": 0\.[0-9]*,
 
 part "refusals"
 ranks 2 2 train --config tiny.yaml --train.accumulate 3 --out refused
-says err '2 ranks do not divide the micro-batches of a step, train.accumulate = 3'
+says err 'train.accumulate = 3 is not a multiple of the 2 ranks'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank gave the reason"
 [ ! -e refused ] || fail "a start that was refused left a folder"
 ranks 2 2 train --config tiny.yaml --train.accumulate 2 --train.seconds 1 --out refused
-says err 'processor time is for one rank'
+says err 'processor time needs a single rank'
 
 # differ CODE SENTENCE WORD...: rank 1 has other words than rank 0, of the command in $told
 differ() {
@@ -135,42 +135,42 @@ differ() {
 { printf A; tail -c +2 text.txt; } >other.txt
 for told in "train --config tiny.yaml --train.accumulate 2 --quiet" \
     "compare --config tiny.yaml --attention softmax --attention random --seeds 2 --quiet"; do
-    differ 2 'the SHA-256 of the training text is ".*" here, and on rank 0 it is ".*"; copy the same file' --data.train other.txt
-    differ 2 'train.lr is "0.002" here, and on rank 0 it is "0.001"; give every rank the same options' --train.lr 2e-3
-    differ 2 '--out is "elsewhere" here, and on rank 0 it is "refused"' --out elsewhere
+    differ 2 'the SHA-256 of the training text is ".*" here and ".*" on rank 0; copy the same file' --data.train other.txt
+    differ 2 'train.lr is "0.002" here and "0.001" on rank 0; give every rank the same options' --train.lr 2e-3
+    differ 2 '--out is "elsewhere" here and "refused" on rank 0' --out elsewhere
     if "$orthant" doctor | grep -q 'set *avx'; then
         differ 2 'the instruction set is "ref" here' --isa ref
     fi
 done
-differ 2 'the number of attentions is "3" here, and on rank 0 it is "2"' --attention dense
-differ 2 'compare.seeds is "3" here, and on rank 0 it is "2"' --seeds 3
+differ 2 'the number of attentions is "3" here and "2" on rank 0' --attention dense
+differ 2 'compare.seeds is "3" here and "2" on rank 0' --seeds 3
 status=0
 mpirun --oversubscribe -n 1 "$orthant" compare --config tiny.yaml --attention softmax --out refused : \
     -n 1 "$orthant" compare --config tiny.yaml --attention random --out refused >out 2>err || status=$?
 [ $status -eq 2 ] || fail "ranks with two attentions ended with $status"
-says err 'orthant: rank 1 on .*: --attention is "random" here, and on rank 0 it is "softmax"'
+says err 'orthant: rank 1 on .*: --attention is "random" here and "softmax" on rank 0'
 [ ! -e refused ] || fail "ranks with two attentions left a folder"
 told="train --config tiny.yaml --train.accumulate 2 --quiet"
-differ 2 '--resume is "on" here, and on rank 0 it is "off"' --resume
+differ 2 '--resume is "on" here and "off" on rank 0' --resume
 differ 2 'the SHA-256 of the tokenizer is ' --data.tokenizer byte
-differ 2 'cluster.shard is "true" here, and on rank 0 it is "false"' --cluster.shard on
+differ 2 'cluster.shard is "true" here and "false" on rank 0' --cluster.shard on
 differ 1 'cannot read missing.txt' --data.train missing.txt
 status=0
 mpirun --oversubscribe -n 1 "$orthant" train --config tiny.yaml --out refused : \
     -n 1 "$orthant" compare --config tiny.yaml --out refused >out 2>err || status=$?
 [ $status -eq 2 ] || fail "ranks with two commands ended with $status"
-says err 'orthant: rank 1 on .*: the command is "compare" here, and on rank 0 it is "train"'
+says err 'orthant: rank 1 on .*: the command is "compare" here and "train" on rank 0'
 [ ! -e refused ] || fail "ranks with two commands left a folder"
 status=0 began_waiting=$(date +%s)
 mpirun --oversubscribe -n 1 "$orthant" $told --cluster.timeout 1 --out refused : -n 1 "$orthant" doctor >out 2>err || status=$?
 [ $status -ne 0 ] || fail "a rank beside another command ended well"
 # Which of the two notices it depends on who comes first: the rank that waits, or mpirun, where the other has gone.
-grep -qE 'orthant: MPI_Init, at which all ranks of one command meet, took longer than 10 s|did not call "init"' err ||
-    fail "a rank that meets nobody is not said"
+grep -qE 'orthant: MPI_Init timed out after 10 s|did not call "init"' err ||
+    fail "a rank that meets nobody is not reported"
 [ $(($(date +%s) - began_waiting)) -le 60 ] || fail "a rank beside another command waited for long"
 expect 0 $told --train.steps 1 --out there
 ranks 2 2 $told --out there
-says err 'there holds a run already'
+says err 'there contains a run already'
 
 # ---- faults
 
@@ -234,12 +234,12 @@ while [ $kills -lt "$wanted" ]; do
 done
 echo "$kills kills: same bits"
 
-part "a rank that stands still"
+part "a rank that hangs"
 options="--config tiny.yaml --train.accumulate 2 --train.steps 1000000 --cluster.timeout 2 $quickly"
 mpirun --oversubscribe -n 2 "$orthant" train $options --train.checkpoint_every 1 --out still >out 2>err </dev/null &
 pid=$!
 await $pid checkpointed still 2
-gives_up 1 still '^orthant: rank 0 on [^:]* waited 2 s for .* from rank 1:'
+gives_up 1 still '^orthant: rank 0 on [^:]* timed out after 2 s waiting for .* from rank 1:'
 
 part "a job that is suspended, and goes on"
 # Patience for a busy machine, on which a rank may stand still by itself.
@@ -385,7 +385,7 @@ ranks 2 0 $comparison --compare.ranks 2 --out groups
 weights groups >b
 same a b
 ranks 3 2 $comparison --compare.ranks 2 --out refused-groups
-says err 'compare.ranks = 2 does not divide the 3 ranks into groups'
+says err '3 ranks cannot be divided into groups of compare.ranks = 2'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused groups"
 
 part "no room for the model of a group: the first one, and another"
@@ -408,7 +408,7 @@ full 2 0 # there is no other group
 full 4 0
 full 4 2
 
-part "the rank that holds a comparison stands still"
+part "the rank that runs a comparison hangs"
 mpirun --oversubscribe -n 4 "$orthant" $comparison --compare.ranks 2 --cluster.timeout 5 --out held >out 2>err </dev/null &
 pid=$!
 await $pid results_above held 0
@@ -450,6 +450,6 @@ elsewhere "$PWD/refused-comparison" 'the SHA-256 of the training text is'
 cp text.txt elsewhere
 elsewhere refused-comparison-1 '.* does not exist here: a comparison on several hosts needs a folder that all of them see'
 ranks 2 2 $comparison --equal time --out refused-comparison-2
-says err 'equal time measures runs one after another on one machine'
+says err 'equal time trains runs one after another on one machine'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused"
 part "done"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * attend beyond the reference vectors: what is missing is initialised, what cannot be used is
- * refused by name. */
+ * attend beyond the reference vectors: missing parameters are initialised, and invalid tensors are
+ * errors that name them. */
 #include "base/safetensors.h"
 #include "testing.h"
 
@@ -32,9 +32,7 @@ static int close_context(void **state)
     return 0;
 }
 
-/* ---- files made by hand
- * --------------------------------------------------------------------------------------------
- */
+/* ---- input files ---- */
 
 #define MOST 12
 struct input {
@@ -92,8 +90,8 @@ static enum oa_error attend(struct input *f, const char *spec, struct oa_attend_
     return e;
 }
 
-static void assert_refused(struct input *f, const char *spec, struct oa_attend_options o,
-                           const char *part)
+static void assert_rejected(struct input *f, const char *spec, struct oa_attend_options o,
+                            const char *part)
 {
     const char *sentence;
     assert_int_not_equal(attend(f, spec, o), OA_OK);
@@ -130,9 +128,7 @@ static bool has_result(const char *name)
     return has;
 }
 
-/* ---- what is missing
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- initial values and shapes ---- */
 
 static double *output_of(const char *spec, uint64_t seed)
 {
@@ -144,7 +140,7 @@ static double *output_of(const char *spec, uint64_t seed)
     return y;
 }
 
-static void parameters_come_from_the_seed(void **state)
+static void missing_parameters_are_initialised_from_the_seed(void **state)
 {
     (void)state;
     static const char *const texts[] = { "softmax", "orthogonal", "random(frozen, normal)",
@@ -160,8 +156,9 @@ static void parameters_come_from_the_seed(void **state)
     }
 }
 
-/* A layer of a model and attend start from the same values: names, and so streams, are the same. */
-static void biases_exist_when_given(void **state)
+/* A layer of a model and attend have the same initial values, since streams go by parameter names.
+ */
+static void biases_exist_if_the_file_has_one(void **state)
 {
     (void)state;
     struct input f = start();
@@ -186,7 +183,7 @@ static void frozen_parameters_have_no_gradient(void **state)
     assert_false(has_result("grad.mix.0.query.weight") || has_result("grad.mix.1.random.logits"));
 }
 
-static void shapes_come_from_the_tensors(void **state)
+static void widths_and_lengths_follow_stored_tensors(void **state)
 {
     (void)state;
     long count;
@@ -211,86 +208,83 @@ static void shapes_come_from_the_tensors(void **state)
     assert_int_equal(count, 2 * 4 * 5 * 5);
 }
 
-/* ---- what is refused
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
-static void files_are_checked(void **state)
+static void invalid_inputs_are_rejected(void **state)
 {
     (void)state;
     struct input f = { .heads = "2" };
     add(&f, "memory", OA_F32, 3, 2, 5, 8);
-    assert_refused(&f, "softmax", plain, "there is no tensor x");
+    assert_rejected(&f, "softmax", plain, "tensor x is missing");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 5, 6);
-    assert_refused(&f, "softmax", plain,
-                   "tensor memory is [2, 5, 6]; expected [B, m, d] = [2, at least 1, 8]");
+    assert_rejected(&f, "softmax", plain,
+                    "tensor memory is [2, 5, 6]; expected [B, m, d] = [2, at least 1, 8]");
     f = start();
     add(&f, "dy", OA_F32, 3, 2, 4, 8);
-    assert_refused(&f, "softmax", plain, "tensor dy is [2, 4, 8]; expected [B, n, d] = [2, 5, 8]");
+    assert_rejected(&f, "softmax", plain, "tensor dy is [2, 4, 8]; expected [B, n, d] = [2, 5, 8]");
     f = start();
     add(&f, "lengths", OA_F32, 1, 2, 0, 0);
-    assert_refused(&f, "softmax", plain, "tensor lengths is of type F32; expected I32");
+    assert_rejected(&f, "softmax", plain, "tensor lengths is of type F32; expected I32");
     f = start();
     f.array[0].type = OA_I32;
-    assert_refused(&f, "softmax", plain, "tensor x is of type I32; expected F32, F64 or BF16");
+    assert_rejected(&f, "softmax", plain, "tensor x is of type I32; expected F32, F64 or BF16");
     f = start();
     add(&f, "lengths", OA_I32, 1, 2, 0, 0);
     integers(&f, 1)[1] = 6;
-    assert_refused(&f, "softmax", plain, "lengths[1] is 6; expected 0 to 5, the length of x");
+    assert_rejected(&f, "softmax", plain, "lengths[1] is 6; expected 0 to 5, the length of x");
     f = start();
     f.heads = NULL;
-    assert_refused(&f, "softmax", plain, "how many heads?");
+    assert_rejected(&f, "softmax", plain, "number of heads missing");
     f = start();
     f.heads = "two";
-    assert_refused(&f, "softmax", plain, "the number of heads is two");
+    assert_rejected(&f, "softmax", plain, "the number of heads is two");
     f = start();
     f.heads = "3";
-    assert_refused(&f, "softmax", plain, "the model width 8 must be divisible by its 3 heads");
+    assert_rejected(&f, "softmax", plain, "the model width 8 must divide by its 3 heads");
 }
 
-static void parameters_are_checked(void **state)
+static void invalid_parameters_are_rejected(void **state)
 {
     (void)state;
     struct input f = start();
     add(&f, "query.weight", OA_F32, 2, 8, 4, 0);
-    assert_refused(&f, "softmax", plain, "tensor query.weight is [8, 4]; expected [8, 8]");
+    assert_rejected(&f, "softmax", plain, "tensor query.weight is [8, 4]; expected [8, 8]");
     f = start();
     add(&f, "query.wieght", OA_F32, 2, 8, 8, 0);
-    assert_refused(&f, "softmax", plain,
-                   "no use for the tensor query.wieght; did you mean query.weight?");
+    assert_rejected(&f, "softmax", plain,
+                    "no use for the tensor query.wieght; did you mean query.weight?");
     f = start();
     add(&f, "query.bias", OA_F32, 1, 8, 0, 0);
-    assert_refused(&f, "orthogonal", plain, "no use for the tensor query.bias");
+    assert_rejected(&f, "orthogonal", plain, "unknown tensor query.bias");
     f = start();
     add(&f, "key.weight", OA_F32, 2, 8, 8, 0);
-    assert_refused(&f, "softmax(tie)", plain, "no use for the tensor key.weight");
+    assert_rejected(&f, "softmax(tie)", plain, "unknown tensor key.weight");
     f = start();
     add(&f, "expect.anything", OA_F32, 1, 8, 0, 0);
     assert_int_equal(attend(&f, "softmax", plain), OA_OK);
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 4, 4);
-    assert_refused(&f, "random", plain,
-                   "5 tokens is longer than the tables of random, N = 4");
+    assert_rejected(&f, "random", plain,
+                    "5 tokens is longer than the tables of random, which end at N = 4");
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 7, 9);
-    assert_refused(&f, "random", plain, "tensor random.logits is [2, 7, 9]; expected [2, 9, 9]");
+    assert_rejected(&f, "random", plain, "tensor random.logits is [2, 7, 9]; expected [2, 9, 9]");
     f = start();
     add(&f, "output.bias", OA_I32, 1, 8, 0, 0);
-    assert_refused(&f, "softmax", plain, "tensor output.bias is of type I32");
+    assert_rejected(&f, "softmax", plain, "tensor output.bias is of type I32");
 }
 
-/* Statistics of training cannot be made from the seed: a causal layer runs on those that are given,
- * or not at all. */
-static void fits_in_causal_layers_are_given(void **state)
+/* Statistics of training are not made from the seed, so a causal layer needs them in the file. */
+static void causal_fits_need_stored_statistics(void **state)
 {
     (void)state;
     const struct oa_attend_options causal = { .causal = true };
     struct input f = start();
-    assert_refused(&f, "performer(kernel=sderf)", causal, "needs frozen statistics");
+    assert_rejected(&f, "performer(kernel=sderf)", causal, "only with frozen statistics");
     f = start();
     add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
-    assert_refused(&f, "performer(kernel=sderf)", causal, "needs frozen statistics");
+    assert_rejected(&f, "performer(kernel=sderf)", causal, "only with frozen statistics");
     f = start();
     add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
     add(&f, "features.square", OA_F32, 3, 2, 2, 16);
@@ -299,102 +293,101 @@ static void fits_in_causal_layers_are_given(void **state)
     assert_int_equal(attend(&f, "performer(kernel=favor++)", causal), OA_OK);
     f = start();
     add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
-    assert_refused(&f, "performer(kernel=favor+)", plain, "no use for the tensor features.mean");
+    assert_rejected(&f, "performer(kernel=favor+)", plain, "unknown tensor features.mean");
 }
 
-static void numbers_are_checked(void **state)
+static void values_that_are_not_finite_are_rejected(void **state)
 {
     (void)state;
     struct input f = start();
     reals(&f, 0)[8 * 5 + 3] = NAN;
-    assert_refused(&f, "softmax", plain, "x[1, 0, 3] is not finite");
+    assert_rejected(&f, "softmax", plain, "x[1, 0, 3] is not finite");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 3, 8);
     reals(&f, 1)[47] = INFINITY;
-    assert_refused(&f, "softmax", plain, "memory[1, 2, 7] is not finite");
+    assert_rejected(&f, "softmax", plain, "memory[1, 2, 7] is not finite");
     f = start();
     add(&f, "value.weight", OA_F32, 2, 8, 8, 0);
     reals(&f, 1)[5] = NAN;
-    assert_refused(&f, "softmax", plain, "element 5 of value.weight is not finite");
+    assert_rejected(&f, "softmax", plain, "element 5 of value.weight is not finite");
     f = start();
     add(&f, "dy", OA_F32, 3, 2, 5, 8);
     reals(&f, 1)[0] = NAN;
-    assert_refused(&f, "softmax", plain, "dy[0, 0, 0] is not finite");
+    assert_rejected(&f, "softmax", plain, "dy[0, 0, 0] is not finite");
 }
 
-/* Finite in, not finite out: nothing is written. */
-static void overflow_is_refused(void **state)
+static void overflow_writes_no_file(void **state)
 {
     (void)state;
     struct input f = start();
     for (int i = 0; i < 2 * 5 * 8; i++)
         reals(&f, 0)[i] = 1e38f;
-    assert_refused(&f, "softmax", plain, "of the result y is not finite");
+    assert_rejected(&f, "softmax", plain, "of result y is not finite");
     f = start();
     add(&f, "dy", OA_F32, 3, 2, 5, 8);
     for (int i = 0; i < 2 * 5 * 8; i++)
         reals(&f, 1)[i] = 3e38f;
-    assert_refused(&f, "softmax", plain, "of the result grad.");
+    assert_rejected(&f, "softmax", plain, "of result grad.");
 }
 
-static void words_are_checked(void **state)
+static void invalid_word_numbers_are_rejected(void **state)
 {
     (void)state;
     struct input f = start();
-    assert_refused(&f, "pattern(unit=word)", plain,
-                   "needs the word numbers of the tokens (word_ids)");
+    assert_rejected(&f, "pattern(unit=word)", plain,
+                    "needs the word numbers of the tokens (word_ids)");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
-    assert_refused(&f, "pattern", plain, "no use for the tensor word_ids");
+    assert_rejected(&f, "pattern", plain, "unknown tensor word_ids");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
     integers(&f, 1)[7] = 2;
-    assert_refused(&f, "pattern(unit=word)", plain,
-                   "word_ids[1, 2] is 2; word numbers begin at 0 and rise by 0 or 1");
+    assert_rejected(&f, "pattern(unit=word)", plain,
+                    "word_ids[1, 2] is 2; word numbers must start at 0 and increase by 0 or 1");
     f = start();
     add(&f, "word_ids", OA_I32, 2, 2, 5, 0);
     assert_int_equal(attend(&f, "pattern(unit=word)", plain), OA_OK);
 }
 
-static void combinations_are_checked(void **state)
+static void unsupported_combinations_are_rejected(void **state)
 {
     (void)state;
     struct input f = start();
-    assert_refused(&f, "local ; softmax", plain,
-                   "attend runs one layer, and \"local ; softmax\" has 2");
+    assert_rejected(&f, "local ; softmax", plain,
+                    "attend runs one layer; \"local ; softmax\" has 2");
     f = start();
-    assert_refused(&f, "sofmax", plain, "did you mean softmax?");
+    assert_rejected(&f, "sofmax", plain, "did you mean softmax?");
     f = start();
-    assert_refused(&f, "softmax", (struct oa_attend_options){ .precision = "f16" },
-                   "choose f32, bf16 or f64");
+    assert_rejected(&f, "softmax", (struct oa_attend_options){ .precision = "f16" },
+                    "choose f32, bf16 or f64");
     f = start();
-    assert_refused(&f, "pattern(next)", (struct oa_attend_options){ .causal = 1 },
-                   "no causal form");
-    f = start();
-    add(&f, "memory", OA_F32, 3, 2, 3, 8);
-    assert_refused(&f, "softmax", (struct oa_attend_options){ .causal = 1 },
-                   "cross-attention cannot be causal");
+    assert_rejected(&f, "pattern(next)", (struct oa_attend_options){ .causal = 1 },
+                    "no causal form");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 3, 8);
-    assert_refused(&f, "local", plain, "local is for self-attention only");
+    assert_rejected(&f, "softmax", (struct oa_attend_options){ .causal = 1 },
+                    "cross-attention is never causal");
     f = start();
-    assert_refused(&f, NULL, plain, "needs an attention");
+    add(&f, "memory", OA_F32, 3, 2, 3, 8);
+    assert_rejected(&f, "local", plain, "local is for self-attention only");
+    f = start();
+    assert_rejected(&f, NULL, plain, "needs an attention");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters_come_from_the_seed),
-        cmocka_unit_test(biases_exist_when_given),
+        cmocka_unit_test(missing_parameters_are_initialised_from_the_seed),
+        cmocka_unit_test(biases_exist_if_the_file_has_one),
         cmocka_unit_test(frozen_parameters_have_no_gradient),
-        cmocka_unit_test(shapes_come_from_the_tensors),
-        cmocka_unit_test(files_are_checked),
-        cmocka_unit_test(parameters_are_checked),
-        cmocka_unit_test(fits_in_causal_layers_are_given),
-        cmocka_unit_test(numbers_are_checked),
-        cmocka_unit_test(overflow_is_refused),
-        cmocka_unit_test(words_are_checked),
-        cmocka_unit_test(combinations_are_checked),
+        cmocka_unit_test(widths_and_lengths_follow_stored_tensors),
+        cmocka_unit_test(invalid_inputs_are_rejected),
+        cmocka_unit_test(invalid_parameters_are_rejected),
+        cmocka_unit_test(causal_fits_need_stored_statistics),
+        cmocka_unit_test(values_that_are_not_finite_are_rejected),
+        cmocka_unit_test(overflow_writes_no_file),
+        cmocka_unit_test(invalid_word_numbers_are_rejected),
+        cmocka_unit_test(unsupported_combinations_are_rejected),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -199,8 +199,8 @@ static void validated_in(enum oa_precision precision)
     o.train_precision = precision;
     o.train_eval_tokens = 100;
     struct oa_run run = train(&o, "mean");
-    assert_non_null(strstr(
-        seen.last, "the mean of the weights at the last 3 of the validations every 6 steps"));
+    assert_non_null(
+        strstr(seen.last, "the mean of the weights at the last 3 validations, every 6 steps"));
     assert_int_equal(run.averaged, 3);
     assert_true(run.valid_tokens > 300); /* all of them, at the end */
     assert_true(run.curve[run.points - 1].step == 32 &&
@@ -241,8 +241,7 @@ static void the_mean_is_validated(void **state)
     (void)state;
     struct oa_options o = options(6);
     train_only(&o, "mean");
-    assert_non_null(
-        strstr(seen.last, "train.average has nothing to average: the run ended before step 7"));
+    assert_non_null(strstr(seen.last, "train.average has no effect: the run ended before step 7"));
     shell("rm -rf mean");
     validated_in(OA_PRECISION_F32);
     validated_in(OA_PRECISION_BF16); /* whose products read copies */
@@ -328,23 +327,23 @@ static void weights_must_be_there_and_whole(void **state)
     shell("cp mean/average-000000024.safetensors kept && rm mean/average-000000024.safetensors");
     expect_refusal(
         &o, "mean", true,
-        "mean/average-000000024.safetensors is missing, which holds weights of the mean");
+        "mean/average-000000024.safetensors is missing: train.average needs its weights");
     shell("cp mean/average-000000018.safetensors mean/average-000000024.safetensors");
-    expect_refusal(&o, "mean", true, "these are not the weights of step 24");
+    expect_refusal(&o, "mean", true, "does not contain the weights of step 24");
     shell("cp kept mean/average-000000024.safetensors && printf X | dd "
           "of=mean/average-000000024.safetensors bs=1 "
           "seek=900 conv=notrunc status=none");
     expect_refusal(&o, "mean", true, "mean/average-000000024.safetensors");
     shell("cp kept mean/average-000000024.safetensors");
     o.train_eval_every = 3;
-    expect_refusal(&o, "mean", true, "was begun with train.eval_every = 6, and now it is 3");
+    expect_refusal(&o, "mean", true, "was begun with train.eval_every = 6, but it is 3 now");
     o.train_eval_every = 6;
     o.train_average = 2;
     o.train_steps = 30;
     struct oa_options before = options(30);
     oa_context *c = oa_open(NULL);
     assert_int_equal(oa_same_options(c, "mean", &before, &o), OA_ARGUMENT);
-    expect_failure(c, OA_ARGUMENT, "train.average = 3, and now it is 2");
+    expect_failure(c, OA_ARGUMENT, "train.average = 3, but it is 2 now");
     oa_close(c);
     shell("rm -rf mean kept");
 }
@@ -372,13 +371,12 @@ static void refusals(void **state)
     (void)state;
     struct oa_options o = options(8);
     o.train_eval_every = 0;
-    expect_refusal(&o, "mean", false,
-                   "train.average = 3: there are no validations before the end to average at");
+    expect_refusal(&o, "mean", false, "train.average = 3: weights are averaged at validations");
     o = options(8);
     o.train_keep_best = true;
-    expect_refusal(&o, "mean", false, "train.keep_best, too, says which model the run ends with");
+    expect_refusal(&o, "mean", false, "train.keep_best selects the final model, too");
     o = options(8);
-    expect_refusal(&o, NULL, false, "train.average = 3: the run has no folder to keep weights in");
+    expect_refusal(&o, NULL, false, "train.average = 3: the run has no folder to save weights in");
     assert_int_not_equal(access("mean", F_OK), 0);
 }
 
@@ -423,7 +421,7 @@ static void comparisons_of_means(void **state)
     oa_comparison_free(&again);
     o.train_eval_every = 0;
     assert_int_equal(hold(&o, &k), OA_ARGUMENT);
-    assert_non_null(strstr(seen.error, "train.average = 3: there are no validations"));
+    assert_non_null(strstr(seen.error, "train.average = 3: weights are averaged"));
     oa_comparison_free(&k);
     shell("rm -rf comparison");
 }

@@ -92,7 +92,7 @@ static void search(oa_context *c, struct oa_beam how, int sources, const int *lo
     assert_int_equal(oa_beam_search(c, &how, sources, longest, next, &t, out), OA_OK);
 }
 
-static void test_a_wide_beam_finds_the_likeliest(void **state)
+static void a_wide_beam_finds_the_most_probable_sequence(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -117,7 +117,7 @@ static void test_a_wide_beam_finds_the_likeliest(void **state)
     oa_close(c);
 }
 
-static void test_one_is_greedy(void **state)
+static void width_one_is_greedy(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -151,7 +151,7 @@ static void test_one_is_greedy(void **state)
 
 /* Also where sources end at different lengths, and for all of the n best, which are ranked and
  * differ. */
-static void test_neighbours_do_not_matter(void **state)
+static void results_do_not_depend_on_other_sources(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -239,7 +239,7 @@ static enum oa_error by_hand(void *argument, int rows, const int *source, const 
 
 /* After 1 the end has 0.24, behind 0.33 and 0.27: it is third of candidates in a beam of two, and
  * no hypothesis. */
-static void test_an_end_behind_the_width_is_none(void **state)
+static void an_end_token_beyond_the_width_does_not_finish(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -290,7 +290,7 @@ static void test_patience_lasts_to_the_greatest_length(void **state)
     oa_close(c);
 }
 
-static void test_nonsense_is_refused(void **state)
+static void logits_that_are_not_finite_are_rejected(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -373,13 +373,13 @@ static void test_a_large_vocabulary(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_wide_beam_finds_the_likeliest),
-        cmocka_unit_test(test_one_is_greedy),
-        cmocka_unit_test(test_neighbours_do_not_matter),
+        cmocka_unit_test(a_wide_beam_finds_the_most_probable_sequence),
+        cmocka_unit_test(width_one_is_greedy),
+        cmocka_unit_test(results_do_not_depend_on_other_sources),
         cmocka_unit_test(test_the_greatest_length_cuts),
-        cmocka_unit_test(test_an_end_behind_the_width_is_none),
+        cmocka_unit_test(an_end_token_beyond_the_width_does_not_finish),
         cmocka_unit_test(test_patience_lasts_to_the_greatest_length),
-        cmocka_unit_test(test_nonsense_is_refused),
+        cmocka_unit_test(logits_that_are_not_finite_are_rejected),
         cmocka_unit_test(test_a_large_vocabulary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

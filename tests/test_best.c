@@ -124,7 +124,7 @@ static void test_the_lowest_is_kept(void **state)
     assert_int_equal(run.best_step, best->step);
     assert_int_equal(run.steps, 60);
     assert_true(run.valid_loss == best->valid_loss);
-    assert_non_null(strstr(seen.last, "the model kept is that of step"));
+    assert_non_null(strstr(seen.last, "the final model is that of step"));
     assert_int_equal(best_files(folder), 1); /* to go on with */
 
     o.train_steps = best->step;
@@ -215,7 +215,7 @@ static void test_the_best_model_must_be_there(void **state)
     o.train_steps = 24;
     o.train_eval_tokens = 50;
     assert_int_equal(train(&o, folder, true, 0, &run), OA_ARGUMENT);
-    assert_non_null(strstr(seen.last, "train.eval_tokens = 0, and now it is 50"));
+    assert_non_null(strstr(seen.last, "train.eval_tokens = 0, but it is 50 now"));
     o.train_eval_tokens = 0;
     assert_int_equal(
         system(
@@ -233,7 +233,7 @@ static void test_the_best_model_must_be_there(void **state)
     assert_int_equal(system("rm test_best_folder/best-*"), 0);
     o.train_steps = 28;
     assert_int_equal(train(&o, folder, true, 0, &run), OA_ARGUMENT);
-    assert_non_null(strstr(seen.last, "which held the best model so far"));
+    assert_non_null(strstr(seen.last, "the best model so far, is missing"));
     unlink("test_best_saved");
 }
 
@@ -267,7 +267,7 @@ static void test_patience(void **state)
     const struct oa_curve_point *last = &run.curve[run.points - 1];
     assert_int_equal(last->step, end);
     assert_true(run.valid_loss == last->valid_loss);
-    assert_non_null(strstr(seen.last, "of 400: 4 validations in a row brought no new lowest loss"));
+    assert_non_null(strstr(seen.last, "of 400: 4 validations without a new lowest loss"));
     oa_run_free(&run);
     assert_int_equal(train(&o, other, true, 0, &run), OA_OK); /* it is over */
     assert_int_equal(run.steps, end);
@@ -344,17 +344,17 @@ static void test_refusals(void **state)
     struct oa_options o = options(8);
     shell("rm -rf %s %s", folder, other);
     o.data_valid_fraction = 0;
-    expect_refusal(&o, folder, "train.keep_best: there is no validation text to choose by");
+    expect_refusal(&o, folder, "train.keep_best: there is no validation text to select by");
     o = options(8);
     o.train_eval_every = 0;
-    expect_refusal(&o, folder, "train.keep_best: there are no validations to choose from");
+    expect_refusal(&o, folder, "train.keep_best: the best model is selected at validations");
     expect_refusal(&o, folder, "give train.eval_every > 0");
     o = options(8);
     expect_refusal(&o, NULL, "the run has no folder");
     o.train_keep_best = false;
     o.train_patience = 2;
     o.train_seconds = 3;
-    expect_refusal(&o, folder, "train.patience: a clock decides when the run ends (train.seconds)");
+    expect_refusal(&o, folder, "train.patience cannot be combined with train.seconds");
     assert_int_not_equal(access(folder, F_OK), 0);
 }
 

@@ -262,7 +262,7 @@ static void check_cost_row(char cells[MOST_CELLS][96], int i)
     says(cells[7], mean[2], "wall time");
     says(cells[8], mean[5], "tokens/s");
     says(cells[9], 1e3 * mean[4], "ms/step");
-    says(cells[10], mean[8] / 1048576, "MiB");
+    says(cells[10], mean[8], "memory");
 }
 
 static void check_tables(const char *text, const char *row, const char *between)

@@ -20,14 +20,14 @@ static void test_what_counts_of_a_wait(void **state)
     (void)state;
     struct oa_wait w;
     oa_wait_begin(&w);
-    assert_true(oa_wait_look(&w) < 1);
-    w.looked -= 0.25;
-    double before = w.seconds, after = oa_wait_look(&w);
+    assert_true(oa_wait_poll(&w) < 1);
+    w.polled -= 0.25;
+    double before = w.seconds, after = oa_wait_poll(&w);
     assert_true(after >= before + 0.25 && after < before + 1);
-    w.looked -= 3600;
-    assert_true(oa_wait_look(&w) == after + 1);
+    w.polled -= 3600;
+    assert_true(oa_wait_poll(&w) == after + 1);
     oa_wait_begin(&w);
-    assert_true(oa_wait_look(&w) < 1);
+    assert_true(oa_wait_poll(&w) < 1);
 }
 
 static void test_a_wait_has_an_end(void **state)
@@ -40,7 +40,7 @@ static void test_a_wait_has_an_end(void **state)
     assert_int_equal(ranks[1].e, OA_OK);
     assert_int_equal(ranks[2].e, OA_IO);
     assert_non_null(
-        strstr(ranks[2].sentence, "rank 2 on host2 waited 0 s for an answer from rank "));
+        strstr(ranks[2].sentence, "rank 2 on host2 timed out after 0 s waiting for an answer from rank "));
     assert_true(ranks[0].cluster.waited >= 0.2);
 }
 
@@ -147,7 +147,7 @@ static void test_the_first_rank_may_be_gone(void **state)
     assert_int_equal(ranks[1].e, OA_OK);
     on_ranks(2, 4, first_body, NULL, ranks);
     assert_int_equal(ranks[1].e, OA_IO);
-    assert_non_null(strstr(ranks[1].sentence, "rank 0 has given no sign of life for 5 s"));
+    assert_non_null(strstr(ranks[1].sentence, "no sign of life from rank 0 for 5 s"));
 }
 
 /* task: for each rank what it failed with; NULL: it works on. */

@@ -195,7 +195,7 @@ static void test_older_comparisons_have_bleu_by_13a(void **state)
     w.bleu_tokenize = OA_BLEU_TOKENIZE_CHAR;
     assert_int_equal(oa_fingerprint_make(c, &o, &w, &now), OA_OK);
     assert_int_equal(oa_fingerprint_check(c, "file", older, now, "mend it"), OA_ARGUMENT);
-    expect_sentence(c, "file: data.bleu_tokenize was 13a, and now it is char; mend it");
+    expect_sentence(c, "file: data.bleu_tokenize was 13a, but it is char now; mend it");
     json_decref(now);
     json_decref(older);
     oa_workload_close(&w);
@@ -219,13 +219,13 @@ static void test_options_that_came_later(void **state)
     o.train_seed_init = 5;
     assert_int_equal(oa_fingerprint_make(c, &o, &w, &now), OA_OK);
     assert_int_equal(oa_fingerprint_check(c, "file", older, now, "mend it"), OA_ARGUMENT);
-    expect_sentence(c, "file: train.seed_init was -1, and now it is 5; mend it");
+    expect_sentence(c, "file: train.seed_init was -1, but it is 5 now; mend it");
     o.train_seed_init = -1;
     json_decref(now);
     snprintf(w.start.hex, sizeof w.start.hex, "12ab");
     assert_int_equal(oa_fingerprint_make(c, &o, &w, &now), OA_OK);
     assert_int_equal(oa_fingerprint_check(c, "file", older, now, "mend it"), OA_ARGUMENT);
-    expect_sentence(c, "file: first values was not given, and now it is sha256:12ab; mend it");
+    expect_sentence(c, "file: first values was not given, but it is sha256:12ab now; mend it");
     json_object_del(older, "training text"); /* no option: nothing stands in for it */
     assert_int_equal(oa_fingerprint_check(c, "file", older, now, "mend it"), OA_ARGUMENT);
     json_decref(now);
@@ -374,7 +374,7 @@ static void test_runs_go_on_as_they_began(void **state)
     assert_string_equal(begun, "a");
     assert_int_equal(oa_run_begin(c, folder, other, "b", begun), OA_ARGUMENT);
     expect_sentence(
-        c, "run.json: train.lr was 0.1, and now it is 0.2; the run belongs to another comparison");
+        c, "run.json: train.lr was 0.1, but it is 0.2 now; the run belongs to another comparison");
     json_decref(mine);
     json_decref(other);
     oa_close(c);

@@ -53,7 +53,7 @@ static void expected(double temperature, const bool kept[TOKENS], double p[TOKEN
         p[i] /= sum;
 }
 
-static void test_frequencies(void **state)
+static void draws_have_the_expected_frequencies(void **state)
 {
     static const struct {
         double temperature;
@@ -95,7 +95,7 @@ static void test_frequencies(void **state)
     oa_close(c);
 }
 
-static void test_greedy(void **state)
+static void temperature_zero_is_greedy(void **state)
 {
     (void)state;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
@@ -109,7 +109,7 @@ static void test_greedy(void **state)
     oa_close(c);
 }
 
-static void test_same_draws(void **state)
+static void draws_are_a_function_of_seed_and_index(void **state)
 {
     (void)state;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
@@ -132,7 +132,7 @@ static void test_same_draws(void **state)
     oa_close(c);
 }
 
-static void test_nonsense(void **state)
+static void logits_that_are_not_finite_are_rejected(void **state)
 {
     static const float bad[3][TOKENS] = { { 0, 0, NAN },
                                           { 0, INFINITY },
@@ -287,7 +287,7 @@ static void slides(struct reading *r, const char *what)
     assert_true(times >= 4);
 }
 
-static void test_full_context(void **state)
+static void a_full_context_slides(void **state)
 {
     static const char *const attentions[] = { "softmax ; linear", "local(window=3) ; random",
                                               "mixer ; performer" };
@@ -300,7 +300,7 @@ static void test_full_context(void **state)
     }
 }
 
-static void test_branches(void **state)
+static void branches_are_independent(void **state)
 {
     (void)state;
     struct reading r;
@@ -346,7 +346,7 @@ static void fed(const char *text, const char *const *stop, int stops, const char
     assert_int_equal(found, wanted_stop);
 }
 
-static void test_stop_texts(void **state)
+static void output_ends_before_a_stop_text(void **state)
 {
     (void)state;
     static const char *const stop[] = { "abac", "END", "x" };
@@ -389,10 +389,14 @@ static void test_branch_slides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stop_texts),    cmocka_unit_test(test_frequencies),
-        cmocka_unit_test(test_greedy),        cmocka_unit_test(test_same_draws),
-        cmocka_unit_test(test_nonsense),      cmocka_unit_test(test_reading),
-        cmocka_unit_test(test_full_context),  cmocka_unit_test(test_branches),
+        cmocka_unit_test(output_ends_before_a_stop_text),
+        cmocka_unit_test(draws_have_the_expected_frequencies),
+        cmocka_unit_test(temperature_zero_is_greedy),
+        cmocka_unit_test(draws_are_a_function_of_seed_and_index),
+        cmocka_unit_test(logits_that_are_not_finite_are_rejected),
+        cmocka_unit_test(test_reading),
+        cmocka_unit_test(a_full_context_slides),
+        cmocka_unit_test(branches_are_independent),
         cmocka_unit_test(test_branch_slides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

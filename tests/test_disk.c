@@ -242,7 +242,7 @@ static void try_every_number(const char *text, bool checksummed)
         for (int i = 0; (row = oa_option_at(i)); i++) {
             if (row->kind != OA_OPTION_INT && row->kind != OA_OPTION_REAL)
                 continue;
-            const char *name = oa_option_json_key(row), *dot = strchr(name, '.');
+            const char *name = oa_option_stored_key(row), *dot = strchr(name, '.');
             snprintf(section, sizeof section, "\"%.*s\": {", (int)(dot - name), name);
             snprintf(key, sizeof key, "\"%s\": ", dot + 1);
             open_altered(text, section, key, hostile[v], checksummed);

@@ -150,7 +150,7 @@ static void check_training(const struct oa_examples *e, struct oa_example_batchi
     oa_example_batches_kind.close(b);
 }
 
-static void test_training_batches(void **state)
+static void an_epoch_has_every_row_once(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -175,7 +175,7 @@ static void test_training_batches(void **state)
 }
 
 /* Sorted rows pad less than others, and batches do not come in the order of their lengths. */
-static void test_order(void **state)
+static void batches_of_similar_length_come_in_random_order(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -230,7 +230,7 @@ static long company(struct oa_example_batches *b, const struct oa_examples *e, l
 }
 
 /* Rows meet others, and batches come in another order, in each epoch. */
-static void test_epochs_differ(void **state)
+static void epochs_have_different_orders(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -260,7 +260,7 @@ static void test_epochs_differ(void **state)
 }
 
 /* Sources of targets of one length grow, of the next length shrink. */
-static void test_back_and_forth(void **state)
+static void source_lengths_rise_and_fall_in_turn(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -291,7 +291,7 @@ static void test_back_and_forth(void **state)
     close_all(&t, tok, &e);
 }
 
-static void test_cover(void **state)
+static void validation_covers_every_target_once(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -336,7 +336,7 @@ static void test_cover(void **state)
     close_all(&t, tok, &e);
 }
 
-static void test_encoder_batches(void **state)
+static void encoder_batches_have_segments_and_labels(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -420,7 +420,7 @@ static void check_all_orders(const char *file, int rows, int orders, long rows_a
     close_all(&t, tok, &e);
 }
 
-static void all_orders_are_as_likely(void **state)
+static void all_orders_are_equally_likely(void **state)
 {
     (void)state;
     write_text("three.tsv", "0\tax\n1\tbx\n2\tcx\n");
@@ -434,13 +434,13 @@ static void all_orders_are_as_likely(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_orders_are_as_likely),
-        cmocka_unit_test(test_training_batches),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_epochs_differ),
-        cmocka_unit_test(test_back_and_forth),
-        cmocka_unit_test(test_cover),
-        cmocka_unit_test(test_encoder_batches),
+        cmocka_unit_test(all_orders_are_equally_likely),
+        cmocka_unit_test(an_epoch_has_every_row_once),
+        cmocka_unit_test(batches_of_similar_length_come_in_random_order),
+        cmocka_unit_test(epochs_have_different_orders),
+        cmocka_unit_test(source_lengths_rise_and_fall_in_turn),
+        cmocka_unit_test(validation_covers_every_target_once),
+        cmocka_unit_test(encoder_batches_have_segments_and_labels),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -28,7 +28,7 @@ static void assert_words(struct oa_tokenizer *tok, const char *text, const char 
     oa_text_free(&printed);
 }
 
-static void test_words(void **state)
+static void word_indices_rise_by_word(void **state)
 {
     (void)state;
     struct oa_tokenizer *tok;
@@ -59,7 +59,7 @@ static const char *const specs[] = { "char", "byte", "bpe:300", "ex.json" };
 
 /* The text "[CLS]" stays text, in every kind, also after saving and loading; as a token it is found
  * by the layout. */
-static void test_special_tokens(void **state)
+static void special_tokens_surround_the_texts(void **state)
 {
     (void)state;
     write_text("ex.tsv", "1\tsay [CLS] now\n0\t</s> [SEP] say\n");
@@ -112,7 +112,7 @@ static void test_special_tokens(void **state)
 /* What a model reads of a text alone is what it learnt from a row with that text: ids, words, and
  * where a pair parts.
  */
-static void test_a_text_alone_is_that_of_a_row(void **state)
+static void an_unlabelled_text_is_encoded_like_a_row(void **state)
 {
     static const char *const texts[][2] = { { " two  words", "and three more" },
                                             { "say it's so", "\xc3\xa9, [CLS]!" } };
@@ -129,10 +129,10 @@ static void test_a_text_alone_is_that_of_a_row(void **state)
         assert_int_equal(oa_example_texts_tokenizer(context, &t, specs[i], &tok), OA_OK);
         assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &rows), OA_OK);
         for (size_t r = 0; r < 2; r++) {
-            struct oa_given_text given[2];
+            struct oa_input_text given[2];
             size_t from = rows.source.start[r], n = rows.source.start[r + 1] - from;
             for (int k = 0; k < 2; k++)
-                given[k] = (struct oa_given_text){ texts[r][k], strlen(texts[r][k]) };
+                given[k] = (struct oa_input_text){ texts[r][k], strlen(texts[r][k]) };
             assert_int_equal(oa_source_encode(tok, &layout, "here", given, 2, &one), OA_OK);
             assert_int_equal(one.source.start[1], n);
             assert_memory_equal(one.source.ids, rows.source.ids + from, n * sizeof *one.source.ids);
@@ -148,7 +148,7 @@ static void test_a_text_alone_is_that_of_a_row(void **state)
 }
 
 /* Ids between blanks: special tokens stand behind them and are not written. */
-static void test_special_ids(void **state)
+static void special_tokens_in_user_text_are_plain_text(void **state)
 {
     (void)state;
     struct oa_tokenizer *tok, *again;
@@ -185,7 +185,7 @@ static void assert_sequence(const struct oa_id_lists *s, size_t i, const char *t
     oa_text_free(&printed);
 }
 
-static void test_pairs_and_cuts(void **state)
+static void the_longer_text_of_a_pair_is_cut(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -214,7 +214,7 @@ static void test_pairs_and_cuts(void **state)
     close_all(&t, tok, &e);
 }
 
-static void test_targets(void **state)
+static void targets_begin_and_end_with_special_tokens(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -254,12 +254,12 @@ static void test_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_special_tokens),
-        cmocka_unit_test(test_a_text_alone_is_that_of_a_row),
-        cmocka_unit_test(test_special_ids),
-        cmocka_unit_test(test_pairs_and_cuts),
-        cmocka_unit_test(test_targets),
+        cmocka_unit_test(word_indices_rise_by_word),
+        cmocka_unit_test(special_tokens_surround_the_texts),
+        cmocka_unit_test(an_unlabelled_text_is_encoded_like_a_row),
+        cmocka_unit_test(special_tokens_in_user_text_are_plain_text),
+        cmocka_unit_test(the_longer_text_of_a_pair_is_cut),
+        cmocka_unit_test(targets_begin_and_end_with_special_tokens),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

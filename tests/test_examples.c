@@ -9,7 +9,7 @@
 /* ---- parallel files
  * -------------------------------------------------------------------------------------------- */
 
-static void test_parallel(void **state)
+static void parallel_files_give_pairs_of_lines(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -48,7 +48,7 @@ static void test_parallel(void **state)
     oa_example_texts_close(&t);
 }
 
-static void test_parallel_refused(void **state)
+static void bad_parallel_files_are_rejected(void **state)
 {
     (void)state;
     write_text("ex.de", "eins\nzwei\n");
@@ -82,7 +82,7 @@ static void test_parallel_refused(void **state)
 }
 
 /* gzip gives the same rows and the same digest; another text another one. */
-static void test_gzip_and_digest(void **state)
+static void gzip_has_the_digest_of_its_text(void **state)
 {
     (void)state;
     struct oa_example_texts plain, packed, other;
@@ -109,7 +109,7 @@ static void test_gzip_and_digest(void **state)
  * ----------------------------------------------------------------------------------------------------
  */
 
-static void test_layouts(void **state)
+static void published_layouts_are_detected(void **state)
 {
     (void)state;
     write_text("ex.tsv", "1\tgood \"film\n0\tbad, film\n");
@@ -147,7 +147,7 @@ static void test_layouts(void **state)
     assert_row(OA_ANSWER_TEXT, NULL, "ex.sum.tsv", 0, CELLS("hello", "hi"));
 }
 
-static void test_references(void **state)
+static void further_columns_are_references(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -166,7 +166,7 @@ static void test_references(void **state)
     assert_row(OA_ANSWER_TEXT, NULL, "ex.sum.jsonl", 0, CELLS("hello", "hi", "ho"));
 }
 
-static void test_tables_refused(void **state)
+static void bad_tables_are_rejected(void **state)
 {
     (void)state;
     write_text("ex.tsv", "1\tgood\n0\tbad\tfilm\n");
@@ -204,7 +204,7 @@ static void test_tables_refused(void **state)
 }
 
 /* Columns of one name are told apart by their order; one that would be passed over is named. */
-static void test_columns_of_one_name(void **state)
+static void columns_of_one_name_are_read_together(void **state)
 {
     (void)state;
     write_text("ex.tsv", "label\ttext\tText\tnote\n1\ta\tb\tx\n0\tc\td\ty\n");
@@ -231,7 +231,7 @@ static void a_header_may_have_blanks_and_capitals(void **state)
 }
 
 /* The detected columns are logged, and an unknown header is noticed by its label. */
-static void test_layout_is_told(void **state)
+static void the_detected_layout_is_logged(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -253,7 +253,7 @@ static void test_layout_is_told(void **state)
     oa_example_texts_close(&t);
 }
 
-static void test_json(void **state)
+static void json_objects_are_examples(void **state)
 {
     (void)state;
     write_text("ex.jsonl", "{\"id\": 1, \"text\": \"a\\tb\", \"label\": true}\n\n{\"text\": \"c\", "
@@ -270,7 +270,8 @@ static void test_json(void **state)
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"b\"}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
             "ex.jsonl, line 2: missing key \"target\"");
-    refused(OA_ANSWER_TEXT, "1,2", "ex.jsonl", NULL, OA_ARGUMENT, "data.columns: ex.jsonl has no column \"1\"");
+    refused(OA_ANSWER_TEXT, "1,2", "ex.jsonl", NULL, OA_ARGUMENT,
+            "data.columns: ex.jsonl has no column \"1\"");
     write_text("ex.jsonl", "{\"source\": \"a\", \"target\": []}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "empty list at key");
     write_text("ex.jsonl", "{\"source\": {}, \"target\": \"a\"}\n");
@@ -292,7 +293,7 @@ static void test_json(void **state)
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_ARGUMENT, "2 keys (\"a\", \"b\")");
 }
 
-static void test_pictures(void **state)
+static void pictures_have_a_class_and_pixels(void **state)
 {
     (void)state;
     static uint8_t bytes[3 * 1025];
@@ -366,7 +367,7 @@ static void check_patch_batch(const struct oa_examples *e, const uint8_t *bytes)
     oa_batches_close(b);
 }
 
-static void test_patches(void **state)
+static void patches_are_squares_of_pixels(void **state)
 {
     (void)state;
     static uint8_t bytes[3 * 1025];
@@ -400,10 +401,9 @@ static void test_patches(void **state)
     assert_int_equal(oa_tokenizer_save(context, tok, "ex.patch.json"), OA_OK);
     assert_int_equal(oa_tokenizer_load(context, "ex.patch.json", &read), OA_OK);
     assert_int_equal(oa_tokenizer_patch(read), 4);
-    struct oa_given_text text = { "abc", 3 };
+    struct oa_input_text text = { "abc", 3 };
     assert_int_equal(oa_source_encode(read, &layout, "here, line 2", &text, 1, &e), OA_FORMAT);
-    expect_error(OA_FORMAT,
-                 "here, line 2: a picture has 32 x 32 bytes, not 3");
+    expect_error(OA_FORMAT, "here, line 2: a picture has 32 x 32 bytes, not 3");
     oa_tokenizer_close(read);
     oa_tokenizer_close(tok);
     oa_example_texts_close(&t);
@@ -417,7 +417,7 @@ static void test_patches(void **state)
 
 /* By Pillow 13.0.0's Image.convert("L"): red 76, green 150, blue 29, white 255, (10, 200, 99) 132.
  */
-static void test_colours(void **state)
+static void colours_become_grey(void **state)
 {
     (void)state;
     static const uint8_t rgb[5][3] = {
@@ -458,7 +458,7 @@ static enum oa_error open_dialogues(const char *train, double fraction,
     return oa_example_texts_open(context, &r, out);
 }
 
-static void test_dialogues(void **state)
+static void every_turn_answers_those_before_it(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -509,7 +509,7 @@ static void test_dialogues(void **state)
 /* Turns of one dialogue are all on one side: of 40 with 5 turns each ten are held out, with all of
  * their four answers.
  */
-static void test_dialogues_stay_whole(void **state)
+static void dialogues_are_held_out_whole(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -529,7 +529,7 @@ static void test_dialogues_stay_whole(void **state)
 }
 
 /* Of a source that is too long the newest words are read, with word numbers from 0. */
-static void test_end_is_kept(void **state)
+static void a_long_dialogue_keeps_its_end(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -577,7 +577,7 @@ static void assert_classes(const char *file, const char *const *names)
     oa_example_texts_close(&t);
 }
 
-static void test_classes(void **state)
+static void classes_are_the_sorted_training_labels(void **state)
 {
     (void)state;
     write_text("ex.tsv", "10\ta\n9\tb\n-1\tc\n10\td\n9.5\te\n");
@@ -622,7 +622,7 @@ static void write_numbered(const char *path, int count)
     fclose(f);
 }
 
-static void test_hold_out(void **state)
+static void held_out_rows_keep_their_order(void **state)
 {
     (void)state;
     struct oa_example_texts a, b, c;
@@ -665,7 +665,7 @@ static void test_hold_out(void **state)
     expect_error(OA_ARGUMENT, "leaves none for training");
 }
 
-static void test_overlap(void **state)
+static void overlap_with_training_rows_is_counted(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -683,25 +683,25 @@ static void test_overlap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parallel),
-        cmocka_unit_test(test_parallel_refused),
-        cmocka_unit_test(test_gzip_and_digest),
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_references),
-        cmocka_unit_test(test_tables_refused),
-        cmocka_unit_test(test_columns_of_one_name),
-                cmocka_unit_test(a_header_may_have_blanks_and_capitals),
-        cmocka_unit_test(test_layout_is_told),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_dialogues),
-        cmocka_unit_test(test_dialogues_stay_whole),
-        cmocka_unit_test(test_end_is_kept),
-        cmocka_unit_test(test_patches),
-        cmocka_unit_test(test_colours),
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_hold_out),
-        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(parallel_files_give_pairs_of_lines),
+        cmocka_unit_test(bad_parallel_files_are_rejected),
+        cmocka_unit_test(gzip_has_the_digest_of_its_text),
+        cmocka_unit_test(published_layouts_are_detected),
+        cmocka_unit_test(further_columns_are_references),
+        cmocka_unit_test(bad_tables_are_rejected),
+        cmocka_unit_test(columns_of_one_name_are_read_together),
+        cmocka_unit_test(a_header_may_have_blanks_and_capitals),
+        cmocka_unit_test(the_detected_layout_is_logged),
+        cmocka_unit_test(json_objects_are_examples),
+        cmocka_unit_test(pictures_have_a_class_and_pixels),
+        cmocka_unit_test(every_turn_answers_those_before_it),
+        cmocka_unit_test(dialogues_are_held_out_whole),
+        cmocka_unit_test(a_long_dialogue_keeps_its_end),
+        cmocka_unit_test(patches_are_squares_of_pixels),
+        cmocka_unit_test(colours_become_grey),
+        cmocka_unit_test(classes_are_the_sorted_training_labels),
+        cmocka_unit_test(held_out_rows_keep_their_order),
+        cmocka_unit_test(overlap_with_training_rows_is_counted),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

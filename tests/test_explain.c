@@ -155,8 +155,8 @@ static void text_has_options_shapes_and_refusals(void **state)
     assert_explained("mix(softmax, random, alpha=fixed, weights=1/2)", "weights=1/2");
 }
 
-/* The engines of softmax do 2 FLOPs a multiply-add, 5 an element of the softmax, and again 2.5
- * times that and the products of the projections twice in the backward pass. */
+/* Softmax attention has 2 FLOPs for each multiply-add and 5 for each element of the softmax; the
+ * backward pass 2.5 times that, and the projections twice. */
 static void flops_and_memory_match_closed_forms(void **state)
 {
     (void)state;

@@ -38,10 +38,10 @@ static int close_contexts(void **state)
 /* ---- layers ---- */
 
 /* How many rows of decoding are in `y`; 0: the layer does not go token by token. */
-static long decode(struct oa_case *a, double *y)
+static long decode(struct oa_attention_case *a, double *y)
 {
     struct oa_state *state;
-    if (oa_layer_state_open(&a->rig.layer, a->T, &state) != OA_OK) {
+    if (oa_layer_state_open(&a->single.layer, a->T, &state) != OA_OK) {
         oa_clear_error(a->context);
         return 0;
     }
@@ -49,14 +49,14 @@ static long decode(struct oa_case *a, double *y)
         long count = oa_min(2, a->T - first);
         assert_int_equal(oa_case_step(a, state, 0, first, count, y + first * a->D), OA_OK);
     }
-    oa_layer_state_close(&a->rig.layer, state);
+    oa_layer_state_close(&a->single.layer, state);
     return a->T;
 }
 
 /* What a layer gives on a device: results, then rows of decoding. NULL: this mode is refused. */
 static double *numbers_of(oa_context *c, const struct oa_setup *setup, size_t *bytes)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     long count = 0, steps = 0;
     double *out = NULL;
     if (oa_case_open(c, setup, &a) == OA_OK) {

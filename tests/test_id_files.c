@@ -63,7 +63,7 @@ static void assert_ids(const struct oa_tokens *tokens, const int32_t *ids, size_
 static const uint8_t raw[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0x51, 0xc3 };
 static const int32_t raw_ids[] = { 35615, 8, 0, 50001 };
 
-static void test_three_forms(void **state)
+static void three_formats_are_read(void **state)
 {
     (void)state;
     static const uint8_t wide[] = { 0xff, 0xf4, 1, 0, 7, 0, 0, 0, 1, 0, 0, 0 };
@@ -90,7 +90,7 @@ static void test_three_forms(void **state)
     oa_corpus_close(&corpus);
 }
 
-static void test_what_is_refused(void **state)
+static void damaged_files_are_rejected(void **state)
 {
     (void)state;
     struct oa_corpus corpus;
@@ -128,7 +128,7 @@ static void test_what_is_refused(void **state)
 }
 
 /* Saved, read and written back: ids are words, and other words are refused. */
-static void test_ids_as_text(void **state)
+static void ids_are_read_from_text(void **state)
 {
     (void)state;
     struct oa_tokenizer *tok;
@@ -176,9 +176,9 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_three_forms),
-        cmocka_unit_test(test_what_is_refused),
-        cmocka_unit_test(test_ids_as_text),
+        cmocka_unit_test(three_formats_are_read),
+        cmocka_unit_test(damaged_files_are_rejected),
+        cmocka_unit_test(ids_are_read_from_text),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

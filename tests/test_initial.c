@@ -596,11 +596,10 @@ static void another_start_is_another_run(void **state)
     set_option(&o, "train.init", "frozen");
     o.train_steps = 8;
     expect_refusal(&o, "now", true,
-                   "now was begun with another model to start from (train.init): SHA-256 ");
+                   "now was begun with another model to start from (train.init) (SHA-256 ");
     set_option(&o, "train.init", "");
-    expect_refusal(
-        &o, "now", true,
-        "now was begun with train.init, and now none is given: a run goes on as it began");
+    expect_refusal(&o, "now", true,
+                   "now was begun with train.init, but now none is given: give it again");
     set_option(&o, "train.init", "gone");
     expect_refusal(&o, "now", true, "train.init = gone: no such run");
     struct oa_options plain = options("lm", 4);
@@ -608,7 +607,7 @@ static void another_start_is_another_run(void **state)
     set_option(&plain, "train.init", "language");
     plain.train_steps = 8;
     expect_refusal(&plain, "fresh", true,
-                   "fresh was begun without train.init, and now one is given");
+                   "fresh was begun without train.init, but now one is given");
     again();
 }
 
@@ -641,9 +640,8 @@ static void refusals(void **state)
     set_option(&o, "data.tokenizer", "char");
     o.model_width = 32;
     expect_refusal(&o, "now", false,
-                   "none of its tensors fits this model: it has model.width = 16, model.layers = "
-                   "2, model.heads = 2, and "
-                   "here they are 32, 2, 2; give the options model.* of that run");
+                   "none of its tensors fits this model: model.width, model.layers and model.heads "
+                   "are 16, 2, 2 there and 32, 2, 2 here; give the options model.* of that run");
     assert_int_not_equal(access("now", F_OK), 0);
     shell("rm -rf half");
 }

@@ -189,7 +189,7 @@ static void same_bits_after_a_stop(void **state)
     o.compare_jobs = 2;
     assert_int_equal(comparison(&o, 2, "test_jobs_parts", &rest, NULL), OA_OK);
     assert_string_equal(strrchr(rest.notice, ';') ? "" : rest.notice,
-                        ""); /* only "going on from step …; …" */
+                        ""); /* only "resuming after step …; …" */
     /* a run that was stopped when all its steps were done needs less memory for what is left */
     assert_same_folders("test_jobs_whole", "test_jobs_parts", "peak_memory|");
     shell("rm -rf test_jobs_whole test_jobs_parts");

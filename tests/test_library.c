@@ -446,7 +446,7 @@ static void what_is_no_model_is_refused(void **state)
 {
     (void)state;
     assert_null(oa_language_model_open(context, folder));
-    expect_refused(context, OA_IO, OA_IO, "holds no run");
+    expect_refused(context, OA_IO, OA_IO, "contains no run");
 }
 
 int main(void)

@@ -114,7 +114,7 @@ static void counts_follow_from_the_length(void **state)
 
 /* Places 0 … 39 of 40 are each drawn as often: 6 of 40 in each of N rows; six deviations of a
  * binomial. */
-static void places_are_drawn_alike(void **state)
+static void masked_positions_are_uniform(void **state)
 {
     enum { N = 20000, PLACES = 40, COUNT = 6 };
     long often[PLACES] = { 0 };
@@ -156,7 +156,7 @@ static void assert_a_crop(const struct bench *b, const struct oa_batch *batch, i
     fail_msg("row %d is no part of the text", row);
 }
 
-static void rows_are_the_text(void **state)
+static void rows_are_text_in_special_tokens(void **state)
 {
     struct bench b = { 0 };
     (void)state;
@@ -179,7 +179,7 @@ static void rows_are_the_text(void **state)
 }
 
 /* 80, 10 and 10 in 100: within six deviations; a random token is the right one in 1 of 12 cases. */
-static void fates_have_their_shares(void **state)
+static void masking_replacements_have_their_shares(void **state)
 {
     enum { STEPS = 600 };
     struct bench b = { 0 };
@@ -345,7 +345,7 @@ static void span_counts_are_those_of_t5(void **state)
 
 /* 7 tokens, 3 hidden, in 2 spans: 4 = 1+3, 2+2, 3+1 of text and 3 = 1+2, 2+1 hidden make 6 masks,
  * each as likely. */
-static void spans_are_drawn_alike(void **state)
+static void span_lengths_are_uniform_compositions(void **state)
 {
     enum { N = 12000 };
     long often[128] = { 0 };
@@ -401,7 +401,7 @@ static long restore(const struct bench *b, const int32_t *source, const int32_t 
     return n;
 }
 
-static void spans_make_the_text_again(void **state)
+static void source_and_target_restore_the_text(void **state)
 {
     struct bench b = { 0 };
     struct oa_batch batch;
@@ -504,16 +504,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_follow_from_the_length),
-        cmocka_unit_test(places_are_drawn_alike),
-        cmocka_unit_test(rows_are_the_text),
-        cmocka_unit_test(fates_have_their_shares),
+        cmocka_unit_test(masked_positions_are_uniform),
+        cmocka_unit_test(rows_are_text_in_special_tokens),
+        cmocka_unit_test(masking_replacements_have_their_shares),
         cmocka_unit_test(masks_depend_on_step_and_row_alone),
         cmocka_unit_test(validation_is_always_the_same),
         cmocka_unit_test(a_short_window_is_padded),
         cmocka_unit_test(masked_tokens_are_learnt),
         cmocka_unit_test(span_counts_are_those_of_t5),
-        cmocka_unit_test(spans_are_drawn_alike),
-        cmocka_unit_test(spans_make_the_text_again),
+        cmocka_unit_test(span_lengths_are_uniform_compositions),
+        cmocka_unit_test(source_and_target_restore_the_text),
         cmocka_unit_test(spans_depend_on_step_and_row_alone),
         cmocka_unit_test(all_of_the_text_is_validated),
         cmocka_unit_test(spans_are_learnt),

@@ -670,7 +670,7 @@ static void another_metric_is_refused(void **state)
     snprintf(now.compare_metric, sizeof now.compare_metric, "loss");
     assert_int_equal(oa_best_accept(c, &now, &before, &none, "here"), OA_ARGUMENT);
     oa_last_error(c, &why);
-    has(why, "here was begun with compare.metric = \"\", and now it is \"loss\"");
+    has(why, "here was begun with compare.metric = \"\", but it is \"loss\" now");
     oa_close(c);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every mechanism of the registry: the proof that a user can run, with more variants; engines over
- * many tiles and chunks; what must be refused; that plans agree with formulas. */
+ * Every mechanism of the registry: `orthant verify` with more variants; engines over many tiles and
+ * chunks; invalid attentions; counted against formula FLOPs. */
 #include "setups.h"
 
 #include "verify/verify.h"
@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With two threads, and with one: loops too short to be shared take a third less processor time
- * there. */
+/* With two threads, and with one, where short loops take a third less processor time. */
 static oa_context *context, *alone;
 
 static int open_contexts(void **state)
@@ -28,9 +27,9 @@ static int close_contexts(void **state)
     return 0;
 }
 
-/* ---- proofs ---- */
+/* ---- verify ---- */
 
-static void assert_holds(const struct oa_proof *p)
+static void assert_no_failures(const struct oa_proof *p)
 {
     for (int i = 0; i < p->failures; i++)
         print_error("%s, %s, %s: %s: %g, bound %g\n", p->failure[i].spec, p->failure[i].mode,
@@ -60,7 +59,7 @@ static void assert_reasons(const struct oa_proof *p)
     }
 }
 
-/* Which attentions a subject looks at in a short form. */
+/* Which attentions a subject checks in a short form. */
 enum share { NONE, BARE_NAMES, EVERY_SPEC };
 
 struct expected {
@@ -70,13 +69,12 @@ struct expected {
     enum share threads, memory;      /* in these forms */
 };
 
-/* A subject over the registry: as many checks as there are, each with a bound that an error can be
- * beyond. */
-static void prove(const struct expected *e)
+/* A subject over the registry: the expected number of checks, each with a bound below 1. */
+static void run_subject(const struct expected *e)
 {
     struct oa_proof p;
     oa_proof_make(e->shared ? context : alone, NULL, short_form(), e->subject, &p);
-    assert_holds(&p);
+    assert_no_failures(&p);
     assert_reasons(&p);
     if (p.checks != e->checks[short_form()] || p.inconclusives != e->inconclusive[short_form()])
         fail_msg("%s: %ld checks, %d inconclusive; expected %ld and %ld", e->subject, p.checks,
@@ -86,7 +84,7 @@ static void prove(const struct expected *e)
 }
 
 /* A subject of every mechanism with its defaults alone. */
-static void prove_bare_names(const char *name)
+static void run_subject_on_bare_names(const char *name)
 {
     static const struct oa_subject *const subjects[] = { &oa_subject_decoding, &oa_subject_oracles,
                                                          &oa_subject_beams };
@@ -97,15 +95,14 @@ static void prove_bare_names(const char *name)
             if (oa_mechanism_find(p.specs[i]))
                 subjects[s]->each(&p, p.specs[i]);
     assert_true(p.checks > 100);
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
-/* What a user can prove as well (`orthant verify`). A new mechanism, option or check changes the
- * numbers. In the short forms every attention runs below, in all precisions; subjects that run it
- * in the same way again are left out, and what options of a mechanism do not change is looked at
- * once a mechanism. */
-static void what_the_user_can_prove(void **state)
+/* `orthant verify`. A new mechanism, option or check changes the numbers. In the short forms every
+ * attention runs in all precisions below; subjects that run it the same way are omitted, and
+ * subjects that options do not affect run once for each mechanism. */
+static void verify_passes_with_the_expected_number_of_checks(void **state)
 {
     static const struct expected subjects[] = {
         { "gradients", { 24108, 12402 }, { 0, 0 }, false, NONE, NONE },
@@ -134,19 +131,19 @@ static void what_the_user_can_prove(void **state)
                            : only_memory() ? subjects[i].memory
                                            : EVERY_SPEC;
         if (share == EVERY_SPEC)
-            prove(&subjects[i]);
+            run_subject(&subjects[i]);
         else if (share == BARE_NAMES)
-            prove_bare_names(subjects[i].subject);
+            run_subject_on_bare_names(subjects[i].subject);
     }
 }
 
-static void run(struct oa_proof *p, struct oa_case *a)
+static void run(struct oa_proof *p, struct oa_attention_case *a)
 {
     oa_proof_run(p, a);
 }
 
-/* Forward and backward and no differences: with biases, turned, of one token; and so long that
- * every engine has several items of work for its threads. */
+/* Forward and backward without checks: with biases, rotary positions, one token, and sequences long
+ * enough for several items of work in every engine. */
 static void every_attention_runs(void **state)
 {
     (void)state;
@@ -175,23 +172,23 @@ static void every_attention_runs(void **state)
         for (size_t k = 0; k < sizeof setups / sizeof setups[0]; k++)
             oa_proof_check_modes(&p, p.specs[i], &setups[k], OA_MODE_BOTH, OA_MODE_CROSS, run);
     assert_true(p.spec_count > 100);
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
 /* ---- claims ---- */
 
-/* A table with every claim reversed: each is found, but those that a mixture has from its
- * components. */
+/* A table with every claim reversed fails each check, except claims that a mixture inherits from
+ * its components. */
 static void every_false_claim_is_found(void **state)
 {
     (void)state;
     const struct oa_mechanism *m;
     for (int i = 0; (m = oa_mechanism_at(i)) && !only_threads() && !only_memory(); i++) {
-        struct oa_mechanism liar = *m;
+        struct oa_mechanism false_table = *m;
         struct oa_proof p = { .context = context, .subject = "claims", .quick = true };
-        liar.can = ~m->can & (2u * OA_AVERAGES - 1);
-        oa_check_mechanism_claims(&p, &liar);
+        false_table.can = ~m->can & (2u * OA_AVERAGES - 1);
+        oa_check_mechanism_claims(&p, &false_table);
         assert_int_equal(oa_status(context), OA_OK);
         int inherited = m == oa_mechanism_find("mix") ? 2 : 0;
         if (p.checks != 12 || p.failures != 12 - inherited)
@@ -200,10 +197,9 @@ static void every_false_claim_is_found(void **state)
     }
 }
 
-/* A table that ends at N, of a mechanism that does not say so: its parameters tell, and what a
- * longer sequence gives.
- */
-static void a_table_that_ends_is_found_without_its_claim(void **state)
+/* A mechanism with tables of length N that does not claim it: found by its parameters, and by the
+ * output of a longer sequence. */
+static void tables_of_length_n_are_detected_without_the_claim(void **state)
 {
     (void)state;
     static oa_property *const properties[] = { oa_attention_matches_claims,
@@ -217,8 +213,8 @@ static void a_table_that_ends_is_found_without_its_claim(void **state)
                                       .queries = 6 + 2 * i,
                                       .length = 7 };
             struct oa_proof p = { .context = context, .subject = "claims" };
-            struct oa_case a;
-            setup.stand_in = said ? NULL : &silent;
+            struct oa_attention_case a;
+            setup.substitute = said ? NULL : &silent;
             assert_true(oa_proof_open(&p, "random(frozen)", OA_MODE_CAUSAL, &setup, &a));
             properties[i](&p, &a);
             assert_int_equal(p.failures, said ? 0 : 1);
@@ -229,13 +225,12 @@ static void a_table_that_ends_is_found_without_its_claim(void **state)
     }
 }
 
-/* Laws of projections are checked where they are drawn, and nowhere else. */
-static void laws_belong_to_what_is_drawn(void **state)
+static void projections_are_checked_only_where_drawn(void **state)
 {
     (void)state;
     static const struct {
         const char *spec;
-        long laws;
+        long checks;
     } proofs[] = { { "softmax", 0 },
                    { "local:1 | softmax:1", 0 },
                    { "softmax(qk=srht)", 3 },
@@ -245,35 +240,34 @@ static void laws_belong_to_what_is_drawn(void **state)
     for (size_t i = 0; i < sizeof proofs / sizeof proofs[0] && !only_threads(); i++) {
         struct oa_proof p;
         assert_int_equal(oa_proof_make(context, proofs[i].spec, true, "projections", &p), OA_OK);
-        assert_holds(&p);
-        assert_int_equal(p.checks, proofs[i].laws);
+        assert_no_failures(&p);
+        assert_int_equal(p.checks, proofs[i].checks);
         oa_proof_free(&p);
     }
 }
 
-/* One claim more or less is one failure, and the right one. */
-static void the_false_claim_is_named(void **state)
+static void a_false_claim_is_reported_by_name(void **state)
 {
     (void)state;
     static const struct {
         const char *mechanism;
         unsigned claim;
         const char *what;
-    } lies[] = {
+    } false_claims[] = {
         { "softmax", OA_DROPS, "dropout: not claimed, holds" },
         { "linear", OA_DROPS, "dropout: claimed, does not hold" },
         { "gaussian", OA_AVERAGES, "averages: claimed, does not hold" },
-        { "mixer", OA_LINEAR_TIME, "linear: not claimed, holds" },
+        { "mixer", OA_LINEAR_TIME, "linear_time: not claimed, holds" },
         { "linformer", OA_CAN_CAUSAL, "causal: claimed, does not hold" },
         { "local", OA_CAN_CROSS, "cross: claimed, does not hold" },
     };
-    for (size_t i = 0; i < sizeof lies / sizeof lies[0] && !only_threads(); i++) {
-        struct oa_mechanism liar = *oa_mechanism_find(lies[i].mechanism);
+    for (size_t i = 0; i < sizeof false_claims / sizeof false_claims[0] && !only_threads(); i++) {
+        struct oa_mechanism false_table = *oa_mechanism_find(false_claims[i].mechanism);
         struct oa_proof p = { .context = context, .subject = "claims", .quick = true };
-        liar.can ^= lies[i].claim;
-        oa_check_mechanism_claims(&p, &liar);
+        false_table.can ^= false_claims[i].claim;
+        oa_check_mechanism_claims(&p, &false_table);
         assert_int_equal(p.failures, 1);
-        assert_string_equal(p.failure[0].what, lies[i].what);
+        assert_string_equal(p.failure[0].what, false_claims[i].what);
         oa_proof_free(&p);
     }
 }
@@ -291,7 +285,7 @@ static void assert_notes(const char *spec, double dropout, const char *precision
     oa_text_free(&notes);
 }
 
-static void options_without_effect_are_announced(void **state)
+static void notes_name_options_without_effect(void **state)
 {
     (void)state;
 #define IDLE                                                                                       \
@@ -311,22 +305,23 @@ static void options_without_effect_are_announced(void **state)
                  "performer(kernel=trig)" IDLE "performer(kernel=trig)" SIGNS);
 }
 
-/* One attention: properties of a case that is given. */
+/* For properties of single cases. */
 static struct oa_proof of_cases(void)
 {
     return (struct oa_proof){ .context = context, .subject = "cases", .quick = true };
 }
 
-static void open_case(const char *text, enum oa_mode mode, struct oa_setup setup, struct oa_case *a)
+static void open_case(const char *text, enum oa_mode mode, struct oa_setup setup,
+                      struct oa_attention_case *a)
 {
     setup.spec = text;
     setup.mode = mode;
     assert_int_equal(oa_case_open(context, &setup, a), OA_OK);
 }
 
-/* Forward and backward in any case; judged by loops of one thread, which read and write nothing of
- * the engines. */
-static void prove_case(struct oa_proof *p, struct oa_case *a)
+/* Forward and backward; in the full form also against differences and the oracle, whose loops have
+ * one thread. */
+static void check_case(struct oa_proof *p, struct oa_attention_case *a)
 {
     if (only_threads() || only_memory()) {
         assert_int_equal(oa_case_run(a), OA_OK);
@@ -338,7 +333,7 @@ static void prove_case(struct oa_proof *p, struct oa_case *a)
 
 #define F64 .precision = OA_PRECISION_F64
 
-static void too_long_is_refused(void **state)
+static void sequences_longer_than_n_are_rejected(void **state)
 {
     (void)state;
     static const char *const bound[] = {
@@ -346,7 +341,7 @@ static void too_long_is_refused(void **state)
         "linformer", "mixer",  "random + softmax", "softmax:1 | dense:1"
     };
     for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
-        struct oa_case a;
+        struct oa_attention_case a;
         const char *sentence;
         open_case(bound[i], OA_MODE_BOTH, (struct oa_setup){ F64, .queries = 8, .length = 7 }, &a);
         assert_int_equal(oa_case_run(&a), OA_SHAPE);
@@ -357,7 +352,7 @@ static void too_long_is_refused(void **state)
     }
 }
 
-/* Supports over many tiles: ranges and tiles that are skipped must lose no pair. */
+/* Supports over many tiles: skipped ranges and tiles must not lose a pair. */
 static void supports_over_many_tiles(void **state)
 {
     (void)state;
@@ -396,14 +391,14 @@ static void supports_over_many_tiles(void **state)
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CAUSAL; mode++) {
-            struct oa_case a;
+            struct oa_attention_case a;
             struct oa_setup setup = { F64, .padding = true, .queries = 200, .length = 200 };
             open_case(texts[i], (enum oa_mode)mode, setup, &a);
-            prove_case(&p, &a);
+            check_case(&p, &a);
             oa_case_close(&a);
         }
     }
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
@@ -421,15 +416,15 @@ static void parts_over_many_tiles(void **state)
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int variant = 0; variant < 3; variant++) {
-            struct oa_case a;
+            struct oa_attention_case a;
             long n = variant == 2 ? 600 : 200;
             struct oa_setup setup = { F64, .padding = variant == 0, .queries = n, .length = n };
             open_case(texts[i], variant ? OA_MODE_CAUSAL : OA_MODE_BOTH, setup, &a);
-            prove_case(&p, &a);
+            check_case(&p, &a);
             oa_case_close(&a);
         }
     }
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
@@ -449,25 +444,23 @@ static void long_sequences(void **state)
                                          "polysketch(sketch=3)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CROSS; mode++) {
-            struct oa_case a;
+            struct oa_attention_case a;
             struct oa_setup setup = { F64, .padding = true, .queries = 150, .keys = 140,
                                       .length = 150 };
             open_case(texts[i], (enum oa_mode)mode, setup, &a);
             for (long t = 0; t < a.T * a.D; t++)
                 a.x[t] *= 1 + 6 * (double)t / (double)(a.T * a.D);
-            prove_case(&p, &a);
+            check_case(&p, &a);
             if (mode == OA_MODE_CAUSAL)
                 oa_later_tokens_change_nothing(&p, &a);
             oa_case_close(&a);
         }
     }
-    assert_holds(&p);
+    assert_no_failures(&p);
     oa_proof_free(&p);
 }
 
-/* ---- frozen projections
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- frozen projections ---- */
 
 /* The value of a parameter of layer 0 or 1 of a model of two layers. */
 static void frozen_value(const char *text, const char *name, double out[2])
@@ -505,7 +498,7 @@ static void frozen_value(const char *text, const char *name, double out[2])
 
 enum { NAME = 160 };
 
-/* Names of relative.bias of two layers, "" where a layer refuses. */
+/* Names of relative.bias of two layers, "" if a layer has none. */
 static void bias_names(const char *text, char name[2][NAME])
 {
     struct oa_spec spec;
@@ -544,7 +537,7 @@ static void layers_share_a_bias(void **state)
     assert_string_equal(name[1], "");
 }
 
-static void layers_share_when_asked(void **state)
+static void share_layers_shares_parameters(void **state)
 {
     (void)state;
     double value[2], alternating[2];
@@ -557,12 +550,10 @@ static void layers_share_when_asked(void **state)
     assert_true(alternating[0] == value[0] && alternating[1] == value[0]);
 }
 
-/* ---- cost
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- cost ---- */
 
 /* The counting device must agree with the formulas, up to elementwise work. */
-static void flops_agree_with_the_plan(void **state)
+static void formula_flops_match_counted_flops(void **state)
 {
     (void)state;
     static const char *const texts[] = { "softmax",
@@ -609,13 +600,11 @@ static void flops_agree_with_the_plan(void **state)
     }
 }
 
-/* ---- refused
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 static void assert_refused(struct oa_setup setup, const char *part)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     const char *sentence;
     assert_int_not_equal(oa_case_open(context, &setup, &a), OA_OK);
     oa_case_close(&a);
@@ -625,7 +614,7 @@ static void assert_refused(struct oa_setup setup, const char *part)
     oa_clear_error(context);
 }
 
-static void what_cannot_be_right_is_refused(void **state)
+static void invalid_attentions_are_rejected(void **state)
 {
     (void)state;
     assert_refused((struct oa_setup){ .spec = "pattern(next)", .mode = OA_MODE_CAUSAL },
@@ -698,8 +687,8 @@ static void what_cannot_be_right_is_refused(void **state)
     oa_spec_free(&spec);
 }
 
-/* A mechanism that does not claim a mode is refused there; the registry says why it exists. */
-static void the_registry_is_complete(void **state)
+/* A mechanism is rejected in modes that it does not claim. */
+static void every_mechanism_has_its_table_entries(void **state)
 {
     (void)state;
     const struct oa_mechanism *m;
@@ -727,22 +716,22 @@ static void the_registry_is_complete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_registry_is_complete),
-        cmocka_unit_test(what_the_user_can_prove),
+        cmocka_unit_test(every_mechanism_has_its_table_entries),
+        cmocka_unit_test(verify_passes_with_the_expected_number_of_checks),
         cmocka_unit_test(every_attention_runs),
         cmocka_unit_test(every_false_claim_is_found),
-        cmocka_unit_test(the_false_claim_is_named),
-        cmocka_unit_test(a_table_that_ends_is_found_without_its_claim),
-        cmocka_unit_test(laws_belong_to_what_is_drawn),
-        cmocka_unit_test(options_without_effect_are_announced),
-        cmocka_unit_test(too_long_is_refused),
+        cmocka_unit_test(a_false_claim_is_reported_by_name),
+        cmocka_unit_test(tables_of_length_n_are_detected_without_the_claim),
+        cmocka_unit_test(projections_are_checked_only_where_drawn),
+        cmocka_unit_test(notes_name_options_without_effect),
+        cmocka_unit_test(sequences_longer_than_n_are_rejected),
         cmocka_unit_test(supports_over_many_tiles),
         cmocka_unit_test(parts_over_many_tiles),
         cmocka_unit_test(long_sequences),
-        cmocka_unit_test(layers_share_when_asked),
+        cmocka_unit_test(share_layers_shares_parameters),
         cmocka_unit_test(layers_share_a_bias),
-        cmocka_unit_test(flops_agree_with_the_plan),
-        cmocka_unit_test(what_cannot_be_right_is_refused),
+        cmocka_unit_test(formula_flops_match_counted_flops),
+        cmocka_unit_test(invalid_attentions_are_rejected),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }

@@ -173,7 +173,7 @@ static void check_words(const struct oa_statistics *s, const json_t *c)
     oa_text_free(&text);
 }
 
-static void test_sacrebleu(void **state)
+static void scores_equal_sacrebleus(void **state)
 {
     (void)state;
     json_t *root = load("translation.json"), *c;
@@ -221,7 +221,7 @@ static void check_rouge(const json_t *root)
     free_corpus(&corpus);
 }
 
-static void test_rouge(void **state)
+static void scores_equal_rouge_scores(void **state)
 {
     (void)state;
     json_t *root = load("rouge.json");
@@ -231,7 +231,7 @@ static void test_rouge(void **state)
 }
 
 /* Words of up to three letters are not stemmed: "was" would be "wa". */
-static void test_short_words(void **state)
+static void short_words_are_not_stemmed(void **state)
 {
     (void)state;
     const struct oa_line hypothesis = { "was cats", 8 }, expected = { "wa cat", 6 };
@@ -246,7 +246,7 @@ static void test_short_words(void **state)
     oa_statistics_free(&s);
 }
 
-static void test_stems(void **state)
+static void stems_equal_nltks(void **state)
 {
     (void)state;
     json_t *root = load("numbers.json"), *stem;
@@ -265,7 +265,7 @@ static void test_stems(void **state)
 }
 
 /* Words of a whole book, by NLTK's stemmer as rouge-score has it. */
-static void test_stems_of_a_vocabulary(void **state)
+static void stems_of_a_vocabulary_equal_nltks(void **state)
 {
     (void)state;
     FILE *f = fopen(SOURCE_DIR "/tests/metrics/stems.txt", "r");
@@ -284,7 +284,7 @@ static void test_stems_of_a_vocabulary(void **state)
 
 /* Punctuation and symbols of all of Unicode next to letters, digits, marks and each other, by
  * sacreBLEU. */
-static void test_international_tokens(void **state)
+static void intl_tokens_equal_sacrebleus(void **state)
 {
     (void)state;
     json_t *root = load("intl.json"), *tokens;
@@ -311,7 +311,7 @@ static void test_international_tokens(void **state)
 }
 
 /* What Python 3.11 says of str.lower(), rstrip() and split(). */
-static void test_python_text(void **state)
+static void text_is_split_and_lowered_as_in_python(void **state)
 {
     (void)state;
     static const char *const pairs[][2] = {
@@ -340,7 +340,7 @@ static void test_python_text(void **state)
 
 /* The closed form of one line: of 4 words 3 are right, of 3 pairs 2, of 2 triples 1, and no run
  * of 4. */
-static void test_bleu_by_hand(void **state)
+static void bleu_equals_a_calculation_by_hand(void **state)
 {
     (void)state;
     const struct oa_line hypothesis = { "a b c x", 7 }, expected = { "a b c d e", 9 };
@@ -359,7 +359,7 @@ static void test_bleu_by_hand(void **state)
  * --------------------------------------------------------------------------------------------------
  */
 
-static void test_generator(void **state)
+static void draws_equal_numpys(void **state)
 {
     (void)state;
     json_t *root = load("translation.json"), *seed;
@@ -392,7 +392,7 @@ static void check_resample(const char *what, const struct oa_resample *r, const 
     }
 }
 
-static void test_confidence(void **state)
+static void intervals_equal_sacrebleus(void **state)
 {
     (void)state;
     json_t *root = load("translation.json"), *c;
@@ -434,7 +434,7 @@ static void check_paired(const struct corpus *corpus, const json_t *c)
     free(third);
 }
 
-static void test_paired(void **state)
+static void paired_tests_equal_sacrebleus(void **state)
 {
     (void)state;
     json_t *root = load("translation.json"), *c;
@@ -448,7 +448,7 @@ static void test_paired(void **state)
 }
 
 /* The same bits for any number of threads. */
-static void test_threads(void **state)
+static void scores_do_not_depend_on_threads(void **state)
 {
     (void)state;
     json_t *root = load("translation.json");
@@ -488,7 +488,7 @@ static void check_f1(const struct oa_classes *k, const json_t *c, const char *na
     near("F1", f.f1, json_number_value(json_array_get(expected, 2)), 1e-15);
 }
 
-static void test_labels(void **state)
+static void label_metrics_equal_scikit_learns(void **state)
 {
     (void)state;
     json_t *root = load("numbers.json"), *c;
@@ -525,7 +525,7 @@ static void expect_correlation(const char *what, double found, const json_t *exp
         near(what, found, json_number_value(expected), 4e-16 * 8);
 }
 
-static void test_numbers(void **state)
+static void correlations_equal_scipys(void **state)
 {
     (void)state;
     json_t *root = load("numbers.json"), *c, *v;
@@ -559,22 +559,22 @@ static int close_context(void **state)
 
 int main(void)
 {
-    threads_only("test_threads");
+    threads_only("scores_do_not_depend_on_threads");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sacrebleu),
-        cmocka_unit_test(test_rouge),
-        cmocka_unit_test(test_stems),
-        cmocka_unit_test(test_short_words),
-        cmocka_unit_test(test_python_text),
-        cmocka_unit_test(test_bleu_by_hand),
-        cmocka_unit_test(test_generator),
-        cmocka_unit_test(test_confidence),
-        cmocka_unit_test(test_paired),
-        cmocka_unit_test(test_stems_of_a_vocabulary),
-        cmocka_unit_test(test_international_tokens),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(scores_equal_sacrebleus),
+        cmocka_unit_test(scores_equal_rouge_scores),
+        cmocka_unit_test(stems_equal_nltks),
+        cmocka_unit_test(short_words_are_not_stemmed),
+        cmocka_unit_test(text_is_split_and_lowered_as_in_python),
+        cmocka_unit_test(bleu_equals_a_calculation_by_hand),
+        cmocka_unit_test(draws_equal_numpys),
+        cmocka_unit_test(intervals_equal_sacrebleus),
+        cmocka_unit_test(paired_tests_equal_sacrebleus),
+        cmocka_unit_test(stems_of_a_vocabulary_equal_nltks),
+        cmocka_unit_test(intl_tokens_equal_sacrebleus),
+        cmocka_unit_test(scores_do_not_depend_on_threads),
+        cmocka_unit_test(label_metrics_equal_scikit_learns),
+        cmocka_unit_test(correlations_equal_scipys),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -343,12 +343,12 @@ static void test_ranks_are_told_the_same(void **state)
         { .command = "compare", .folder = "a", .attentions = other, .count = 2 },
     };
     static const char *const sentences[] = {
-        "rank 1 on host1: the command is \"train\" here, and on rank 0 it is \"compare\"",
-        "--out is \"b\" here, and on rank 0 it is \"a\"",
-        "--resume is \"on\" here, and on rank 0 it is \"off\"",
-        "--overwrite is \"on\" here, and on rank 0 it is \"off\"",
-        "the number of attentions is \"1\" here, and on rank 0 it is \"2\"",
-        "--attention is \"random\" here, and on rank 0 it is \"dense\"",
+        "rank 1 on host1: the command is \"train\" here and \"compare\" on rank 0",
+        "--out is \"b\" here and \"a\" on rank 0",
+        "--resume is \"on\" here and \"off\" on rank 0",
+        "--overwrite is \"on\" here and \"off\" on rank 0",
+        "the number of attentions is \"1\" here and \"2\" on rank 0",
+        "--attention is \"random\" here and \"dense\" on rank 0",
     };
     check_told(NULL, NULL);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)

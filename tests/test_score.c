@@ -214,7 +214,7 @@ static void test_identical_outputs_are_not_significant(void **state)
 /* Too many lines differ to try all exchanges. Of accuracy they are tosses of a coin for every line
  * that one system alone has right: p is that of the binomial distribution (McNemar's exact test).
  */
-static void test_many_exchanges_of_labels_are_tosses_of_coins(void **state)
+static void many_exchanges_of_labels_follow_a_binomial_distribution(void **state)
 {
     enum { FIRST = 14, SECOND = 26, BOTH = 20, DISCORDANT = FIRST + SECOND };
     (void)state;
@@ -423,7 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_p_is_the_share_of_all_exchanges_and_resamples),
         cmocka_unit_test(test_paired_json_is_sacrebleus),
-        cmocka_unit_test(test_many_exchanges_of_labels_are_tosses_of_coins),
+        cmocka_unit_test(many_exchanges_of_labels_follow_a_binomial_distribution),
         cmocka_unit_test(test_identical_outputs_are_not_significant),
         cmocka_unit_test(test_all_of_several_references_count),
         cmocka_unit_test(test_ter_shifts_blocks_as_tercom),

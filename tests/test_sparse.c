@@ -235,7 +235,7 @@ static void two_hops_reach_everything(void **state)
 static void bigbird_draws_what_it_says(void **state)
 {
     (void)state;
-    struct oa_case a;
+    struct oa_attention_case a;
     struct oa_setup setup = { .spec = "bigbird(block=2, random=2)",
                               .precision = OA_PRECISION_F64,
                               .queries = 40,
@@ -243,7 +243,7 @@ static void bigbird_draws_what_it_says(void **state)
     enum { P = 20 };
     bool differ = false;
     assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
-    const double *layout = oa_store_find(&a.rig.store, "block.layout")->value;
+    const double *layout = oa_store_find(&a.single.store, "block.layout")->value;
     for (long h = 0; h < 2; h++) {
         for (long p = 0; p < P; p++) {
             long extra = 0;
@@ -267,7 +267,7 @@ static void bigbird_draws_what_it_says(void **state)
 
 static char file[64];
 
-static enum oa_error open_layout(const char *text, struct oa_case *a)
+static enum oa_error open_layout(const char *text, struct oa_attention_case *a)
 {
     char spec[128];
     FILE *f = text ? fopen(file, "w") : NULL;
@@ -284,7 +284,7 @@ static enum oa_error open_layout(const char *text, struct oa_case *a)
 
 static void assert_layout_refused(const char *text, const char *part)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     const char *sentence;
     enum oa_error e = open_layout(text, &a);
     if (e == OA_OK)
@@ -302,15 +302,15 @@ static void layouts_are_read(void **state)
     (void)state;
     static const char one[] = "# for every head\n100 1\n1 1 0 0 # and a remark\n0111\n\n";
     static const double want[] = { 1, 0, 0, 1, 1, 0, 0, 1, 1 };
-    struct oa_case a;
+    struct oa_attention_case a;
     assert_int_equal(open_layout(one, &a), OA_OK);
-    const double *layout = oa_store_find(&a.rig.store, "block.layout")->value;
+    const double *layout = oa_store_find(&a.single.store, "block.layout")->value;
     for (int i = 0; i < 18; i++)
         assert_true(layout[i] == want[i % 9]);
     assert_int_equal(oa_case_run(&a), OA_OK);
     oa_case_close(&a);
     assert_int_equal(open_layout("111\n111\n111\n\n000\n010\n001\n", &a), OA_OK);
-    layout = oa_store_find(&a.rig.store, "block.layout")->value;
+    layout = oa_store_find(&a.single.store, "block.layout")->value;
     assert_true(layout[8] == 1 && layout[9] == 0 && layout[13] == 1);
     oa_case_close(&a);
     assert_layout_refused("111\n1x1\n111\n", ":2: invalid character");

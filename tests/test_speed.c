@@ -461,7 +461,7 @@ static void damaged_speeds_are_refused(void **state)
     let_go(&h);
     shell("cp test_speed_good %s/speed.json; rm test_speed_good", other);
     hold(&h, &o, other, 2, 1);
-    expect_sentence(&h, OA_ARGUMENT, "train.lr was 0.001, and now it is 0.01; remove the file");
+    expect_sentence(&h, OA_ARGUMENT, "train.lr was 0.001, but it is 0.01 now; remove the file");
     shell("rm -rf %s %s", folder, other);
 }
 

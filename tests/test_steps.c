@@ -32,23 +32,23 @@ static int close_context(void **state)
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static void check(const struct oa_case *a)
+static void check(const struct oa_attention_case *a)
 {
     const char *sentence;
     if (oa_last_error(a->context, &sentence) != OA_OK)
         fail_msg("%s (%s): %s", a->setup.spec, oa_mode_name(a->setup.mode), sentence);
 }
 
-static struct oa_state *open_state(const struct oa_case *a)
+static struct oa_state *open_state(const struct oa_attention_case *a)
 {
     struct oa_state *s;
-    oa_layer_state_open(&a->rig.layer, a->T, &s);
+    oa_layer_state_open(&a->single.layer, a->T, &s);
     check(a);
     return s;
 }
 
-static void steps(struct oa_case *a, struct oa_state *s, long b, long from, long to, long chunk,
-                  double *y)
+static void steps(struct oa_attention_case *a, struct oa_state *s, long b, long from, long to,
+                  long chunk, double *y)
 {
     for (long t = from; t < to; t += chunk) {
         oa_case_step(a, s, b, t, oa_min(chunk, to - t), y + t * a->D);
@@ -64,17 +64,17 @@ static bool needs_all(const struct oa_layer *l)
     return false;
 }
 
-typedef void property(struct oa_case *a);
+typedef void property(struct oa_attention_case *a);
 
 /* Every attention that can go by steps in that mode; returns how many there are. */
 static int for_all(struct oa_setup setup, enum oa_mode mode, property *p)
 {
     int cases = 0;
     for (int i = 0; i < all.spec_count; i++) {
-        struct oa_case a;
+        struct oa_attention_case a;
         setup.spec = all.specs[i];
         setup.mode = mode;
-        if (oa_case_open(context, &setup, &a) == OA_OK && !needs_all(&a.rig.layer)) {
+        if (oa_case_open(context, &setup, &a) == OA_OK && !needs_all(&a.single.layer)) {
             p(&a);
             cases++;
         }
@@ -97,19 +97,19 @@ static double claimed(const struct oa_layer *l, long t)
 }
 
 /* The tables of the mechanisms say how many numbers are kept, at every token. */
-static void keeps_what_is_claimed(struct oa_case *a)
+static void keeps_what_is_claimed(struct oa_attention_case *a)
 {
     double *y = oa_case_array(a, a->T * a->D);
     struct oa_state *s = open_state(a);
     for (long t = 0; t < a->T; t++) {
         steps(a, s, 0, t, t + 1, 1, y);
-        double want = claimed(&a->rig.layer, a->memory ? a->S : t + 1),
-               got = oa_layer_state_numbers(&a->rig.layer, s);
+        double want = claimed(&a->single.layer, a->memory ? a->S : t + 1),
+               got = oa_layer_state_numbers(&a->single.layer, s);
         if (want != got)
             fail_msg("%s (%s): %g numbers are kept after token %ld, %g are claimed", a->setup.spec,
                      oa_mode_name(a->setup.mode), got, t, want);
     }
-    oa_layer_state_close(&a->rig.layer, s);
+    oa_layer_state_close(&a->single.layer, s);
 }
 
 static void cache_sizes_match_the_tables(void **state)
@@ -139,25 +139,25 @@ static size_t bytes_held(const struct oa_layer *l, const struct oa_state *s)
 }
 
 /* Later tokens allocate nothing, and where the claim is bounded so is the memory. */
-static void allocates_nothing(struct oa_case *a)
+static void allocates_nothing(struct oa_attention_case *a)
 {
     enum { WARM = 140, MORE = 180 };
     double *y = oa_case_array(a, MORE * a->D);
     struct oa_state *s = open_state(a);
     steps(a, s, 0, 0, WARM, 1, y);
-    oa_device_settle(a->rig.device);
+    oa_device_settle(a->single.device);
     long before = oa_allocations(a->context);
-    size_t bytes = bytes_held(&a->rig.layer, s);
+    size_t bytes = bytes_held(&a->single.layer, s);
     steps(a, s, 0, WARM, MORE, 1, y);
     if (oa_allocations(a->context) != before)
         fail_msg("%s: %ld allocations in %d tokens", a->setup.spec,
                  oa_allocations(a->context) - before, MORE - WARM);
-    assert_true(bytes_held(&a->rig.layer, s) == bytes);
-    double numbers = most_claimed(&a->rig.layer, WARM, MORE);
-    if (most_claimed(&a->rig.layer, 3 * WARM, 3 * MORE) == numbers &&
+    assert_true(bytes_held(&a->single.layer, s) == bytes);
+    double numbers = most_claimed(&a->single.layer, WARM, MORE);
+    if (most_claimed(&a->single.layer, 3 * WARM, 3 * MORE) == numbers &&
         (double)bytes > 2 * 8 * (numbers + 2 * (double)a->D))
         fail_msg("%s: %zu bytes are held for %g numbers", a->setup.spec, bytes, numbers);
-    oa_layer_state_close(&a->rig.layer, s);
+    oa_layer_state_close(&a->single.layer, s);
 }
 
 static void allocations(void **state)
@@ -173,25 +173,25 @@ static void allocations(void **state)
 
 /* A copy goes on as the original would have, bit for bit, whatever it held before, and whatever the
  * original does. */
-static void copies_go_on(struct oa_case *a)
+static void copies_go_on(struct oa_attention_case *a)
 {
     long half = a->T / 2, rest = (a->T - half) * a->D;
     double *want = oa_case_array(a, a->T * a->D), *y = oa_case_array(a, a->T * a->D);
     struct oa_state *s = open_state(a), *copy = open_state(a);
     steps(a, copy, 1, 0, a->T, 3, y);
     steps(a, s, 0, 0, a->T, 1, want);
-    oa_layer_state_reset(&a->rig.layer, s);
+    oa_layer_state_reset(&a->single.layer, s);
     steps(a, s, 0, 0, half, 1, y);
-    assert_int_equal(oa_layer_state_copy(&a->rig.layer, s, copy), OA_OK);
-    assert_true(oa_layer_state_numbers(&a->rig.layer, s) ==
-                oa_layer_state_numbers(&a->rig.layer, copy));
+    assert_int_equal(oa_layer_state_copy(&a->single.layer, s, copy), OA_OK);
+    assert_true(oa_layer_state_numbers(&a->single.layer, s) ==
+                oa_layer_state_numbers(&a->single.layer, copy));
     steps(a, s, 1, half, a->T, 1, y); /* other tokens */
     steps(a, copy, 0, half, a->T, 1, y);
     if (memcmp(y + half * a->D, want + half * a->D, (size_t)rest * sizeof *y) != 0)
         fail_msg("%s (%s): a copied state goes on otherwise", a->setup.spec,
                  oa_mode_name(a->setup.mode));
-    oa_layer_state_close(&a->rig.layer, s);
-    oa_layer_state_close(&a->rig.layer, copy);
+    oa_layer_state_close(&a->single.layer, s);
+    oa_layer_state_close(&a->single.layer, copy);
 }
 
 static void copies(void **state)
@@ -212,7 +212,7 @@ struct summaries {
     long stride, summary;
 };
 
-static double distance(const struct oa_case *a, const double *x, const double *y)
+static double distance(const struct oa_attention_case *a, const double *x, const double *y)
 {
     double size = 0, error = 0;
     for (long i = 0; i < a->T * a->D; i++) {
@@ -223,31 +223,31 @@ static double distance(const struct oa_case *a, const double *x, const double *y
 }
 
 /* At any time there are the summaries and two strides at most. */
-static void holds_summaries(const struct oa_case *a, const struct oa_state *s,
+static void holds_summaries(const struct oa_attention_case *a, const struct oa_state *s,
                             const struct summaries *c)
 {
     double rows = (double)(2 * c->stride + c->summary * (a->T / c->stride));
-    double most = rows * 2 * (double)a->D * (double)a->rig.device->numbers.act_size;
-    if ((double)bytes_held(&a->rig.layer, s) > most)
-        fail_msg("%s: %zu bytes are held, %g would do", a->setup.spec, bytes_held(&a->rig.layer, s),
-                 most);
+    double most = rows * 2 * (double)a->D * (double)a->single.device->numbers.act_size;
+    if ((double)bytes_held(&a->single.layer, s) > most)
+        fail_msg("%s: %zu bytes are held, %g would do", a->setup.spec,
+                 bytes_held(&a->single.layer, s), most);
 }
 
 /* Steps of so many tokens give the rows of the whole, which has been run. */
-static void goes_as_the_whole(struct oa_case *a, struct oa_state *s, long chunk)
+static void goes_as_the_whole(struct oa_attention_case *a, struct oa_state *s, long chunk)
 {
     static const double allowed[] = {
         [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-13
     };
     double *y = oa_case_array(a, a->T * a->D);
-    oa_layer_state_reset(&a->rig.layer, s);
+    oa_layer_state_reset(&a->single.layer, s);
     steps(a, s, 0, 0, a->T, chunk, y);
     double d = distance(a, a->y, y);
     if (!(d <= allowed[a->setup.precision]))
         fail_msg("%s, %ld tokens at a time: %g away from the whole", a->setup.spec, chunk, d);
 }
 
-static void goes_on_from_summaries(struct oa_case *a, const struct summaries *c)
+static void goes_on_from_summaries(struct oa_attention_case *a, const struct summaries *c)
 {
     static const long chunks[] = { 1, 2, 3, 7, 20, SUMMARY_TOKENS };
     struct oa_state *s = open_state(a);
@@ -258,7 +258,7 @@ static void goes_on_from_summaries(struct oa_case *a, const struct summaries *c)
         if (chunks[i] <= c->stride)
             holds_summaries(a, s, c);
     }
-    oa_layer_state_close(&a->rig.layer, s);
+    oa_layer_state_close(&a->single.layer, s);
     copies_go_on(a);
 }
 
@@ -280,7 +280,7 @@ static void summaries(void **state)
                                   .rotary = i % 2,
                                   .queries = SUMMARY_TOKENS,
                                   .length = SUMMARY_TOKENS };
-        struct oa_case a;
+        struct oa_attention_case a;
         assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
         goes_on_from_summaries(&a, c);
         oa_case_close(&a);
@@ -292,16 +292,16 @@ static void summaries(void **state)
  */
 static void keeps_the_less(const struct oa_setup *setup)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     assert_int_equal(oa_case_open(context, setup, &a), OA_OK);
     struct oa_state *s = open_state(&a);
     a.no_gradients = true;
     assert_int_equal(oa_case_run(&a), OA_OK);
     goes_as_the_whole(&a, s, 7);
     goes_as_the_whole(&a, s, 1);
-    assert_true(oa_layer_state_numbers(&a.rig.layer, s) ==
+    assert_true(oa_layer_state_numbers(&a.single.layer, s) ==
                 (setup->length == 6 ? 2 * 6 * 8 : 2 * 51));
-    oa_layer_state_close(&a.rig.layer, s);
+    oa_layer_state_close(&a.single.layer, s);
     copies_go_on(&a);
     oa_case_close(&a);
 }
@@ -333,18 +333,18 @@ enum { THREAD_TOKENS = 20, THREAD_WIDTH = 32 };
 static void run_with(const struct oa_setup *setup, int threads,
                      double y[THREAD_TOKENS * THREAD_WIDTH])
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     oa_context *c = oa_open(&(struct oa_settings){ .threads = threads });
     assert_int_equal(oa_case_open(c, setup, &a), OA_OK);
     struct oa_state *s = open_state(&a);
     steps(&a, s, 0, 0, a.T / 2, 1, y);
     steps(&a, s, 0, a.T / 2, a.T, 8, y);
-    oa_layer_state_close(&a.rig.layer, s);
+    oa_layer_state_close(&a.single.layer, s);
     oa_case_close(&a);
     oa_close(c);
 }
 
-static void same_bits(struct oa_case *a)
+static void same_bits(struct oa_attention_case *a)
 {
     static double one[THREAD_TOKENS * THREAD_WIDTH], three[THREAD_TOKENS * THREAD_WIDTH];
     run_with(&a->setup, 1, one);
@@ -386,7 +386,7 @@ static void sequences_beyond_the_tables_are_refused(void **state)
         "mixer", "random + softmax", "softmax:1 | dense:1"
     };
     for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
-        struct oa_case a;
+        struct oa_attention_case a;
         struct oa_setup setup = {
             .spec = bound[i], .mode = OA_MODE_CAUSAL, .queries = 9, .length = 8
         };
@@ -395,18 +395,18 @@ static void sequences_beyond_the_tables_are_refused(void **state)
         struct oa_state *s = open_state(&a);
         steps(&a, s, 0, 0, 8, 1, y);
         says(OA_SHAPE, oa_case_step(&a, s, 0, 8, 1, y), "9 tokens is longer than the tables");
-        oa_layer_state_close(&a.rig.layer, s);
+        oa_layer_state_close(&a.single.layer, s);
         oa_case_close(&a);
     }
 }
 
 static enum oa_error open_refused(const char *spec, enum oa_mode mode)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     struct oa_state *s;
     struct oa_setup setup = { .spec = spec, .mode = mode };
     assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
-    enum oa_error e = oa_layer_state_open(&a.rig.layer, 9, &s);
+    enum oa_error e = oa_layer_state_open(&a.single.layer, 9, &s);
     assert_null(s);
     oa_case_close(&a);
     return e;
@@ -418,15 +418,15 @@ static void refusals(void **state)
     says(OA_UNSUPPORTED, open_refused("softmax", OA_MODE_BOTH), "needs causal self-attention");
     says(OA_UNSUPPORTED, open_refused("performer(kernel=sderf)", OA_MODE_CROSS),
          "all queries at once");
-    struct oa_case a;
+    struct oa_attention_case a;
     struct oa_state *s;
     struct oa_setup setup = { .spec = "softmax", .mode = OA_MODE_CAUSAL };
     assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
     double *y = oa_case_array(&a, 3 * a.D);
-    assert_int_equal(oa_layer_state_open(&a.rig.layer, 2, &s), OA_OK);
+    assert_int_equal(oa_layer_state_open(&a.single.layer, 2, &s), OA_OK);
     steps(&a, s, 0, 0, 2, 2, y);
     says(OA_SHAPE, oa_case_step(&a, s, 0, 2, 1, y), "room for 2 tokens");
-    oa_layer_state_close(&a.rig.layer, s);
+    oa_layer_state_close(&a.single.layer, s);
     oa_case_close(&a);
 }
 

@@ -82,7 +82,7 @@ static void json_lines_are_those_of_python(void **state)
     oa_json_object_free(&o);
 }
 
-static void refused_values_are_named(void **state)
+static void rejected_values_are_named(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -127,7 +127,7 @@ static void assert_classes(const char *file, const char *content, const char *na
 }
 
 /* Both ends of the second halves: U+1F400 and U+103FF. */
-static void characters_of_two_halves(void **state)
+static void surrogate_pairs_are_one_character(void **state)
 {
     (void)state;
     assert_classes("x.jsonl",
@@ -165,7 +165,7 @@ static void a_whole_number_is_one_class(void **state)
     oa_labels_free(&old);
 }
 
-static void labels_of_evaluation_alone_are_told(void **state)
+static void unknown_labels_are_logged_or_rejected(void **state)
 {
     (void)state;
     struct oa_example_texts t;
@@ -195,7 +195,7 @@ static void labels_of_evaluation_alone_are_told(void **state)
 
 #define PAIRS(a, b) a "\t" b "\n" a " two\t" b " two\n" a " three\t" b " three\n"
 
-static void names_in_capitals_are_the_same(void **state)
+static void file_suffixes_ignore_case(void **state)
 {
     (void)state;
     write_text("a.TSV", PAIRS("ein", "one"));
@@ -216,7 +216,7 @@ static void names_in_capitals_are_the_same(void **state)
                 !oa_holds_pictures("x.bin.txt"));
 }
 
-static void other_formats_are_refused(void **state)
+static void other_formats_are_rejected(void **state)
 {
     (void)state;
     static const char objects[] =
@@ -364,7 +364,7 @@ static void nine_tenths_leave_every_class_a_row(void **state)
 }
 
 /* Of 4 rows of a class 2 are held out, of another 4 too: all 6 · 6 choices are as likely. */
-static void every_choice_is_as_likely(void **state)
+static void every_choice_is_equally_likely(void **state)
 {
     (void)state;
     enum { SEEDS = 7200 };
@@ -397,16 +397,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_lines_are_those_of_python),
-        cmocka_unit_test(characters_of_two_halves),
-        cmocka_unit_test(refused_values_are_named),
+        cmocka_unit_test(surrogate_pairs_are_one_character),
+        cmocka_unit_test(rejected_values_are_named),
         cmocka_unit_test(a_whole_number_is_one_class),
-        cmocka_unit_test(labels_of_evaluation_alone_are_told),
-        cmocka_unit_test(names_in_capitals_are_the_same),
-        cmocka_unit_test(other_formats_are_refused),
+        cmocka_unit_test(unknown_labels_are_logged_or_rejected),
+        cmocka_unit_test(file_suffixes_ignore_case),
+        cmocka_unit_test(other_formats_are_rejected),
         cmocka_unit_test(ordinary_texts_are_read),
         cmocka_unit_test(classes_keep_their_shares),
         cmocka_unit_test(nine_tenths_leave_every_class_a_row),
-        cmocka_unit_test(every_choice_is_as_likely),
+        cmocka_unit_test(every_choice_is_equally_likely),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

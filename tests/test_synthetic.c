@@ -177,7 +177,7 @@ static void is_share(long seen, long all, double chance)
 
 /* With the range 3·2^29 the words of 32 bits fall 2 or 3 to a result, the residues of 3 in turn;
  * those that are one too many must be drawn again. */
-static void test_dice_are_exact(void **state)
+static void bounded_integers_are_unbiased(void **state)
 {
     (void)state;
     enum { DRAWS = 60000 };
@@ -197,7 +197,7 @@ static void test_dice_are_exact(void **state)
 }
 
 /* The words of a stream, each once: against the blocks of the generator. */
-static void test_dice_use_every_word(void **state)
+static void every_random_word_is_used(void **state)
 {
     (void)state;
     struct oa_stream stream = oa_stream_named(3, "dice");
@@ -210,7 +210,7 @@ static void test_dice_use_every_word(void **state)
     }
 }
 
-static void test_symbols(void **state)
+static void symbols_are_written_as_words(void **state)
 {
     (void)state;
     struct oa_text t;
@@ -306,7 +306,7 @@ static int evaluate(const char *text, struct shape *shape, long *count)
     return result;
 }
 
-static void test_listops_values(void **state)
+static void listops_values_are_those_of_their_trees(void **state)
 {
     (void)state;
     static const struct {
@@ -342,7 +342,7 @@ static void test_listops_values(void **state)
 }
 
 /* Trees of any length: chances of operators by level, kinds, numbers of children, digits. */
-static void test_listops_chances(void **state)
+static void listops_trees_have_the_probabilities_of_the_rule(void **state)
 {
     (void)state;
     enum { TREES = 12000 };
@@ -377,7 +377,7 @@ static void combine(const double *p, int a, int b, int c, double *out)
 
 /* Labels of trees with two or three arguments and four levels, by going through all of them level
  * by level. */
-static void test_listops_labels(void **state)
+static void listops_labels_have_the_expected_shares(void **state)
 {
     (void)state;
     double p[10], next[10];
@@ -412,7 +412,7 @@ static void assert_near(double x, double wanted)
 
 /* Shares and numbers of trees: stored from NumPy 2.4.6 (powers of polynomials by Horner's rule;
  * whole numbers in Python), counted by hand, and against draws. */
-static void test_listops_laws(void **state)
+static void listops_lengths_have_the_computed_shares(void **state)
 {
     (void)state;
     const long arena[OA_SIZES] = {
@@ -482,7 +482,7 @@ static void check_sequences(const char *task, long (*symbol)(const char *word))
     free_set(s);
 }
 
-static void test_sequences(void **state)
+static void targets_follow_the_rule(void **state)
 {
     (void)state;
     check_sequences("copy", letters);
@@ -492,7 +492,7 @@ static void test_sequences(void **state)
 
 /* ---- recall, induction ---- */
 
-static void test_recall(void **state)
+static void recall_answers_with_the_value_of_the_key(void **state)
 {
     (void)state;
     static const long size[OA_SIZES] = {
@@ -532,7 +532,7 @@ static void test_recall(void **state)
     free_set(s);
 }
 
-static void test_induction(void **state)
+static void induction_answers_with_the_successor(void **state)
 {
     (void)state;
     static const long size[OA_SIZES] = { [OA_LEAST] = 12, [OA_MOST] = 12, [OA_ALPHABET] = 9 };
@@ -564,7 +564,7 @@ static void test_induction(void **state)
 
 /* ---- bits ---- */
 
-static void test_bits(void **state)
+static void parity_and_majority_are_those_of_the_bits(void **state)
 {
     (void)state;
     static const long size[OA_SIZES] = { [OA_LEAST] = 17, [OA_MOST] = 20 };
@@ -615,7 +615,7 @@ static void check_all_inputs(const char *task, const long size[OA_SIZES], long a
     oa_clear_error(context);
 }
 
-static void test_all_inputs(void **state)
+static void all_inputs_are_found(void **state)
 {
     (void)state;
     check_all_inputs("parity", (const long[OA_SIZES]){ 2, 7 }, 4 + 8 + 16 + 32 + 64 + 128);
@@ -640,7 +640,7 @@ static void assert_same(const struct set *a, const struct set *b, long count)
 
 /* More training examples and more threads change nothing before them; another seed changes
  * everything. Inputs are so few that many draws are repeated ones. */
-static void test_same_for_any_threads(void **state)
+static void examples_do_not_depend_on_threads(void **state)
 {
     (void)state;
     static const long size[OA_SIZES] = { [OA_LEAST] = 3, [OA_MOST] = 4, [OA_ALPHABET] = 8 };
@@ -661,7 +661,7 @@ static void test_same_for_any_threads(void **state)
 
 /* Draws that were thrown away, of a set in which each input comes once: all draws less all
  * examples. */
-static void test_thrown_away(void **state)
+static void rejected_draws_are_counted(void **state)
 {
     (void)state;
     static const long size[OA_SIZES] = { [OA_LEAST] = 4, [OA_MOST] = 4 };
@@ -710,7 +710,7 @@ static void test_thrown_away(void **state)
 /* The bytes of small data sets, first digits of the SHA-256, from an independent implementation of
  * the generator, the streams and the rules in Python 3.11. Whoever changes them changes what
  * published seeds mean. */
-static void test_bytes_stay(void **state)
+static void files_keep_their_bytes(void **state)
 {
     (void)state;
     static const struct {
@@ -754,23 +754,24 @@ static void refused(const char *words, const char *task, const long size[OA_SIZE
     oa_clear_error(context);
 }
 
-static void test_what_is_refused(void **state)
+static void impossible_requests_are_rejected(void **state)
 {
     (void)state;
     static const long none[OA_SIZES] = { 0 };
     refused("unknown task \"indction\"; did you mean induction?", "indction", none, 1);
     refused("are all 0: nothing to generate", "copy", none, 0);
     refused("--train is 100000001", "copy", none, 100000001);
-    refused("--values has no effect on task copy", "copy", (const long[OA_SIZES]){ [OA_VALUES] = 3 },
-            1);
-    refused("--depth has no effect on task recall", "recall", (const long[OA_SIZES]){ [OA_DEPTH] = 3 },
-            1);
+    refused("--values has no effect on task copy", "copy",
+            (const long[OA_SIZES]){ [OA_VALUES] = 3 }, 1);
+    refused("--depth has no effect on task recall", "recall",
+            (const long[OA_SIZES]){ [OA_DEPTH] = 3 }, 1);
     refused("--alphabet is 1; for induction it must be from 2 to 10000", "induction",
             (const long[OA_SIZES]){ 0, 0, 1 }, 1);
-    refused("--min-length is 2; for induction it must be from 3", "induction", (const long[OA_SIZES]){ 2 },
-            1);
+    refused("--min-length is 2; for induction it must be from 3", "induction",
+            (const long[OA_SIZES]){ 2 }, 1);
     refused("--min-length = 9 exceeds --max-length = 8", "copy", (const long[OA_SIZES]){ 9, 8 }, 1);
-    refused("exceeds --alphabet, the number of distinct keys", "recall", (const long[OA_SIZES]){ 1, 5, 4 }, 1);
+    refused("exceeds --alphabet, the number of distinct keys", "recall",
+            (const long[OA_SIZES]){ 1, 5, 4 }, 1);
     refused("only 0 inputs of 13 to 1999 words", "listops",
             (const long[OA_SIZES]){ [OA_LEAST] = 13, [OA_DEPTH] = 2 }, 1);
     refused("only one in ", "listops", (const long[OA_SIZES]){ 200, 300, 0, 0, 5, 4 }, 1);
@@ -801,23 +802,23 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dice_are_exact),
-        cmocka_unit_test(test_dice_use_every_word),
-        cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_listops_values),
-        cmocka_unit_test(test_listops_chances),
-        cmocka_unit_test(test_listops_labels),
-        cmocka_unit_test(test_listops_laws),
-        cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_recall),
-        cmocka_unit_test(test_induction),
-        cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_all_inputs),
-        cmocka_unit_test(test_same_for_any_threads),
-        cmocka_unit_test(test_thrown_away),
-        cmocka_unit_test(test_bytes_stay),
-        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(bounded_integers_are_unbiased),
+        cmocka_unit_test(every_random_word_is_used),
+        cmocka_unit_test(symbols_are_written_as_words),
+        cmocka_unit_test(listops_values_are_those_of_their_trees),
+        cmocka_unit_test(listops_trees_have_the_probabilities_of_the_rule),
+        cmocka_unit_test(listops_labels_have_the_expected_shares),
+        cmocka_unit_test(listops_lengths_have_the_computed_shares),
+        cmocka_unit_test(targets_follow_the_rule),
+        cmocka_unit_test(recall_answers_with_the_value_of_the_key),
+        cmocka_unit_test(induction_answers_with_the_successor),
+        cmocka_unit_test(parity_and_majority_are_those_of_the_bits),
+        cmocka_unit_test(all_inputs_are_found),
+        cmocka_unit_test(examples_do_not_depend_on_threads),
+        cmocka_unit_test(rejected_draws_are_counted),
+        cmocka_unit_test(files_keep_their_bytes),
+        cmocka_unit_test(impossible_requests_are_rejected),
     };
-    threads_only("test_same_for_any_threads");
+    threads_only("examples_do_not_depend_on_threads");
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

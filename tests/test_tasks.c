@@ -110,7 +110,7 @@ static void train(const struct oa_options *o, const char *folder, int threads, s
 
 /* ---- the table ---- */
 
-static void test_the_table_is_what_opens(void **state)
+static void stacks_in_the_table_are_those_of_the_models(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -183,7 +183,7 @@ static void test_words_are_reversed(void **state)
 /* ---- scores ---- */
 
 /* The rows one by one, in batches of one without padding, counted by hand. */
-static void test_scores_are_those_of_the_rows(void **state)
+static void scores_are_computed_from_all_rows(void **state)
 {
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -382,7 +382,7 @@ static void assert_cell_is(const struct judged *x, long row, int cell, const cha
     assert_true(n == strlen(text) && memcmp(s, text, n) == 0);
 }
 
-static void test_parts_of_classes(void **state)
+static void scores_by_class_and_length(void **state)
 {
     (void)state;
     struct judged x, other;
@@ -440,7 +440,7 @@ static double pearson_of(const struct judged *x, long low, long high)
     return 100 * ab / sqrt(aa * bb);
 }
 
-static void test_parts_of_numbers(void **state)
+static void scores_of_numbers_by_length(void **state)
 {
     (void)state;
     struct judged x;
@@ -484,7 +484,7 @@ static double bleu_of(const struct judged *x, long low, long high)
 }
 
 /* Of a model that writes some words right. */
-static void test_parts_of_texts(void **state)
+static void scores_of_texts_by_length(void **state)
 {
     (void)state;
     struct judged x = { .c = oa_open(NULL), .o = options("translate", 120) };
@@ -568,7 +568,7 @@ static void check_apart(oa_context *c, const char *attention, enum oa_precision 
     oa_device_close(d);
 }
 
-static void test_rows_have_the_bits_of_one_alone(void **state)
+static void a_row_has_the_same_bits_in_any_batch(void **state)
 {
     (void)state;
     for (int threads = 1; threads < 4; threads += 2) {
@@ -588,7 +588,7 @@ static void same_weights(const char *a, const char *b)
     shell("cmp '%s/model.safetensors' '%s/model.safetensors'", a, b);
 }
 
-static void test_runs_go_on(void **state)
+static void resumed_runs_continue_exactly(void **state)
 {
     static const char *const names[] = { "classify", "translate" };
     (void)state;
@@ -728,7 +728,7 @@ static void check_choices(struct writing_tally *t, const char *role, const struc
     }
 }
 
-static void test_what_cannot_write_is_not_trained(void **state)
+static void models_that_cannot_generate_are_rejected(void **state)
 {
     static const char *const roles[] = { "encoder", "decoder", "cross" };
     const struct oa_mechanism *m;
@@ -756,7 +756,7 @@ static void test_what_cannot_write_is_not_trained(void **state)
 /* ---- words ---- */
 
 /* Running text is cut anywhere: what goes by words is told so before a step. */
-static void test_words_are_of_examples(void **state)
+static void word_indices_need_examples(void **state)
 {
     static const char *const tasks[] = { "mlm",       "span",      "classify", "regress",
                                          "translate", "summarize", "dialogue" };
@@ -782,20 +782,20 @@ static void test_words_are_of_examples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_table_is_what_opens),
+        cmocka_unit_test(stacks_in_the_table_are_those_of_the_models),
         cmocka_unit_test(test_a_class_is_learnt),
         cmocka_unit_test(test_a_number_is_learnt),
         cmocka_unit_test(test_words_are_reversed),
-        cmocka_unit_test(test_scores_are_those_of_the_rows),
-        cmocka_unit_test(test_what_cannot_write_is_not_trained),
-        cmocka_unit_test(test_words_are_of_examples),
-        cmocka_unit_test(test_runs_go_on),
+        cmocka_unit_test(scores_are_computed_from_all_rows),
+        cmocka_unit_test(models_that_cannot_generate_are_rejected),
+        cmocka_unit_test(word_indices_need_examples),
+        cmocka_unit_test(resumed_runs_continue_exactly),
         cmocka_unit_test(test_examples_are_held_out),
-        cmocka_unit_test(test_parts_of_classes),
-        cmocka_unit_test(test_parts_of_numbers),
-        cmocka_unit_test(test_parts_of_texts),
+        cmocka_unit_test(scores_by_class_and_length),
+        cmocka_unit_test(scores_of_numbers_by_length),
+        cmocka_unit_test(scores_of_texts_by_length),
         cmocka_unit_test(test_details_are_of_the_last_validation),
-        cmocka_unit_test(test_rows_have_the_bits_of_one_alone),
+        cmocka_unit_test(a_row_has_the_same_bits_in_any_batch),
     };
     threads_only("test_runs_*");
     return cmocka_run_group_tests(tests, make_files, remove_files);

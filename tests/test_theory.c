@@ -110,7 +110,7 @@ static void singular_extremes_match_a_known_spectrum(void **state)
 
 /* ---- measurements ---- */
 
-static void measure(oa_context *c, long width, long heads, struct oa_theory *t)
+static void measure(oa_context *c, long width, long heads, struct oa_theory_results *t)
 {
     const char *sentence;
     if (oa_theory_measure(c, width, heads, t) == OA_OK)
@@ -119,8 +119,8 @@ static void measure(oa_context *c, long width, long heads, struct oa_theory *t)
     fail_msg("%ld, %ld heads: %s", width, heads, sentence);
 }
 
-/* The edges of a spectrum of width d come near their limits as d^(−2/3). */
-static void assert_matches_closed_form(const struct oa_finding *f, long d)
+/* The edges of a spectrum of width d converge to their limits as d^(−2/3). */
+static void assert_matches_closed_form(const struct oa_theory_finding *f, long d)
 {
     if (!isfinite(f->law) || !isfinite(f->measured))
         return;
@@ -128,8 +128,7 @@ static void assert_matches_closed_form(const struct oa_finding *f, long d)
     double allowed = f->asymptotic ? fmax(3 * f->law * pow((double)d, -2.0 / 3), 5 * f->error)
                                    : fmax(5 * f->error, 1e-9);
     if (!(off <= allowed))
-        fail_msg("%s: %g ± %g, and the closed form gives %g", f->name, f->measured, f->error,
-                 f->law);
+        fail_msg("%s: %g ± %g, closed form %g", f->name, f->measured, f->error, f->law);
 }
 
 static const char *const holding[] = {
@@ -154,7 +153,7 @@ static void measurements_match_closed_forms(void **state)
     (void)state;
     static const long shapes[][2] = { { 8, 2 }, { 48, 3 }, { 64, 4 }, { 96, 2 }, { 60, 12 } };
     for (int s = 0; s < (short_form() ? 2 : 5); s++) {
-        struct oa_theory t;
+        struct oa_theory_results t;
         int held = 0;
         measure(context, shapes[s][0], shapes[s][1], &t);
         for (int i = 0; i < t.findings; i++) {
@@ -169,32 +168,30 @@ static void measurements_match_closed_forms(void **state)
     }
 }
 
-/* A claim that is off by more than chance fails, one that is off by less does not. */
 static void verdicts_depend_on_standard_error(void **state)
 {
     (void)state;
-    struct oa_theory t = { .context = context };
-    oa_theory_add(&t,
-                  &(struct oa_finding){ .claim = 1, .law = NAN, .measured = 1.049, .error = 0.01 });
-    oa_theory_add(&t,
-                  &(struct oa_finding){ .claim = 1, .law = 1, .measured = 0.949, .error = 0.01 });
-    oa_theory_add(&t, &(struct oa_finding){ .claim = 0, .law = 0, .measured = 1e-6 });
-    oa_theory_add(&t,
-                  &(struct oa_finding){ .claim = 1, .law = 1.1, .measured = 1.08, .error = 0.05 });
+    struct oa_theory_results t = { .context = context };
+    oa_theory_add(&t, &(struct oa_theory_finding){
+                          .claim = 1, .law = NAN, .measured = 1.049, .error = 0.01 });
+    oa_theory_add(
+        &t, &(struct oa_theory_finding){ .claim = 1, .law = 1, .measured = 0.949, .error = 0.01 });
+    oa_theory_add(&t, &(struct oa_theory_finding){ .claim = 0, .law = 0, .measured = 1e-6 });
+    oa_theory_add(
+        &t, &(struct oa_theory_finding){ .claim = 1, .law = 1.1, .measured = 1.08, .error = 0.05 });
     assert_string_equal(t.finding[0].verdict, "holds");
     assert_string_equal(t.finding[1].verdict, "fails by −0.0510");
     assert_false(t.finding[2].holds);
-    assert_string_equal(t.finding[3].verdict, "fails by +0.0800"); /* the closed form says so */
+    assert_string_equal(t.finding[3].verdict, "fails by +0.0800"); /* by the closed form */
     assert_int_equal(oa_theory_failing(&t), 3);
     oa_theory_free(&t);
 }
 
-/* Every generator's curve, at every width, is near the law of uniform columns, for dense vectors.
- */
+/* For dense vectors the curve of every generator is near that of uniform columns at every width. */
 static void generators_match_the_closed_form(void **state)
 {
     (void)state;
-    struct oa_theory t;
+    struct oa_theory_results t;
     int curves = 0;
     measure(context, short_form() ? 64 : 128, 4, &t);
     for (int p = 0; p < t.plots; p++)
@@ -219,7 +216,7 @@ static void generators_match_the_closed_form(void **state)
 static struct oa_text json_of(int threads)
 {
     oa_context *c = oa_open(&(struct oa_settings){ .threads = threads });
-    struct oa_theory t;
+    struct oa_theory_results t;
     struct oa_text text;
     assert_non_null(c);
     measure(c, 32, 2, &t);
@@ -255,7 +252,7 @@ static void json_table_and_page_have_all_propositions(void **state)
     json_decref(root);
     oa_text_free(&text);
 
-    struct oa_theory t;
+    struct oa_theory_results t;
     measure(context, 32, 2, &t);
     oa_text_init(&table, context);
     oa_text_init(&page, context);
@@ -273,19 +270,19 @@ static void json_table_and_page_have_all_propositions(void **state)
 static void numbers_are_readable(void **state)
 {
     (void)state;
-    char out[OA_FINDING_TEXT];
-    struct oa_finding f = { .law = 3.8147e-6, .measured = 3.53e-6, .error = 5.7e-7 };
-    assert_string_equal(oa_finding_law(&f, out), "3.815·10⁻⁶");
-    assert_string_equal(oa_finding_measured(&f, out), "(3.53 ± 0.57)·10⁻⁶");
-    f = (struct oa_finding){ .law = -0.0352812, .measured = -0.0338, .error = 0.00187 };
-    assert_string_equal(oa_finding_law(&f, out), "−0.03528");
-    assert_string_equal(oa_finding_measured(&f, out), "−0.0338 ± 0.0019");
-    f = (struct oa_finding){ .law = 8, .measured = 4.4e-15 };
-    assert_string_equal(oa_finding_law(&f, out), "8");
-    assert_string_equal(oa_finding_measured(&f, out), "4·10⁻¹⁵");
-    f = (struct oa_finding){ .law = NAN, .measured = NAN };
-    assert_string_equal(oa_finding_law(&f, out), "–");
-    assert_string_equal(oa_finding_measured(&f, out), "–");
+    char out[OA_THEORY_FINDING_TEXT];
+    struct oa_theory_finding f = { .law = 3.8147e-6, .measured = 3.53e-6, .error = 5.7e-7 };
+    assert_string_equal(oa_theory_finding_law(&f, out), "3.815·10⁻⁶");
+    assert_string_equal(oa_theory_finding_measured(&f, out), "(3.53 ± 0.57)·10⁻⁶");
+    f = (struct oa_theory_finding){ .law = -0.0352812, .measured = -0.0338, .error = 0.00187 };
+    assert_string_equal(oa_theory_finding_law(&f, out), "−0.03528");
+    assert_string_equal(oa_theory_finding_measured(&f, out), "−0.0338 ± 0.0019");
+    f = (struct oa_theory_finding){ .law = 8, .measured = 4.4e-15 };
+    assert_string_equal(oa_theory_finding_law(&f, out), "8");
+    assert_string_equal(oa_theory_finding_measured(&f, out), "4·10⁻¹⁵");
+    f = (struct oa_theory_finding){ .law = NAN, .measured = NAN };
+    assert_string_equal(oa_theory_finding_law(&f, out), "–");
+    assert_string_equal(oa_theory_finding_measured(&f, out), "–");
 }
 
 static void invalid_shapes_are_rejected(void **state)
@@ -293,7 +290,7 @@ static void invalid_shapes_are_rejected(void **state)
     (void)state;
     static const long shapes[][2] = { { 65, 4 }, { 64, 1 }, { 8, 4 }, { 4096, 8 }, { 64, 0 } };
     for (int i = 0; i < 5; i++) {
-        struct oa_theory t;
+        struct oa_theory_results t;
         assert_int_not_equal(oa_theory_measure(context, shapes[i][0], shapes[i][1], &t), OA_OK);
         oa_clear_error(context);
         oa_theory_free(&t);
@@ -302,7 +299,7 @@ static void invalid_shapes_are_rejected(void **state)
 
 static int write_page(const char *folder)
 {
-    struct oa_theory t;
+    struct oa_theory_results t;
     struct oa_text page;
     char path[4096];
     oa_context *c = oa_open(NULL);

@@ -97,7 +97,7 @@ static void hand_out(struct leaf *l, long leaf)
         if (b % 2 == leaf % 2)
             continue;
         oa_tree_bucket_ready(l->sum, b);
-        oa_tree_look(l->sum);
+        oa_tree_poll(l->sum);
         l->handed_out++;
     }
 }
@@ -285,7 +285,7 @@ static void test_ranks_must_divide_the_leaves(void **state)
     assert_int_equal(ranks[0].e, OA_ARGUMENT);
     assert_non_null(
         strstr(ranks[0].sentence,
-               "2 ranks do not divide the micro-batches of a step, train.accumulate = 3"));
+               "train.accumulate = 3 is not a multiple of the 2 ranks"));
 }
 
 /* 2 (R−1)/R of the array where each rank has one sum to give, as in Rabenseifner's algorithm

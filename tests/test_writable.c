@@ -42,7 +42,7 @@ static void check_text(oa_context *c, const char *bytes, size_t n, const char *w
     }
 }
 
-static void text_is_that_of_python(void **state)
+static void decoded_text_equals_pythons(void **state)
 {
     char line[LINE], from[LINE], to[LINE], bytes[LINE], want[LINE];
     oa_context *c = oa_open(NULL);
@@ -106,7 +106,7 @@ static void check_followers(const struct oa_writable *w, const char *prefix, siz
     assert_true(logits[END + 1] == -INFINITY);
 }
 
-static void followers_are_those_of_python(void **state)
+static void allowed_bytes_are_those_of_python(void **state)
 {
     char line[LINE], from[LINE], to[LINE], prefix[LINE], follow[LINE];
     oa_context *c = oa_open(NULL);
@@ -132,7 +132,7 @@ static void followers_are_those_of_python(void **state)
 
 /* A vocabulary in which nothing continues a character: what is left are all tokens that targets can
  * contain. */
-static void a_character_that_nothing_continues_is_left(void **state)
+static void a_character_without_continuation_may_stay_incomplete(void **state)
 {
     static const char json[] =
         "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],"
@@ -305,9 +305,9 @@ static void a_wide_beam_finds_the_likeliest_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_is_that_of_python),
-        cmocka_unit_test(followers_are_those_of_python),
-        cmocka_unit_test(a_character_that_nothing_continues_is_left),
+        cmocka_unit_test(decoded_text_equals_pythons),
+        cmocka_unit_test(allowed_bytes_are_those_of_python),
+        cmocka_unit_test(a_character_without_continuation_may_stay_incomplete),
         cmocka_unit_test(special_tokens_are_written_where_targets_have_them),
         cmocka_unit_test(a_wide_beam_finds_the_likeliest_text),
     };

@@ -168,7 +168,7 @@ struct rank {
 };
 
 /* Runs `body` on each of `size` ranks, with a context of its own. */
-static void on_ranks(int size, double patience, void *(*body)(void *rank), const void *task,
+static void on_ranks(int size, double timeout, void *(*body)(void *rank), const void *task,
                      struct rank ranks[MOST])
 {
     struct hub hub = { .first = NULL };
@@ -179,7 +179,7 @@ static void on_ranks(int size, double patience, void *(*body)(void *rank), const
         ranks[r].cluster = (struct oa_cluster){ .context = oa_open(&settings),
                                                 .rank = r,
                                                 .size = size,
-                                                .patience = patience,
+                                                .timeout = timeout,
                                                 .ops = &thread_ranks,
                                                 .own = &hub };
         snprintf(ranks[r].cluster.host, OA_HOST, "host%d", r);

@@ -116,8 +116,9 @@ struct collected {
     json_t *rows; /* NULL: the table is wanted */
 };
 
-static void collect(void *argument, const char *kernel, const char *precision, const char *version,
-                    double ns, double rate, const char *unit, double speedup, double worst_error)
+static void collect_kernel_time(void *argument, const char *kernel, const char *precision,
+                                const char *version, double ns, double rate, const char *unit,
+                                double speedup, double worst_error)
 {
     struct collected *k = argument;
     char number[OA_NUMBER];
@@ -147,7 +148,7 @@ enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out)
     OA_TRY(oa_status(c));
     oa_text_init(&t, c);
     oa_table_init(&k.table, c, kernel_columns, KERNEL_COLUMNS);
-    oa_kernels_bench(c, collect, &k);
+    oa_kernels_bench(c, collect_kernel_time, &k);
     int stopped = oa_stop_requested(c);
     if (k.rows && stopped)
         json_array_append_new(k.rows, json_pack("{s:b, s:i}", "interrupted", 1, "signal", stopped));

@@ -17,7 +17,7 @@ struct series { /* one attention */
     double time_exponent, memory_exponent; /* of a sequence in its length, at the long end */
 };
 
-struct bench {
+struct attention_bench {
     oa_context *c;
     const struct oa_bench_request *r;
     struct oa_layer_case form;
@@ -38,20 +38,21 @@ static bool measured(const struct oa_layer_cost *cost)
     return cost->why_not[0] == 0;
 }
 
-static double sequence_time(const struct bench *b, const struct series *s, int i)
+static double sequence_time(const struct attention_bench *b, const struct series *s, int i)
 {
     return s->cost[i].both / (double)b->batch[i];
 }
 
-static double sequence_memory(const struct bench *b, const struct series *s, int i)
+static double sequence_memory(const struct attention_bench *b, const struct series *s, int i)
 {
     return s->cost[i].parameters + s->cost[i].pass / (double)b->batch[i];
 }
 
 /* Slope of the logarithm of a cost over that of the length, through the last few lengths measured,
  * by least squares. NaN with fewer than two. */
-static double fit_exponent(const struct bench *b, const struct series *s,
-                           double (*cost)(const struct bench *, const struct series *, int))
+static double fit_exponent(const struct attention_bench *b, const struct series *s,
+                           double (*cost)(const struct attention_bench *, const struct series *,
+                                          int))
 {
     int n = 0;
     double sx = 0, sy = 0, sxx = 0, sxy = 0;
@@ -68,7 +69,7 @@ static double fit_exponent(const struct bench *b, const struct series *s,
     return n < 2 ? (double)NAN : (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
-static enum oa_error measure_lengths(struct bench *b, struct series *s)
+static enum oa_error measure_attention_lengths(struct attention_bench *b, struct series *s)
 {
     struct oa_layer_case what = b->form;
     what.attention = s->name;
@@ -82,11 +83,11 @@ static enum oa_error measure_lengths(struct bench *b, struct series *s)
 }
 
 /* A stop is no failure here: what was measured until then is shown. */
-static enum oa_error measure(struct bench *b)
+static enum oa_error measure_attentions(struct attention_bench *b)
 {
     enum oa_error e = OA_OK;
     for (int k = 0; k < b->count && e == OA_OK; k++)
-        e = measure_lengths(b, &b->series[k]);
+        e = measure_attention_lengths(b, &b->series[k]);
     for (int k = 0; k < b->count; k++) {
         struct series *s = &b->series[k];
         s->time_exponent = fit_exponent(b, s, sequence_time);
@@ -107,7 +108,7 @@ static double of_softmax(double cost, double softmax)
 
 /* ---- what is to be measured ---- */
 
-static enum oa_error check(struct bench *b)
+static enum oa_error check_bench_request(struct attention_bench *b)
 {
     const struct oa_bench_request *r = b->r;
     if (r->width < 1 || r->heads < 1 || r->width % r->heads)
@@ -126,7 +127,7 @@ static enum oa_error check(struct bench *b)
     return OA_OK;
 }
 
-static enum oa_error add_series(struct bench *b, const char *name)
+static enum oa_error add_series(struct attention_bench *b, const char *name)
 {
     struct series *s = &b->series[b->count++];
     s->name = name;
@@ -136,7 +137,7 @@ static enum oa_error add_series(struct bench *b, const char *name)
 }
 
 /* Softmax comes first when it is not asked for. */
-static enum oa_error add_all_series(struct bench *b)
+static enum oa_error add_all_series(struct attention_bench *b)
 {
     const struct oa_bench_request *r = b->r;
     bool asked = false;
@@ -152,7 +153,7 @@ static enum oa_error add_all_series(struct bench *b)
     return OA_OK;
 }
 
-static void find_peak(struct bench *b)
+static void find_peak(struct attention_bench *b)
 {
     struct oa_peak p;
     oa_log(b->c, 1, "measuring the peaks of the machine");
@@ -161,10 +162,10 @@ static void find_peak(struct bench *b)
     b->peak = oa_peak_flops(&p, b->form.precision, b->r->processor_time);
 }
 
-static enum oa_error prepare(struct bench *b)
+static enum oa_error prepare_attention_bench(struct attention_bench *b)
 {
     const struct oa_bench_request *r = b->r;
-    OA_TRY(check(b));
+    OA_TRY(check_bench_request(b));
     b->form.width = r->width;
     b->form.heads = r->heads;
     b->form.causal = r->causal != 0;
@@ -210,7 +211,8 @@ static void exponent_cell(struct oa_table *t, double exponent, bool last)
         oa_table_cell(t, " ");
 }
 
-static void add_row(const struct bench *b, const struct series *s, int i, struct oa_table *t)
+static void add_bench_row(const struct attention_bench *b, const struct series *s, int i,
+                          struct oa_table *t)
 {
     char number[OA_NUMBER];
     const struct oa_layer_cost *cost = &s->cost[i], *softmax = &b->softmax->cost[i];
@@ -233,7 +235,7 @@ static void add_row(const struct bench *b, const struct series *s, int i, struct
 }
 
 /* Why there are dashes, how far the repeats were apart, and whether rows are missing. */
-static void add_notes(const struct bench *b, struct oa_text *out)
+static void add_bench_notes(const struct attention_bench *b, struct oa_text *out)
 {
     double spread = 0;
     int reached = 0;
@@ -257,7 +259,7 @@ static void add_notes(const struct bench *b, struct oa_text *out)
                        b->count * b->lengths);
 }
 
-static void text(const struct bench *b, int width, struct oa_text *out)
+static void print_attention_bench(const struct attention_bench *b, int width, struct oa_text *out)
 {
     struct oa_table t;
     oa_text_printf(out,
@@ -273,15 +275,15 @@ static void text(const struct bench *b, int width, struct oa_text *out)
     oa_table_init(&t, b->c, columns, COLUMNS);
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->series[k].lengths; i++)
-            add_row(b, &b->series[k], i, &t);
+            add_bench_row(b, &b->series[k], i, &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    add_notes(b, out);
+    add_bench_notes(b, out);
 }
 
 /* ---- as JSON ---- */
 
-static json_t *cost_json(const struct bench *b, const struct series *s, int i)
+static json_t *bench_cost_json(const struct attention_bench *b, const struct series *s, int i)
 {
     const struct oa_layer_cost *cost = &s->cost[i], *softmax = &b->softmax->cost[i];
     if (!measured(cost))
@@ -296,17 +298,17 @@ static json_t *cost_json(const struct bench *b, const struct series *s, int i)
                      "flops_of_softmax", oa_json_number(of_softmax(cost->flops, softmax->flops)));
 }
 
-static json_t *series_json(const struct bench *b, const struct series *s)
+static json_t *series_json(const struct attention_bench *b, const struct series *s)
 {
     json_t *rows = json_array();
     for (int i = 0; i < s->lengths; i++)
-        json_array_append_new(rows, cost_json(b, s, i));
+        json_array_append_new(rows, bench_cost_json(b, s, i));
     return json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent",
                      oa_json_number(s->time_exponent), "memory_exponent",
                      oa_json_number(s->memory_exponent), "lengths", rows);
 }
 
-static json_t *bench_json(const struct bench *b)
+static json_t *bench_json(const struct attention_bench *b)
 {
     json_t *series = json_array();
     for (int k = 0; k < b->count; k++)
@@ -322,18 +324,18 @@ static json_t *bench_json(const struct bench *b)
 enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r,
                                  const struct oa_output *out)
 {
-    struct bench b = { .c = c, .r = r };
+    struct attention_bench b = { .c = c, .r = r };
     struct oa_text t;
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_bench_request", r->reserved, 4));
-    enum oa_error e = prepare(&b);
+    enum oa_error e = prepare_attention_bench(&b);
     if (e == OA_OK)
-        e = measure(&b);
+        e = measure_attentions(&b);
     oa_text_init(&t, c);
     if (e == OA_OK && oa_wants_json(out))
         oa_json_add(&t, bench_json(&b));
     else if (e == OA_OK)
-        text(&b, out ? out->width : 0, &t);
+        print_attention_bench(&b, out ? out->width : 0, &t);
     oa_free(b.series);
     OA_TRY(oa_emit(out, &t));
     return b.stopped ? oa_fail(c, OA_INTERRUPTED, "the bench was stopped") : OA_OK;

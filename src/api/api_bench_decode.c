@@ -12,7 +12,7 @@
 enum { WARM_UP = 2, STEPS = 24 };
 
 /* Tokens of some sequences of one attention. */
-struct row {
+struct decode_row {
     const char *attention;
     long sequences;
     double seconds; /* of a step: a token of each sequence; the median */
@@ -22,18 +22,18 @@ struct row {
     double rate;    /* bytes a second at which as many are read in a row */
 };
 
-struct report {
+struct decode_bench {
     oa_context *c;
     const struct oa_options *options;
     const struct oa_decode_bench_request *q;
     struct oa_workload workload;
     double arithmetic; /* FLOPs a second at the measured peak */
-    struct row *row;
+    struct decode_row *row;
     int rows;
     bool stopped;
 };
 
-static double now(const struct report *r)
+static double now(const struct decode_bench *r)
 {
     return r->q->processor_time ? oa_processor_clock() : oa_clock();
 }
@@ -49,8 +49,8 @@ struct reader {
     float *logits;
 };
 
-static enum oa_error open_reader(const struct report *r, const struct oa_options *o, long sequences,
-                                 bool dry, struct reader *x)
+static enum oa_error open_reader(const struct decode_bench *r, const struct oa_options *o,
+                                 long sequences, bool dry, struct reader *x)
 {
     OA_TRY(oa_device_open(r->c, o->train_precision, dry, &x->device));
     OA_TRY(oa_model_open(x->device, o, &r->workload.form, false, &x->model));
@@ -78,7 +78,7 @@ static void close_reader(struct reader *x)
 
 /* Tokens here and there in the vocabulary, another in each sequence. logits: as who writes would
  * want them. */
-static enum oa_error read_token(const struct report *r, struct reader *x, bool logits)
+static enum oa_error read_token(const struct decode_bench *r, struct reader *x, bool logits)
 {
     for (int i = 0; i < x->decodings.rows; i++)
         x->ids[i] =
@@ -88,7 +88,7 @@ static enum oa_error read_token(const struct report *r, struct reader *x, bool l
     return oa_decoding_batch_read(&x->decodings, x->ids, logits ? x->logits : NULL, NULL);
 }
 
-static enum oa_error read_before(const struct report *r, struct reader *x)
+static enum oa_error read_before(const struct decode_bench *r, struct reader *x)
 {
     for (long i = 0; i < r->q->after; i++)
         OA_TRY(read_token(r, x, false));
@@ -99,7 +99,8 @@ static enum oa_error read_before(const struct report *r, struct reader *x)
     return OA_OK;
 }
 
-static enum oa_error time_steps(const struct report *r, struct reader *x, struct row *out)
+static enum oa_error time_decode_steps(const struct decode_bench *r, struct reader *x,
+                                       struct decode_row *out)
 {
     double taken[STEPS];
     OA_TRY(read_before(r, x));
@@ -112,7 +113,8 @@ static enum oa_error time_steps(const struct report *r, struct reader *x, struct
     return OA_OK;
 }
 
-static enum oa_error count_step(const struct report *r, struct reader *x, struct row *out)
+static enum oa_error count_step(const struct decode_bench *r, struct reader *x,
+                                struct decode_row *out)
 {
     OA_TRY(read_before(r, x));
     double bytes = x->device->bytes, flops = x->device->flops;
@@ -123,8 +125,8 @@ static enum oa_error count_step(const struct report *r, struct reader *x, struct
     return OA_OK;
 }
 
-static enum oa_error measure_row(const struct report *r, const struct oa_options *o,
-                                 struct row *row)
+static enum oa_error measure_decode_row(const struct decode_bench *r, const struct oa_options *o,
+                                        struct decode_row *row)
 {
     struct reader real = { 0 }, plan = { 0 };
     enum oa_error e = open_reader(r, o, row->sequences, true, &plan);
@@ -134,7 +136,7 @@ static enum oa_error measure_row(const struct report *r, const struct oa_options
     if (e == OA_OK)
         e = open_reader(r, o, row->sequences, false, &real);
     if (e == OA_OK)
-        e = time_steps(r, &real, row);
+        e = time_decode_steps(r, &real, row);
     close_reader(&real);
     if (e == OA_OK)
         row->rate = oa_reading_rate(r->c, (size_t)row->bytes,
@@ -142,7 +144,7 @@ static enum oa_error measure_row(const struct report *r, const struct oa_options
     return e == OA_OK ? oa_status(r->c) : e;
 }
 
-static void measure_machine(struct report *r)
+static void measure_decode_peaks(struct decode_bench *r)
 {
     struct oa_peak peak;
     oa_kernels_peak(r->c, &peak);
@@ -151,7 +153,7 @@ static void measure_machine(struct report *r)
 
 /* Before anything is timed: an attention that does not exist would end the bench after the others.
  */
-static enum oa_error check_attentions(const struct report *r, struct oa_options *changed)
+static enum oa_error check_attentions(const struct decode_bench *r, struct oa_options *changed)
 {
     for (int i = 0; i < r->q->count; i++) {
         *changed = *r->options;
@@ -164,13 +166,13 @@ static enum oa_error check_attentions(const struct report *r, struct oa_options 
     return OA_OK;
 }
 
-static enum oa_error measure(struct report *r, struct oa_options *changed)
+static enum oa_error measure_decoding(struct decode_bench *r, struct oa_options *changed)
 {
     const struct oa_decode_bench_request *q = r->q;
     struct oa_bar bar;
     int count = q->count ? q->count : 1;
     OA_TRY(check_attentions(r, changed));
-    measure_machine(r);
+    measure_decode_peaks(r);
     oa_bar_open(&bar, r->c, "timing tokens");
     for (int i = 0; i < count * q->sizes; i++) {
         *changed = *r->options;
@@ -178,15 +180,15 @@ static enum oa_error measure(struct report *r, struct oa_options *changed)
             q->count ? q->attentions[i / q->sizes] : r->options->model_attention;
         OA_TRY(oa_options_set(r->c, changed, "model.attention", attention));
         r->row[r->rows] =
-            (struct row){ .attention = attention, .sequences = q->sequences[i % q->sizes] };
-        oa_bar_say(&bar, i, count * q->sizes);
-        OA_TRY(measure_row(r, changed, &r->row[r->rows]));
+            (struct decode_row){ .attention = attention, .sequences = q->sequences[i % q->sizes] };
+        oa_bar_log(&bar, i, count * q->sizes);
+        OA_TRY(measure_decode_row(r, changed, &r->row[r->rows]));
         r->rows++;
     }
     return OA_OK;
 }
 
-static enum oa_error check(const struct report *r)
+static enum oa_error check_decode_bench(const struct decode_bench *r)
 {
     const struct oa_decode_bench_request *q = r->q;
     long most = r->options->model_context - WARM_UP - STEPS;
@@ -218,25 +220,26 @@ static const struct oa_column columns[] = {
     { .title = "set by" },
 };
 
-static double traffic_of(const struct row *row)
+static double traffic_of(const struct decode_row *row)
 {
     return row->bytes / row->rate;
 }
 
-static double arithmetic_of(const struct report *r, const struct row *row)
+static double arithmetic_of(const struct decode_bench *r, const struct decode_row *row)
 {
     return row->flops / r->arithmetic;
 }
 
-static double floor_of(const struct report *r, const struct row *row)
+static double decode_lower_bound(const struct decode_bench *r, const struct decode_row *row)
 {
     return fmax(traffic_of(row), arithmetic_of(r, row));
 }
 
-static void add_row(const struct report *r, const struct row *row, struct oa_table *t)
+static void add_decode_row(const struct decode_bench *r, const struct decode_row *row,
+                           struct oa_table *t)
 {
     char number[OA_NUMBER];
-    double n = (double)row->sequences, floor = floor_of(r, row);
+    double n = (double)row->sequences, floor = decode_lower_bound(r, row);
     oa_table_cell(t, "%s", row->attention);
     oa_table_cell(t, "%ld", row->sequences);
     oa_table_cell(t, "%s", oa_number_seconds(number, row->seconds));
@@ -249,7 +252,7 @@ static void add_row(const struct report *r, const struct row *row, struct oa_tab
     oa_table_cell(t, "%s", arithmetic_of(r, row) > traffic_of(row) ? "arithmetic" : "memory");
 }
 
-static void text(const struct report *r, int width, struct oa_text *out)
+static void print_decode_bench(const struct decode_bench *r, int width, struct oa_text *out)
 {
     struct oa_table t;
     oa_text_printf(
@@ -260,7 +263,7 @@ static void text(const struct report *r, int width, struct oa_text *out)
         r->q->processor_time ? ", processor time" : "");
     oa_table_init(&t, r->c, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < r->rows; i++)
-        add_row(r, &r->row[i], &t);
+        add_decode_row(r, &r->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
     oa_text_printf(
@@ -273,7 +276,7 @@ static void text(const struct report *r, int width, struct oa_text *out)
         r->arithmetic * 1e-9);
 }
 
-static json_t *report_json(const struct report *r)
+static json_t *decode_bench_json(const struct decode_bench *r)
 {
     json_t *root =
         json_pack("{s:s, s:s, s:s, s:i, s:I, s:i, s:b}", "schema", "orthant.decode/1", "precision",
@@ -282,14 +285,14 @@ static json_t *report_json(const struct report *r)
                   "after", (json_int_t)r->q->after, "steps", STEPS, "interrupted", r->stopped);
     json_t *rows = json_array();
     for (int i = 0; i < r->rows; i++) {
-        const struct row *row = &r->row[i];
+        const struct decode_row *row = &r->row[i];
         json_array_append_new(
             rows,
             json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "attention", row->attention,
                       "sequences", (json_int_t)row->sequences, "seconds", row->seconds,
                       "tokens_per_second", (double)row->sequences / row->seconds, "bytes",
                       row->bytes, "bytes_per_second", row->rate, "flops", row->flops,
-                      "flops_per_second", r->arithmetic, "floor", floor_of(r, row)));
+                      "flops_per_second", r->arithmetic, "floor", decode_lower_bound(r, row)));
     }
     json_object_set_new(root, "rows", rows);
     return root;
@@ -297,14 +300,14 @@ static json_t *report_json(const struct report *r)
 
 /* ---- all of it ---- */
 
-static enum oa_error bench(struct report *r)
+static enum oa_error bench_attentions_decoding(struct decode_bench *r)
 {
     struct oa_options changed;
-    OA_TRY(check(r));
+    OA_TRY(check_decode_bench(r));
     OA_TRY(oa_workload_open(r->c, r->options, &r->workload));
     r->row = oa_alloc(r->c, (size_t)oa_max(1, (long)oa_max(1, r->q->count) * r->q->sizes) *
                                 sizeof *r->row);
-    enum oa_error e = r->row ? measure(r, &changed) : OA_NO_MEMORY;
+    enum oa_error e = r->row ? measure_decoding(r, &changed) : OA_NO_MEMORY;
     r->stopped = e == OA_INTERRUPTED;
     if (r->stopped)
         oa_clear_error(r->c);
@@ -315,16 +318,16 @@ enum oa_error oa_bench_decode(const oa_config *config,
                               const struct oa_decode_bench_request *request,
                               const struct oa_output *out)
 {
-    struct report r = { .c = config->context, .options = &config->options, .q = request };
+    struct decode_bench r = { .c = config->context, .options = &config->options, .q = request };
     struct oa_text t;
     OA_TRY(oa_status(r.c));
     OA_TRY(oa_check_reserved(r.c, "oa_decode_bench_request", request->reserved, 4));
-    enum oa_error e = bench(&r);
+    enum oa_error e = bench_attentions_decoding(&r);
     oa_text_init(&t, r.c);
     if (e == OA_OK && oa_wants_json(out))
-        oa_json_add(&t, report_json(&r));
+        oa_json_add(&t, decode_bench_json(&r));
     else if (e == OA_OK)
-        text(&r, out ? out->width : 0, &t);
+        print_decode_bench(&r, out ? out->width : 0, &t);
     oa_workload_close(&r.workload);
     oa_free(r.row);
     if (e != OA_OK) {

@@ -13,7 +13,7 @@
 enum { MOST_PARTS = 64, SHOWN = 12, NAME = 64 };
 
 /* What ran at one place of the model, or one operation wherever it ran. */
-struct part {
+struct step_part {
     char name[NAME];
     long calls;
     double forward, backward; /* seconds */
@@ -22,7 +22,7 @@ struct part {
     double floor; /* the larger of the two, operation by operation */
 };
 
-struct report {
+struct step_bench {
     oa_context *c;
     const struct oa_options *options;
     struct oa_peak peak;
@@ -32,24 +32,25 @@ struct report {
     bool by_wall; /* whatever other programs do */
     double wall, held_up;
     struct oa_profile profile;
-    struct part part[MOST_PARTS], operation[MOST_PARTS], all;
+    struct step_part part[MOST_PARTS], operation[MOST_PARTS], all;
     int parts, operations;
 };
 
 /* ---- making ---- */
 
-static struct part *find(struct part *list, int *count, const char *name)
+static struct step_part *find_step_part(struct step_part *list, int *count, const char *name)
 {
     for (int i = 0; i < *count; i++)
         if (strcmp(list[i].name, name) == 0)
             return &list[i];
-    struct part *p = &list[*count < MOST_PARTS ? (*count)++ : MOST_PARTS - 1];
-    *p = (struct part){ .calls = 0 };
+    struct step_part *p = &list[*count < MOST_PARTS ? (*count)++ : MOST_PARTS - 1];
+    *p = (struct step_part){ .calls = 0 };
     snprintf(p->name, sizeof p->name, "%s", name);
     return p;
 }
 
-static void add(const struct report *r, const struct oa_metered *row, struct part *p)
+static void add_to_step_part(const struct step_bench *r, const struct oa_metered *row,
+                             struct step_part *p)
 {
     double arithmetic = row->computed / r->arithmetic, traffic = row->bytes / r->traffic;
     *(row->backward ? &p->backward : &p->forward) += row->seconds;
@@ -61,36 +62,36 @@ static void add(const struct report *r, const struct oa_metered *row, struct par
     p->floor += fmax(arithmetic, traffic);
 }
 
-static void add_row(struct report *r, const struct oa_metered *row)
+static void add_metered_operation(struct step_bench *r, const struct oa_metered *row)
 {
     char name[NAME];
     snprintf(name, sizeof name, "%s%s%s", row->stack ? row->stack : "", row->stack ? ": " : "",
              row->place ? row->place : "what is done before");
-    add(r, row, find(r->part, &r->parts, name));
-    add(r, row, find(r->operation, &r->operations, row->op));
-    add(r, row, &r->all);
+    add_to_step_part(r, row, find_step_part(r->part, &r->parts, name));
+    add_to_step_part(r, row, find_step_part(r->operation, &r->operations, row->op));
+    add_to_step_part(r, row, &r->all);
 }
 
-static double seconds(const struct part *p)
+static double seconds(const struct step_part *p)
 {
     return p->forward + p->backward;
 }
 
 /* Those that take longest first. */
-static void sort_operations(struct report *r)
+static void sort_operations(struct step_bench *r)
 {
     for (int i = 1; i < r->operations; i++)
         for (int j = i; j > 0 && seconds(&r->operation[j]) > seconds(&r->operation[j - 1]); j--) {
-            struct part swap = r->operation[j];
+            struct step_part swap = r->operation[j];
             r->operation[j] = r->operation[j - 1];
             r->operation[j - 1] = swap;
         }
 }
 
-static void sum_up(struct report *r)
+static void sum_up(struct step_bench *r)
 {
     for (int i = 0; i < r->profile.rows; i++)
-        add_row(r, &r->profile.row[i]);
+        add_metered_operation(r, &r->profile.row[i]);
     sort_operations(r);
 }
 
@@ -114,12 +115,12 @@ static const struct oa_column operation_columns[] = { { .title = "operation" },
                                                       COSTS };
 enum { COLUMNS = sizeof part_columns / sizeof *part_columns };
 
-static const char *bound(const struct part *p)
+static const char *bound(const struct step_part *p)
 {
     return p->floor <= 0 ? "–" : p->arithmetic >= p->traffic ? "arithmetic" : "memory";
 }
 
-static void add_costs(const struct report *r, const struct part *p, struct oa_table *t)
+static void add_costs(const struct step_bench *r, const struct step_part *p, struct oa_table *t)
 {
     char number[OA_NUMBER];
     oa_table_cell(t, "%.1f %%", 100 * seconds(p) / r->profile.seconds);
@@ -130,7 +131,8 @@ static void add_costs(const struct report *r, const struct part *p, struct oa_ta
     oa_table_cell(t, "%s", bound(p));
 }
 
-static void add_part(const struct report *r, const struct part *p, struct oa_table *t)
+static void add_step_part_row(const struct step_bench *r, const struct step_part *p,
+                              struct oa_table *t)
 {
     char number[OA_NUMBER];
     oa_table_cell(t, "%s", p->name);
@@ -140,35 +142,35 @@ static void add_part(const struct report *r, const struct part *p, struct oa_tab
 }
 
 /* What no operation took: batches, the tape, the ends of parallel loops. */
-static struct part between(const struct report *r)
+static struct step_part time_between_parts(const struct step_bench *r)
 {
-    struct part p = { .name = "between operations",
-                      .forward = fmax(0, r->profile.seconds - seconds(&r->all)) };
+    struct step_part p = { .name = "between operations",
+                           .forward = fmax(0, r->profile.seconds - seconds(&r->all)) };
     return p;
 }
 
-static void parts_text(const struct report *r, int width, struct oa_text *out)
+static void parts_text(const struct step_bench *r, int width, struct oa_text *out)
 {
     struct oa_table t;
-    struct part rest = between(r), all = r->all;
+    struct step_part rest = time_between_parts(r), all = r->all;
     snprintf(all.name, sizeof all.name, "all");
     all.forward += rest.forward;
     oa_table_init(&t, r->c, part_columns, COLUMNS);
     for (int i = 0; i < r->parts; i++)
-        add_part(r, &r->part[i], &t);
-    add_part(r, &rest, &t);
-    add_part(r, &all, &t);
+        add_step_part_row(r, &r->part[i], &t);
+    add_step_part_row(r, &rest, &t);
+    add_step_part_row(r, &all, &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
 }
 
-static void operations_text(const struct report *r, int width, struct oa_text *out)
+static void operations_text(const struct step_bench *r, int width, struct oa_text *out)
 {
     struct oa_table t;
     char number[OA_NUMBER];
     oa_table_init(&t, r->c, operation_columns, COLUMNS);
     for (int i = 0; i < r->operations && i < SHOWN; i++) {
-        const struct part *p = &r->operation[i];
+        const struct step_part *p = &r->operation[i];
         oa_table_cell(&t, "%s", p->name);
         oa_table_cell(&t, "%ld", p->calls);
         oa_table_cell(&t, "%s", oa_number_seconds(number, seconds(p)));
@@ -180,7 +182,7 @@ static void operations_text(const struct report *r, int width, struct oa_text *o
         oa_text_printf(out, "and %d more\n", r->operations - SHOWN);
 }
 
-static void busy_text(const struct report *r, struct oa_text *out)
+static void busy_text(const struct step_bench *r, struct oa_text *out)
 {
     char wall[OA_NUMBER];
     int threads = oa_thread_count(r->c), cores = oa_context_cpu(r->c)->cores;
@@ -200,7 +202,7 @@ static void busy_text(const struct report *r, struct oa_text *out)
     oa_text_printf(out, "\n\n");
 }
 
-static void text(const struct report *r, int width, struct oa_text *out)
+static void print_step_bench(const struct step_bench *r, int width, struct oa_text *out)
 {
     const struct oa_profile *p = &r->profile;
     char time[OA_NUMBER], tokens[OA_NUMBER], rate[OA_NUMBER];
@@ -231,7 +233,7 @@ static void text(const struct report *r, int width, struct oa_text *out)
 
 /* ---- as JSON ---- */
 
-static json_t *part_json(const struct part *p)
+static json_t *step_part_json(const struct step_part *p)
 {
     return json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name", p->name, "calls",
                      (json_int_t)p->calls, "forward", p->forward, "backward", p->backward, "flops",
@@ -239,15 +241,15 @@ static json_t *part_json(const struct part *p)
                      p->traffic, "floor", p->floor);
 }
 
-static json_t *list_json(const struct part *list, int count)
+static json_t *list_json(const struct step_part *list, int count)
 {
     json_t *array = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(array, part_json(&list[i]));
+        json_array_append_new(array, step_part_json(&list[i]));
     return array;
 }
 
-static json_t *report_json(const struct report *r)
+static json_t *step_bench_json(const struct step_bench *r)
 {
     json_t *root =
         json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "schema",
@@ -260,7 +262,7 @@ static json_t *report_json(const struct report *r)
     json_object_set_new(root, "held_up", json_real(r->held_up));
     json_object_set_new(root, "wall_seconds", json_real(r->wall));
     json_object_set_new(root, "interrupted", json_boolean(r->profile.stopped));
-    json_object_set_new(root, "between", json_real(between(r).forward));
+    json_object_set_new(root, "between", json_real(time_between_parts(r).forward));
     json_object_set_new(root, "parts", list_json(r->part, r->parts));
     json_object_set_new(root, "operations", list_json(r->operation, r->operations));
     return root;
@@ -270,7 +272,7 @@ static json_t *report_json(const struct report *r)
 
 /* What is by the wall then is of other programs: once more, by processor time. Steps that were
  * timed before a stop are kept where this one has none. */
-static enum oa_error profile_busy(struct report *r, const struct oa_workload *w)
+static enum oa_error profile_busy(struct step_bench *r, const struct oa_workload *w)
 {
     struct oa_profile again;
     if (r->profile.stopped)
@@ -287,7 +289,7 @@ static enum oa_error profile_busy(struct report *r, const struct oa_workload *w)
     return e;
 }
 
-static enum oa_error profile(struct report *r)
+static enum oa_error profile_step(struct step_bench *r)
 {
     struct oa_workload w;
     enum oa_error e = oa_workload_open(r->c, r->options, &w);
@@ -311,21 +313,21 @@ static enum oa_error profile(struct report *r)
 enum oa_error oa_bench_step(const oa_config *config, int processor_time,
                             const struct oa_output *out)
 {
-    struct report r = { .c = config->context,
-                        .options = &config->options,
-                        .processor = processor_time > 0,
-                        .by_wall = processor_time < 0 };
+    struct step_bench r = { .c = config->context,
+                            .options = &config->options,
+                            .processor = processor_time > 0,
+                            .by_wall = processor_time < 0 };
     struct oa_text t;
     OA_TRY(oa_status(r.c));
-    enum oa_error e = profile(&r);
+    enum oa_error e = profile_step(&r);
     bool stopped = r.profile.stopped;
     oa_text_init(&t, r.c);
     if (e == OA_OK) {
         sum_up(&r);
         if (oa_wants_json(out))
-            oa_json_add(&t, report_json(&r));
+            oa_json_add(&t, step_bench_json(&r));
         else
-            text(&r, out ? out->width : 0, &t);
+            print_step_bench(&r, out ? out->width : 0, &t);
     }
     oa_profile_close(&r.profile);
     e = oa_emit(out, &t);

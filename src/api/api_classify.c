@@ -15,7 +15,7 @@ struct classification {
     const struct oa_classify_request *r;
     const struct oa_output *out;
     struct oa_input_lines lines;
-    struct oa_given_files *files;
+    struct oa_input_files *files;
     long batch, width;            /* texts of a batch; numbers for each */
     struct oa_coded_line *source; /* [most] */
     int most, count;              /* lines of a block; of that at hand */
@@ -24,8 +24,8 @@ struct classification {
 
 /* ---- opening ---- */
 
-static enum oa_error check_run(const struct classification *x, const char *folder,
-                               const struct oa_task *task)
+static enum oa_error check_classifier_run(const struct classification *x, const char *folder,
+                                          const struct oa_task *task)
 {
     const struct oa_model_form *f = &x->t.model->form;
     if (!task || !task->layout || f->output == OA_OUTPUT_TOKENS)
@@ -59,11 +59,11 @@ static enum oa_error check_pictures(const struct classification *x, const char *
 static int next_of_files(void *argument, const char **line, size_t *length)
 {
     struct classification *x = argument;
-    bool first, there = oa_given_next(x->files, line, length);
-    x->lines.file = oa_given_file(x->files, &first);
+    bool first, there = oa_input_files_next(x->files, line, length);
+    x->lines.file = oa_input_files_name(x->files, &first);
     if (there && first) {
         x->lines.before = x->lines.lines;
-        oa_given_begin(x->lines.columns);
+        oa_input_columns_begin(x->lines.columns);
     }
     return there;
 }
@@ -72,20 +72,21 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
 {
     oa_context *c = x->t.context;
     const struct oa_classify_request *r = x->r;
-    x->lines =
-        (struct oa_input_lines){ .context = c,
-                                 .tokenizer = x->t.tokenizer,
-                                 .layout = oa_example_layout_of(&x->t.options, task),
-                                 .next = r->files ? next_of_files : r->next,
-                                 .argument = r->files ? x : r->argument,
-                                 .pictures = oa_holds_pictures(x->t.options.data_train),
-                                 .all = r->files ? oa_given_bytes(c, r->files) : (double)r->bytes,
-                                 .blanks = true,
-                                 .title = "classifying" };
+    x->lines = (struct oa_input_lines){ .context = c,
+                                        .tokenizer = x->t.tokenizer,
+                                        .layout = oa_example_layout_of(&x->t.options, task),
+                                        .next = r->files ? next_of_files : r->next,
+                                        .argument = r->files ? x : r->argument,
+                                        .pictures = oa_holds_pictures(x->t.options.data_train),
+                                        .all = r->files ? oa_input_files_bytes(c, r->files)
+                                                        : (double)r->bytes,
+                                        .blanks = true,
+                                        .title = "classifying" };
     x->lines.layout.refuse_long = false;
-    OA_TRY(oa_given_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer,
+    OA_TRY(oa_input_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer,
                                  &x->lines.columns));
-    return r->files ? oa_given_files_open(c, r->files, oa_given_whole(x->lines.columns), &x->files)
+    return r->files ? oa_input_files_open(c, r->files, oa_input_columns_whole(x->lines.columns),
+                                          &x->files)
                     : OA_OK;
 }
 
@@ -94,7 +95,7 @@ static enum oa_error open_classification(struct classification *x, const char *f
     oa_context *c = x->t.context;
     OA_TRY(oa_trained_open(c, folder, &x->t));
     const struct oa_task *task = oa_task_find(x->t.options.data_task);
-    OA_TRY(check_run(x, folder, task));
+    OA_TRY(check_classifier_run(x, folder, task));
     OA_TRY(check_pictures(x, folder));
     OA_TRY(open_lines(x, task));
     x->batch = x->r->batch > 0 ? x->r->batch : BATCH;
@@ -107,8 +108,8 @@ static enum oa_error open_classification(struct classification *x, const char *f
 
 static void close_classification(struct classification *x)
 {
-    oa_given_columns_close(x->lines.columns);
-    oa_given_files_close(x->files);
+    oa_input_columns_close(x->lines.columns);
+    oa_input_files_close(x->files);
     oa_free(x->source);
     oa_free(x->answer);
     oa_trained_close(&x->t);
@@ -185,7 +186,8 @@ static void add_label(const struct classification *x, long i, struct oa_text *ou
 }
 
 /* answer NULL: there is none. */
-static void say_plain(const struct classification *x, const double *answer, struct oa_text *out)
+static void add_class_line(const struct classification *x, const double *answer,
+                           struct oa_text *out)
 {
     bool classes = x->t.labels.count > 0;
     if (answer && classes)
@@ -200,8 +202,8 @@ static void say_plain(const struct classification *x, const double *answer, stru
     oa_text_printf(out, "\n");
 }
 
-static void say_json(const struct classification *x, uint64_t line, const double *answer,
-                     struct oa_text *out)
+static void add_class_json(const struct classification *x, uint64_t line, const double *answer,
+                           struct oa_text *out)
 {
     json_t *o = json_pack("{s:I}", "line", (json_int_t)line), *scores = json_object();
     char *const *label = x->t.labels.name;
@@ -245,16 +247,16 @@ static enum oa_error say_block(const struct classification *x)
         if (answer && x->t.labels.count)
             softmax(answer, x->width);
         if (oa_wants_json(x->out))
-            say_json(x, x->source[i].line, answer, &text);
+            add_class_json(x, x->source[i].line, answer, &text);
         else
-            say_plain(x, answer, &text);
+            add_class_line(x, answer, &text);
     }
     return oa_emit(x->out, &text);
 }
 
 /* ---- all of it ---- */
 
-static enum oa_error next_block(struct classification *x, bool *more)
+static enum oa_error next_classify_block(struct classification *x, bool *more)
 {
     enum oa_error e = oa_input_lines_read(&x->lines, x->most, x->source, &x->count, more);
     if (e == OA_OK)
@@ -271,7 +273,7 @@ static enum oa_error classify(struct classification *x, const char *folder)
     OA_TRY(open_classification(x, folder));
     OA_TRY(say_header(x));
     while (more)
-        OA_TRY(next_block(x, &more));
+        OA_TRY(next_classify_block(x, &more));
     oa_input_lines_account(&x->lines);
     return OA_OK;
 }

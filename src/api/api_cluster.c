@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Several processes that work together. */
+ * Several processes ("ranks") of one command. */
 #include "api/api.h"
 #include "cluster/cluster.h"
 

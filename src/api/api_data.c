@@ -7,9 +7,9 @@
 
 /* ---- making one ---- */
 
-static void say_progress(void *bar, long done, long all)
+static void show_data_progress(void *bar, long done, long all)
 {
-    oa_bar_say(bar, done, all);
+    oa_bar_log(bar, done, all);
 }
 
 static long number_at(const json_t *record, const char *group, const char *name)
@@ -42,8 +42,8 @@ static void report_text(const json_t *record, const char *folder, struct oa_text
             100 * json_real_value(share));
 }
 
-static enum oa_error report(oa_context *c, const json_t *record, const char *folder,
-                            const struct oa_output *out)
+static enum oa_error report_data_set(oa_context *c, const json_t *record, const char *folder,
+                                     const struct oa_output *out)
 {
     struct oa_text t;
     oa_text_init(&t, c);
@@ -70,8 +70,8 @@ enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char
     OA_TRY(oa_synthetic_plan(c, r->task, size, examples, r->seed, &plan));
     OA_TRY(oa_directory_check(c, folder));
     oa_bar_open(&bar, c, plan.task->name);
-    OA_TRY(oa_synthetic_write(c, &plan, folder, say_progress, &bar, &record));
-    enum oa_error e = report(c, record, folder, out);
+    OA_TRY(oa_synthetic_write(c, &plan, folder, show_data_progress, &bar, &record));
+    enum oa_error e = report_data_set(c, record, folder, out);
     json_decref(record);
     return e;
 }
@@ -82,7 +82,7 @@ static const char *const forms[OA_FORMS] = {
     [OA_LABELLED] = "tsv", [OA_ANSWERED] = "tsv, txt", [OA_PAIRED] = "source, target"
 };
 
-static json_t *sizes_json(const struct oa_synthetic_task *task)
+static json_t *data_task_sizes_json(const struct oa_synthetic_task *task)
 {
     json_t *sizes = json_object();
     for (int i = 0; i < OA_SIZES; i++)
@@ -99,7 +99,7 @@ static json_t *task_json(const struct oa_synthetic_task *task)
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "task", task->name, "title",
                      task->title, "rule", task->rule, "length", task->length, "input", task->input,
                      "output", task->output, "files", forms[task->form], "source", task->source,
-                     "options", sizes_json(task));
+                     "options", data_task_sizes_json(task));
 }
 
 static void task_text(const struct oa_synthetic_task *task, struct oa_text *t)

@@ -205,7 +205,7 @@ static void libraries_text(const struct examination *x, struct oa_text *t)
                    x->gpu ? "; there is one, but this version computes on the processor" : "");
 }
 
-static void text(const struct examination *x, struct oa_text *t)
+static void print_examination(const struct examination *x, struct oa_text *t)
 {
     line(t, "orthant");
     oa_text_printf(t, "%s\n", oa_version());
@@ -264,6 +264,6 @@ enum oa_error oa_doctor(oa_context *c, const struct oa_output *out)
     if (oa_wants_json(out))
         oa_json_add(&t, examination_json(&x));
     else
-        text(&x, &t);
+        print_examination(&x, &t);
     return oa_emit(out, &t);
 }

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-static enum oa_error cover(struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
-                           struct oa_run *run)
+static enum oa_error score_side(struct oa_trained *t, const struct oa_workload *w,
+                                enum oa_side side, struct oa_run *run)
 {
     struct oa_evaluation e = { .tape = &t->tape,
                                .model = t->model,
@@ -99,10 +99,10 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
     return root;
 }
 
-static enum oa_error report(const struct oa_trained *t, const struct oa_workload *w,
-                            enum oa_side side, const char *folder, const char *files,
-                            const struct oa_scores *scores, const struct oa_run *run,
-                            const struct oa_output *out)
+static enum oa_error report_eval(const struct oa_trained *t, const struct oa_workload *w,
+                                 enum oa_side side, const char *folder, const char *files,
+                                 const struct oa_scores *scores, const struct oa_run *run,
+                                 const struct oa_output *out)
 {
     struct oa_text text;
     oa_text_init(&text, t->context);
@@ -172,10 +172,10 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder, const ch
     else
         OA_TRY(open_named(t, folder, &data, w, &side));
     struct oa_run run = { 0 };
-    enum oa_error e = cover(t, w, side, &run);
+    enum oa_error e = score_side(t, w, side, &run);
     *scores = oa_scores_of(w, &run);
     if (e == OA_OK)
-        e = report(t, w, side, folder, files, scores, &run, out);
+        e = report_eval(t, w, side, folder, files, scores, &run, out);
     oa_run_free(&run);
     return e;
 }

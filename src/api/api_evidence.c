@@ -15,18 +15,18 @@ struct gathering {
     struct oa_judged *judged; /* [experiments] */
 };
 
-static const char *given(const char *value, const char *usual)
+static const char *value_or_default(const char *value, const char *usual)
 {
     return value ? value : usual;
 }
 
-static enum oa_error folder_of(const struct gathering *g, const struct oa_experiment *e,
-                               char out[OA_PATH])
+static enum oa_error experiment_folder(const struct gathering *g, const struct oa_experiment *e,
+                                       char out[OA_PATH])
 {
-    return oa_path(g->c, out, given(g->r->folder, "evidence"), e->name);
+    return oa_path(g->c, out, value_or_default(g->r->folder, "evidence"), e->name);
 }
 
-static bool wanted(const struct gathering *g, const struct oa_experiment *e)
+static bool is_experiment_wanted(const struct gathering *g, const struct oa_experiment *e)
 {
     for (int i = 0; i < g->r->names; i++)
         if (strcmp(g->r->name[i], e->name) == 0)
@@ -49,7 +49,7 @@ static enum oa_error check_names(const struct gathering *g)
         if (!found)
             return oa_fail(g->c, OA_ARGUMENT,
                            "there is no experiment \"%.60s\" in %s%s%s%s; --list shows them",
-                           g->r->name[i], given(g->r->experiments, "experiments"),
+                           g->r->name[i], value_or_default(g->r->experiments, "experiments"),
                            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     return OA_OK;
@@ -107,23 +107,23 @@ static void forget(struct gathering *g)
         oa_judged_free(&g->judged[i]);
 }
 
-static enum oa_error judge(struct gathering *g)
+static enum oa_error judge_experiments(struct gathering *g)
 {
     forget(g);
     for (int i = 0; i < g->experiments.count; i++) {
         char folder[OA_PATH];
-        OA_TRY(folder_of(g, &g->experiments.at[i], folder));
+        OA_TRY(experiment_folder(g, &g->experiments.at[i], folder));
         OA_TRY(oa_judge(g->c, &g->experiments.at[i], folder, &g->judged[i]));
     }
     return OA_OK;
 }
 
-static enum oa_error write_page(struct gathering *g)
+static enum oa_error write_evidence_page(struct gathering *g)
 {
-    const char *page = given(g->r->page, "docs/evidence.md");
+    const char *page = value_or_default(g->r->page, "docs/evidence.md");
     char base[OA_PATH], path[OA_PATH + 8];
     struct oa_text text;
-    OA_TRY(judge(g));
+    OA_TRY(judge_experiments(g));
     base_of(page, base);
     const char *slash = strrchr(base, '/');
     OA_TRY(oa_directory_make(g->c, base));
@@ -139,7 +139,7 @@ static enum oa_error write_page(struct gathering *g)
 /* ---- running ---- */
 
 /* Options that an experiment leaves out have their plain defaults, and none is the task's. */
-static struct oa_config complete(const struct gathering *g, const struct oa_options *o)
+static struct oa_config complete_config(const struct gathering *g, const struct oa_options *o)
 {
     struct oa_config config = { .context = g->c, .options = *o };
     for (int i = 0; i < OA_MOST_OPTIONS; i++)
@@ -150,7 +150,7 @@ static struct oa_config complete(const struct gathering *g, const struct oa_opti
 /* A comparison in which nothing can be judged is a result. */
 static enum oa_error hold(const struct gathering *g, const struct oa_options *o, const char *folder)
 {
-    struct oa_config config = complete(g, o);
+    struct oa_config config = complete_config(g, o);
     enum oa_error e = oa_compare(&config, NULL, 0, folder, NULL);
     if (e != OA_DIVERGED)
         return e;
@@ -169,9 +169,10 @@ static enum oa_error has_ended(const struct gathering *g, const struct oa_experi
 }
 
 /* A comparison that starts from the runs of another one needs more than that one's record. */
-static enum oa_error begin_from(const struct gathering *g, const struct oa_experiment *e,
-                                const struct oa_variant *v, const char *folder,
-                                struct oa_options *o)
+static enum oa_error set_initial_comparison(const struct gathering *g,
+                                            const struct oa_experiment *e,
+                                            const struct oa_variant *v, const char *folder,
+                                            struct oa_options *o)
 {
     char path[OA_PATH], file[OA_PATH];
     if (v->from < 0)
@@ -197,10 +198,10 @@ static enum oa_error run_variant(const struct gathering *g, const struct oa_expe
     OA_TRY(has_ended(g, e, v, folder, &ended));
     if (ended)
         return OA_OK;
-    OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
-    OA_TRY(begin_from(g, e, v, folder, &o));
+    OA_TRY(oa_variant_options(g->c, e, v, value_or_default(g->r->data, "data"), &o));
+    OA_TRY(set_initial_comparison(g, e, v, folder, &o));
     /* Since the last comparison began data may have changed. */
-    OA_TRY(oa_declare(g->c, e, given(g->r->data, "data"), folder));
+    OA_TRY(oa_declare(g->c, e, value_or_default(g->r->data, "data"), folder));
     OA_TRY(oa_path(g->c, comparison, folder, v->name));
     oa_log(g->c, 0, "%s: %s", e->name, oa_experiment_plain(e) ? "its comparison" : v->name);
     OA_TRY(hold(g, &o, comparison));
@@ -210,7 +211,7 @@ static enum oa_error run_variant(const struct gathering *g, const struct oa_expe
 static enum oa_error run_locked(const struct gathering *g, const struct oa_experiment *e,
                                 const char *folder)
 {
-    OA_TRY(oa_declare(g->c, e, given(g->r->data, "data"), folder));
+    OA_TRY(oa_declare(g->c, e, value_or_default(g->r->data, "data"), folder));
     for (int v = 0; v < e->variant_count; v++)
         OA_TRY(run_variant(g, e, &e->variants[v], folder));
     return OA_OK;
@@ -255,8 +256,8 @@ static enum oa_error check_comparisons(const struct gathering *g, const struct o
         OA_TRY(check_not_begun(g, e, v, folder));
         if (v->from >= 0)
             continue;
-        OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
-        config = complete(g, &o);
+        OA_TRY(oa_variant_options(g->c, e, v, value_or_default(g->r->data, "data"), &o));
+        config = complete_config(g, &o);
         OA_TRY(oa_path(g->c, comparison, folder, v->name));
         if (oa_compare_check(&config, comparison) != OA_OK)
             return say_whose(g->c, e, v);
@@ -269,12 +270,13 @@ static enum oa_error check_data(const struct gathering *g, const struct oa_exper
 {
     struct oa_options o;
     char folder[OA_PATH];
-    OA_TRY(folder_of(g, e, folder));
+    OA_TRY(experiment_folder(g, e, folder));
     for (int v = 0; v < e->variant_count; v++) {
         bool ended;
         OA_TRY(has_ended(g, e, &e->variants[v], folder, &ended));
         if (!ended)
-            OA_TRY(oa_variant_options(g->c, e, &e->variants[v], given(g->r->data, "data"), &o));
+            OA_TRY(oa_variant_options(g->c, e, &e->variants[v],
+                                      value_or_default(g->r->data, "data"), &o));
     }
     return OA_OK;
 }
@@ -292,7 +294,7 @@ static enum oa_error run_experiment(const struct gathering *g, const struct oa_e
 {
     char folder[OA_PATH];
     struct oa_lock *lock;
-    OA_TRY(folder_of(g, e, folder));
+    OA_TRY(experiment_folder(g, e, folder));
     OA_TRY(oa_directory_check(g->c, folder));
     OA_TRY(check_new(g, e, folder));
     OA_TRY(oa_folder_lock(g->c, folder, &lock));
@@ -322,20 +324,20 @@ static enum oa_error run_all(struct gathering *g)
     for (int i = 0; i < g->experiments.count; i++) {
         const struct oa_experiment *e = &g->experiments.at[i];
         bool passed;
-        if (!wanted(g, e))
+        if (!is_experiment_wanted(g, e))
             continue;
         OA_TRY(pass_over(g, e, &passed));
         if (passed)
             continue;
         OA_TRY(run_experiment(g, e));
-        OA_TRY(write_page(g));
+        OA_TRY(write_evidence_page(g));
     }
     return OA_OK;
 }
 
 /* ---- what is printed ---- */
 
-static void add_table(const struct gathering *g, int limit, struct oa_text *out)
+static void add_verdict_table(const struct gathering *g, int limit, struct oa_text *out)
 {
     static const struct oa_column columns[] = { { .title = "experiment" },
                                                 { .title = "claim", .shorten = true },
@@ -371,37 +373,39 @@ static void say_changes(const struct gathering *g)
     }
 }
 
-static enum oa_error print(const struct gathering *g, const struct oa_output *out)
+static enum oa_error print_evidence(const struct gathering *g, const struct oa_output *out)
 {
     struct oa_text text;
     oa_text_init(&text, g->c);
     if (oa_wants_json(out)) {
         oa_json_add(&text, oa_evidence_json(g->judged, g->experiments.count));
     } else if (oa_wants_text(out)) {
-        add_table(g, out->width, &text);
+        add_verdict_table(g, out->width, &text);
         if (!g->r->list)
-            oa_text_printf(&text, "\npage     %s\n", given(g->r->page, "docs/evidence.md"));
+            oa_text_printf(&text, "\npage     %s\n",
+                           value_or_default(g->r->page, "docs/evidence.md"));
     }
     return oa_emit(out, &text);
 }
 
-static enum oa_error gather(struct gathering *g, const struct oa_output *out)
+static enum oa_error gather_evidence(struct gathering *g, const struct oa_output *out)
 {
-    OA_TRY(oa_experiments_read(g->c, given(g->r->experiments, "experiments"), &g->experiments));
+    OA_TRY(oa_experiments_read(g->c, value_or_default(g->r->experiments, "experiments"),
+                               &g->experiments));
     OA_TRY(check_names(g));
     g->judged = oa_alloc(g->c, (size_t)g->experiments.count * sizeof *g->judged);
     if (!g->judged)
         return OA_NO_MEMORY;
     if (!g->r->list) {
-        OA_TRY(oa_file_check(g->c, given(g->r->page, "docs/evidence.md")));
+        OA_TRY(oa_file_check(g->c, value_or_default(g->r->page, "docs/evidence.md")));
         if (!g->r->no_run)
             OA_TRY(run_all(g));
-        OA_TRY(write_page(g));
+        OA_TRY(write_evidence_page(g));
     } else {
-        OA_TRY(judge(g));
+        OA_TRY(judge_experiments(g));
     }
     say_changes(g);
-    return print(g, out);
+    return print_evidence(g, out);
 }
 
 enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
@@ -410,7 +414,7 @@ enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r,
     struct gathering g = { .c = c, .r = r };
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_evidence_request", r->reserved, 4));
-    enum oa_error e = gather(&g, out);
+    enum oa_error e = gather_evidence(&g, out);
     forget(&g);
     oa_free(g.judged);
     oa_experiments_free(&g.experiments);

@@ -43,7 +43,7 @@ static enum oa_error check_stops(const struct generation *g)
     return OA_OK;
 }
 
-static enum oa_error check_run(const struct generation *g, const char *folder)
+static enum oa_error check_generator_run(const struct generation *g, const char *folder)
 {
     const struct oa_task *task = oa_task_find(g->t.options.data_task);
     if (oa_is_language_model(&g->t.model->form))
@@ -57,7 +57,7 @@ static enum oa_error check_run(const struct generation *g, const char *folder)
                        : "");
 }
 
-static enum oa_error prepare(struct generation *g, const char *folder)
+static enum oa_error prepare_generation(struct generation *g, const char *folder)
 {
     oa_context *c = g->t.context;
     OA_TRY(check_stops(g));
@@ -65,7 +65,7 @@ static enum oa_error prepare(struct generation *g, const char *folder)
         oa_log(c, 0, "generate.temperature is 0: all %ld samples will be the same text",
                g->o->generate_samples);
     OA_TRY(oa_trained_open(c, folder, &g->t));
-    OA_TRY(check_run(g, folder));
+    OA_TRY(check_generator_run(g, folder));
     struct oa_sampling how = { .temperature = g->o->generate_temperature,
                                .top_k = g->o->generate_top_k,
                                .top_p = g->o->generate_top_p,
@@ -145,7 +145,7 @@ static enum oa_error write_tokens(struct generation *g, int *found)
     return OA_OK;
 }
 
-static void begin(struct generation *g)
+static void begin_generation(struct generation *g)
 {
     bool valid;
     g->state = OA_CHARACTER_WHOLE;
@@ -183,7 +183,7 @@ static void head_line(struct generation *g, long sample)
 static enum oa_error one_sample(struct generation *g, long sample)
 {
     int found;
-    begin(g);
+    begin_generation(g);
     if (!oa_wants_json(g->out)) {
         head_line(g, sample);
         say_text(g, g->prompt, g->length, false);
@@ -298,7 +298,7 @@ static enum oa_error generate(struct generation *g, const char *folder)
 {
     const char *prompt = g->r->prompt ? g->r->prompt : g->o->generate_prompt;
     size_t length = g->r->prompt ? g->r->length : strlen(prompt);
-    OA_TRY(prepare(g, folder));
+    OA_TRY(prepare_generation(g, folder));
     if (g->r->next) {
         OA_TRY(go_on_from_all(g, folder));
     } else {

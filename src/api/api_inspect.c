@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct reading { /* ids of what is read, as one sequence */
+struct inspected_reading { /* ids of what is read, as one sequence */
     struct oa_ids ids, words, segments;
     struct oa_sequences sequence;
     struct oa_token_names names;
@@ -16,7 +16,7 @@ struct inspecting {
     struct oa_trained t;
     const struct oa_inspect_request *r;
     const struct oa_example_layout *layout; /* of the run's task; NULL: running text */
-    struct reading main, source;
+    struct inspected_reading main, source;
     struct oa_inspection what;
 };
 
@@ -24,7 +24,8 @@ struct inspecting {
  * -----------------------------------------------------------------------------------------------------------
  */
 
-static enum oa_error add_special(struct inspecting *n, struct reading *to, const char *content)
+static enum oa_error add_special(struct inspecting *n, struct inspected_reading *to,
+                                 const char *content)
 {
     if (!content)
         return OA_OK;
@@ -36,17 +37,16 @@ static enum oa_error add_special(struct inspecting *n, struct reading *to, const
     return oa_ids_add(&to->words, to->words.count ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-static enum oa_error add_text(struct inspecting *n, struct reading *to, const char *name,
-                              const char *text, size_t length)
+static enum oa_error add_inspected_text(struct inspecting *n, struct inspected_reading *to,
+                                        const char *name, const char *text, size_t length)
 {
     if (length == 0)
-        return oa_fail(n->t.context, OA_ARGUMENT,
-                       "%s: the text is empty, and there is nothing to look at", name);
+        return oa_fail(n->t.context, OA_ARGUMENT, "%s: the text is empty", name);
     return oa_tokenizer_encode_text(n->t.tokenizer, name, text, length, &to->ids, &to->words);
 }
 
 /* All ids so far belong to this text of a pair. */
-static enum oa_error end_segment(struct reading *to, int32_t segment)
+static enum oa_error end_segment(struct inspected_reading *to, int32_t segment)
 {
     while (to->segments.count < to->ids.count)
         OA_TRY(oa_ids_add(&to->segments, segment));
@@ -54,16 +54,16 @@ static enum oa_error end_segment(struct reading *to, int32_t segment)
 }
 
 /* What an encoder reads: begin, text, end, and of a pair text, end. */
-static enum oa_error encode_source(struct inspecting *n, struct reading *to, bool pair)
+static enum oa_error encode_source(struct inspecting *n, struct inspected_reading *to, bool pair)
 {
     const struct oa_example_layout *l = n->layout;
     OA_TRY(add_special(n, to, l ? l->source_begin : NULL));
-    OA_TRY(add_text(n, to, "--text", n->r->text, n->r->length));
+    OA_TRY(add_inspected_text(n, to, "--text", n->r->text, n->r->length));
     OA_TRY(add_special(n, to, l ? l->source_end : NULL));
     OA_TRY(end_segment(to, 0));
     if (!pair)
         return OA_OK;
-    OA_TRY(add_text(n, to, "--target", n->r->target, n->r->target_length));
+    OA_TRY(add_inspected_text(n, to, "--target", n->r->target, n->r->target_length));
     OA_TRY(add_special(n, to, l ? l->source_end : NULL));
     return end_segment(to, 1);
 }
@@ -72,19 +72,19 @@ static enum oa_error encode_source(struct inspecting *n, struct reading *to, boo
 static enum oa_error encode_target(struct inspecting *n)
 {
     OA_TRY(add_special(n, &n->main, n->layout ? n->layout->target_begin : NULL));
-    return add_text(n, &n->main, "--target", n->r->target, n->r->target_length);
+    return add_inspected_text(n, &n->main, "--target", n->r->target, n->r->target_length);
 }
 
-static enum oa_error check_length(const struct inspecting *n, const struct reading *r,
+static enum oa_error check_length(const struct inspecting *n, const struct inspected_reading *r,
                                   const char *name, long most, const char *option)
 {
     if ((long)r->ids.count <= most)
         return OA_OK;
-    return oa_fail(n->t.context, OA_SHAPE,
-                   "%s: the text has %zu tokens, special ones among them, and the model reads %ld "
-                   "(%s): give a shorter "
-                   "one",
-                   name, r->ids.count, most, option);
+    return oa_fail(
+        n->t.context, OA_SHAPE,
+        "%s: the text has %zu tokens, special ones included, and the model reads at most "
+        "%ld (%s): give a shorter one",
+        name, r->ids.count, most, option);
 }
 
 static enum oa_error check_request(const struct inspecting *n)
@@ -92,13 +92,12 @@ static enum oa_error check_request(const struct inspecting *n)
     const struct oa_model_form *f = &n->t.model->form;
     bool two = f->segments || (f->encoder && f->decoder);
     if (f->patch)
-        return oa_fail(
-            n->t.context, OA_ARGUMENT,
-            "the model was trained on pictures in patches, and inspect reads texts alone");
+        return oa_fail(n->t.context, OA_ARGUMENT,
+                       "the model reads images; inspect needs a model of texts");
     if (two && !n->r->target)
         return oa_fail(n->t.context, OA_ARGUMENT,
                        "the model reads two texts: give %s with --target",
-                       f->segments ? "the second text of the pair" : "what the decoder reads");
+                       f->segments ? "the second text of the pair" : "the target of the decoder");
     if (!two && n->r->target)
         return oa_fail(n->t.context, OA_ARGUMENT,
                        "--target has no effect: the model (%s) reads one text, that of --text",
@@ -106,7 +105,7 @@ static enum oa_error check_request(const struct inspecting *n)
     return OA_OK;
 }
 
-static enum oa_error encode(struct inspecting *n)
+static enum oa_error encode_inspected_texts(struct inspecting *n)
 {
     const struct oa_model_form *f = &n->t.model->form;
     const struct oa_options *o = &n->t.options;
@@ -148,7 +147,7 @@ static void add_readable(struct oa_text *out, const char *bytes, size_t length)
     }
 }
 
-static enum oa_error name_tokens(struct inspecting *n, struct reading *r)
+static enum oa_error name_tokens(struct inspecting *n, struct inspected_reading *r)
 {
     struct oa_text text;
     oa_text_init(&text, n->t.context);
@@ -166,7 +165,7 @@ static enum oa_error name_tokens(struct inspecting *n, struct reading *r)
     return oa_status(n->t.context);
 }
 
-static enum oa_error finish(struct inspecting *n, struct reading *r)
+static enum oa_error finish_reading(struct inspecting *n, struct inspected_reading *r)
 {
     r->sequence =
         (struct oa_sequences){ .rows = 1,
@@ -177,14 +176,14 @@ static enum oa_error finish(struct inspecting *n, struct reading *r)
     return name_tokens(n, r);
 }
 
-static void open_reading(struct reading *r, oa_context *c)
+static void open_reading(struct inspected_reading *r, oa_context *c)
 {
     oa_ids_init(&r->ids, c);
     oa_ids_init(&r->words, c);
     oa_ids_init(&r->segments, c);
 }
 
-static void close_reading(struct reading *r)
+static void close_reading(struct inspected_reading *r)
 {
     for (long i = 0; i < r->names.count; i++)
         oa_free(r->names.name[i]);
@@ -198,7 +197,8 @@ static void close_reading(struct reading *r)
  * --------------------------------------------------------------------------------------------------------
  */
 
-static enum oa_error write_page(const struct inspecting *n, const struct oa_inspected *shown)
+static enum oa_error write_inspection_page(const struct inspecting *n,
+                                           const struct oa_inspected *shown)
 {
     struct oa_text page;
     oa_text_init(&page, n->t.context);
@@ -219,16 +219,16 @@ static void warn_of_deviations(const struct inspecting *n)
         oa_text_init(&title, n->t.context);
         oa_view_title(v, &title);
         if (v->deviation > OA_LARGE_DEVIATION)
-            oa_log(
-                n->t.context, 0,
-                "%s: the maps give what the layer gave only to within %.1g of its largest number",
-                title.s ? title.s : "", v->deviation);
+            oa_log(n->t.context, 0,
+                   "%s: maps times values differ from the output of the layer by %.1g of its "
+                   "largest element",
+                   title.s ? title.s : "", v->deviation);
         oa_text_free(&title);
     }
 }
 
-static enum oa_error answer(const struct inspecting *n, const char *folder,
-                            const struct oa_output *out)
+static enum oa_error print_inspection(const struct inspecting *n, const char *folder,
+                                      const struct oa_output *out)
 {
     const struct oa_inspected shown = { .run = folder,
                                         .checkpoint = n->t.checkpoint,
@@ -239,7 +239,7 @@ static enum oa_error answer(const struct inspecting *n, const char *folder,
     struct oa_text text;
     warn_of_deviations(n);
     if (n->r->page)
-        OA_TRY(write_page(n, &shown));
+        OA_TRY(write_inspection_page(n, &shown));
     oa_text_init(&text, n->t.context);
     if (oa_wants_json(out)) {
         oa_inspection_json(&shown, &text);
@@ -257,13 +257,13 @@ static enum oa_error answer(const struct inspecting *n, const char *folder,
 static enum oa_error inspect(struct inspecting *n, const char *folder, const struct oa_output *out)
 {
     OA_TRY(oa_trained_open_finely(n->t.context, folder, &n->t));
-    OA_TRY(encode(n));
-    OA_TRY(finish(n, &n->main));
+    OA_TRY(encode_inspected_texts(n));
+    OA_TRY(finish_reading(n, &n->main));
     if (n->source.ids.count)
-        OA_TRY(finish(n, &n->source));
+        OA_TRY(finish_reading(n, &n->source));
     OA_TRY(oa_inspect_model(&n->t.tape, n->t.model, &n->main.sequence,
                             n->source.ids.count ? &n->source.sequence : NULL, &n->what));
-    return answer(n, folder, out);
+    return print_inspection(n, folder, out);
 }
 
 enum oa_error oa_inspect(oa_context *c, const char *folder,
@@ -273,7 +273,7 @@ enum oa_error oa_inspect(oa_context *c, const char *folder,
     OA_TRY(oa_status(c));
     OA_TRY(oa_check_reserved(c, "oa_inspect_request", request->reserved, 4));
     if (!request->text)
-        return oa_fail(c, OA_ARGUMENT, "inspect needs a text for the model to read");
+        return oa_fail(c, OA_ARGUMENT, "inspect needs a text");
     if (request->page)
         OA_TRY(oa_file_check(c, request->page));
     open_reading(&n.main, c);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-struct row {
+struct plan_row {
     const char *attention;
     struct oa_plan plan;
     struct oa_step_time time;
@@ -26,15 +26,15 @@ struct planning {
     struct oa_machine_rates rates; /* of this precision on all threads */
     struct oa_model_form form;
     struct oa_step_shape shape;
-    struct row *row;
+    struct plan_row *row;
     int count;
-    struct row softmax; /* for comparison */
+    struct plan_row softmax; /* for comparison */
 };
 
 /* ---- making ---- */
 
 /* Products of AMX wait for loads: their median counts, not the peak in registers. */
-static void measure_machine(struct planning *p)
+static void measure_plan_peaks(struct planning *p)
 {
     oa_kernels_peak(p->c, &p->peak);
     enum oa_precision precision = p->options.train_precision;
@@ -44,7 +44,7 @@ static void measure_machine(struct planning *p)
     p->rates.bytes = 1e9 * p->peak.copy.all;
 }
 
-static enum oa_error plan_row(struct planning *p, struct row *row)
+static enum oa_error plan_row(struct planning *p, struct plan_row *row)
 {
     struct oa_options o = p->options;
     if (strlen(row->attention) >= sizeof o.model_attention)
@@ -59,7 +59,7 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
     return oa_rank_plans_make(p->c, &o, &p->form, &p->shape, &reached, &row->ranks);
 }
 
-static enum oa_error check(const struct planning *p, const char *attention)
+static enum oa_error check_planned_attention(const struct planning *p, const char *attention)
 {
     struct oa_stack_specs stacks;
     enum oa_error e = oa_stacks_parse(p->c, attention, oa_options_stacks(&p->options), &stacks);
@@ -79,7 +79,8 @@ static enum oa_error check_parent(const struct planning *p, const char *attentio
 
 /* Of a comparison that runs would start from a plan needs that it has these attentions, and its
  * tokenizer. */
-static enum oa_error begin_from(struct planning *p, const char *const *attentions, int count)
+static enum oa_error use_initial_tokenizer(struct planning *p, const char *const *attentions,
+                                           int count)
 {
     if (!oa_is_comparison_folder(p->options.train_init))
         return OA_OK;
@@ -88,16 +89,16 @@ static enum oa_error begin_from(struct planning *p, const char *const *attention
     return oa_initial_runs_first(p->c, &p->options);
 }
 
-static enum oa_error make(struct planning *p, const char *const *attentions, int count)
+static enum oa_error make_plan(struct planning *p, const char *const *attentions, int count)
 {
     p->row = oa_alloc(p->c, (size_t)count * sizeof *p->row);
     if (!p->row)
         return OA_NO_MEMORY;
     for (int i = 0; i < count; i++)
-        OA_TRY(check(p, attentions[i]));
-    OA_TRY(begin_from(p, attentions, count));
+        OA_TRY(check_planned_attention(p, attentions[i]));
+    OA_TRY(use_initial_tokenizer(p, attentions, count));
     OA_TRY(oa_task_sketch(p->c, &p->options, &p->form, &p->shape));
-    measure_machine(p);
+    measure_plan_peaks(p);
     OA_TRY(oa_status(p->c));
     for (p->count = 0; p->count < count; p->count++) {
         p->row[p->count].attention = attentions[p->count];
@@ -113,14 +114,14 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
 }
 
 /* Seconds of the whole training: of a run by the clock they are given. */
-static double total_seconds(const struct planning *p, const struct row *row)
+static double total_seconds(const struct planning *p, const struct plan_row *row)
 {
     const struct oa_options *o = &p->options;
     return o->train_seconds > 0 ? o->train_seconds : row->time.seconds * (double)o->train_steps;
 }
 
 /* By the fastest steps, which other programs disturbed least. */
-static bool no_faster(const struct planning *p, const struct row *row)
+static bool no_faster(const struct planning *p, const struct plan_row *row)
 {
     return row->time.least >= p->softmax.time.least && strcmp(row->attention, "softmax") != 0;
 }
@@ -137,7 +138,7 @@ static const struct oa_column columns[] = { { .title = "attention", .shorten = t
                                             { .title = "\nin all", .right = true } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void add_row(const struct planning *p, const struct row *row, struct oa_table *t)
+static void add_plan_row(const struct planning *p, const struct plan_row *row, struct oa_table *t)
 {
     char out[OA_NUMBER];
     const struct oa_plan *plan = &row->plan;
@@ -152,7 +153,7 @@ static void add_row(const struct planning *p, const struct row *row, struct oa_t
 }
 
 /* Of options that mean less for an attention than for others. */
-static void add_notes(const struct planning *p, struct oa_text *out)
+static void add_plan_notes(const struct planning *p, struct oa_text *out)
 {
     for (int i = 0; i < p->count; i++)
         oa_attention_notes(p->c, p->row[i].attention, oa_options_stacks(&p->options), &p->options,
@@ -160,7 +161,7 @@ static void add_notes(const struct planning *p, struct oa_text *out)
 }
 
 /* What a step's time was taken from. */
-static void add_time(const struct planning *p, const struct row *row, struct oa_text *out)
+static void add_plan_time(const struct planning *p, const struct plan_row *row, struct oa_text *out)
 {
     const struct oa_step_time *t = &row->time;
     char least[OA_NUMBER], most[OA_NUMBER];
@@ -190,14 +191,14 @@ static void add_time(const struct planning *p, const struct row *row, struct oa_
     oa_text_printf(out, "; %s of processor time.\n", oa_number_seconds(least, t->processor));
 }
 
-static void add_times(const struct planning *p, struct oa_text *out)
+static void add_plan_times(const struct planning *p, struct oa_text *out)
 {
     double busy = 0;
     oa_text_printf(
         out, "\nTime a step, measured here with %d thread%s, set %s; validation comes on top.\n",
         oa_thread_count(p->c), oa_plural(oa_thread_count(p->c)), oa_isa_name(oa_context_isa(p->c)));
     for (int i = 0; i < p->count; i++) {
-        add_time(p, &p->row[i], out);
+        add_plan_time(p, &p->row[i], out);
         busy = fmax(busy, p->row[i].time.held_up);
     }
     if (busy > OA_BUSY)
@@ -208,7 +209,7 @@ static void add_times(const struct planning *p, struct oa_text *out)
                        100 * busy);
 }
 
-static void text(const struct planning *p, int width, struct oa_text *out)
+static void print_plan(const struct planning *p, int width, struct oa_text *out)
 {
     const struct oa_options *o = &p->options;
     struct oa_table t;
@@ -226,10 +227,10 @@ static void text(const struct planning *p, int width, struct oa_text *out)
                    oa_precision_name(o->train_precision));
     oa_table_init(&t, p->c, columns, COLUMNS);
     for (int i = 0; i < p->count; i++)
-        add_row(p, &p->row[i], &t);
+        add_plan_row(p, &p->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    add_times(p, out);
+    add_plan_times(p, out);
     for (int i = 0; i < p->count; i++)
         oa_rank_plans_text(p->c, p->row[i].attention, o, &p->row[i].ranks, width, out);
     for (int i = 0; i < p->count; i++)
@@ -245,7 +246,7 @@ static void text(const struct planning *p, int width, struct oa_text *out)
                            p->row[i].plan.flops / p->softmax.plan.flops,
                            p->row[i].plan.computed / p->softmax.plan.computed,
                            p->row[i].plan.bytes / p->softmax.plan.bytes);
-    add_notes(p, out);
+    add_plan_notes(p, out);
 }
 
 /* ---- as JSON ---- */
@@ -259,7 +260,7 @@ static json_t *time_json(const struct oa_step_time *t)
                      (json_int_t)t->layers);
 }
 
-static json_t *row_json(const struct planning *p, const struct row *row)
+static json_t *row_json(const struct planning *p, const struct plan_row *row)
 {
     const struct oa_plan *plan = &row->plan;
     struct oa_text notes;
@@ -310,12 +311,12 @@ enum oa_error oa_plan(const oa_config *config, const char *const *attentions, in
         p.options.cluster_ranks = p.options.compare_ranks;
     const char *own = all.options.model_attention;
     struct oa_text t;
-    enum oa_error e = make(&p, count ? attentions : &own, count ? count : 1);
+    enum oa_error e = make_plan(&p, count ? attentions : &own, count ? count : 1);
     oa_text_init(&t, p.c);
     if (e == OA_OK && oa_wants_json(out))
         oa_json_add(&t, plan_json(&p));
     else if (e == OA_OK)
-        text(&p, out ? out->width : 0, &t);
+        print_plan(&p, out ? out->width : 0, &t);
     oa_free(p.row);
     return oa_emit(out, &t);
 }

@@ -4,65 +4,63 @@
 #include "api/api.h"
 
 /* Whether the run has ended: model.safetensors is there. One without it needs a checkpoint. */
-static enum oa_error check_folder(oa_context *c, const char *folder, bool *ended)
+static enum oa_error check_run_folder(oa_context *c, const char *folder, bool *ended)
 {
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "config.json"));
     if (!oa_file_exists(path))
-        return oa_fail(
-            c, OA_IO,
-            "%s holds no run: there is no config.json in it; 'orthant train --out %s' makes one",
-            folder, folder);
+        return oa_fail(c, OA_IO,
+                       "%s contains no run (no config.json); 'orthant train --out %s' makes one",
+                       folder, folder);
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
     *ended = oa_file_exists(path);
     if (*ended || oa_folder_has_checkpoint(c, folder))
         return OA_OK;
-    return oa_fail(c, OA_IO,
-                   "%s: the run has not ended, there is neither model.safetensors nor a "
-                   "checkpoint; 'orthant train "
-                   "--resume --out %s' goes on with it",
-                   folder, folder);
+    return oa_fail(
+        c, OA_IO,
+        "%s has not ended: there is neither model.safetensors nor a checkpoint; 'orthant "
+        "train --resume --out %s' continues it",
+        folder, folder);
 }
 
-/* Of a stopped run any checkpoint will do: nothing goes on from it. */
-static enum oa_error accept_any(void *argument, const struct oa_progress *p)
+/* The model is only used, not trained further. */
+static enum oa_error accept_any_checkpoint(void *argument, const struct oa_progress *p)
 {
     (void)argument;
     (void)p;
     return OA_OK;
 }
 
-/* A layout of blocks is in a finished model; a checkpoint relies on the file that its attention
- * names, which nobody but
- * --resume opens: the folder may be another person's. */
-static enum oa_error check_sources(const struct oa_model *m, const char *folder)
+/* A finished model includes the layout of blocks; a checkpoint needs the file that its attention
+ * names, which only --resume opens, since the folder may be another person's. */
+static enum oa_error check_no_layout_file(const struct oa_model *m, const char *folder)
 {
     for (int i = 0; i < m->store.count; i++)
         if (m->store.parameter[i]->source)
-            return oa_fail(m->context, OA_UNSUPPORTED,
-                           "%s has not ended, and only a finished model holds the layout that its "
-                           "attention takes from "
-                           "a file; 'orthant train --resume --out %s' goes on with it",
-                           folder, folder);
+            return oa_fail(
+                m->context, OA_UNSUPPORTED,
+                "%s has not ended, and only a finished model includes the layout file of its "
+                "attention; 'orthant train --resume --out %s' continues it",
+                folder, folder);
     return OA_OK;
 }
 
-static enum oa_error open_checkpoint(struct oa_trained *t, const char *folder,
-                                     const struct oa_model_form *form)
+static enum oa_error open_newest_checkpoint(struct oa_trained *t, const char *folder,
+                                            const struct oa_model_form *form)
 {
     struct oa_progress p = { 0 };
     double age;
     OA_TRY(oa_model_describe(t->device, &t->options, form, &t->model));
-    OA_TRY(check_sources(t->model, folder));
+    OA_TRY(check_no_layout_file(t->model, folder));
     OA_TRY(oa_store_allocate(&t->model->store, oa_chance_seed(&t->options, OA_CHANCE_INIT), false));
-    OA_TRY(oa_folder_resume(t->model, &p, folder, accept_any, NULL, &age));
+    OA_TRY(oa_folder_resume(t->model, &p, folder, accept_any_checkpoint, NULL, &age));
     t->checkpoint = p.step;
-    oa_log(t->context, 0, "%s has not ended: the checkpoint of step %ld is used", folder, p.step);
+    oa_log(t->context, 0, "%s has not ended: using the checkpoint of step %ld", folder, p.step);
     return OA_OK;
 }
 
-static enum oa_error open_model(struct oa_trained *t, const char *folder,
-                                const struct oa_model_form *form, bool ended, bool finely)
+static enum oa_error open_run_model(struct oa_trained *t, const char *folder,
+                                    const struct oa_model_form *form, bool ended, bool finely)
 {
     char path[OA_PATH];
     bool coarse = t->options.train_precision == OA_PRECISION_BF16;
@@ -72,17 +70,17 @@ static enum oa_error open_model(struct oa_trained *t, const char *folder,
     oa_tape_init(&t->tape, t->device);
     OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
     return ended ? oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model)
-                 : open_checkpoint(t, folder, form);
+                 : open_newest_checkpoint(t, folder, form);
 }
 
-static enum oa_error open_trained(oa_context *c, const char *folder, bool finely,
-                                  struct oa_trained *t)
+static enum oa_error open_trained_run(oa_context *c, const char *folder, bool finely,
+                                      struct oa_trained *t)
 {
     char path[OA_PATH];
     struct oa_model_form form;
     bool ended;
     *t = (struct oa_trained){ .context = c, .checkpoint = -1 };
-    OA_TRY(check_folder(c, folder, &ended));
+    OA_TRY(check_run_folder(c, folder, &ended));
     OA_TRY(oa_path(c, path, folder, "config.json"));
     oa_options_default(&t->options);
     OA_TRY(oa_config_load(c, path, &t->options, &form));
@@ -91,20 +89,21 @@ static enum oa_error open_trained(oa_context *c, const char *folder, bool finely
     OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_load(c, path, &t->tokenizer));
     if (oa_tokenizer_size(t->tokenizer) > form.vocabulary)
-        return oa_fail(c, OA_FORMAT,
-                       "%s: the tokenizer has %ld tokens, the model only %ld: it is another run's",
-                       path, (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
-    return open_model(t, folder, &form, ended, finely);
+        return oa_fail(
+            c, OA_FORMAT,
+            "%s: the tokenizer has %ld tokens, but the model has %ld: it belongs to another run",
+            path, (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
+    return open_run_model(t, folder, &form, ended, finely);
 }
 
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
 {
-    return open_trained(c, folder, false, t);
+    return open_trained_run(c, folder, false, t);
 }
 
 enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *t)
 {
-    return open_trained(c, folder, true, t);
+    return open_trained_run(c, folder, true, t);
 }
 
 void oa_trained_json(const struct oa_trained *t, json_t *object)

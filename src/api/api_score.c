@@ -89,7 +89,7 @@ static void add_version(struct score_row *row, const char *package)
     oa_text_printf(&row->signature, "|version:%s+orthant.%s", package, oa_version());
 }
 
-static int decimals(const struct score_plan *p, int usual)
+static int score_decimals(const struct score_plan *p, int usual)
 {
     return p->request->decimals ? p->request->decimals : usual;
 }
@@ -104,7 +104,7 @@ struct resampling_fields {
 };
 
 /* "|bs:1000|seed:12345", or nothing. */
-static struct resampling_fields resampling_fields(const struct score_plan *p)
+static struct resampling_fields resampling_fields_of(const struct score_plan *p)
 {
     struct resampling_fields f = { "" };
     if (p->resample != SCORE_PLAIN)
@@ -117,12 +117,12 @@ static void name_segments(const struct score_plan *p, const struct oa_metric *m,
                           struct score_row *row)
 {
     oa_metric_title(m, &p->options, &row->title);
-    oa_metric_signature(m, &p->options, p->request->references, resampling_fields(p).s,
+    oa_metric_signature(m, &p->options, p->request->references, resampling_fields_of(p).s,
                         &row->signature);
-    row->decimals = decimals(p, is_sacrebleus(m) ? 1 : 4);
+    row->decimals = score_decimals(p, is_sacrebleus(m) ? 1 : 4);
 }
 
-static void add_part(struct score_row *row, const char *name, double value)
+static void add_score_part(struct score_row *row, const char *name, double value)
 {
     row->part[row->parts].name = name;
     row->part[row->parts++].value = value;
@@ -130,8 +130,8 @@ static void add_part(struct score_row *row, const char *name, double value)
 
 static void add_precision_and_recall(struct score_row *row, double precision, double recall)
 {
-    add_part(row, "precision", precision);
-    add_part(row, "recall", recall);
+    add_score_part(row, "precision", precision);
+    add_score_part(row, "recall", recall);
     oa_text_printf(&row->verbose, "(P = %.*f R = %.*f)", row->decimals, precision, row->decimals,
                    recall);
 }
@@ -295,7 +295,7 @@ static enum oa_error score_confusion(oa_context *c, const struct sides *s, struc
     OA_TRY(take_labels(c, s, 0));
     OA_TRY(oa_confusion_count(c, s->hypothesis[0].line, s->reference[0].line, s->reference[0].count,
                               &row->confusion));
-    row->decimals = decimals(s->plan, 4);
+    row->decimals = score_decimals(s->plan, 4);
     oa_text_printf(&row->title, "confusion");
     oa_text_printf(&row->signature, "n:%ld|classes:%d", s->reference[0].count,
                    row->confusion.classes);
@@ -311,9 +311,9 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
     enum oa_error e = count_labels(c, s, system, &k);
     if (e == OA_OK && kind == SCORE_F1)
         e = oa_f1_of(c, &k, s->plan->options.f1_average, positive_label(s->plan), &f1);
-    row->decimals = decimals(s->plan, 4);
+    row->decimals = score_decimals(s->plan, 4);
     oa_text_printf(&row->signature, "n:%ld|classes:%d%s", k.lines, k.count,
-                   resampling_fields(s->plan).s);
+                   resampling_fields_of(s->plan).s);
     if (e == OA_OK && kind == SCORE_F1)
         row_f1(s->plan, &f1, row);
     else if (e == OA_OK && kind == SCORE_MCC)
@@ -347,9 +347,10 @@ static enum oa_error score_numbers(oa_context *c, const struct sides *s, enum sc
                                    int system, struct score_row *row)
 {
     OA_TRY(correlate(c, s, kind, system, &row->score));
-    row->decimals = decimals(s->plan, 4);
+    row->decimals = score_decimals(s->plan, 4);
     oa_text_printf(&row->title, "%s", kind == SCORE_PEARSON ? "Pearson" : "Spearman");
-    oa_text_printf(&row->signature, "n:%ld%s", s->reference[0].count, resampling_fields(s->plan).s);
+    oa_text_printf(&row->signature, "n:%ld%s", s->reference[0].count,
+                   resampling_fields_of(s->plan).s);
     if (isnan(row->score))
         oa_text_printf(&row->verbose, "(not defined: one side is constant)");
     add_version(row, "1.17.1");
@@ -426,8 +427,9 @@ static enum oa_error resample_values(oa_context *c, const struct sides *s, enum 
  * ---------------------------------------------------------------------------------------------------
  */
 
-static enum oa_error score_item(oa_context *c, const struct sides *s, const struct score_item *item,
-                                bool json, struct score_row *row, struct oa_text *lines)
+static enum oa_error score_one_item(oa_context *c, const struct sides *s,
+                                    const struct score_item *item, bool json, struct score_row *row,
+                                    struct oa_text *lines)
 {
     int systems = s->plan->request->hypotheses;
     if (item->kind == SCORE_SEGMENTS)
@@ -503,7 +505,7 @@ static enum oa_error score_all(oa_context *c, struct score_plan *p, struct sides
     choose_tokens(c, p, s);
     warn_of_tokens(c, s);
     for (int i = 0; i < p->items; i++)
-        OA_TRY(score_item(c, s, &p->item[i], json, row + i * systems, text));
+        OA_TRY(score_one_item(c, s, &p->item[i], json, row + i * systems, text));
     for (int i = 0; i < p->items * systems; i++)
         row[i].system = s->hypothesis[i % systems].name;
     if (p->request->sentence_level)

@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "theory/theory.h"
 
-static enum oa_error write_page(oa_context *c, const struct oa_theory *t, const char *path)
+static enum oa_error write_theory_page(oa_context *c, const struct oa_theory_results *t, const char *path)
 {
     struct oa_text page;
     oa_text_init(&page, c);
@@ -18,7 +18,7 @@ static enum oa_error write_page(oa_context *c, const struct oa_theory *t, const 
 enum oa_error oa_theory(const oa_config *config, const char *page, const struct oa_output *out)
 {
     oa_context *c = config->context;
-    struct oa_theory t;
+    struct oa_theory_results t;
     struct oa_text text;
     OA_TRY(oa_status(c));
     if (page)
@@ -26,7 +26,7 @@ enum oa_error oa_theory(const oa_config *config, const char *page, const struct 
     enum oa_error e =
         oa_theory_measure(c, config->options.model_width, config->options.model_heads, &t);
     if (e == OA_OK && page)
-        e = write_page(c, &t, page);
+        e = write_theory_page(c, &t, page);
     oa_text_init(&text, c);
     if (e == OA_OK && oa_wants_json(out))
         oa_theory_json(&t, &text);

@@ -2,15 +2,15 @@
  * train: one run into a folder. */
 #include "api/api.h"
 #include "base/folder_lock.h"
+#include "compare/comparison_folder.h"
 #include "train/best.h"
 #include "train/initial.h"
-#include "train/overwrite.h"
 #include "train/run_scores.h"
 
 #include <math.h>
 #include <string.h>
 
-static enum oa_error check_same(const oa_config *config, const char *folder)
+static enum oa_error check_same_run(const oa_config *config, const char *folder)
 {
     oa_config before = { .context = config->context };
     oa_options_default(&before.options);
@@ -28,39 +28,37 @@ static enum oa_error check_same(const oa_config *config, const char *folder)
     return OA_OK;
 }
 
-/* A start that failed before its first step may have left options and a tokenizer: they are in
- * nobody's way. */
-static enum oa_error check_folder(const oa_config *config, const char *folder, int resume)
+/* Options and a tokenizer, left by a start that failed before its first step, are not a run. */
+static enum oa_error check_train_folder(const oa_config *config, const char *folder, int resume)
 {
     char path[OA_PATH];
     oa_context *c = config->context;
-    OA_TRY(oa_folder_check_outside(c, folder));
+    OA_TRY(oa_comparison_check_outside(c, folder));
     OA_TRY(oa_initial_check(c, &config->options, folder));
     if (config->overwrite && resume)
-        return oa_fail(c, OA_ARGUMENT,
-                       "a run either goes on (--resume) or begins anew (--overwrite)");
+        return oa_fail(c, OA_ARGUMENT, "--resume and --overwrite exclude each other");
     if (config->overwrite)
-        return oa_overwrite_check(c, folder, OA_MADE_RUN);
-    OA_TRY(oa_folder_check_kind(c, folder, OA_MADE_RUN));
+        return oa_overwrite_check(c, folder, &oa_run_folder);
+    OA_TRY(oa_folder_check_kind(c, folder, &oa_run_folder, &oa_comparison_folder));
     if (!oa_folder_has_run(c, folder)) {
         if (resume)
-            oa_log(c, 0, "%s holds nothing to go on from: the run begins at step 1", folder);
+            oa_log(c, 0, "%s contains no checkpoint to resume from: the run starts at step 1",
+                   folder);
         return OA_OK;
     }
     if (!resume)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s holds a run already; --resume goes on with it, another --out begins a "
-                       "new one, --overwrite "
-                       "removes it",
+                       "%s contains a run already: give --resume to continue it, another --out to "
+                       "start a new one, or --overwrite to remove it",
                        folder);
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
     if (oa_file_exists(path) && !oa_folder_has_checkpoint(c, folder))
-        return oa_fail(c, OA_ARGUMENT,
-                       "%s holds a model that is ready, and no checkpoint to go on from: train "
-                       "into a new folder, or "
-                       "remove %s to begin again",
-                       folder, path);
-    return check_same(config, folder);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "%s contains a finished model and no checkpoint to resume from: train into a "
+            "new folder, or remove %s to start again",
+            folder, path);
+    return check_same_run(config, folder);
 }
 
 /* ---- the result ---- */
@@ -75,7 +73,7 @@ struct outcome {
     struct oa_scores scores;
 };
 
-static void validated_text(const struct outcome *o, struct oa_text *t)
+static void add_validated_text(const struct outcome *o, struct oa_text *t)
 {
     bool tokens = oa_predicts_tokens(o->work), text = !oa_reads_examples(o->work);
     if (isfinite(o->scores.loss)) {
@@ -84,18 +82,17 @@ static void validated_text(const struct outcome *o, struct oa_text *t)
                        text ? "text" : "data");
         oa_scores_text(&o->scores, o->work, t);
     } else
-        oa_text_printf(t, "loss            not known: there %s\n",
+        oa_text_printf(t, "loss            unknown: there %s\n",
                        text ? "is no validation text" : "are no validation examples");
 }
 
-/* The model was chosen before. */
-static void tested_text(const struct outcome *o, struct oa_text *t)
+static void add_tested_text(const struct outcome *o, struct oa_text *t)
 {
     const struct oa_tested *test = &o->run->test;
     const struct oa_measure *m = o->work->task->measures;
     if (!test->made)
         return;
-    oa_text_printf(t, "tested          %.0f %s of the test %s, which nothing was chosen by\n",
+    oa_text_printf(t, "tested          %.0f %s of the test %s, not used for any selection\n",
                    test->targets, oa_predicts_tokens(o->work) ? "tokens" : "examples",
                    oa_reads_examples(o->work) ? "data" : "text");
     oa_text_printf(t, "test loss       %.4f %s\n", test->loss, m->unit);
@@ -110,7 +107,7 @@ static void tested_text(const struct outcome *o, struct oa_text *t)
                            m[i].unit);
 }
 
-static void started_text(const struct outcome *o, struct oa_text *t)
+static void add_started_text(const struct outcome *o, struct oa_text *t)
 {
     if (!o->options->train_init[0])
         return;
@@ -120,14 +117,14 @@ static void started_text(const struct outcome *o, struct oa_text *t)
                    o->started.count);
 }
 
-static void outcome_text(const struct outcome *o, struct oa_text *t)
+static void add_outcome_text(const struct outcome *o, struct oa_text *t)
 {
     const struct oa_run *run = o->run;
     oa_text_printf(t, "run             ");
     oa_name_add(t, o->folder);
     oa_text_printf(t, "\nattention       ");
     oa_name_add(t, o->options->model_attention);
-    started_text(o, t);
+    add_started_text(o, t);
     oa_text_printf(t, "\nsteps           %ld, %.0f tokens", run->steps, run->tokens);
     if (o->options->train_patience > 0 && run->steps < o->options->train_steps)
         oa_text_printf(t, ", stopped early of %ld", o->options->train_steps);
@@ -144,8 +141,8 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
                        "kept            the mean of the weights at the last %d of the validations "
                        "every %ld steps\n",
                        run->averaged, o->options->train_eval_every);
-    validated_text(o, t);
-    tested_text(o, t);
+    add_validated_text(o, t);
+    add_tested_text(o, t);
 }
 
 static json_t *outcome_json(oa_context *c, const struct outcome *o)
@@ -177,18 +174,19 @@ static json_t *outcome_json(oa_context *c, const struct outcome *o)
     return root;
 }
 
-static enum oa_error report(oa_context *c, const struct outcome *o, const struct oa_output *out)
+static enum oa_error report_outcome(oa_context *c, const struct outcome *o,
+                                    const struct oa_output *out)
 {
     struct oa_text t;
     oa_text_init(&t, c);
     if (oa_wants_json(out))
         oa_json_add(&t, outcome_json(c, o));
     else
-        outcome_text(o, &t);
+        add_outcome_text(o, &t);
     return oa_emit(out, &t);
 }
 
-static enum oa_error say_size(const oa_config *config, const struct oa_workload *work)
+static enum oa_error log_model_size(const oa_config *config, const struct oa_workload *work)
 {
     struct oa_plan plan;
     OA_TRY(oa_plan_workload(config->context, &config->options, work, &plan));
@@ -200,7 +198,7 @@ static enum oa_error say_size(const oa_config *config, const struct oa_workload 
     return OA_OK;
 }
 
-static enum oa_error check_ranks(const oa_config *config)
+static enum oa_error check_train_ranks(const oa_config *config)
 {
     long asked = config->options.cluster_ranks,
          there = oa_rank_count(oa_context_cluster(config->context));
@@ -208,13 +206,13 @@ static enum oa_error check_ranks(const oa_config *config)
         return OA_OK;
     return oa_fail(
         config->context, OA_ARGUMENT,
-        "cluster.ranks is %ld, and there %s %ld: start as many, mpirun -n %ld orthant train …",
+        "cluster.ranks = %ld, but there %s %ld: start as many, mpirun -n %ld orthant train …",
         asked, there == 1 ? "is" : "are", there, asked);
 }
 
-static enum oa_error run(const oa_config *config, const char *folder, int resume,
-                         struct oa_scores *scores, const struct oa_output *out,
-                         struct oa_workload *work, struct oa_run *result)
+static enum oa_error train_opened(const oa_config *config, const char *folder, int resume,
+                                  struct oa_scores *scores, const struct oa_output *out,
+                                  struct oa_workload *work, struct oa_run *result)
 {
     struct oa_cluster *cluster = oa_context_cluster(config->context);
     struct oa_train_request request = { .options = &config->options,
@@ -226,7 +224,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .keep = true,
                                         .title = config->options.model_attention };
     struct oa_started started;
-    OA_TRY(oa_cluster_agree(cluster, check_ranks(config)));
+    OA_TRY(oa_cluster_agree(cluster, check_train_ranks(config)));
     OA_TRY(oa_check_training_data(config->context, &config->options));
     /* before a long text is read */
     OA_TRY(oa_attention_warn(config->context, config->options.model_attention,
@@ -235,12 +233,11 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
     oa_remarks(config->context, &config->options);
     if (config->options.compare_metric[0] && !oa_best_wanted(&config->options))
         oa_log(config->context, 0,
-               "compare.metric has no effect here without train.keep_best or train.patience, which "
-               "go by it");
+               "compare.metric has no effect without train.keep_best or train.patience");
     OA_TRY(oa_same_everywhere(cluster, &config->options, work,
                               oa_workload_open(config->context, &config->options, work)));
-    OA_TRY(say_size(config, work));
-    OA_TRY(oa_initial_say(config->context, &config->options, work, config->options.model_attention,
+    OA_TRY(log_model_size(config, work));
+    OA_TRY(oa_initial_log(config->context, &config->options, work, config->options.model_attention,
                           &started));
     OA_TRY(oa_train_run(config->context, &request, result));
     if (oa_rank_of(cluster) != 0)
@@ -254,21 +251,21 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                          .scores = oa_scores_of(work, result) };
     if (scores)
         *scores = o.scores;
-    return report(config->context, &o, out);
+    return report_outcome(config->context, &o, out);
 }
 
-static enum oa_error open_folder(const oa_config *config, const char *folder, int resume,
-                                 struct oa_lock **lock)
+static enum oa_error open_train_folder(const oa_config *config, const char *folder, int resume,
+                                       struct oa_lock **lock)
 {
     OA_TRY(oa_directory_check(config->context, folder));
     if (resume && !oa_file_exists(folder))
-        return oa_fail(config->context, OA_ARGUMENT,
-                       "--resume: there is no folder %s, so no run to go on with; leave --resume "
-                       "out to begin one there, "
-                       "or make the folder first where a script always gives --resume",
-                       folder);
+        return oa_fail(
+            config->context, OA_ARGUMENT,
+            "--resume: there is no folder %s: leave --resume out to start a run there, or "
+            "make the folder first where a script always gives --resume",
+            folder);
     OA_TRY(oa_folder_lock(config->context, folder, lock));
-    enum oa_error e = check_folder(config, folder, resume);
+    enum oa_error e = check_train_folder(config, folder, resume);
     if (e == OA_OK)
         return OA_OK;
     oa_folder_unlock(*lock);
@@ -276,9 +273,9 @@ static enum oa_error open_folder(const oa_config *config, const char *folder, in
     return e;
 }
 
-/* What a run that goes on has of its own where the caller did not choose it: programs of before had
- * other defaults. */
-static enum oa_error take_recorded(oa_config *config, const char *folder)
+/* Recorded options of a resumed run that the caller did not give: older programs had other
+ * defaults. */
+static enum oa_error take_recorded_options(oa_config *config, const char *folder)
 {
     static const char *const keys[] = { "data.train", "data.stratify", "train.warmup" };
     oa_config before = { .context = config->context };
@@ -298,20 +295,10 @@ static enum oa_error take_recorded(oa_config *config, const char *folder)
     return oa_status(config->context);
 }
 
-static enum oa_error train_in(const oa_config *given, const char *folder, int resume,
-                              struct oa_scores *scores, const struct oa_output *out,
-                              struct oa_workload *work, struct oa_run *result)
-{
-    oa_config config;
-    struct oa_cluster *cluster = oa_context_cluster(given->context);
-    OA_TRY(oa_cluster_agree(cluster, oa_config_begin_from(given, true, &config)));
-    return run(&config, folder, resume, scores, out, work, result);
-}
-
 enum oa_error oa_train(const oa_config *asked, const char *folder, int resume,
                        struct oa_scores *scores, const struct oa_output *out)
 {
-    oa_config with = *asked;
+    oa_config with = *asked, run;
     const oa_config *config = &with;
     struct oa_workload work = { 0 };
     struct oa_run result = { 0 };
@@ -322,12 +309,15 @@ enum oa_error oa_train(const oa_config *asked, const char *folder, int resume,
     };
     OA_TRY(oa_status(config->context));
     if (resume && !asked->overwrite)
-        OA_TRY(take_recorded(&with, folder));
+        OA_TRY(take_recorded_options(&with, folder));
     OA_TRY(oa_same_program(cluster, &config->options, &told));
-    enum oa_error e = oa_rank_of(cluster) == 0 ? open_folder(config, folder, resume, &lock) : OA_OK;
+    enum oa_error e =
+        oa_rank_of(cluster) == 0 ? open_train_folder(config, folder, resume, &lock) : OA_OK;
     e = oa_cluster_agree(cluster, e); /* the others leave the folder alone */
     if (e == OA_OK)
-        e = train_in(config, folder, resume, scores, out, &work, &result);
+        e = oa_cluster_agree(cluster, oa_config_begin_from(config, true, &run));
+    if (e == OA_OK)
+        e = train_opened(&run, folder, resume, scores, out, &work, &result);
     oa_run_free(&result);
     oa_workload_close(&work);
     oa_folder_unlock(lock);

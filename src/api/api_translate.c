@@ -84,7 +84,8 @@ static enum oa_error add_links(struct translation *x, const struct answered *a,
     return e;
 }
 
-static enum oa_error say_plain(struct translation *x, const struct answered *a, struct oa_text *out)
+static enum oa_error add_translation_line(struct translation *x, const struct answered *a,
+                                          struct oa_text *out)
 {
     const struct oa_hypothesis *h = a->found;
     if (h && x->r->scores)
@@ -141,7 +142,8 @@ static enum oa_error hypothesis_json(struct translation *x, const struct answere
     return e == OA_OK ? set_links(x, a, h, to) : e;
 }
 
-static enum oa_error say_json(struct translation *x, const struct answered *a, struct oa_text *out)
+static enum oa_error add_translation_json(struct translation *x, const struct answered *a,
+                                          struct oa_text *out)
 {
     const struct oa_hypothesis *h = a->found;
     json_t *list = json_array();
@@ -157,13 +159,13 @@ static enum oa_error say_json(struct translation *x, const struct answered *a, s
     return e;
 }
 
-static enum oa_error say(struct translation *x, const struct answered *a)
+static enum oa_error print_translation(struct translation *x, const struct answered *a)
 {
     struct oa_text text;
     oa_text_init(&text, x->t.context);
-    enum oa_error e = oa_wants_json(x->out) ? say_json(x, a, &text)
+    enum oa_error e = oa_wants_json(x->out) ? add_translation_json(x, a, &text)
                       : x->r->best          ? say_list(x, a, &text)
-                                            : say_plain(x, a, &text);
+                                            : add_translation_line(x, a, &text);
     if (e == OA_OK && text.length)
         return oa_emit(x->out, &text);
     oa_text_free(&text);
@@ -186,13 +188,13 @@ static enum oa_error write_block(struct translation *x, struct oa_hypothesis *fo
         bool written = x->source[i].coded.count > 0;
         x->written += written;
         x->unended += written && next->cut;
-        OA_TRY(say(x, &(struct answered){ &x->source[i], written ? next : NULL }));
+        OA_TRY(print_translation(x, &(struct answered){ &x->source[i], written ? next : NULL }));
         next += written ? best : 0;
     }
     return OA_OK;
 }
 
-static enum oa_error next_block(struct translation *x, bool *more)
+static enum oa_error next_translate_block(struct translation *x, bool *more)
 {
     size_t room = (size_t)OA_SIDE_BY_SIDE * (size_t)x->writer.beam.best;
     struct oa_hypothesis *found = oa_alloc(x->t.context, room * sizeof *found);
@@ -227,7 +229,7 @@ static enum oa_error translate(struct translation *x, const oa_config *config, c
     bool more = true;
     OA_TRY(open_translation(x, config, folder));
     while (more)
-        OA_TRY(next_block(x, &more));
+        OA_TRY(next_translate_block(x, &more));
     account(x);
     return OA_OK;
 }

@@ -3,8 +3,8 @@
 #include "api/api.h"
 #include "verify/verify.h"
 
-static enum oa_error prove(oa_context *c, const char *spec, int quick, struct oa_proof *p,
-                           const struct oa_output *out)
+static enum oa_error verify_mechanisms(oa_context *c, const char *spec, int quick,
+                                       struct oa_proof *p, const struct oa_output *out)
 {
     struct oa_text t;
     OA_TRY(oa_proof_make(c, spec, quick != 0, NULL, p));
@@ -23,7 +23,7 @@ enum oa_error oa_verify(oa_context *c, const char *spec, int quick, const struct
 {
     struct oa_proof p = { .context = c };
     OA_TRY(oa_status(c));
-    enum oa_error e = prove(c, spec, quick, &p, out);
+    enum oa_error e = verify_mechanisms(c, spec, quick, &p, out);
     oa_proof_free(&p);
     return e;
 }

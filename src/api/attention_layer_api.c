@@ -42,7 +42,7 @@ static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f
     return OA_OK;
 }
 
-static enum oa_error open_views(struct oa_attention *a)
+static enum oa_error open_layer_views(struct oa_attention *a)
 {
     const struct oa_store *s = &a->rig.store;
     size_t real = a->rig.device->numbers.real_size;
@@ -64,7 +64,7 @@ static enum oa_error open_layer(struct oa_attention *a)
                        a->rig.spec.layers);
     OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, f->seed, true));
-    return open_views(a);
+    return open_layer_views(a);
 }
 
 static enum oa_error open_parts(struct oa_attention *a, const char *spec)
@@ -132,7 +132,7 @@ static enum oa_error check_memory(const struct oa_attention *a, const struct oa_
     return OA_OK;
 }
 
-static enum oa_error check_lengths(oa_context *c, const struct oa_attention_input *in)
+static enum oa_error check_input_lengths(oa_context *c, const struct oa_attention_input *in)
 {
     long most = in->memory ? in->memory_tokens : in->tokens;
     for (long i = 0; in->lengths && i < in->batch; i++)
@@ -151,7 +151,7 @@ static enum oa_error check_call(const struct oa_attention *a, const struct oa_at
                        "%ld sequences of %ld tokens: give at least one of 1 to %ld", in->batch,
                        in->tokens, a->form.length);
     OA_TRY(check_memory(a, in));
-    return check_lengths(a->context, in);
+    return check_input_lengths(a->context, in);
 }
 
 /* The caller's arrays as what the layer reads; *out is good when the context is. */
@@ -270,7 +270,7 @@ enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention
 /* ---- parameters ---- */
 
 /* An address of the device's as the caller sees what lies there. */
-static void *seen(const struct oa_view *v, const void *address)
+static void *address_in_view(const struct oa_view *v, const void *address)
 {
     return address ? (char *)v->host + ((const char *)address - (const char *)v->memory) : NULL;
 }
@@ -283,8 +283,8 @@ int oa_attention_weights(oa_attention *a, int i, struct oa_weights *out)
     *out = (struct oa_weights){ .name = p->name,
                                 .dims = p->dims,
                                 .count = p->count,
-                                .value = seen(&a->values, p->value),
-                                .gradient = seen(&a->gradients, p->gradient) };
+                                .value = address_in_view(&a->values, p->value),
+                                .gradient = address_in_view(&a->gradients, p->gradient) };
     memcpy(out->dim, p->dim, sizeof out->dim);
     return 1;
 }

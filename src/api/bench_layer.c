@@ -12,7 +12,7 @@ static const double enough = 0.25;      /* seconds of measuring, warm-up left ou
 static const double patience = 5;       /* seconds after which LEAST_RUNS are not insisted on */
 static const double most_memory = 0.75; /* of the machine's */
 
-struct bench {
+struct layer_bench {
     oa_context *c;
     const struct oa_layer_case *what;
     struct oa_single_layer rig;
@@ -22,7 +22,7 @@ struct bench {
 };
 
 /* N(0, 1) as acts; addresses only on the plan device. */
-static void *make_input(struct bench *b, const char *name, long count)
+static void *make_input(struct layer_bench *b, const char *name, long count)
 {
     void *act = oa_arena_take(&b->inputs, (size_t)count * b->rig.device->numbers.act_size);
     struct oa_stream s = oa_stream_named(1, name);
@@ -36,7 +36,7 @@ static void *make_input(struct bench *b, const char *name, long count)
     return act;
 }
 
-static enum oa_error open_bench(struct bench *b, bool dry)
+static enum oa_error open_bench(struct layer_bench *b, bool dry)
 {
     const struct oa_layer_case *w = b->what;
     struct oa_layer_shape shape = oa_equal_heads_shape(w->width, w->heads, w->length);
@@ -51,13 +51,13 @@ static enum oa_error open_bench(struct bench *b, bool dry)
     return oa_status(b->c);
 }
 
-static void close_bench(struct bench *b)
+static void close_bench(struct layer_bench *b)
 {
     oa_arena_free(&b->inputs);
     oa_single_layer_close(&b->rig);
 }
 
-static enum oa_error pass(struct bench *b, bool backward)
+static enum oa_error pass(struct layer_bench *b, bool backward)
 {
     const struct oa_layer_case *w = b->what;
     long rows = w->batch * w->length;
@@ -81,7 +81,7 @@ struct runs {
     double sum, least, most; /* seconds */
 };
 
-static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
+static enum oa_error time_run(struct layer_bench *b, bool backward, struct runs *r)
 {
     if (oa_stop_requested(b->c))
         return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
@@ -98,7 +98,7 @@ static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
 
 /* The least of several runs, since other programs can only make them slower. The first one warms
  * up: it is the one that gets the pages of the memory, a third of the time of a long pass. */
-static enum oa_error time_pass(struct bench *b, bool backward, struct runs *r)
+static enum oa_error time_pass(struct layer_bench *b, bool backward, struct runs *r)
 {
     const struct runs none = { .least = INFINITY };
     *r = none;
@@ -110,13 +110,13 @@ static enum oa_error time_pass(struct bench *b, bool backward, struct runs *r)
     return OA_OK;
 }
 
-static void read_memory(struct bench *b, struct oa_layer_cost *out)
+static void read_memory(struct layer_bench *b, struct oa_layer_cost *out)
 {
     out->parameters = (double)b->rig.store.arena.peak;
     out->pass = (double)(b->rig.tape.arena.peak + b->rig.device->scratch.peak);
 }
 
-static enum oa_error count_layer(struct bench *b, struct oa_layer_cost *out)
+static enum oa_error count_layer(struct layer_bench *b, struct oa_layer_cost *out)
 {
     double limit = most_memory * (double)oa_context_cpu(b->c)->memory;
     char needed[OA_NUMBER];
@@ -132,7 +132,7 @@ static enum oa_error count_layer(struct bench *b, struct oa_layer_cost *out)
     return OA_OK;
 }
 
-static enum oa_error time_layer(struct bench *b, struct oa_layer_cost *out)
+static enum oa_error time_layer(struct layer_bench *b, struct oa_layer_cost *out)
 {
     struct runs forward, both;
     oa_scratch_peak(b->c);
@@ -149,7 +149,7 @@ static enum oa_error time_layer(struct bench *b, struct oa_layer_cost *out)
     return OA_OK;
 }
 
-static enum oa_error note_refusal(struct bench *b, enum oa_error e, struct oa_layer_cost *out)
+static enum oa_error note_refusal(struct layer_bench *b, enum oa_error e, struct oa_layer_cost *out)
 {
     const char *sentence;
     if (e != OA_UNSUPPORTED && e != OA_SHAPE)
@@ -163,7 +163,7 @@ static enum oa_error note_refusal(struct bench *b, enum oa_error e, struct oa_la
 enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what,
                                struct oa_layer_cost *out)
 {
-    struct bench dry = { .c = c, .what = what }, real = dry;
+    struct layer_bench dry = { .c = c, .what = what }, real = dry;
     *out = (struct oa_layer_cost){ 0 };
     enum oa_error e = count_layer(&dry, out);
     real.tape_bytes = dry.rig.tape.arena.peak;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run takes over from the run that it starts from (train.init): the options of its model
- * that nobody gave. */
+ * Options of the model that were not given and are those of the initial run (train.init). */
 #include "api/api.h"
 #include "attention/attention.h"
 #include "compare/initial_runs.h"
@@ -8,18 +7,18 @@
 
 #include <string.h>
 
-struct taking {
+struct initial_options {
     const oa_config *in;
     struct oa_options from; /* of the run */
     struct oa_model_form form;
     bool attention; /* is model.attention an option of this command? */
     unsigned stacks;
     oa_config *out;
-    struct oa_text said;
+    struct oa_text taken;
 };
 
-/* Can models of this task have it? */
-static bool is_attention_here(const struct taking *t)
+/* Models of this task can have the attention. */
+static bool fits_attention(const struct initial_options *t)
 {
     char *name = NULL;
     oa_context *c = t->in->context;
@@ -30,12 +29,12 @@ static bool is_attention_here(const struct taking *t)
     return good;
 }
 
-/* Options that mean nothing in models of this task stay at what they are. */
-static bool means_something(const struct taking *t, const char *name)
+/* Options without effect in models of this task keep their values. */
+static bool applies_here(const struct initial_options *t, const char *name)
 {
     static const char *const sources[] = { "encoder_layers", "source_context", "share_embeddings" };
     if (strcmp(name, "attention") == 0)
-        return is_attention_here(t);
+        return fits_attention(t);
     if (strcmp(name, "pool") == 0)
         return strcmp(t->from.data_task, t->in->options.data_task) == 0;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
@@ -44,7 +43,7 @@ static bool means_something(const struct taking *t, const char *name)
     return true;
 }
 
-static enum oa_error take_option(struct taking *t, int number, const char *key)
+static enum oa_error take_initial_option(struct initial_options *t, int number, const char *key)
 {
     oa_context *c = t->in->context;
     struct oa_text theirs, ours;
@@ -54,7 +53,7 @@ static enum oa_error take_option(struct taking *t, int number, const char *key)
     oa_options_get(c, &t->out->options, key, &ours);
     const char *value = theirs.s ? theirs.s : "";
     if (strcmp(value, ours.s ? ours.s : "") != 0)
-        oa_text_printf(&t->said, "%s%s %s", t->said.length ? ", " : "", key, value);
+        oa_text_printf(&t->taken, "%s%s %s", t->taken.length ? ", " : "", key, value);
     enum oa_error e = oa_options_set(c, &t->out->options, key, value);
     t->out->given.option[number] = true;
     oa_text_free(&theirs);
@@ -62,23 +61,23 @@ static enum oa_error take_option(struct taking *t, int number, const char *key)
     return e;
 }
 
-static enum oa_error take_options(struct taking *t)
+static enum oa_error take_options(struct initial_options *t)
 {
     const struct oa_option_row *row;
     for (int i = 0; (row = oa_option_at(i)); i++) {
         if (strcmp(row->section, "model") == 0 && !t->in->given.option[i] &&
-            means_something(t, row->name))
-            OA_TRY(take_option(t, i, row->key));
+            applies_here(t, row->name))
+            OA_TRY(take_initial_option(t, i, row->key));
     }
-    if (t->said.length)
-        oa_log(t->in->context, 0, "not given, so as in %s: %s", t->in->options.train_init,
-               t->said.s);
+    if (t->taken.length)
+        oa_log(t->in->context, 0, "using the options of %s: %s", t->in->options.train_init,
+               t->taken.s);
     return oa_status(t->in->context);
 }
 
 enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_config *out)
 {
-    struct taking t = {
+    struct initial_options t = {
         .in = in, .attention = attention, .stacks = oa_options_stacks(&in->options), .out = out
     };
     struct oa_options asked = in->options;
@@ -91,8 +90,8 @@ enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_confi
     OA_TRY(oa_pretrained_find(in->context, asked.train_init, &start));
     oa_options_default(&t.from);
     OA_TRY(oa_config_load(in->context, start.config, &t.from, &t.form));
-    oa_text_init(&t.said, in->context);
+    oa_text_init(&t.taken, in->context);
     enum oa_error e = take_options(&t);
-    oa_text_free(&t.said);
+    oa_text_free(&t.taken);
     return e;
 }

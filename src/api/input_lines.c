@@ -19,10 +19,10 @@ static bool is_utf8(const char *s, size_t n)
 /* In a table a line without a tab that is blank is no row, as where examples are read. */
 static bool is_row(const struct oa_input_lines *l, const char *s, size_t n)
 {
-    return !l->columns || oa_given_whole(l->columns) || (n && memchr(s, '\t', n));
+    return !l->columns || oa_input_columns_whole(l->columns) || (n && memchr(s, '\t', n));
 }
 
-static void print_place(const struct oa_input_lines *l, char *out, size_t size)
+static void print_line_place(const struct oa_input_lines *l, char *out, size_t size)
 {
     const char *what = l->pictures ? "picture" : "line";
     unsigned long long number = l->lines - l->before;
@@ -37,11 +37,11 @@ static void print_place(const struct oa_input_lines *l, char *out, size_t size)
 static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, const char *s,
                                   size_t n, bool *header, struct oa_examples *out)
 {
-    struct oa_given_text text[2] = { { s, n } };
+    struct oa_input_text text[2] = { { s, n } };
     int texts = 1;
     if (l->columns) {
-        OA_TRY(oa_given_cut(l->columns, place, s, n, text, header));
-        texts = oa_given_texts(l->columns);
+        OA_TRY(oa_input_columns_cut(l->columns, place, s, n, text, header));
+        texts = oa_input_columns_texts(l->columns);
     }
     if (*header || (!l->blanks && oa_is_blank(text[0].s, text[0].length)))
         return OA_OK;
@@ -56,13 +56,13 @@ static const char *why_unreadable(const struct oa_input_lines *l, const char *s,
 }
 
 /* A line that cannot be read is said. Columns that are not there at all are no matter of a line. */
-static enum oa_error encode(struct oa_input_lines *l, const char *s, size_t n, bool *header,
-                            struct oa_examples *out)
+static enum oa_error encode_input_line(struct oa_input_lines *l, const char *s, size_t n,
+                                       bool *header, struct oa_examples *out)
 {
     char place[1024];
     oa_context *c = l->context;
     const char *why = why_unreadable(l, s, n);
-    print_place(l, place, sizeof place);
+    print_line_place(l, place, sizeof place);
     if (why) {
         l->bad++;
         oa_log(c, 0, "%s %s: an empty line stands for it", place, why);
@@ -80,10 +80,10 @@ static enum oa_error encode(struct oa_input_lines *l, const char *s, size_t n, b
 
 /* ---- reading ---- */
 
-static void say_progress(struct oa_input_lines *l)
+static void show_line_progress(struct oa_input_lines *l)
 {
     if (l->all > 0)
-        oa_bar_say(&l->bar, (long)l->bytes, (long)(l->all > l->bytes ? l->all : l->bytes));
+        oa_bar_log(&l->bar, (long)l->bytes, (long)(l->all > l->bytes ? l->all : l->bytes));
     else
         oa_log(l->context, 1, "%llu lines", (unsigned long long)l->lines);
 }
@@ -96,8 +96,8 @@ void oa_input_line_trim(bool first, const char **s, size_t *n)
     *n -= *n && (*s)[*n - 1] == '\r';
 }
 
-static enum oa_error take(struct oa_input_lines *l, const char *s, size_t n,
-                          struct oa_coded_line *to, int *count)
+static enum oa_error take_input_line(struct oa_input_lines *l, const char *s, size_t n,
+                                     struct oa_coded_line *to, int *count)
 {
     bool header = false;
     *to = (struct oa_coded_line){ .line = ++l->lines };
@@ -105,7 +105,7 @@ static enum oa_error take(struct oa_input_lines *l, const char *s, size_t n,
     if (!l->pictures)
         oa_input_line_trim(l->lines - l->before == 1, &s, &n);
     if (l->pictures || !oa_is_blank(s, n) || (l->blanks && is_row(l, s, n)))
-        OA_TRY(encode(l, s, n, &header, &to->coded));
+        OA_TRY(encode_input_line(l, s, n, &header, &to->coded));
     l->cut += to->coded.source.cut;
     *count += !header;
     return OA_OK;
@@ -128,7 +128,7 @@ enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_
     for (*count = 0; *count < most && there > 0;) {
         there = l->next(l->argument, &s, &n);
         if (there > 0)
-            OA_TRY(take(l, s, n, &to[*count], count));
+            OA_TRY(take_input_line(l, s, n, &to[*count], count));
     }
     if (oa_stop_requested(l->context))
         return oa_fail(l->context, OA_INTERRUPTED,
@@ -138,7 +138,7 @@ enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_
     l->failed = there < 0;
     if (l->failed && *count == 0)
         return oa_input_failed(l->context, l->lines + 1);
-    say_progress(l);
+    show_line_progress(l);
     return oa_status(l->context);
 }
 

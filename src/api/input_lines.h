@@ -7,7 +7,7 @@
 #define ORTHANT_API_INPUT_LINES_H
 
 #include "api/api.h"
-#include "data/given.h"
+#include "data/inputs.h"
 
 struct oa_coded_line {
     struct oa_examples coded; /* count 0: the line is blank, or cannot be read */
@@ -21,7 +21,7 @@ struct oa_input_lines {
     int (*next)(void *argument, const char **line,
                 size_t *length); /* 0 at the end, -1 after an error */
     void *argument;
-    struct oa_given_columns *columns; /* NULL: a line is a text */
+    struct oa_input_columns *columns; /* NULL: a line is a text */
     bool pictures;                    /* what is read are pixels */
     bool blanks;                      /* blank lines are encoded like others */
     const char *file;                 /* of the lines at hand; NULL: the standard input */

@@ -7,7 +7,8 @@
 
 static const double overhead = 2e-6; /* seconds of a core that a message takes, sent or received */
 
-static double waiting_of(const struct oa_options *o, long ranks, const struct oa_traffic *t)
+static double communication_seconds(const struct oa_options *o, long ranks,
+                                    const struct oa_traffic *t)
 {
     double bytes = fmax(t->sent, t->received);
     if (ranks == 1)
@@ -17,17 +18,17 @@ static double waiting_of(const struct oa_options *o, long ranks, const struct oa
            2 * overhead * (double)t->messages;
 }
 
-static bool fits(const struct oa_options *o, long ranks)
+static bool divides_micro_batches(const struct oa_options *o, long ranks)
 {
     return ranks <= o->cluster_ranks && o->train_accumulate % ranks == 0;
 }
 
-static long first_of(const struct oa_options *o)
+static long first_rank_count(const struct oa_options *o)
 {
     int count = 0;
     long ranks = o->cluster_ranks + 1;
     while (count < OA_RANK_PLANS && ranks > 1)
-        count += fits(o, --ranks);
+        count += divides_micro_batches(o, --ranks);
     return ranks;
 }
 
@@ -37,34 +38,35 @@ enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o,
                                  const struct oa_machine_rates *rates, struct oa_rank_plans *out)
 {
     out->count = 0;
-    for (long ranks = first_of(o); o->cluster_ranks > 1 && ranks <= o->cluster_ranks; ranks++) {
+    for (long ranks = first_rank_count(o); o->cluster_ranks > 1 && ranks <= o->cluster_ranks;
+         ranks++) {
         struct oa_rank_plan *p = &out->of[out->count];
-        if (!fits(o, ranks))
+        if (!divides_micro_batches(o, ranks))
             continue;
         OA_TRY(oa_plan_rank(c, o, form, shape, ranks, &p->plan));
         p->ranks = ranks;
         p->computing = oa_plan_floor(&p->plan, rates);
-        p->waiting = waiting_of(o, ranks, &p->plan.traffic);
+        p->waiting = communication_seconds(o, ranks, &p->plan.traffic);
         out->count++;
     }
     return OA_OK;
 }
 
-static double seconds_of(const struct oa_rank_plan *p)
+static double rank_step_seconds(const struct oa_rank_plan *p)
 {
     return p->computing + p->waiting;
 }
 
-static int best_of(const struct oa_rank_plans *p)
+static int fastest_plan(const struct oa_rank_plans *p)
 {
     int best = 0;
     for (int i = 1; i < p->count; i++)
-        if (seconds_of(&p->of[i]) < seconds_of(&p->of[best]))
+        if (rank_step_seconds(&p->of[i]) < rank_step_seconds(&p->of[best]))
             best = i;
     return best;
 }
 
-static double memory_of(const struct oa_rank_plan *p)
+static double rank_memory(const struct oa_rank_plan *p)
 {
     return p->plan.memory_parameters + p->plan.memory_activations + p->plan.memory_scratch;
 }
@@ -79,16 +81,17 @@ static const struct oa_column columns[] = { { .title = "ranks", .right = true },
                                             { .title = "sent by each\na step", .right = true },
                                             { .title = "memory\nof each", .right = true } };
 
-static void add_row(const struct oa_options *o, const struct oa_rank_plan *p, struct oa_table *t)
+static void add_rank_row(const struct oa_options *o, const struct oa_rank_plan *p,
+                         struct oa_table *t)
 {
     char out[OA_NUMBER];
     oa_table_cell(t, "%ld", p->ranks);
     oa_table_cell(t, "%ld", o->train_accumulate / p->ranks);
-    oa_table_cell(t, "%s", oa_number_seconds(out, seconds_of(p)));
-    oa_table_cell(t, "%s", oa_number_si(out, p->plan.tokens / seconds_of(p)));
-    oa_table_cell(t, "%.1f %%", 100 * p->waiting / seconds_of(p));
+    oa_table_cell(t, "%s", oa_number_seconds(out, rank_step_seconds(p)));
+    oa_table_cell(t, "%s", oa_number_si(out, p->plan.tokens / rank_step_seconds(p)));
+    oa_table_cell(t, "%.1f %%", 100 * p->waiting / rank_step_seconds(p));
     oa_table_cell(t, "%s", oa_number_bytes(out, p->plan.traffic.sent));
-    oa_table_cell(t, "%s", oa_number_bytes(out, memory_of(p)));
+    oa_table_cell(t, "%s", oa_number_bytes(out, rank_memory(p)));
 }
 
 void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_options *o,
@@ -102,17 +105,18 @@ void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_op
         attention, oa_real_text(o->cluster_bandwidth).s, oa_real_text(o->cluster_latency).s);
     oa_table_init(&t, c, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < p->count; i++)
-        add_row(o, &p->of[i], &t);
+        add_rank_row(o, &p->of[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    oa_text_printf(
-        out, "\nThe fastest: %ld rank%s. Ranks are those that divide train.accumulate = %ld.\n",
-        p->of[best_of(p)].ranks, oa_plural(p->of[best_of(p)].ranks), o->train_accumulate);
-    if (!fits(o, o->cluster_ranks))
-        oa_text_printf(out,
-                       "%ld ranks do not: give train.accumulate a multiple of %ld, or another "
-                       "number of ranks.\n",
-                       o->cluster_ranks, o->cluster_ranks);
+    oa_text_printf(out, "\nFastest: %ld rank%s, of those that divide train.accumulate = %ld.\n",
+                   p->of[fastest_plan(p)].ranks, oa_plural(p->of[fastest_plan(p)].ranks),
+                   o->train_accumulate);
+    if (!divides_micro_batches(o, o->cluster_ranks))
+        oa_text_printf(
+            out,
+            "%ld ranks do not divide it: give train.accumulate a multiple of %ld, or another "
+            "number of ranks.\n",
+            o->cluster_ranks, o->cluster_ranks);
 }
 
 json_t *oa_rank_plans_json(const struct oa_rank_plans *p)
@@ -123,10 +127,10 @@ json_t *oa_rank_plans_json(const struct oa_rank_plans *p)
         json_array_append_new(
             rows,
             json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "ranks", (json_int_t)r->ranks,
-                      "seconds_per_step", seconds_of(r), "seconds_computing", r->computing,
+                      "seconds_per_step", rank_step_seconds(r), "seconds_computing", r->computing,
                       "seconds_waiting", r->waiting, "bytes_sent", r->plan.traffic.sent,
                       "bytes_received", r->plan.traffic.received, "messages",
-                      (json_int_t)r->plan.traffic.messages, "memory", memory_of(r)));
+                      (json_int_t)r->plan.traffic.messages, "memory", rank_memory(r)));
     }
     return rows;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan: what several ranks would take. A step is
+ * plan: the predicted step of several ranks is
  *
  *     arithmetic and memory traffic of a rank's share, as they are counted (train.h: oa_plan_rank)
  *   + max(sent, received)/bandwidth + (2 + log2 R)·latency + messages·overhead

@@ -31,7 +31,7 @@ static const char *words(const struct oa_text *t)
  * --------------------------------------------------------------------------------------------------------
  */
 
-static void add_score(const struct score_row *row, struct oa_text *out)
+static void add_score_line(const struct score_row *row, struct oa_text *out)
 {
     oa_text_printf(out, "%.*f", row->decimals, row->score);
     if (!isnan(row->mean))
@@ -41,7 +41,7 @@ static void add_score(const struct score_row *row, struct oa_text *out)
 
 static void add_line(const struct score_row *row, struct oa_text *out)
 {
-    add_score(row, out);
+    add_score_line(row, out);
     oa_text_printf(out, "%s%s\n", row->verbose.length ? " " : "", words(&row->verbose));
 }
 
@@ -125,7 +125,7 @@ static json_t *object_of(const struct score_row *row)
 }
 
 /* As json.dumps(indent=1) writes it. */
-static void add_json(json_t *object, struct oa_text *out)
+static void add_score_json(json_t *object, struct oa_text *out)
 {
     char *s = object ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(object);
@@ -136,12 +136,12 @@ static void add_json(json_t *object, struct oa_text *out)
     free(s);
 }
 
-static void objects(const struct score_row *row, int rows, struct oa_text *out)
+static void add_score_objects(const struct score_row *row, int rows, struct oa_text *out)
 {
     oa_text_printf(out, rows > 1 ? "[\n" : "");
     for (int i = 0; i < rows; i++) {
         oa_text_printf(out, i ? ",\n" : "");
-        add_json(object_of(&row[i]), out);
+        add_score_json(object_of(&row[i]), out);
     }
     oa_text_printf(out, rows > 1 ? "\n]\n" : "\n");
 }
@@ -149,7 +149,7 @@ static void objects(const struct score_row *row, int rows, struct oa_text *out)
 void score_report(const struct score_row *row, int rows, bool json, struct oa_text *out)
 {
     if (json)
-        objects(row, rows, out);
+        add_score_objects(row, rows, out);
     else
         lines(row, rows, out);
 }
@@ -288,6 +288,6 @@ void score_report_lines(const struct oa_statistics *s, struct score_row *row, bo
                                    row->decimals));
     json_t *object = json_pack("{s:s, s:s, s:o}", "name", words(&row->title), "signature",
                                words(&row->signature), "scores", scores);
-    add_json(object, out);
+    add_score_json(object, out);
     oa_text_printf(out, "\n");
 }

@@ -53,8 +53,8 @@ static const char *const names[] = { "bleu",   "chrf",      "ter",       "rouge"
                                      "rouge2", "rougeL",    "rougeLsum", "accuracy", "f1",
                                      "mcc",    "confusion", "pearson",   "spearman", NULL };
 
-static enum oa_error add_item(oa_context *c, struct score_plan *p, enum score_kind kind,
-                              const char *name)
+static enum oa_error add_score_item(oa_context *c, struct score_plan *p, enum score_kind kind,
+                                    const char *name)
 {
     const struct oa_metric *m = kind == SCORE_SEGMENTS ? oa_metric_find(name) : NULL;
     for (int i = 0; i < p->items; i++)
@@ -66,10 +66,10 @@ static enum oa_error add_item(oa_context *c, struct score_plan *p, enum score_ki
 
 static enum oa_error add_rouge(oa_context *c, struct score_plan *p)
 {
-    OA_TRY(add_item(c, p, SCORE_SEGMENTS, "rouge1"));
-    OA_TRY(add_item(c, p, SCORE_SEGMENTS, "rouge2"));
-    OA_TRY(add_item(c, p, SCORE_SEGMENTS, "rougeL"));
-    return p->request->rouge_newline ? add_item(c, p, SCORE_SEGMENTS, "rougeLsum") : OA_OK;
+    OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rouge1"));
+    OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rouge2"));
+    OA_TRY(add_score_item(c, p, SCORE_SEGMENTS, "rougeL"));
+    return p->request->rouge_newline ? add_score_item(c, p, SCORE_SEGMENTS, "rougeLsum") : OA_OK;
 }
 
 static enum oa_error add_metric(oa_context *c, struct score_plan *p, const char *name)
@@ -86,8 +86,8 @@ static enum oa_error add_metric(oa_context *c, struct score_plan *p, const char 
         return add_rouge(c, p);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i].name, name) == 0)
-            return add_item(c, p, others[i].kind, name);
-    return add_item(c, p, SCORE_SEGMENTS, name);
+            return add_score_item(c, p, others[i].kind, name);
+    return add_score_item(c, p, SCORE_SEGMENTS, name);
 }
 
 static enum oa_error add_metrics(oa_context *c, struct score_plan *p)
@@ -225,7 +225,7 @@ static enum oa_error check_sides(oa_context *c, const struct score_plan *p)
     return oa_check_reserved(c, "oa_score_request", r->reserved, 4);
 }
 
-static enum oa_error read_resampling(oa_context *c, struct score_plan *p)
+static enum oa_error plan_resampling(oa_context *c, struct score_plan *p)
 {
     static const char *const kinds[] = { "", "confidence", "paired-bs", "paired-ar", NULL };
     const struct oa_score_request *r = p->request;
@@ -270,5 +270,5 @@ enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r,
     OA_TRY(read_options(c, r, out));
     OA_TRY(check_idle(c, out));
     OA_TRY(check_sides(c, out));
-    return read_resampling(c, out);
+    return plan_resampling(c, out);
 }

@@ -55,8 +55,8 @@ struct linking {
         *link; /* what the decoder read, before each id that it wrote */
 };
 
-static enum oa_error keep(struct oa_context *c, const struct linking *l, long words,
-                          struct oa_links *out)
+static enum oa_error store_links(struct oa_context *c, const struct linking *l, long words,
+                                 struct oa_links *out)
 {
     out->link = oa_alloc(c, ((size_t)words + 1) * sizeof *out->link);
     for (int32_t w = 0; out->link && w < words; w++)
@@ -79,7 +79,7 @@ static enum oa_error link_words(struct linking *l, struct oa_links *out)
     if (e == OA_OK)
         e = oa_alignment_link(&a, l->target_word, l->source_word, words, l->link);
     oa_alignment_close(&a);
-    return e == OA_OK ? keep(l->t->context, l, words, out) : e;
+    return e == OA_OK ? store_links(l->t->context, l, words, out) : e;
 }
 
 enum oa_error oa_links_find(struct oa_trained *t, const struct oa_sequences *source,

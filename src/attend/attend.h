@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of `orthant attend` share: attend.c (the course of it), attend_steps.c (the
- * decoding path), attend_input.c (tensors of the file, checked), attend_parameters.c (the layer
- * that they describe).
+ * Private to `orthant attend`: attend.c (the passes and their results), attend_input.c (the input
+ * tensors of the file), attend_parameters.c (the layer that its parameters describe).
  */
 #ifndef ORTHANT_ATTENTION_ATTEND_H
 #define ORTHANT_ATTENTION_ATTEND_H
@@ -10,34 +9,33 @@
 #include "attention/layer/single_layer.h"
 #include "base/safetensors.h"
 
-struct attend {
+struct oa_attend_run {
     oa_context *context;
     const struct oa_attend_options *options;
     struct oa_tensors *file;
-    struct oa_arena arena; /* numbers on their way in and out */
+    struct oa_arena arena; /* of doubles and integers from the file */
     const struct oa_array *x, *memory, *dy, *word_ids;
     long batch, queries, keys, width, heads;
-    int32_t *lengths, *words; /* NULL when they are not given */
-    struct oa_single_layer rig;
+    int32_t *lengths, *words; /* NULL = not given */
+    struct oa_single_layer single;
 };
 
-/* Length of the sequence b of queries or of keys; padding lies beyond. */
-long oa_attend_query_length(const struct attend *a, long b);
-long oa_attend_key_length(const struct attend *a, long b);
+/* Queries and keys of sequence b without padding. */
+long oa_attend_query_length(const struct oa_attend_run *a, long b);
+long oa_attend_key_length(const struct oa_attend_run *a, long b);
 
 /* attend_input.c */
-enum oa_error oa_attend_read(
-    struct attend *a); /* opens the file; x, memory, dy, lengths, word_ids, sizes, heads */
+/* Opens the file and reads x, memory, dy, lengths, word_ids and the number of heads. */
+enum oa_error oa_attend_read(struct oa_attend_run *a);
 bool oa_attend_is_input(const char *name); /* is it one of these tensors? */
 
-/* attend_steps.c: y, act [B·n, D], token by token; it lives in the arena. `whole` has the tensors
- * of all sequences. */
-enum oa_error oa_attend_steps(struct attend *a, const struct oa_layer_input *whole, void **y);
+/* "2, 5, 8"; −1 is "at least 1". */
+void oa_attend_print_sizes(int dims, const long *dim, char *out, size_t size);
 
 /* attend_parameters.c */
-enum oa_error
-oa_attend_open_layer(struct attend *a); /* the layer, its store allocated and filled */
-/* Biases that the file does not hold do not exist: they are 0 and have no gradient to show. */
-bool oa_attend_exists(const struct attend *a, const struct oa_parameter *p);
+/* Opens the layer, and allocates and fills its store. */
+enum oa_error oa_attend_open_layer(struct oa_attend_run *a);
+/* False for a bias that is not in the file: it is 0 and its gradient is not written. */
+bool oa_attend_has_parameter(const struct oa_attend_run *a, const struct oa_parameter *p);
 
 #endif

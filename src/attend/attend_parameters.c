@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The layer that the parameters of an `orthant attend` file describe: widths and table lengths come
- * from the tensors that are there, the others are initialised from the seed as in training; what
- * the layer has no place for is refused by name.
+ * from its tensors, missing parameters are initialised from the seed as in training, and unknown
+ * tensors are errors.
  */
 #include "attend/attend.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- shapes from stored tensors
- * ------------------------------------------------------------------------------- */
+/* ---- shapes from stored tensors ---- */
 
-struct stored {
+struct stored_group {
     const struct oa_tensors *file;
     const char *prefix;
 };
 
 static long stored_axis(const void *argument, const char *name, int axis)
 {
-    const struct stored *s = argument;
+    const struct stored_group *s = argument;
     char full[200];
     snprintf(full, sizeof full, "%s%s", s->prefix, name);
     const struct oa_array *t = oa_tensors_find(s->file, full);
@@ -27,8 +26,9 @@ static long stored_axis(const void *argument, const char *name, int axis)
     return t && i >= 0 && i < t->dims ? t->dim[i] : 0;
 }
 
-/* Width of a head of the first tensor that is there and divides. */
-static long head_width(const struct stored *s, const char *const *names, long heads, long fallback)
+/* Width of a head by the rows of the first tensor that exists and divides. */
+static long stored_head_width(const struct stored_group *s, const char *const *names, long heads,
+                              long fallback)
 {
     for (; *names; names++) {
         long rows = stored_axis(s, *names, 0);
@@ -38,25 +38,26 @@ static long head_width(const struct stored *s, const char *const *names, long he
     return fallback;
 }
 
-static void refine(void *argument, struct oa_group *g)
+static void refine_group(void *argument, struct oa_group *g)
 {
-    const struct attend *a = argument;
-    struct stored s = { .file = a->file, .prefix = g->prefix };
+    const struct oa_attend_run *a = argument;
+    struct stored_group s = { .file = a->file, .prefix = g->prefix };
     long heads = g->shape.heads, diagonal = stored_axis(&s, "query.diagonal", -1);
     bool statistics =
         stored_axis(&s, "features.mean", 0) > 0 && stored_axis(&s, "features.square", 0) > 0;
     g->statistics = statistics ? OA_STATISTICS_STORED : OA_STATISTICS_ABSENT;
     g->stored_weights =
         stored_axis(&s, "query.weight", 0) > 0 || stored_axis(&s, "key.weight", 0) > 0;
-    g->shape.head_width = head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL },
-                                     heads, diagonal > 0 ? diagonal : g->shape.head_width);
+    g->shape.head_width =
+        stored_head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
+                          diagonal > 0 ? diagonal : g->shape.head_width);
     if (!g->no_value || g->mechanism->can & OA_OWN_VALUES) {
-        long output = a->rig.spec.layer[0].groups == 1
-                          ? stored_axis(&(struct stored){ a->file, "" }, "output.weight", -1)
+        long output = a->single.spec.layer[0].groups == 1
+                          ? stored_axis(&(struct stored_group){ a->file, "" }, "output.weight", -1)
                           : 0;
-        g->shape.value_width =
-            head_width(&s, (const char *[]){ "value.weight", NULL }, heads,
-                       output > 0 && output % heads == 0 ? output / heads : g->shape.value_width);
+        g->shape.value_width = stored_head_width(
+            &s, (const char *[]){ "value.weight", NULL }, heads,
+            output > 0 && output % heads == 0 ? output / heads : g->shape.value_width);
     }
     long N = g->mechanism->length ? g->mechanism->length(g->atom, stored_axis, &s) : 0;
     if (N > 0)
@@ -65,9 +66,7 @@ static void refine(void *argument, struct oa_group *g)
         g->shape.memory_length = g->mechanism->memory_length(g->atom, stored_axis, &s);
 }
 
-/* ---- names
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -75,14 +74,13 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* The biases of projections, which a model has or has not. */
 static bool is_projection_bias(const char *name)
 {
     return ends_with(name, "query.bias") || ends_with(name, "key.bias") ||
            ends_with(name, "value.bias") || ends_with(name, "output.bias");
 }
 
-static bool has_biases(const struct attend *a)
+static bool file_has_biases(const struct oa_attend_run *a)
 {
     for (int i = 0; i < oa_tensors_count(a->file); i++) {
         const char *name = oa_tensors_at(a->file, i)->name;
@@ -92,73 +90,64 @@ static bool has_biases(const struct attend *a)
     return false;
 }
 
-bool oa_attend_exists(const struct attend *a, const struct oa_parameter *p)
+bool oa_attend_has_parameter(const struct oa_attend_run *a, const struct oa_parameter *p)
 {
     return !is_projection_bias(p->name) || oa_tensors_find(a->file, p->name);
 }
 
-static bool is_used(const struct attend *a, const struct oa_array *t)
+static bool is_known_tensor(const struct oa_attend_run *a, const struct oa_array *t)
 {
-    if (strncmp(t->name, "expect.", 7) == 0 || oa_store_find(&a->rig.store, t->name))
+    if (strncmp(t->name, "expect.", 7) == 0 || oa_store_find(&a->single.store, t->name))
         return true;
     if (strcmp(t->name, "word_ids") != 0)
         return oa_attend_is_input(t->name);
-    for (int g = 0; g < a->rig.layer.groups; g++) {
-        if (a->rig.layer.group[g].needs_words)
+    for (int g = 0; g < a->single.layer.groups; g++) {
+        if (a->single.layer.group[g].needs_words)
             return true;
     }
     return false;
 }
 
-static enum oa_error refuse_unused(const struct attend *a, const struct oa_array *t)
+static enum oa_error reject_unknown_tensor(const struct oa_attend_run *a, const struct oa_array *t)
 {
     const char *names[64];
     int count = 0;
     struct oa_text list;
     oa_text_init(&list, a->context);
-    for (int i = 0; i < a->rig.store.count && count < 64; i++) {
-        names[count] = a->rig.store.parameter[i]->name;
-        oa_text_printf(&list, "%s%s", count++ ? ", " : "", a->rig.store.parameter[i]->name);
+    for (int i = 0; i < a->single.store.count && count < 64; i++) {
+        names[count] = a->single.store.parameter[i]->name;
+        oa_text_printf(&list, "%s%s", count++ ? ", " : "", a->single.store.parameter[i]->name);
     }
     const char *nearest = oa_nearest(t->name, names, count);
-    enum oa_error e = oa_fail(
-        a->context, OA_ARGUMENT,
-        "%s: \"%s\" has no use for the tensor %s%s%s%s. Expected x, and if wanted memory, dy, "
-        "lengths%s, and the parameters %s",
-        a->options->in, a->options->spec, t->name, nearest ? "; did you mean " : "",
-        nearest ? nearest : "", nearest ? "?" : "", a->words ? "" : ", word_ids", list.s);
+    enum oa_error e =
+        oa_fail(a->context, OA_ARGUMENT,
+                "%s: unknown tensor %s for \"%s\"%s%s%s. Expected x, optionally memory, dy, "
+                "lengths%s, and the "
+                "parameters %s",
+                a->options->in, t->name, a->options->spec, nearest ? "; did you mean " : "",
+                nearest ? nearest : "", nearest ? "?" : "", a->words ? "" : ", word_ids", list.s);
     oa_text_free(&list);
     return e;
 }
 
-static enum oa_error check_used(const struct attend *a)
+static enum oa_error check_tensors_are_known(const struct oa_attend_run *a)
 {
     for (int i = 0; i < oa_tensors_count(a->file); i++) {
         const struct oa_array *t = oa_tensors_at(a->file, i);
-        if (!is_used(a, t))
-            return refuse_unused(a, t);
+        if (!is_known_tensor(a, t))
+            return reject_unknown_tensor(a, t);
     }
     return OA_OK;
 }
 
-/* ---- values
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
-static void sizes(int dims, const long *dim, char *out, size_t size)
-{
-    size_t n = 0;
-    out[0] = 0;
-    for (int i = 0; i < dims && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%ld", i ? ", " : "", dim[i]);
-}
-
-static enum oa_error check_parameter(const struct attend *a, const struct oa_parameter *p,
-                                     const struct oa_array *t)
+static enum oa_error check_stored_parameter(const struct oa_attend_run *a,
+                                            const struct oa_parameter *p, const struct oa_array *t)
 {
     char found[120], wanted[120];
-    sizes(t->dims, t->dim, found, sizeof found);
-    sizes(p->dims, p->dim, wanted, sizeof wanted);
+    oa_attend_print_sizes(t->dims, t->dim, found, sizeof found);
+    oa_attend_print_sizes(p->dims, p->dim, wanted, sizeof wanted);
     if (strcmp(found, wanted) != 0)
         return oa_fail(a->context, OA_SHAPE,
                        "%s: tensor %s is [%s]; expected [%s] for %ld heads and width %ld",
@@ -173,8 +162,9 @@ static enum oa_error check_parameter(const struct attend *a, const struct oa_par
     return OA_OK;
 }
 
-static enum oa_error copy_values(const struct attend *a, const struct oa_parameter *p,
-                                 const struct oa_array *t, void *out)
+static enum oa_error copy_parameter_values(const struct oa_attend_run *a,
+                                           const struct oa_parameter *p, const struct oa_array *t,
+                                           void *out)
 {
     for (long i = 0; i < p->count; i++) {
         double value = oa_array_value(t, (size_t)i);
@@ -184,61 +174,54 @@ static enum oa_error copy_values(const struct attend *a, const struct oa_paramet
         if (p->bits && value != 0 && value != 1)
             return oa_fail(a->context, OA_FORMAT, "%s: element %ld of %s is %s; expected 0 or 1",
                            a->options->in, i, p->name, oa_real_text(value).s);
-        oa_real_set(a->rig.device, out, i, value);
+        oa_real_set(a->single.device, out, i, value);
     }
     return OA_OK;
 }
 
-static enum oa_error load(const struct attend *a, struct oa_parameter *p)
+static enum oa_error load_attend_parameter(const struct oa_attend_run *a, struct oa_parameter *p)
 {
     const struct oa_array *t = oa_tensors_find(a->file, p->name);
     struct oa_view v;
     if (!t)
         return OA_OK;
-    OA_TRY(check_parameter(a, p, t));
-    void *host = oa_view_open(&v, a->rig.device, p->value,
-                              (size_t)p->count * a->rig.device->numbers.real_size, OA_VIEW_WRITE);
-    enum oa_error e = host ? copy_values(a, p, t, host) : oa_status(a->context);
+    void *host =
+        oa_view_open(&v, a->single.device, p->value,
+                     (size_t)p->count * a->single.device->numbers.real_size, OA_VIEW_WRITE);
+    enum oa_error e = host ? copy_parameter_values(a, p, t, host) : oa_status(a->context);
     oa_view_close(&v);
     return e;
 }
 
-/* What the file gives is not drawn, nor is a layout file opened. */
-static enum oa_error fill_store(struct attend *a)
+/* Parameters in the file are not initialised, nor is a layout file opened for them. */
+static enum oa_error fill_attend_store(struct oa_attend_run *a)
 {
-    for (int i = 0; i < a->rig.store.count; i++) {
-        if (oa_tensors_find(a->file, a->rig.store.parameter[i]->name))
-            a->rig.store.parameter[i]->init = OA_INIT_ZERO;
+    for (int i = 0; i < a->single.store.count; i++) {
+        if (oa_tensors_find(a->file, a->single.store.parameter[i]->name))
+            a->single.store.parameter[i]->init = OA_INIT_ZERO;
     }
-    OA_TRY(oa_store_allocate(&a->rig.store, a->options->seed, a->dy != NULL));
-    for (int i = 0; i < a->rig.store.count; i++)
-        OA_TRY(load(a, a->rig.store.parameter[i]));
-    oa_store_refresh_all(&a->rig.store);
+    OA_TRY(oa_store_allocate(&a->single.store, a->options->seed, a->dy != NULL));
+    for (int i = 0; i < a->single.store.count; i++)
+        OA_TRY(load_attend_parameter(a, a->single.store.parameter[i]));
+    oa_store_refresh_all(&a->single.store);
     return oa_status(a->context);
 }
 
-/* Shapes are compared before anything is allocated: a table in the file must not decide how much
- * that is. */
-static enum oa_error check_shapes(const struct attend *a)
-{
-    for (int i = 0; i < a->rig.store.count; i++) {
-        const struct oa_array *t = oa_tensors_find(a->file, a->rig.store.parameter[i]->name);
-        if (t)
-            OA_TRY(check_parameter(a, a->rig.store.parameter[i], t));
-    }
-    return OA_OK;
-}
-
-enum oa_error oa_attend_open_layer(struct attend *a)
+enum oa_error oa_attend_open_layer(struct oa_attend_run *a)
 {
     struct oa_layer_shape shape =
         oa_equal_heads_shape(a->width, a->heads, oa_max(a->queries, a->keys));
     shape.causal = a->options->causal;
     shape.cross = a->memory != NULL;
-    shape.bias = has_biases(a);
-    OA_TRY(oa_layer_open_refined(a->context, &a->rig.spec, 0, &shape, &a->rig.store, "", refine, a,
-                                 &a->rig.layer));
-    OA_TRY(check_used(a));
-    OA_TRY(check_shapes(a));
-    return fill_store(a);
+    shape.bias = file_has_biases(a);
+    OA_TRY(oa_layer_open_refined(a->context, &a->single.spec, 0, &shape, &a->single.store, "",
+                                 refine_group, a, &a->single.layer));
+    OA_TRY(check_tensors_are_known(a));
+    /* before anything is allocated, since the file decides the sizes */
+    for (int i = 0; i < a->single.store.count; i++) {
+        const struct oa_array *t = oa_tensors_find(a->file, a->single.store.parameter[i]->name);
+        if (t)
+            OA_TRY(check_stored_parameter(a, a->single.store.parameter[i], t));
+    }
+    return fill_attend_store(a);
 }

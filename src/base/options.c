@@ -101,7 +101,7 @@ static bool parse_bool(const char *text, bool *value)
 }
 
 /* Index of `text` in "a|b|c"; -1: it is none of them. */
-static int choice_index(const char *choices, const char *text)
+static int option_choice_index(const char *choices, const char *text)
 {
     size_t length = strlen(text);
     int i = 0;
@@ -137,12 +137,12 @@ static bool parse_value(struct oa_options *o, const struct oa_option_row *r, con
         *(double *)value = x;
         return true;
     case OA_OPTION_BOOL:
-        i = r->former_words ? choice_index(r->former_words, text) : -1;
+        i = r->former_words ? option_choice_index(r->former_words, text) : -1;
         if (i >= 0)
             *(bool *)value = i;
         return i >= 0 || parse_bool(text, value);
     case OA_OPTION_CHOICE:
-        i = choice_index(r->choices, text);
+        i = option_choice_index(r->choices, text);
         if (i >= 0)
             *(int *)value = i;
         return i >= 0;
@@ -214,7 +214,7 @@ static enum oa_error refuse_value(const struct oa_option_row *r, const char *val
 }
 
 /* Without a section, only the names are compared. */
-static enum oa_error refuse_key(const char *key, char why[SENTENCE])
+static enum oa_error refuse_option_key(const char *key, char why[SENTENCE])
 {
     const char *candidates[ROWS];
     bool bare = !strchr(key, '.');
@@ -255,7 +255,7 @@ enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char 
 {
     const struct oa_option_row *r = option_find(key);
     if (!r)
-        return refuse_key(key, why);
+        return refuse_option_key(key, why);
     return parse_value(o, r, value) ? OA_OK : refuse_value(r, value, why);
 }
 
@@ -285,7 +285,7 @@ struct oa_option_word oa_option_word(const char *key, int choice)
 
 int oa_option_choice(const char *key, const char *word)
 {
-    return choice_index(option_find(key)->choices, word);
+    return option_choice_index(option_find(key)->choices, word);
 }
 
 /* ---- to text ---- */
@@ -323,7 +323,7 @@ enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const ch
     char why[SENTENCE];
     const struct oa_option_row *r = option_find(key);
     if (!r) {
-        refuse_key(key, why);
+        refuse_option_key(key, why);
         return oa_fail(c, OA_ARGUMENT, "%s", why);
     }
     if (r->former_words && strcmp(key, r->former) == 0)

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-struct reading {
+struct yaml_options {
     oa_context *context;
     struct oa_options *options;
     const char *path;
@@ -27,8 +27,8 @@ struct reading {
 
 /* ---- reading ---- */
 
-static enum oa_error refuse(struct reading *r, const yaml_node_t *at, enum oa_error code,
-                            const char *sentence)
+static enum oa_error refuse_yaml(struct yaml_options *r, const yaml_node_t *at, enum oa_error code,
+                                 const char *sentence)
 {
     return oa_fail(r->context, code, "%s:%zu:%zu: %s", r->path, at->start_mark.line + 1,
                    at->start_mark.column + 1, sentence);
@@ -43,12 +43,12 @@ static const char *scalar(const yaml_node_t *n)
     return strlen(text) == n->data.scalar.length ? text : NULL;
 }
 
-static enum oa_error refuse_second(struct reading *r, const yaml_node_t *at, const char *key,
+static enum oa_error refuse_second(struct yaml_options *r, const yaml_node_t *at, const char *key,
                                    int line)
 {
     char why[160];
     snprintf(why, sizeof why, "%s is given a second time; the first is in line %d", key, line);
-    return refuse(r, at, OA_ARGUMENT, why);
+    return refuse_yaml(r, at, OA_ARGUMENT, why);
 }
 
 /* Options whose text has one item a line. */
@@ -57,55 +57,57 @@ static bool takes_list(const char *key)
     return strcmp(key, "compare.attentions") == 0;
 }
 
-static enum oa_error add_item(struct reading *r, const yaml_node_t *item, struct oa_text *out)
+static enum oa_error add_yaml_item(struct yaml_options *r, const yaml_node_t *item,
+                                   struct oa_text *out)
 {
     const char *text = scalar(item);
     if (!text || !*text || strchr(text, '\n'))
-        return refuse(r, item, OA_FORMAT, "an item of this list is a text of one line");
+        return refuse_yaml(r, item, OA_FORMAT, "an item of this list is a text of one line");
     oa_text_printf(out, "%s%s", out->length ? "\n" : "", text);
     if (out->length >= OA_OPTION_TEXT)
-        return refuse(r, item, OA_ARGUMENT, "the list is too long: 1023 bytes are the most");
+        return refuse_yaml(r, item, OA_ARGUMENT, "the list is too long: 1023 bytes are the most");
     return OA_OK;
 }
 
-static enum oa_error join(struct reading *r, const yaml_node_t *list, struct oa_text *out)
+static enum oa_error join_yaml_list(struct yaml_options *r, const yaml_node_t *list,
+                                    struct oa_text *out)
 {
     const yaml_node_item_t *item = list->data.sequence.items.start;
     if (item == list->data.sequence.items.top)
-        return refuse(r, list, OA_ARGUMENT, "the list is empty");
+        return refuse_yaml(r, list, OA_ARGUMENT, "the list is empty");
     for (; item < list->data.sequence.items.top; item++)
-        OA_TRY(add_item(r, yaml_document_get_node(&r->document, *item), out));
+        OA_TRY(add_yaml_item(r, yaml_document_get_node(&r->document, *item), out));
     return oa_status(r->context);
 }
 
-static enum oa_error apply_text(struct reading *r, const yaml_node_t *at, const char *key,
+static enum oa_error apply_text(struct yaml_options *r, const yaml_node_t *at, const char *key,
                                 const yaml_node_t *value, const char *text)
 {
     char why[SENTENCE];
     enum oa_error e = oa_option_apply(r->options, key, text, why);
     int row = oa_option_number(key);
     if (e != OA_OK)
-        return refuse(r, row < 0 ? at : value, e, why);
+        return refuse_yaml(r, row < 0 ? at : value, e, why);
     if (r->line[row])
         return refuse_second(r, at, key, r->line[row]);
     r->line[row] = (int)at->start_mark.line + 1;
     return OA_OK;
 }
 
-static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char *key,
-                           const yaml_node_t *value)
+static enum oa_error apply_yaml_value(struct yaml_options *r, const yaml_node_t *at,
+                                      const char *key, const yaml_node_t *value)
 {
     struct oa_text list;
     const char *text = scalar(value);
     if (text)
         return apply_text(r, at, key, value, text);
     if (value->type != YAML_SEQUENCE_NODE || !takes_list(key))
-        return refuse(r, value, OA_FORMAT,
-                      "a value is a text, a number or a truth value, not a list or a map "
-                      "(compare.attentions may be a "
-                      "list)");
+        return refuse_yaml(r, value, OA_FORMAT,
+                           "a value is a text, a number or a truth value, not a list or a map "
+                           "(compare.attentions may be a "
+                           "list)");
     oa_text_init(&list, r->context);
-    enum oa_error e = join(r, value, &list);
+    enum oa_error e = join_yaml_list(r, value, &list);
     if (e == OA_OK)
         e = apply_text(r, at, key, value, list.s);
     oa_text_free(&list);
@@ -113,7 +115,7 @@ static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char 
 }
 
 /* The pairs of a map. `section` is NULL at the top, where a value may be a map in turn. */
-static enum oa_error apply_map(struct reading *r, const yaml_node_t *map, const char *section)
+static enum oa_error apply_map(struct yaml_options *r, const yaml_node_t *map, const char *section)
 {
     yaml_node_pair_t *pair = map->data.mapping.pairs.start;
     for (; pair < map->data.mapping.pairs.top; pair++) {
@@ -122,33 +124,33 @@ static enum oa_error apply_map(struct reading *r, const yaml_node_t *map, const 
         const yaml_node_t *value = yaml_document_get_node(&r->document, pair->value);
         const char *text = scalar(name);
         if (!text || strlen(text) > 120)
-            return refuse(r, name, OA_FORMAT,
-                          "the name of an option or a section was expected here");
+            return refuse_yaml(r, name, OA_FORMAT,
+                               "the name of an option or a section was expected here");
         snprintf(key, sizeof key, "%s%s%s", section ? section : "", section ? "." : "", text);
         if (!section && value->type == YAML_MAPPING_NODE && strcmp(text, OA_CLAIM_SECTION) == 0)
             continue;
         if (!section && value->type == YAML_MAPPING_NODE)
             OA_TRY(apply_map(r, value, text));
         else
-            OA_TRY(apply(r, name, key, value));
+            OA_TRY(apply_yaml_value(r, name, key, value));
     }
     return OA_OK;
 }
 
-static enum oa_error apply_document(struct reading *r)
+static enum oa_error apply_document(struct yaml_options *r)
 {
     const yaml_node_t *root = yaml_document_get_root_node(&r->document);
     if (!root) /* nothing but comments */
         return OA_OK;
     if (root->type != YAML_MAPPING_NODE)
-        return refuse(r, root, OA_FORMAT,
-                      "options are written as a map of sections, such as model: {layers: 4}");
+        return refuse_yaml(r, root, OA_FORMAT,
+                           "options are written as a map of sections, such as model: {layers: 4}");
     return apply_map(r, root, NULL);
 }
 
-static enum oa_error read_one(void *argument, yaml_parser_t *p)
+static enum oa_error read_yaml_options(void *argument, yaml_parser_t *p)
 {
-    struct reading *r = argument;
+    struct yaml_options *r = argument;
     if (!yaml_parser_load(p, &r->document))
         return oa_yaml_failed(r->context, r->path, p);
     enum oa_error e = apply_document(r);
@@ -160,7 +162,7 @@ static enum oa_error read_one(void *argument, yaml_parser_t *p)
         return oa_yaml_failed(r->context, r->path, p);
     const yaml_node_t *second = yaml_document_get_root_node(&r->document);
     if (second)
-        e = refuse(r, second, OA_FORMAT, "a second YAML document begins here; one is read");
+        e = refuse_yaml(r, second, OA_FORMAT, "a second YAML document begins here; one is read");
     yaml_document_delete(&r->document);
     return e;
 }
@@ -168,8 +170,8 @@ static enum oa_error read_one(void *argument, yaml_parser_t *p)
 enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path,
                               struct oa_given *given)
 {
-    struct reading r = { .context = c, .options = o, .path = path };
-    OA_TRY(oa_yaml_read(c, path, read_one, &r));
+    struct yaml_options r = { .context = c, .options = o, .path = path };
+    OA_TRY(oa_yaml_read(c, path, read_yaml_options, &r));
     for (int i = 0; given && oa_option_at(i); i++)
         given->option[i] = given->option[i] || r.line[i];
     return OA_OK;
@@ -177,7 +179,7 @@ enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *p
 
 /* ---- writing ---- */
 
-static void describe(const struct oa_option_row *r, struct oa_text *out)
+static void add_yaml_comment(const struct oa_option_row *r, struct oa_text *out)
 {
     oa_text_printf(out, "  # %s", r->help);
     if (r->kind == OA_OPTION_CHOICE)
@@ -202,6 +204,6 @@ void oa_options_yaml(const struct oa_options *o, struct oa_text *out)
         oa_option_quote(o, r, out);
         size_t width = out->length - begin;
         oa_text_printf(out, "%*s", width < 32 ? (int)(32 - width) : 0, "");
-        describe(r, out);
+        add_yaml_comment(r, out);
     }
 }

@@ -35,7 +35,7 @@ bool has_section(const struct command *c, const char *section)
     return false;
 }
 
-static const struct flag *find_in(const struct flag *f, const char *name, size_t length)
+static const struct flag *find_flag_in(const struct flag *f, const char *name, size_t length)
 {
     for (; f && f->name; f++)
         if (strlen(f->name) == length && memcmp(f->name, name, length) == 0)
@@ -50,8 +50,8 @@ bool takes_common(const struct command *c, const struct flag *f)
 
 static const struct flag *find_flag(const struct command *c, const char *name, size_t length)
 {
-    const struct flag *f = find_in(c->flags, name, length),
-                      *common = find_in(common_flags(), name, length);
+    const struct flag *f = find_flag_in(c->flags, name, length),
+                      *common = find_flag_in(common_flags(), name, length);
     return f ? f : common && takes_common(c, common) ? common : NULL;
 }
 
@@ -72,15 +72,15 @@ static bool find_option(const struct command *c, const char *name, size_t length
 
 /* ---- unknown options ---- */
 
-struct names {
+struct option_names {
     char name[MOST_NAMES][NAME];
     const char *pointer[MOST_NAMES];
     int count;
 };
 
-static void collect(void *argument, const struct shown *s)
+static void collect_option_name(void *argument, const struct shown_option *s)
 {
-    struct names *n = argument;
+    struct option_names *n = argument;
     if (n->count == MOST_NAMES)
         return;
     snprintf(n->name[n->count], NAME, "%s", s->name);
@@ -89,7 +89,7 @@ static void collect(void *argument, const struct shown *s)
 }
 
 /* "layers" alone is taken for model.layers. */
-static const char *with_section(const struct names *n, const char *name)
+static const char *with_section(const struct option_names *n, const char *name)
 {
     for (int i = 0; i < n->count; i++) {
         const char *dot = strchr(n->name[i], '.');
@@ -102,9 +102,9 @@ static const char *with_section(const struct names *n, const char *name)
 static bool unknown_option(struct call *call, const char *name, size_t length)
 {
     char word[NAME];
-    struct names *n = want_memory(1, sizeof *n);
+    struct option_names *n = want_memory(1, sizeof *n);
     snprintf(word, sizeof word, "%.*s", length < NAME ? (int)length : NAME - 1, name);
-    visit_options(call->command, collect, n);
+    visit_options(call->command, collect_option_name, n);
     const char *near = with_section(n, word);
     if (!near)
         near = oa_nearest(word, n->pointer, n->count);
@@ -119,13 +119,14 @@ static bool unknown_option(struct call *call, const char *name, size_t length)
 
 /* ---- parsing ---- */
 
-static void give(struct call *call, const char *name, const char *value)
+static void record_given(struct call *call, const char *name, const char *value)
 {
-    call->given[call->givens++] = (struct given){ .name = name, .value = value };
+    call->given[call->givens++] = (struct given_option){ .name = name, .value = value };
 }
 
 /* The value of an option at argv[*i], after = or in the next word. NULL after an error. */
-static const char *value_of(struct call *call, const char *equals, int argc, char **argv, int *i)
+static const char *option_value(struct call *call, const char *equals, int argc, char **argv,
+                                int *i)
 {
     if (equals)
         return equals + 1;
@@ -152,25 +153,25 @@ static bool parse_long(struct call *call, int argc, char **argv, int *i)
     if (flag && !flag->argument) {
         if (equals)
             return wrong_use(call, "--%s takes no value", flag->name) == OA_OK;
-        give(call, flag->name, "");
+        record_given(call, flag->name, "");
         return true;
     }
     if (!flag && !find_option(call->command, name, length, &option))
         return unknown_option(call, name, length);
-    const char *value = value_of(call, equals, argc, argv, i);
+    const char *value = option_value(call, equals, argc, argv, i);
     if (!value)
         return false;
     name[length] = 0;
-    give(call, flag ? flag->name : name, value);
+    record_given(call, flag ? flag->name : name, value);
     return true;
 }
 
 static bool parse_short(struct call *call, const char *word)
 {
     if (strcmp(word, "-h") == 0)
-        give(call, "help", "");
+        record_given(call, "help", "");
     else if (strcmp(word, "-q") == 0)
-        give(call, "quiet", "");
+        record_given(call, "quiet", "");
     else
         return wrong_use(call, "unknown option %.60s; options are written --name", word) == OA_OK;
     return true;
@@ -285,7 +286,8 @@ static enum oa_error read_files(struct call *call)
 }
 
 /* The option that was given, and its value: a switch turns it on. */
-static const char *key_of(const struct call *call, const struct given *given, const char **value)
+static const char *given_key(const struct call *call, const struct given_option *given,
+                             const char **value)
 {
     const struct flag *flag = find_flag(call->command, given->name, strlen(given->name));
     *value = flag && !flag->argument ? "on" : given->value;
@@ -296,7 +298,7 @@ enum oa_error apply_options(struct call *call)
 {
     enum oa_error e = read_files(call);
     for (int i = 0; e == OA_OK && i < call->givens; i++) {
-        const char *value, *key = key_of(call, &call->given[i], &value);
+        const char *value, *key = given_key(call, &call->given[i], &value);
         if (key)
             e = oa_config_set(call->config, key, value);
     }

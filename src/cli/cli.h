@@ -46,7 +46,7 @@ struct command {
     enum oa_error (*run)(struct call *call);
 };
 
-struct given {
+struct given_option {
     const char *name, *value; /* value "" of a switch */
 };
 
@@ -55,7 +55,7 @@ struct call {
     const struct command *command;
     char **word; /* what is not an option */
     int words;
-    struct given *given;
+    struct given_option *given;
     int givens;
     oa_context *context;
     oa_config *config; /* defaults, then the run's (--resume), then --config, then --section.key */
@@ -123,7 +123,7 @@ extern const struct writer text_writer, roff_writer;
 void write_overview(const struct writer *w, FILE *f);
 void write_command(const struct writer *w, FILE *f, const struct command *c);
 /* Calls visit for every option that a command takes, in the order of its help. */
-struct shown {
+struct shown_option {
     char name[96];     /* without dashes */
     char argument[64]; /* "" of a switch */
     char text[512];    /* help, range, default */
@@ -131,8 +131,8 @@ struct shown {
     const char *group; /* heading */
     const char *help;  /* the bare sentence */
 };
-void visit_options(const struct command *c, void (*visit)(void *argument, const struct shown *s),
-                   void *argument);
+void visit_options(const struct command *c,
+                   void (*visit)(void *argument, const struct shown_option *s), void *argument);
 
 /* ---- progress.c ---- */
 void progress_open(bool quiet);

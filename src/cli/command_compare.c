@@ -42,7 +42,7 @@ static void warn_of_defaults(const struct call *call)
                       "--config nor --section.key is given: all others have their defaults");
 }
 
-static enum oa_error compare(struct call *call, const char **attentions)
+static enum oa_error compare_given(struct call *call, const char **attentions)
 {
     warn_of_defaults(call);
     enum oa_error e = apply_options(call);
@@ -64,7 +64,7 @@ static enum oa_error run_compare(struct call *call)
     if (check_use(call) != OA_OK)
         return OA_ARGUMENT;
     const char **attentions = want_memory((size_t)call->givens + 1, sizeof *attentions);
-    enum oa_error e = compare(call, attentions);
+    enum oa_error e = compare_given(call, attentions);
     free(attentions);
     return e;
 }

@@ -10,7 +10,7 @@ static void spaced(const char *choices)
         putchar(*choices == '|' ? ' ' : *choices);
 }
 
-static bool takes_file(const struct shown *s)
+static bool takes_file(const struct shown_option *s)
 {
     return strcmp(s->argument, "FILE") == 0 || strcmp(s->argument, "DIR") == 0 ||
            strcmp(s->argument, "FILES") == 0;
@@ -25,13 +25,13 @@ static void command_names(void)
 
 /* ---- bash ---- */
 
-static void bash_word(void *argument, const struct shown *s)
+static void bash_word(void *argument, const struct shown_option *s)
 {
     (void)argument;
     printf(" --%s", s->name);
 }
 
-static void bash_values(void *argument, const struct shown *s)
+static void bash_values(void *argument, const struct shown_option *s)
 {
     if (s->words) {
         printf("    %s:--%s) values='", (const char *)argument, s->name);
@@ -88,7 +88,7 @@ static void zsh_text(const char *text)
     }
 }
 
-static void zsh_option(void *argument, const struct shown *s)
+static void zsh_option(void *argument, const struct shown_option *s)
 {
     (void)argument;
     printf(" \\\n        '*--%s[", s->name);
@@ -141,7 +141,7 @@ static void fish_text(const char *text)
     putchar('\'');
 }
 
-static void fish_option(void *argument, const struct shown *s)
+static void fish_option(void *argument, const struct shown_option *s)
 {
     printf("complete -c orthant -n '__fish_seen_subcommand_from %s' -l %s", (const char *)argument,
            s->name);

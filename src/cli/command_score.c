@@ -89,7 +89,7 @@ static void read_switches(struct call *call, struct oa_score_request *r)
 }
 
 /* One of the three ways to resample, or none. */
-static bool read_resampling(struct call *call, struct oa_score_request *r)
+static bool read_resampling_flags(struct call *call, struct oa_score_request *r)
 {
     static const char *const ways[] = { "confidence", "paired-bs", "paired-ar" };
     for (int i = 0; i < 3; i++) {
@@ -111,7 +111,7 @@ static enum oa_error score_files(struct call *call, struct oa_score_request *r)
     if (r->references == 0 || r->hypotheses == 0)
         return wrong_use(call, "score needs --ref FILE (references) and --hyp FILE (hypotheses)");
     if (!stdin_once(call, r->reference, r->references, r->hypothesis, r->hypotheses) ||
-        !read_numbers(call, r) || !read_smooth_value(call, r) || !read_resampling(call, r))
+        !read_numbers(call, r) || !read_smooth_value(call, r) || !read_resampling_flags(call, r))
         return OA_ARGUMENT;
     r->metric = (const char *const *)call->word;
     r->metrics = call->words;

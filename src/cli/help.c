@@ -8,9 +8,9 @@
 
 /* ---- options ---- */
 
-static void append(char *text, size_t size, const char *format, ...)
+static void append_help(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t size, const char *format, ...)
+static void append_help(char *text, size_t size, const char *format, ...)
 {
     size_t length = strlen(text);
     va_list arguments;
@@ -20,53 +20,53 @@ static void append(char *text, size_t size, const char *format, ...)
 }
 
 /* "from 1 to 1024", "at least 0", or nothing where there is no limit worth a word. */
-static void add_range(char *text, size_t size, const struct oa_option *o)
+static void append_range(char *text, size_t size, const struct oa_option *o)
 {
     if (o->kind != OA_KIND_INT && o->kind != OA_KIND_REAL)
         return;
     if (o->high >= 1e6)
-        append(text, size, "; at least %.9g", o->low);
+        append_help(text, size, "; at least %.9g", o->low);
     else
-        append(text, size, "; %.9g to %.9g", o->low, o->high);
+        append_help(text, size, "; %.9g to %.9g", o->low, o->high);
 }
 
-static void show_flag(const struct flag *f, void (*visit)(void *, const struct shown *),
+static void show_flag(const struct flag *f, void (*visit)(void *, const struct shown_option *),
                       void *argument)
 {
-    struct shown s = { .words = f->words, .group = "Options", .help = f->help };
+    struct shown_option s = { .words = f->words, .group = "Options", .help = f->help };
     snprintf(s.name, sizeof s.name, "%s", f->name);
     snprintf(s.argument, sizeof s.argument, "%s", f->argument ? f->argument : "");
     snprintf(s.text, sizeof s.text, "%s", f->help);
     if (f->key)
-        append(s.text, sizeof s.text, "; short for --%s", f->key);
+        append_help(s.text, sizeof s.text, "; short for --%s", f->key);
     else if (f->fallback)
-        append(s.text, sizeof s.text, " (default %s)", f->fallback);
+        append_help(s.text, sizeof s.text, " (default %s)", f->fallback);
     visit(argument, &s);
 }
 
-static void show_option(const struct oa_option *o, void (*visit)(void *, const struct shown *),
-                        void *argument)
+static void show_option(const struct oa_option *o,
+                        void (*visit)(void *, const struct shown_option *), void *argument)
 {
     static const char *const placeholder[] = { [OA_KIND_INT] = "N",
                                                [OA_KIND_REAL] = "X",
                                                [OA_KIND_BOOL] = "true|false",
                                                [OA_KIND_TEXT] = "TEXT",
                                                [OA_KIND_CHOICE] = "NAME" };
-    struct shown s = { .group = o->section, .help = o->help };
+    struct shown_option s = { .group = o->section, .help = o->help };
     s.words = o->kind == OA_KIND_BOOL ? "true|false" : o->choices;
     snprintf(s.name, sizeof s.name, "%s.%s", o->section, o->name);
     snprintf(s.argument, sizeof s.argument, "%s", placeholder[o->kind]);
     snprintf(s.text, sizeof s.text, "%s", o->help);
     if (o->choices)
-        append(s.text, sizeof s.text, ": %s", o->choices);
-    add_range(s.text, sizeof s.text, o);
+        append_help(s.text, sizeof s.text, ": %s", o->choices);
+    append_range(s.text, sizeof s.text, o);
     if (o->fallback[0])
-        append(s.text, sizeof s.text, " (default %s)", o->fallback);
+        append_help(s.text, sizeof s.text, " (default %s)", o->fallback);
     visit(argument, &s);
 }
 
-void visit_options(const struct command *c, void (*visit)(void *argument, const struct shown *s),
-                   void *argument)
+void visit_options(const struct command *c,
+                   void (*visit)(void *argument, const struct shown_option *s), void *argument)
 {
     struct oa_option o;
     for (const struct flag *f = c->flags; f && f->name; f++)
@@ -99,7 +99,7 @@ struct option_list {
     const char *group;
 };
 
-static void write_option(void *argument, const struct shown *s)
+static void write_option(void *argument, const struct shown_option *s)
 {
     struct option_list *list = argument;
     char term[192];
@@ -150,7 +150,7 @@ static void write_see(const struct writer *w, FILE *f, const struct command *c)
     snprintf(words, sizeof words, "%s", c->see);
     char *rest = NULL;
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        append(text, sizeof text, "%sorthant-%s(1)", text[0] ? ", " : "", word);
+        append_help(text, sizeof text, "%sorthant-%s(1)", text[0] ? ", " : "", word);
     w->heading(f, "See also");
     w->paragraph(f, text);
 }

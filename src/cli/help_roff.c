@@ -7,7 +7,7 @@
 
 /* Text that roff prints as it is: a line must not begin with a point or a quote, minus signs stay
  * minus signs. */
-static void escaped(FILE *f, const char *text)
+static void roff_escaped(FILE *f, const char *text)
 {
     if (text[0] == '.' || text[0] == '\'')
         fputs("\\&", f);
@@ -21,18 +21,18 @@ static void escaped(FILE *f, const char *text)
     }
 }
 
-static void title(FILE *f, const struct command *c)
+static void roff_title(FILE *f, const struct command *c)
 {
     fprintf(f, ".TH \"ORTHANT%s", c->name[0] ? "-" : "");
     for (const char *s = c->name; *s; s++)
         fputc(toupper((unsigned char)*s), f);
     fprintf(f, "\" 1 \"\" \"orthant %s\" \"Orthant\"\n.SH NAME\northant%s%s \\- ", oa_version(),
             c->name[0] ? "\\-" : "", c->name);
-    escaped(f, c->sentence);
+    roff_escaped(f, c->sentence);
     fputc('\n', f);
 }
 
-static void heading(FILE *f, const char *text)
+static void roff_heading(FILE *f, const char *text)
 {
     fprintf(f, ".SH ");
     for (; *text; text++)
@@ -40,29 +40,31 @@ static void heading(FILE *f, const char *text)
     fputc('\n', f);
 }
 
-static void paragraph(FILE *f, const char *text)
+static void roff_paragraph(FILE *f, const char *text)
 {
     fprintf(f, ".PP\n");
-    escaped(f, text);
+    roff_escaped(f, text);
     fputc('\n', f);
 }
 
-static void code(FILE *f, const char *line)
+static void roff_code(FILE *f, const char *line)
 {
     fprintf(f, ".nf\n");
-    escaped(f, line);
+    roff_escaped(f, line);
     fprintf(f, "\n.fi\n");
 }
 
-static void item(FILE *f, const char *term, const char *text)
+static void roff_item(FILE *f, const char *term, const char *text)
 {
     fprintf(f, ".TP\n.B ");
-    escaped(f, term);
+    roff_escaped(f, term);
     fputc('\n', f);
-    escaped(f, text);
+    roff_escaped(f, text);
     fputc('\n', f);
 }
 
-const struct writer roff_writer = {
-    .title = title, .heading = heading, .paragraph = paragraph, .code = code, .item = item
-};
+const struct writer roff_writer = { .title = roff_title,
+                                    .heading = roff_heading,
+                                    .paragraph = roff_paragraph,
+                                    .code = roff_code,
+                                    .item = roff_item };

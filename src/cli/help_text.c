@@ -7,7 +7,7 @@
 enum { WIDTH = 80, TERM = 28 };
 
 /* Columns of the first `bytes` bytes of UTF-8 text. */
-static int columns(const char *text, size_t bytes)
+static int utf8_columns(const char *text, size_t bytes)
 {
     int n = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -16,12 +16,12 @@ static int columns(const char *text, size_t bytes)
 }
 
 /* Words of a text from column `at` on; further lines begin at column `indent`. */
-static void wrap(FILE *f, const char *text, int at, int indent)
+static void text_wrap(FILE *f, const char *text, int at, int indent)
 {
     bool first = true;
     while (*text) {
         size_t n = strcspn(text, " ");
-        int wide = columns(text, n);
+        int wide = utf8_columns(text, n);
         if (!first && at + 1 + wide > WIDTH) {
             fprintf(f, "\n%*s", indent, "");
             at = indent;
@@ -38,39 +38,41 @@ static void wrap(FILE *f, const char *text, int at, int indent)
     fputc('\n', f);
 }
 
-static void title(FILE *f, const struct command *c)
+static void text_title(FILE *f, const struct command *c)
 {
     fprintf(f, "orthant%s%s: ", c->name[0] ? " " : "", c->name);
-    wrap(f, c->sentence, columns(c->name, strlen(c->name)) + 10, 2);
+    text_wrap(f, c->sentence, utf8_columns(c->name, strlen(c->name)) + 10, 2);
 }
 
-static void heading(FILE *f, const char *text)
+static void text_heading(FILE *f, const char *text)
 {
     fprintf(f, "\n%s\n", text);
 }
 
-static void paragraph(FILE *f, const char *text)
+static void text_paragraph(FILE *f, const char *text)
 {
     fprintf(f, "  ");
-    wrap(f, text, 2, 2);
+    text_wrap(f, text, 2, 2);
 }
 
-static void code(FILE *f, const char *line)
+static void text_code(FILE *f, const char *line)
 {
     fprintf(f, "  %s\n", line);
 }
 
-static void item(FILE *f, const char *term, const char *text)
+static void text_item(FILE *f, const char *term, const char *text)
 {
-    int wide = columns(term, strlen(term)) + 2;
+    int wide = utf8_columns(term, strlen(term)) + 2;
     fprintf(f, "  %s", term);
     if (wide + 2 > TERM)
         fprintf(f, "\n%*s", TERM, "");
     else
         fprintf(f, "%*s", TERM - wide, "");
-    wrap(f, text, TERM, TERM);
+    text_wrap(f, text, TERM, TERM);
 }
 
-const struct writer text_writer = {
-    .title = title, .heading = heading, .paragraph = paragraph, .code = code, .item = item
-};
+const struct writer text_writer = { .title = text_title,
+                                    .heading = text_heading,
+                                    .paragraph = text_paragraph,
+                                    .code = text_code,
+                                    .item = text_item };

@@ -27,7 +27,7 @@ void *want_memory(size_t count, size_t bytes)
     return memory;
 }
 
-static void *take(size_t bytes)
+static void *allocate_or_end(size_t bytes)
 {
     void *memory = malloc(bytes);
     if (!memory && bytes)
@@ -37,7 +37,7 @@ static void *take(size_t bytes)
 
 void watch_memory(void)
 {
-    json_set_alloc_funcs(take, free);
+    json_set_alloc_funcs(allocate_or_end, free);
     /* std::set_new_handler, where a library has brought C++ along. */
     void *found = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
     void (*(*set_new_handler)(void (*)(void)))(void);

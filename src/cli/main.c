@@ -99,7 +99,7 @@ static double join_timeout(struct call *call)
     return seconds;
 }
 
-static enum oa_error prepare(struct call *call)
+static enum oa_error prepare_call(struct call *call)
 {
     const char *sentence;
     enum oa_error e = oa_last_error(call->context, &sentence); /* of opening: --isa or --threads */
@@ -113,9 +113,9 @@ static enum oa_error prepare(struct call *call)
     return call->config ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error run(struct call *call)
+static enum oa_error run_call(struct call *call)
 {
-    enum oa_error e = prepare(call);
+    enum oa_error e = prepare_call(call);
     if (e != OA_OK)
         return e;
     if (!flag_given(call, "dump-config"))
@@ -141,7 +141,7 @@ static int run_command(struct call *call)
     call->context = oa_open(&settings);
     if (!call->context)
         end_without_memory();
-    enum oa_error e = run(call);
+    enum oa_error e = run_call(call);
     progress_close();
     enum oa_error before = oa_last_error(call->context, &sentence);
     bool speaks = oa_speaks(call->context);
@@ -158,7 +158,7 @@ static int run_command(struct call *call)
     return code;
 }
 
-static int dispatch(const struct command *c, int argc, char **argv)
+static int run_parsed(const struct command *c, int argc, char **argv)
 {
     struct call call = { .command = c };
     int code = USAGE;
@@ -195,12 +195,12 @@ static int no_such_command(const char *name)
     return USAGE;
 }
 
-static bool is(const char *word, const char *a, const char *b)
+static bool is_one_of(const char *word, const char *a, const char *b)
 {
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-static int help(int argc, char **argv)
+static int print_help(int argc, char **argv)
 {
     if (argc < 1) {
         write_overview(&text_writer, stdout);
@@ -213,24 +213,24 @@ static int help(int argc, char **argv)
     return DONE;
 }
 
-static int start(int argc, char **argv)
+static int run_arguments(int argc, char **argv)
 {
     if (argc < 2) {
         write_overview(&text_writer, stderr);
         return USAGE;
     }
-    if (is(argv[1], "--help", "-h") || is(argv[1], "help", "help"))
-        return help(argc - 2, argv + 2);
-    if (is(argv[1], "--version", "-V") || is(argv[1], "version", "version")) {
+    if (is_one_of(argv[1], "--help", "-h") || is_one_of(argv[1], "help", "help"))
+        return print_help(argc - 2, argv + 2);
+    if (is_one_of(argv[1], "--version", "-V") || is_one_of(argv[1], "version", "version")) {
         printf("orthant %s\n", oa_version());
         return DONE;
     }
     const struct command *c = command_find(argv[1]);
-    return c ? dispatch(c, argc - 2, argv + 2) : no_such_command(argv[1]);
+    return c ? run_parsed(c, argc - 2, argv + 2) : no_such_command(argv[1]);
 }
 
 int main(int argc, char **argv)
 {
     watch_memory();
-    return close_stdout(start(argc, argv));
+    return close_stdout(run_arguments(argc, argv));
 }

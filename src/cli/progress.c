@@ -19,7 +19,7 @@ static struct {
     double first, last; /* clock of the first and the last plain line; 0 = none yet */
 } progress;
 
-static double clock_seconds(void)
+static double progress_clock_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -80,7 +80,7 @@ static void rewrite(const char *line)
 
 static void now_and_then(const char *line)
 {
-    double now = clock_seconds(), wait = (now - progress.first) / 50;
+    double now = progress_clock_seconds(), wait = (now - progress.first) / 50;
     if (wait < LEAST_BETWEEN_LINES)
         wait = LEAST_BETWEEN_LINES;
     if (progress.last > 0 &&

@@ -13,7 +13,7 @@
 static volatile int asked; /* a signal number; int, as the library wants it: stores of an int are
                               whole everywhere */
 
-static void note(int signal)
+static void note_signal(int signal)
 {
     bool by_itself = signal == SIGHUP || signal == SIGPIPE;
     if (asked && !by_itself)
@@ -36,7 +36,7 @@ volatile int *catch_signals(void)
 {
     static char stack[1 << 16];
     sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
-    struct sigaction action = { .sa_handler = note, .sa_flags = SA_RESTART | SA_ONSTACK };
+    struct sigaction action = { .sa_handler = note_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     catch_unless_ignored(SIGHUP, &action);

@@ -23,11 +23,11 @@ double oa_cluster_waited(const struct oa_cluster *cl)
 
 /* ---- waiting ---- */
 
-enum { WAITS = 32766 }; /* tag: the largest that every MPI has, but one */
+enum { TAG_WAITS = 32766 }; /* the largest that every MPI has, but one */
 
-/* Who gives up must say who stands still. All others wait, too: that a rank does, and that it does
- * no more, it tells the others when it has waited for half of its patience. */
-static bool tell(struct oa_cluster *cl, bool waits)
+/* A timeout must name the rank that hangs, but all others wait, too: so a rank that has waited for
+ * half of its timeout tells the others, and again when it waits no more. */
+static bool tell_waiting(struct oa_cluster *cl, bool waits)
 {
     static const bool words[] = { false, true };
     bool free = !cl->mute && (!cl->word || cl->ops->arrived(cl->word));
@@ -35,14 +35,14 @@ static bool tell(struct oa_cluster *cl, bool waits)
         cl->word = cl->ops->open(cl);
     for (int r = 0; free && cl->word && r < cl->size; r++)
         if (r != cl->rank)
-            cl->ops->send(cl->word, r, WAITS, &words[waits], sizeof *words);
+            cl->ops->send(cl->word, r, TAG_WAITS, &words[waits], sizeof *words);
     return free && waits;
 }
 
 /* Writes "rank 2, rank 5": the others that are late and do not wait themselves. late: of whom
  * messages are missing; NULL: any of them. */
-static bool name_others(const struct oa_cluster *cl, const struct oa_messages *late,
-                        const bool *waits, char *out, size_t size)
+static bool print_late_ranks(const struct oa_cluster *cl, const struct oa_messages *late,
+                             const bool *waits, char *out, size_t size)
 {
     size_t n = 0;
     for (int r = 0; r < cl->size && n < size; r++)
@@ -51,36 +51,35 @@ static bool name_others(const struct oa_cluster *cl, const struct oa_messages *l
     return n > 0;
 }
 
-/* Whose messages are missing may wait as this rank does: then for one of those who do not. */
-static void name_late(struct oa_cluster *cl, const struct oa_messages *m, char *out, size_t size)
+/* A rank whose messages are missing may only wait itself, for one that does not wait. */
+static void name_late_ranks(struct oa_cluster *cl, const struct oa_messages *m, char *out,
+                            size_t size)
 {
     bool *waits = oa_alloc(cl->context, (size_t)cl->size * sizeof *waits);
     size_t bytes;
     bool word;
     int from;
-    while (waits && cl->ops->hear(cl, WAITS, &from, &word, sizeof word, &bytes))
+    while (waits && cl->ops->hear(cl, TAG_WAITS, &from, &word, sizeof word, &bytes))
         waits[from] = word;
-    if (!waits ||
-        (!name_others(cl, m, waits, out, size) && !name_others(cl, NULL, waits, out, size)))
+    if (!waits || (!print_late_ranks(cl, m, waits, out, size) &&
+                   !print_late_ranks(cl, NULL, waits, out, size)))
         snprintf(out, size, "the other ranks");
     oa_free(waits);
 }
 
-static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_messages *m,
-                                  const char *what)
+static enum oa_error fail_timed_out(struct oa_cluster *cl, const struct oa_messages *m,
+                                    const char *what)
 {
     char who[256];
-    name_late(cl, m, who, sizeof who);
-    return oa_fail(
-        cl->context, OA_IO,
-        "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
-        "cluster.timeout",
-        cl->first + cl->rank, cl->host, cl->patience, what, who);
+    name_late_ranks(cl, m, who, sizeof who);
+    return oa_fail(cl->context, OA_IO,
+                   "rank %d on %s timed out after %.0f s waiting for %s from %s: check its log; "
+                   "cluster.timeout sets a longer timeout",
+                   cl->first + cl->rank, cl->host, cl->timeout, what, who);
 }
 
-/* Looks again and again: MPI moves messages only while it is asked. Others may have the core in
- * between. */
-enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument,
+/* Polls, since MPI moves messages only while it is called, and yields the core in between. */
+enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_message_step *step, void *argument,
                               const char *what)
 {
     double began = oa_clock();
@@ -88,31 +87,31 @@ enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *arg
     struct oa_wait w;
     oa_wait_begin(&w);
     const struct oa_messages *late = step(argument);
-    while (late && oa_wait_look(&w) < cl->patience) {
+    while (late && oa_wait_poll(&w) < cl->timeout) {
         sched_yield();
-        told = told || (w.seconds > cl->patience / 2 && tell(cl, true));
+        told = told || (w.seconds > cl->timeout / 2 && tell_waiting(cl, true));
         late = step(argument);
     }
     if (told && !late)
-        tell(cl, false);
+        tell_waiting(cl, false);
     cl->waited += oa_clock() - began;
-    return late ? fail_waiting(cl, late, what) : oa_status(cl->context);
+    return late ? fail_timed_out(cl, late, what) : oa_status(cl->context);
 }
 
-struct lot {
+struct message_lot {
     const struct oa_cluster *cluster;
     struct oa_messages *messages;
 };
 
-static struct oa_messages *look(void *argument)
+static struct oa_messages *poll_lot(void *argument)
 {
-    const struct lot *lot = argument;
+    const struct message_lot *lot = argument;
     return lot->cluster->ops->arrived(lot->messages) ? NULL : lot->messages;
 }
 
 enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what)
 {
-    return oa_cluster_wait(cl, look, &(struct lot){ cl, m }, what);
+    return oa_cluster_wait(cl, poll_lot, &(struct message_lot){ cl, m }, what);
 }
 
 /* ---- together ---- */
@@ -150,13 +149,13 @@ enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void
 
 /* ---- agreeing ---- */
 
-struct verdict {
+struct rank_outcome {
     int code, signal; /* OA_INTERRUPTED: by that signal */
     char host[OA_HOST], sentence[1024];
 };
 
 /* The lowest rank that failed; -1: none did. */
-static int first_failure(const struct verdict *all, int size)
+static int first_failure(const struct rank_outcome *all, int size)
 {
     for (int r = 0; r < size; r++)
         if (all[r].code != OA_OK)
@@ -164,9 +163,9 @@ static int first_failure(const struct verdict *all, int size)
     return -1;
 }
 
-/* Who failed stands in front, unless the sentence begins with that. */
-static void fail_of(struct oa_cluster *cl, int code, int rank, const char *host,
-                    const char *sentence)
+/* The message begins with the rank that failed. */
+static void fail_with_rank(struct oa_cluster *cl, int code, int rank, const char *host,
+                           const char *sentence)
 {
     char name[OA_HOST + 32];
     int n = snprintf(name, sizeof name, "rank %d on %s", rank, host);
@@ -175,29 +174,29 @@ static void fail_of(struct oa_cluster *cl, int code, int rank, const char *host,
             sentence);
 }
 
-static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
+static enum oa_error adopt_failure(struct oa_cluster *cl, const struct rank_outcome *all)
 {
     int first = first_failure(all, cl->size);
     bool alike = true;
     if (first < 0)
         return OA_OK;
-    const struct verdict *v = &all[first];
+    const struct rank_outcome *v = &all[first];
     for (int r = 0; r < cl->size; r++)
         alike = alike && all[r].code == v->code && strcmp(all[r].sentence, v->sentence) == 0;
     oa_clear_error(cl->context);
-    if (v->signal) /* a stop of one is one of all, and how they end tells by what signal */
+    if (v->signal) /* a stop of one is a stop of all, by its signal */
         oa_stop(cl->context, v->signal);
     if (alike)
         return oa_fail(cl->context, (enum oa_error)v->code, "%s", v->sentence);
-    fail_of(cl, v->code, cl->first + first, v->host, v->sentence);
+    fail_with_rank(cl, v->code, cl->first + first, v->host, v->sentence);
     return (enum oa_error)v->code;
 }
 
 enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
 {
     const char *sentence;
-    struct verdict own = { .code = mine };
-    struct verdict *all = cl ? oa_alloc(cl->context, (size_t)cl->size * sizeof *all) : NULL;
+    struct rank_outcome own = { .code = mine };
+    struct rank_outcome *all = cl ? oa_alloc(cl->context, (size_t)cl->size * sizeof *all) : NULL;
     if (!all)
         return cl ? OA_NO_MEMORY : mine;
     if (mine == OA_INTERRUPTED)
@@ -207,9 +206,9 @@ enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
     snprintf(own.host, sizeof own.host, "%s", cl->host);
     snprintf(own.sentence, sizeof own.sentence, "%s", sentence);
     oa_clear_error(cl->context);
-    enum oa_error e = oa_cluster_gather(cl, "word that it is ready", &own, sizeof own, all);
+    enum oa_error e = oa_cluster_gather(cl, "agreement", &own, sizeof own, all);
     if (e == OA_OK)
-        e = take_over(cl, all);
+        e = adopt_failure(cl, all);
     oa_free(all);
     return e;
 }
@@ -224,51 +223,49 @@ enum oa_error oa_cluster_split(struct oa_cluster *cl, long size)
     if (size == 1)
         return OA_OK;
     if (cl->size % size)
-        return oa_fail(cl->context, OA_ARGUMENT,
-                       "compare.ranks = %ld does not divide the %d ranks into groups: start "
-                       "another number of them, "
-                       "or give another compare.ranks",
-                       size, cl->size);
+        return oa_fail(
+            cl->context, OA_ARGUMENT,
+            "%d ranks cannot be divided into groups of compare.ranks = %ld: start another "
+            "number of them, or give another compare.ranks",
+            cl->size, size);
     cl->part = cl->ops->split(cl, (int)size);
     return oa_status(cl->context);
 }
 
 /* ---- the end ---- */
 
-static const double grace = 3; /* seconds in which ranks that fail alike come to the end */
+static const double grace_seconds = 3; /* in which ranks that fail alike come to the end */
 
 enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins)
 {
     double silence = cl->ops->silence(cl, begins);
-    if (silence <= cl->patience)
+    if (silence <= cl->timeout)
         return OA_OK;
     return oa_fail(cl->context, OA_IO,
-                   "rank 0 has given no sign of life for %.0f s: see what became of it; a longer "
-                   "wait is cluster.timeout",
+                   "timed out: no sign of life from rank 0 for %.0f s: check its log; "
+                   "cluster.timeout sets a longer timeout",
                    silence);
 }
 
 /* Seconds; 0: while the first rank lives. */
-static double limit_of(const struct oa_cluster *cl, int code)
+static double end_limit(const struct oa_cluster *cl, int code)
 {
-    return code != OA_OK ? grace : cl->rank == 0 ? cl->patience : 0;
+    return code != OA_OK ? grace_seconds : cl->rank == 0 ? cl->timeout : 0;
 }
 
-/* The first rank's files are whole by then; the others know nothing of them. */
-static void fail_to_meet(struct oa_cluster *cl)
+/* The files of the first rank are complete by then. */
+static void fail_unmet(struct oa_cluster *cl)
 {
     if (cl->rank == 0)
         oa_fail(cl->context, OA_IO,
-                "the work is done and what it made is written, so nothing need be repeated; but "
-                "other ranks did not "
-                "come to the end for %.0f s: see what became of them",
-                cl->patience);
+                "timed out after %.0f s waiting for the other ranks to end: check their logs; the "
+                "work is done and its results are written",
+                cl->timeout);
     else
         oa_fail(cl->context, OA_IO,
-                "this rank's work is done, and rank 0, which writes, did not come to the end for "
-                "%.0f s: see what "
-                "became of it; --resume goes on with what it wrote",
-                cl->patience);
+                "timed out after %.0f s waiting for rank 0, which writes the results: check its "
+                "log; --resume continues from what it wrote",
+                cl->timeout);
 }
 
 struct oa_late {
@@ -289,7 +286,7 @@ bool oa_cluster_all_failed(struct oa_cluster *cl)
 {
     const char *sentence;
     char copy[4096];
-    double patience = cl->patience;
+    double timeout = cl->timeout;
     enum oa_error code = oa_last_error(cl->context, &sentence);
     int mine = (int)code;
     struct oa_late *all = oa_alloc(cl->context, sizeof *all + (size_t)cl->size * sizeof *all->code);
@@ -299,23 +296,23 @@ bool oa_cluster_all_failed(struct oa_cluster *cl)
     cl->late = all;
     snprintf(copy, sizeof copy, "%s", sentence);
     oa_clear_error(cl->context);
-    cl->patience = patience < grace ? patience : grace;
-    enum oa_error e = oa_cluster_gather(cl, "word of a failure", &mine, sizeof mine, all->code);
-    cl->patience = patience;
+    cl->timeout = timeout < grace_seconds ? timeout : grace_seconds;
+    enum oa_error e = oa_cluster_gather(cl, "a failure", &mine, sizeof mine, all->code);
+    cl->timeout = timeout;
     oa_clear_error(cl->context);
     oa_fail(cl->context, code, "%s", copy);
     return e == OA_OK;
 }
 
-/* One that failed while the others work on. */
-static void name_speaker(struct oa_cluster *cl)
+/* For a rank that failed while the others work on. */
+static void prefix_own_rank(struct oa_cluster *cl)
 {
     const char *sentence;
     char copy[4096];
     enum oa_error code = oa_last_error(cl->context, &sentence);
     snprintf(copy, sizeof copy, "%s", sentence);
     oa_clear_error(cl->context);
-    fail_of(cl, code, cl->rank, cl->host, copy);
+    fail_with_rank(cl, code, cl->rank, cl->host, copy);
 }
 
 bool oa_cluster_end(struct oa_cluster *cl)
@@ -324,15 +321,15 @@ bool oa_cluster_end(struct oa_cluster *cl)
         return true;
     int mine = (int)oa_status(cl->context), first = 0;
     int *codes = oa_alloc(cl->context, (size_t)cl->size * sizeof *codes);
-    cl->lost = !codes || !cl->ops->leave(cl, mine, limit_of(cl, mine), codes);
+    cl->lost = !codes || !cl->ops->leave(cl, mine, end_limit(cl, mine), codes);
     while (!cl->lost && first < cl->size - 1 && codes[first] == OA_OK)
         first++;
     if (!cl->lost) /* else codes may still come in */
         oa_free(codes);
     if (cl->lost && mine == OA_OK)
-        fail_to_meet(cl);
+        fail_unmet(cl);
     if (cl->lost)
-        name_speaker(cl);
+        prefix_own_rank(cl);
     return cl->lost || first == cl->rank;
 }
 

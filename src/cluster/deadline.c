@@ -7,34 +7,33 @@
 #include <time.h>
 #include <unistd.h>
 
-static const long between = 200000000; /* nanoseconds from one look at the clock to the next */
+static const long poll_nanoseconds = 200000000; /* from one poll of the clock to the next */
 
-static struct timespec next_look(void)
+static struct timespec next_poll(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += between;
+    t.tv_nsec += poll_nanoseconds;
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
     return t;
 }
 
-/* Nothing can be closed any more: whoever holds what would have to be closed does not come back. */
-static void *watch(void *argument)
+/* Nothing can be closed any more, since the blocked thread does not return. */
+static void *deadline_watch(void *argument)
 {
     struct oa_deadline *d = argument;
     struct oa_wait w;
     oa_wait_begin(&w);
     pthread_mutex_lock(&d->lock);
-    while (!d->over && oa_wait_look(&w) < d->seconds) {
-        struct timespec until = next_look();
+    while (!d->over && oa_wait_poll(&w) < d->seconds) {
+        struct timespec until = next_poll();
         pthread_cond_timedwait(&d->changed, &d->lock, &until);
     }
     bool late = !d->over;
     pthread_mutex_unlock(&d->lock);
     if (late) {
-        fprintf(stderr,
-                "orthant: %s took longer than %.0f s: a rank did not come; see what became of it\n",
+        fprintf(stderr, "orthant: %s timed out after %.0f s waiting for a rank; check its log\n",
                 d->what, d->seconds);
         _exit(1);
     }
@@ -52,7 +51,7 @@ void oa_deadline_begin(struct oa_deadline *d, double seconds, const char *what)
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    d->running = oa_thread_start(&d->thread, watch, d) == 0;
+    d->running = oa_thread_start(&d->thread, deadline_watch, d) == 0;
 }
 
 void oa_deadline_end(struct oa_deadline *d)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An end for calls that have none of their own: MPI's beginning and end wait for all ranks, however
- * long. If one takes longer than it may, the process says so and ends, and mpirun or srun ends the
- * others.
+ * A timeout for calls without one: MPI's start and end wait for all ranks, however long. After the
+ * timeout the process reports it and exits, and mpirun or srun ends the others.
  */
 #ifndef ORTHANT_CLUSTER_DEADLINE_H
 #define ORTHANT_CLUSTER_DEADLINE_H
@@ -18,8 +17,8 @@ struct oa_deadline {
     bool over, running;
 };
 
-/* Between the two the calling thread does `what`, which is borrowed. Without a thread to be had it
- * has no limit. */
+/* Between the two the calling thread does `what`, which is borrowed. No limit where a thread cannot
+ * be started. */
 void oa_deadline_begin(struct oa_deadline *d, double seconds, const char *what);
 void oa_deadline_end(struct oa_deadline *d);
 

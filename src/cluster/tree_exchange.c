@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sums that ranks have made alone, joined over all of them: bucket by bucket, each in two
- * rounds. In the first a rank gets its shard of every sum of the others; in the second it sends to
- * all what became of it. A bucket begins when this rank's last leaf has its values, and goes on
- * whenever somebody looks. */
+ * Joins the sums of the ranks, bucket by bucket, each in two rounds: in the first a rank receives
+ * its shard of every sum of the others, in the second it sends the joined shard to all. A bucket
+ * begins when this rank's last leaf has its values, and progresses when it is polled. */
 #include "cluster/tree_parts.h"
 
 /* ---- opening ---- */
@@ -56,7 +55,7 @@ static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange
     return oa_status(t->device->context);
 }
 
-static enum oa_error open_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *x)
+static enum oa_error open_rank_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *x)
 {
     long each = t->leaves / t->size;
     x->nodes = oa_alloc(t->device->context, (size_t)t->size * sizeof *x->nodes);
@@ -65,8 +64,8 @@ static enum oa_error open_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *
     return oa_status(t->device->context);
 }
 
-static void open_views(struct oa_tree_sum *t, struct oa_tree_exchange *x, void *incoming,
-                       size_t incoming_bytes)
+static void open_exchange_views(struct oa_tree_sum *t, struct oa_tree_exchange *x, void *incoming,
+                                size_t incoming_bytes)
 {
     struct oa_device *d = t->device;
     size_t bytes = (size_t)t->count * d->numbers.real_size;
@@ -82,14 +81,14 @@ enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t)
     long used = 0;
     if (!x)
         return OA_NO_MEMORY;
-    OA_TRY(open_nodes(t, x));
+    OA_TRY(open_rank_nodes(t, x));
     OA_TRY(open_buckets(t, x));
     size_t bytes = (size_t)incoming_size(t, x) * t->device->numbers.real_size;
     void *incoming = oa_arena_take(&t->arena, bytes);
     OA_TRY(oa_status(t->device->context));
     for (int i = 0; i < x->buckets; i++)
         place_shards(t, x, &x->bucket[i], incoming, &used);
-    open_views(t, x, incoming, bytes);
+    open_exchange_views(t, x, incoming, bytes);
     return oa_tree_shards_open(t);
 }
 
@@ -119,7 +118,7 @@ void oa_tree_exchange_close(struct oa_tree_sum *t)
 
 /* ---- a step ---- */
 
-/* What the device has at a place of a view, where the host does not see it anyway. */
+/* Downloads a part of a view, where host and device do not share memory. */
 static void fetch_part(const struct oa_tree_sum *t, const struct oa_view *v, const void *memory,
                        size_t bytes)
 {
@@ -129,7 +128,7 @@ static void fetch_part(const struct oa_tree_sum *t, const struct oa_view *v, con
 }
 
 /* The same place of an array in its view. */
-static void *seen(const struct oa_view *v, const void *memory)
+static void *place_in_view(const struct oa_view *v, const void *memory)
 {
     return (char *)v->host + ((const char *)memory - (const char *)v->memory);
 }
@@ -147,7 +146,7 @@ static void receive_sums(const struct oa_tree_sum *t, const struct oa_bucket *b,
     for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < x->nodes[r].count; i++)
             t->cluster->ops->receive(b->sums, r, tag,
-                                     seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
+                                     place_in_view(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
                                      oa_shard_bytes(t, b, t->rank));
 }
 
@@ -161,7 +160,7 @@ static void send_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, in
 
 /* The sum of a node that a rank has made, or of both children, which is left in the place of the
  * first. */
-static void *join(const struct oa_tree_sum *t, const struct oa_bucket *b, long first, long end)
+static void *join_node(const struct oa_tree_sum *t, const struct oa_bucket *b, long first, long end)
 {
     const struct oa_tree_exchange *x = t->exchange;
     long each = t->leaves / t->size;
@@ -170,15 +169,15 @@ static void *join(const struct oa_tree_sum *t, const struct oa_bucket *b, long f
         if (x->nodes[owner].first[i] == first && x->nodes[owner].end[i] == end)
             return b->shard[owner * OA_TREE_SUMS + i];
     long cut = oa_tree_cut(first, end);
-    void *left = join(t, b, first, cut), *right = join(t, b, cut, end);
+    void *left = join_node(t, b, first, cut), *right = join_node(t, b, cut, end);
     t->device->ops->axpy(t->device, oa_shard_size(t, b, t->rank), 1, right, left);
     return left;
 }
 
-static void join_all(const struct oa_tree_sum *t, const struct oa_bucket *b)
+static void join_tree(const struct oa_tree_sum *t, const struct oa_bucket *b)
 {
     struct oa_device *d = t->device;
-    void *joined = join(t, b, 0, t->leaves),
+    void *joined = join_node(t, b, 0, t->leaves),
          *place = oa_real_at(d, t->total, oa_shard_begin(t, b, t->rank));
     if (joined != place)
         d->ops->copy(d, oa_shard_bytes(t, b, t->rank), joined, place);
@@ -196,20 +195,20 @@ static void fetch_sums(const struct oa_tree_sum *t, const struct oa_bucket *b)
 
 /* ---- the life of a bucket ---- */
 
-static void add_up(struct oa_tree_sum *t, const struct oa_bucket *b)
+static void join_bucket(struct oa_tree_sum *t, const struct oa_bucket *b)
 {
     double began = oa_clock();
     oa_view_store(&t->exchange->incoming);
-    join_all(t, b);
+    join_tree(t, b);
     t->exchange->joining += oa_clock() - began;
 }
 
-static void step_on(struct oa_tree_sum *t, int i)
+static void step_bucket(struct oa_tree_sum *t, int i)
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
     struct oa_bucket *b = &t->exchange->bucket[i];
     if (b->state == OA_BUCKET_SUMS && ops->arrived(b->sums)) {
-        add_up(t, b);
+        join_bucket(t, b);
         if (!b->scattered)
             oa_shard_spread(t, b, t->exchange->total.host, 2 * i + 1);
         b->state = b->scattered ? OA_BUCKET_DONE : OA_BUCKET_TOTALS;
@@ -220,14 +219,14 @@ static void step_on(struct oa_tree_sum *t, int i)
 
 /* Messages of a bucket that is not done: sums first, since totals may lack because another rank
  * lacks sums. */
-static struct oa_messages *step_all(void *argument)
+static struct oa_messages *step_buckets(void *argument)
 {
     struct oa_tree_sum *t = argument;
     const struct oa_tree_exchange *x = t->exchange;
     struct oa_messages *sums = NULL, *totals = NULL;
     for (int i = 0; i < x->buckets; i++) {
         const struct oa_bucket *b = &x->bucket[i];
-        step_on(t, i);
+        step_bucket(t, i);
         if (!sums && b->state == OA_BUCKET_SUMS)
             sums = b->sums;
         if (!totals && b->state == OA_BUCKET_TOTALS)
@@ -236,18 +235,18 @@ static struct oa_messages *step_all(void *argument)
     return sums ? sums : totals;
 }
 
-void oa_tree_look(struct oa_tree_sum *t)
+void oa_tree_poll(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
     if (!x || t->device->dry)
         return;
-    bool more = step_all(t) != NULL;
+    bool more = step_buckets(t) != NULL;
     double now = oa_clock();
-    t->hidden += x->looked > 0 ? now - x->looked : 0;
-    x->looked = more ? now : 0;
+    t->hidden += x->polled > 0 ? now - x->polled : 0;
+    x->polled = more ? now : 0;
 }
 
-static void make_ready(struct oa_tree_sum *t, int i)
+static void start_bucket(struct oa_tree_sum *t, int i)
 {
     struct oa_bucket *b = &t->exchange->bucket[i];
     if (b->state != OA_BUCKET_MAKING)
@@ -256,7 +255,7 @@ static void make_ready(struct oa_tree_sum *t, int i)
     fetch_sums(t, b);
     b->state = OA_BUCKET_SUMS;
     if (t->device->dry)
-        join_all(t, b);
+        join_tree(t, b);
     else
         send_sums(t, b, 2 * i);
 }
@@ -279,7 +278,7 @@ void oa_tree_bucket(const struct oa_tree_sum *t, int bucket, long *first, long *
 
 void oa_tree_bucket_ready(struct oa_tree_sum *t, int bucket)
 {
-    make_ready(t, bucket);
+    start_bucket(t, bucket);
 }
 
 /* ---- a step ---- */
@@ -299,19 +298,19 @@ void oa_tree_exchange_last(struct oa_tree_sum *t, bool begun)
 {
     t->exchange->last = begun;
     if (!begun)
-        oa_tree_look(t);
-    t->exchange->looked = 0;
+        oa_tree_poll(t);
+    t->exchange->polled = 0;
 }
 
 enum oa_error oa_tree_exchange_end(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
     for (int i = 0; i < x->buckets; i++)
-        make_ready(t, i);
+        start_bucket(t, i);
     if (t->device->dry)
         return OA_OK;
     x->joining = 0;
-    enum oa_error e = oa_cluster_wait(t->cluster, step_all, t, "gradients");
+    enum oa_error e = oa_cluster_wait(t->cluster, step_buckets, t, "gradients");
     t->cluster->waited -= x->joining;
     oa_view_store(&x->total);
     return e;

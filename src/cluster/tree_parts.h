@@ -24,7 +24,7 @@ struct oa_tree_exchange {
     struct oa_tree_nodes *nodes; /* [size] of every rank */
     struct oa_view total, sum[OA_TREE_SUMS], incoming;
     bool last;      /* the last leaf is being made */
-    double looked;  /* clock, when something was under way at the newest look; else 0 */
+    double polled;  /* clock, when something was under way at the newest poll; else 0 */
     double joining; /* seconds */
 };
 

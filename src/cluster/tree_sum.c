@@ -31,20 +31,20 @@ void oa_tree_nodes_in(long leaves, long first, long end, struct oa_tree_nodes *o
 
 /* ---- what a rank sums alone ---- */
 
-struct making {
+struct leaf_maker {
     struct oa_tree_sum *t;
     oa_leaf *leaf;
     void *argument;
 };
 
-static size_t bytes_of(const struct oa_tree_sum *t)
+static size_t sum_bytes(const struct oa_tree_sum *t)
 {
     return (size_t)t->count * t->device->numbers.real_size;
 }
 
 /* A rank's last leaf, to which the sums at all levels above it are added when it, or a part of it,
  * is final. */
-static enum oa_error make_last_leaf(const struct making *m, long leaf, int level)
+static enum oa_error make_last_leaf(const struct leaf_maker *m, long leaf, int level)
 {
     struct oa_tree_sum *t = m->t;
     t->waiting = level;
@@ -58,7 +58,8 @@ static enum oa_error make_last_leaf(const struct making *m, long leaf, int level
 
 /* Leaves the sum of the node in `total`; the first child's waits while the second is made, and, if
  * that ends with the rank's last leaf, until its parts are final. */
-static enum oa_error make_node(const struct making *m, long first, long end, int level, bool last)
+static enum oa_error make_node(const struct leaf_maker *m, long first, long end, int level,
+                               bool last)
 {
     struct oa_tree_sum *t = m->t;
     struct oa_device *d = t->device;
@@ -66,7 +67,7 @@ static enum oa_error make_node(const struct making *m, long first, long end, int
         return last ? make_last_leaf(m, first, level) : m->leaf(m->argument, first);
     long cut = oa_tree_cut(first, end);
     OA_TRY(make_node(m, first, cut, level + 1, false));
-    d->ops->copy(d, bytes_of(t), t->total, t->pending[level]);
+    d->ops->copy(d, sum_bytes(t), t->total, t->pending[level]);
     OA_TRY(make_node(m, cut, end, level + 1, last));
     if (!last)
         d->ops->axpy(d, t->count, 1, t->pending[level], t->total);
@@ -83,14 +84,14 @@ void oa_tree_add_waiting(const struct oa_tree_sum *t, long first, long end)
 
 enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argument)
 {
-    struct making m = { t, leaf, argument };
+    struct leaf_maker m = { t, leaf, argument };
     struct oa_device *d = t->device;
     int last = t->own.count - 1;
     if (t->exchange)
         oa_tree_exchange_begin(t);
     for (int i = 0; i < last; i++) {
         OA_TRY(make_node(&m, t->own.first[i], t->own.end[i], 0, false));
-        d->ops->copy(d, bytes_of(t), t->total, t->sum[i]);
+        d->ops->copy(d, sum_bytes(t), t->total, t->sum[i]);
     }
     OA_TRY(make_node(&m, t->own.first[last], t->own.end[last], 0, true));
     if (t->exchange)
@@ -109,15 +110,15 @@ static int levels_below(long leaves)
     return levels;
 }
 
-static enum oa_error take_memory(struct oa_tree_sum *t)
+static enum oa_error allocate_sums(struct oa_tree_sum *t)
 {
     int levels = 0;
     for (int i = 0; i < t->own.count; i++)
         levels = (int)oa_max(levels, levels_below(t->own.end[i] - t->own.first[i]));
     for (int i = 0; i < levels; i++)
-        t->pending[i] = oa_arena_take(&t->arena, bytes_of(t));
+        t->pending[i] = oa_arena_take(&t->arena, sum_bytes(t));
     for (int i = 0; i < t->own.count - 1; i++)
-        t->sum[i] = oa_arena_take(&t->arena, bytes_of(t));
+        t->sum[i] = oa_arena_take(&t->arena, sum_bytes(t));
     t->sum[t->own.count - 1] = t->total;
     return oa_status(t->device->context);
 }
@@ -136,15 +137,14 @@ enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, 
                                  .size = (int)ranks };
     oa_device_arena(&out->arena, d);
     if (leaves % ranks)
-        return oa_fail(d->context, OA_ARGUMENT,
-                       "%ld ranks do not divide the micro-batches of a step, train.accumulate = "
-                       "%ld: give a multiple, or "
-                       "another number of ranks",
-                       ranks, leaves);
+        return oa_fail(
+            d->context, OA_ARGUMENT,
+            "train.accumulate = %ld is not a multiple of the %ld ranks: change one of them", leaves,
+            ranks);
     out->first = leaves / ranks * out->rank;
     out->end = out->first + leaves / ranks;
     oa_tree_nodes_in(leaves, out->first, out->end, &out->own);
-    OA_TRY(take_memory(out));
+    OA_TRY(allocate_sums(out));
     return ranks > 1 ? oa_tree_exchange_open(out) : OA_OK;
 }
 

@@ -85,8 +85,8 @@ int oa_tree_bucket_count(const struct oa_tree_sum *t);
 int oa_tree_buckets(const struct oa_tree_sum *t);
 void oa_tree_bucket(const struct oa_tree_sum *t, int bucket, long *first, long *end);
 void oa_tree_bucket_ready(struct oa_tree_sum *t, int bucket);
-/* Goes on with what has come in. Messages move only while they are looked at. */
-void oa_tree_look(struct oa_tree_sum *t);
+/* Handles what has come in. Messages progress only while they are polled. */
+void oa_tree_poll(struct oa_tree_sum *t);
 
 /* What this rank exchanges with the others for a sum. */
 struct oa_traffic {

@@ -3,17 +3,17 @@
 
 #include <math.h>
 
-static const double most = 1; /* seconds that count between two looks */
+static const double most_seconds = 1; /* that count between two polls */
 
 void oa_wait_begin(struct oa_wait *w)
 {
-    *w = (struct oa_wait){ .looked = oa_clock() };
+    *w = (struct oa_wait){ .polled = oa_clock() };
 }
 
-double oa_wait_look(struct oa_wait *w)
+double oa_wait_poll(struct oa_wait *w)
 {
     double now = oa_clock();
-    w->seconds += fmin(now - w->looked, most);
-    w->looked = now;
+    w->seconds += fmin(now - w->polled, most_seconds);
+    w->polled = now;
     return w->seconds;
 }

@@ -7,13 +7,13 @@
  * if asked. Nothing of another comparison is used: files carry checksums and fingerprints.
  *
  * comparison_session.h lists which file does what. */
+#include "compare/comparison_folder.h"
 #include "compare/comparison_session.h"
 #include "compare/dispatch.h"
 #include "compare/initial_runs.h"
 #include "compare/jobs.h"
 #include "compare/speed.h"
 #include "train/initial.h"
-#include "train/overwrite.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -37,13 +37,13 @@ static enum oa_error shared_fingerprint(struct comparison_session *t)
 /* Of a comparison that is to be overwritten nothing is taken over. */
 static enum oa_error open_members(struct comparison_session *t)
 {
-    OA_TRY(oa_folder_check_outside(t->c, t->r->folder));
+    OA_TRY(oa_comparison_check_outside(t->c, t->r->folder));
     if (!t->r->overwrite) {
-        OA_TRY(oa_folder_check_kind(t->c, t->r->folder, OA_MADE_COMPARISON));
+        OA_TRY(oa_folder_check_kind(t->c, t->r->folder, &oa_comparison_folder, &oa_run_folder));
         return oa_comparison_file_read(t->c, t->r->folder, t->shared, &t->members);
     }
     t->members = json_array();
-    return oa_overwrite_check(t->c, t->r->folder, OA_MADE_COMPARISON);
+    return oa_overwrite_check(t->c, t->r->folder, &oa_comparison_folder);
 }
 
 /* Takes the budgets of attentions that are members already; how many are not. */
@@ -99,7 +99,7 @@ static enum oa_error log_initial_values(struct comparison_session *t)
         struct oa_options o = oa_comparison_options(t, i, 0);
         struct oa_started started;
         OA_TRY(
-            oa_initial_say(t->c, &o, &t->workload, oa_entry_name(&t->out->entries[i]), &started));
+            oa_initial_log(t->c, &o, &t->workload, oa_entry_name(&t->out->entries[i]), &started));
     }
     return OA_OK;
 }
@@ -163,7 +163,7 @@ static enum oa_error begin_in_folder(struct comparison_session *t)
     OA_TRY(plan_budgets(t, &added));
     OA_TRY(log_initial_values(t));
     if (t->r->overwrite)
-        OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_COMPARISON));
+        OA_TRY(oa_overwrite(t->c, t->r->folder, &oa_comparison_folder));
     for (int i = 0; i < t->out->count; i++)
         if (t->place[i] < 0)
             t->place[i] = oa_comparison_file_add(

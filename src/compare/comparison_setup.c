@@ -188,7 +188,8 @@ static enum oa_error fill_entry(struct comparison_session *t, int i, int count)
     for (int k = 0; k < i; k++)
         if (strcmp(t->out->entries[k].attention, e->attention) == 0)
             return oa_fail(t->c, OA_ARGUMENT, "the attention \"%s\" is given twice", e->attention);
-    e->floor = o->compare_uniform_baseline && count > 1 && strcmp(e->attention, OA_UNIFORM_ATTENTION) == 0;
+    e->floor =
+        o->compare_uniform_baseline && count > 1 && strcmp(e->attention, OA_UNIFORM_ATTENTION) == 0;
     t->steps[i] = o->train_steps;
     t->ffn[i] = o->model_ffn ? o->model_ffn : 4 * o->model_width;
     return OA_OK;
@@ -282,10 +283,11 @@ static enum oa_error check_limits(const struct comparison_session *t)
                        "compare.until_resolved needs at least two attentions: add another "
                        "--attention, or leave it out");
     if (o->compare_seeds < LEAST_SEEDS)
-        return oa_fail(t->c, OA_ARGUMENT,
-                       "compare.until_resolved needs compare.seeds of %d or more to estimate the "
-                       "spread, but it is %ld",
-                       LEAST_SEEDS, o->compare_seeds);
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "compare.seeds = %ld is too few for compare.until_resolved: give %d or more, to "
+            "estimate the spread",
+            o->compare_seeds, LEAST_SEEDS);
     if (o->compare_max_seeds < o->compare_seeds)
         return oa_fail(t->c, OA_ARGUMENT,
                        "compare.max_seeds = %ld is less than compare.seeds = %ld, which each "

@@ -149,7 +149,7 @@ static enum oa_error poll_rank(struct worker *w)
     struct jobs *j = w->jobs;
     if (w->gone)
         return OA_OK;
-    if (w->spec && w->ended <= 0 && oa_wait_look(&w->silent) > j->batch->cluster->patience)
+    if (w->spec && w->ended <= 0 && oa_wait_poll(&w->silent) > j->batch->cluster->timeout)
         return oa_fail(j->c, OA_IO,
                        "rank %d, which trains %s, has been silent for %.0f s: check its log; "
                        "cluster.timeout sets a longer timeout",

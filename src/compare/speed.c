@@ -93,7 +93,7 @@ static enum oa_error time_round(struct speed_rounds *m)
     for (int place = 0; place < k->count; place++) {
         int i = oa_speed_turn(place, m->count, k->count);
         long slots = (long)k->count * LEAST_ROUNDS, done = (long)k->count * m->count + place;
-        oa_bar_say(&m->bar, done < slots ? done : slots, slots);
+        oa_bar_log(&m->bar, done < slots ? done : slots, slots);
         oa_dispatch_receive_stops(m->t->r->cluster);
         if (oa_stop_requested(m->t->c))
             return oa_fail(m->t->c, OA_INTERRUPTED,

@@ -97,7 +97,7 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     int file = oa_rows_add_file(rows, name);
     enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);
     if (error == OA_OK)
-        error = oa_check_appearance(rows->context, &f, OA_READ_AS_LINES);
+        error = oa_check_format(rows->context, &f, OA_EXPECT_LINES);
     while (error == OA_OK && oa_text_file_line(&f, &line, &length)) {
         const char *tab = memchr(line, '\t', length); /* annotations follow */
         over.annotated += tab != NULL;

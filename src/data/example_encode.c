@@ -300,7 +300,8 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
 
 /* ---- one unlabelled text ---- */
 
-static enum oa_error encode_given(struct encoder *e, const struct oa_given_text *text, int texts)
+static enum oa_error encode_unlabelled(struct encoder *e, const struct oa_input_text *text,
+                                       int texts)
 {
     oa_context *c = oa_tokenizer_context(e->tok);
     e->out->source.start = oa_alloc(c, 2 * sizeof *e->out->source.start);
@@ -314,14 +315,14 @@ static enum oa_error encode_given(struct encoder *e, const struct oa_given_text 
 }
 
 enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout,
-                               const char *name, const struct oa_given_text *text, int texts,
+                               const char *name, const struct oa_input_text *text, int texts,
                                struct oa_examples *out)
 {
     struct encoder e = { .tok = tok, .layout = layout, .out = out };
     *out = (struct oa_examples){ .count = 1 };
     open_encoder(&e);
     oa_text_printf(&e.place, "%s", name);
-    return close_encoder(&e, encode_given(&e, text, texts));
+    return close_encoder(&e, encode_unlabelled(&e, text, texts));
 }
 
 static void append_source(const struct oa_examples *one, struct oa_examples *out)

@@ -42,7 +42,7 @@ enum oa_error oa_read_parallel(struct oa_rows *rows, const char *source, const c
     if (error == OA_OK)
         error = oa_text_file_open(rows->context, target, &b);
     if (error == OA_OK)
-        error = oa_check_appearances(rows->context, &a, &b);
+        error = oa_check_parallel_formats(rows->context, &a, &b);
     if (error == OA_OK)
         error = check_counts(rows->context, &a, &b);
     if (error == OA_OK)

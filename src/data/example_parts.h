@@ -52,22 +52,22 @@ uint64_t oa_text_file_count(const struct oa_text_file *f); /* unread lines */
 /* ---- detection of formats ---- */
 
 /* Properties of the first lines that are not blank. */
-struct oa_appearance {
+struct oa_detected_format {
     long lines;
     bool objects;            /* each is a JSON object */
     bool commas, semicolons; /* two lines or more, all with the same number outside quotes, not 0 */
     bool any_tab;
     size_t columns; /* separated by tabs, none of them blank; 0: no table */
 };
-struct oa_appearance oa_appearance_of(oa_context *c, const char *text, size_t length);
-enum oa_read_as { OA_READ_AS_TSV, OA_READ_AS_CSV, OA_READ_AS_LINES };
+struct oa_detected_format oa_detect_format(oa_context *c, const char *text, size_t length);
+enum oa_expected_format { OA_EXPECT_TSV, OA_EXPECT_CSV, OA_EXPECT_LINES };
 /* OA_FORMAT where the file is clearly of another format than expected. */
-enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f,
-                                  enum oa_read_as expected);
-enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a,
-                                   const struct oa_text_file *b);
-enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *what,
-                                   const char *remedy);
+enum oa_error oa_check_format(oa_context *c, const struct oa_text_file *f,
+                              enum oa_expected_format expected);
+enum oa_error oa_check_parallel_formats(oa_context *c, const struct oa_text_file *a,
+                                        const struct oa_text_file *b);
+enum oa_error oa_refuse_format(oa_context *c, const char *file, const char *what,
+                               const char *remedy);
 
 /* ---- columns ---- */
 

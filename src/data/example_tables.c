@@ -216,14 +216,14 @@ static enum oa_error read_csv_records(struct example_table *t)
 /* ---- both ---- */
 
 static enum oa_error read_table(struct oa_rows *rows, const char *file, const char *columns,
-                                enum oa_read_as form,
+                                enum oa_expected_format form,
                                 enum oa_error (*records)(struct example_table *))
 {
     struct example_table t = { .rows = rows, .columns = columns, .cells.context = rows->context };
     oa_text_init(&t.joined, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &t.file);
     if (error == OA_OK)
-        error = oa_check_appearance(rows->context, &t.file, form);
+        error = oa_check_format(rows->context, &t.file, form);
     if (error == OA_OK)
         error = (t.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : records(&t);
     rows->carriage_returns += t.file.carriage_returns;
@@ -235,10 +235,10 @@ static enum oa_error read_table(struct oa_rows *rows, const char *file, const ch
 
 enum oa_error oa_read_tsv(struct oa_rows *rows, const char *file, const char *columns)
 {
-    return read_table(rows, file, columns, OA_READ_AS_TSV, read_tsv_lines);
+    return read_table(rows, file, columns, OA_EXPECT_TSV, read_tsv_lines);
 }
 
 enum oa_error oa_read_csv(struct oa_rows *rows, const char *file, const char *columns)
 {
-    return read_table(rows, file, columns, OA_READ_AS_CSV, read_csv_records);
+    return read_table(rows, file, columns, OA_EXPECT_CSV, read_csv_records);
 }

@@ -175,12 +175,12 @@ void oa_examples_close(struct oa_examples *e);
 
 /* An unlabelled text or pair as an example of a source only, cut to the limit (out->source.cut).
  * name: for messages. The tokenizer must have the special tokens. */
-struct oa_given_text {
+struct oa_input_text {
     const char *s;
     size_t length;
 };
 enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout,
-                               const char *name, const struct oa_given_text *text, int texts,
+                               const char *name, const struct oa_input_text *text, int texts,
                                struct oa_examples *out);
 
 /* Concatenates such examples in order, skipping those of count 0. Close also after an error. */

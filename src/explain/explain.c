@@ -23,9 +23,10 @@ const char *oa_mode_name(enum oa_mode m)
 static bool explained_heads_fit(struct oa_explanation *s, long heads)
 {
     bool fit = true;
-    for (int l = 0; fit && l < s->rig.spec.layers; l++) {
-        int *count = oa_alloc(s->context, (size_t)s->rig.spec.layer[l].groups * sizeof *count);
-        fit = count && oa_spec_heads(s->context, &s->rig.spec.layer[l], (int)heads, count) == OA_OK;
+    for (int l = 0; fit && l < s->single.spec.layers; l++) {
+        int *count = oa_alloc(s->context, (size_t)s->single.spec.layer[l].groups * sizeof *count);
+        fit = count &&
+              oa_spec_heads(s->context, &s->single.spec.layer[l], (int)heads, count) == OA_OK;
         oa_free(count);
     }
     if (oa_status(s->context) == OA_ARGUMENT)
@@ -39,8 +40,8 @@ static void choose_explained_shape(struct oa_explanation *s, const struct oa_opt
     long heads = o->model_heads, width = o->model_width;
     if (!explained_heads_fit(s, heads)) {
         heads = 1;
-        for (int l = 0; l < s->rig.spec.layers; l++) {
-            const struct oa_layer_spec *layer = &s->rig.spec.layer[l];
+        for (int l = 0; l < s->single.spec.layers; l++) {
+            const struct oa_layer_spec *layer = &s->single.spec.layer[l];
             long sum = 0;
             for (int g = 0; g < layer->groups; g++)
                 sum += oa_max(layer->group[g].heads, 1);
@@ -57,7 +58,7 @@ enum oa_error oa_explanation_open(oa_context *c, const char *spec, const struct 
                                   struct oa_explanation *out)
 {
     *out = (struct oa_explanation){ .context = c };
-    OA_TRY(oa_single_layer_open(c, spec, OA_PRECISION_F32, true, &out->rig));
+    OA_TRY(oa_single_layer_open(c, spec, OA_PRECISION_F32, true, &out->single));
     choose_explained_shape(out, o);
     return oa_status(c);
 }
@@ -91,7 +92,7 @@ enum oa_error oa_explanation_parse_stacks(oa_context *c, const char *text,
 
 void oa_explanation_close(struct oa_explanation *s)
 {
-    oa_single_layer_close(&s->rig);
+    oa_single_layer_close(&s->single);
 }
 
 enum oa_error oa_explanation_open_mode(struct oa_explanation *s, enum oa_mode mode)
@@ -99,7 +100,7 @@ enum oa_error oa_explanation_open_mode(struct oa_explanation *s, enum oa_mode mo
     struct oa_layer_shape shape = s->shape;
     shape.causal = mode == OA_MODE_CAUSAL;
     shape.cross = mode == OA_MODE_CROSS;
-    return oa_single_layer_layer(&s->rig, s->index, &shape);
+    return oa_single_layer_layer(&s->single, s->index, &shape);
 }
 
 /* An unsupported mode is part of the explanation, not an error. */
@@ -135,8 +136,8 @@ void oa_explanation_count_parameters(const struct oa_explanation *s, const char 
                                      long *trainable, long *frozen)
 {
     *trainable = *frozen = 0;
-    for (int i = 0; i < s->rig.store.count; i++) {
-        const struct oa_parameter *p = s->rig.store.parameter[i];
+    for (int i = 0; i < s->single.store.count; i++) {
+        const struct oa_parameter *p = s->single.store.parameter[i];
         if (!prefix || is_parameter_of_group(p, prefix))
             *(p->trainable ? trainable : frozen) += p->count;
     }
@@ -230,8 +231,8 @@ static void explain_tensors(struct oa_text *out, int indent, const struct oa_exp
     struct oa_text all;
     size_t prefix = strlen(g->prefix);
     oa_text_init(&all, out->context);
-    for (int i = 0; i < s->rig.store.count; i++) {
-        const struct oa_parameter *p = s->rig.store.parameter[i];
+    for (int i = 0; i < s->single.store.count; i++) {
+        const struct oa_parameter *p = s->single.store.parameter[i];
         const char *name = p->name + prefix;
         if (!is_parameter_of_group(p, g->prefix) ||
             (strncmp(name, "mix.", 4) == 0 && name[4] >= '0' && name[4] <= '9'))
@@ -368,17 +369,17 @@ static enum oa_error explain_layer(struct oa_text *out, struct oa_explanation *s
 {
     struct oa_explained_cost cost;
     OA_TRY(oa_explanation_cost(s, &cost));
-    if (s->rig.spec.layers > 1)
+    if (s->single.spec.layers > 1)
         oa_text_printf(out, "\nlayers %d, %d, … (entry %d of %d)\n", s->index,
-                       s->index + s->rig.spec.layers, s->index + 1, s->rig.spec.layers);
+                       s->index + s->single.spec.layers, s->index + 1, s->single.spec.layers);
     else
         oa_text_printf(out, "\nall layers\n");
     explain_parameters(out, 2, s, NULL);
     explain_cost(out, s, &cost);
     for (int m = 0; m < OA_MODES && !s->one_mode; m++)
         explain_line(out, 2, oa_mode_name((enum oa_mode)m), s->can[m] ? "yes" : s->why_not[m]);
-    for (int g = 0; g < s->rig.layer.groups; g++) {
-        const struct oa_group *group = &s->rig.layer.group[g];
+    for (int g = 0; g < s->single.layer.groups; g++) {
+        const struct oa_group *group = &s->single.layer.group[g];
         int first = group->first_head, last = first + (int)group->shape.heads - 1;
         if (last == first)
             oa_text_printf(out, "\n  head %d: ", last);
@@ -395,7 +396,7 @@ static enum oa_error explain_attention(struct oa_text *out, struct oa_explanatio
                                        const struct oa_options *o)
 {
     const struct oa_layer_shape *shape = &s->shape;
-    oa_spec_print(&s->rig.spec, out);
+    oa_spec_print(&s->single.spec, out);
     oa_text_printf(out,
                    "\nwidth D = %ld, H = %ld heads of K = V = %ld, one sequence of N = n = %ld "
                    "tokens, %s biases\n",
@@ -405,7 +406,7 @@ static enum oa_error explain_attention(struct oa_text *out, struct oa_explanatio
         oa_text_printf(out,
                        "(model.heads = %ld does not fit this attention; shown with %ld heads)\n",
                        o->model_heads, shape->heads);
-    for (int l = 0; l < s->rig.spec.layers; l++) {
+    for (int l = 0; l < s->single.spec.layers; l++) {
         OA_TRY(oa_explanation_open_layer(s, l));
         OA_TRY(explain_layer(out, s));
     }

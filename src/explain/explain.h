@@ -24,14 +24,21 @@ enum oa_mode { OA_MODE_BOTH, OA_MODE_CAUSAL, OA_MODE_CROSS, OA_MODES };
 
 const char *oa_mode_name(enum oa_mode m);
 
+/* The claims of a mechanism, with their names in JSON. */
+enum { OA_CAPABILITIES = 12 };
+extern const struct oa_capability_name {
+    unsigned flag; /* of struct oa_mechanism.can */
+    const char *name;
+} oa_capabilities[OA_CAPABILITIES];
+
 /* ---- shared by the text and the JSON ---- */
 
 struct oa_explanation {
     oa_context *context;
-    struct oa_single_layer rig;  /* on the counting device */
-    struct oa_layer_shape shape; /* of a layer */
-    bool more_heads;             /* model.heads does not fit: shape has the fewest heads that do */
-    int index;                   /* of the layer that is open */
+    struct oa_single_layer single; /* on the counting device */
+    struct oa_layer_shape shape;   /* of a layer */
+    bool more_heads;   /* model.heads does not fit: shape has the fewest heads that do */
+    int index;         /* of the layer that is open */
     bool one_mode;     /* the layers of a stack have one mode; otherwise causal if supported */
     enum oa_mode mode; /* of the layer that is open */
     const struct oa_mechanism *described[64]; /* already described in full in this explanation */

@@ -10,15 +10,15 @@
 static void *dry_rows(struct oa_arena *a, const struct oa_explanation *s)
 {
     return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) *
-                                s->rig.device->numbers.act_size);
+                                s->single.device->numbers.act_size);
 }
 
 static void count_layer_pass(struct oa_explanation *s, struct oa_arena *inputs,
                              struct oa_explained_cost *out)
 {
-    oa_tape *t = &s->rig.tape;
+    oa_tape *t = &s->single.tape;
     long n = s->shape.length, width = s->shape.width;
-    double before = s->rig.device->flops, computed = s->rig.device->computed;
+    double before = s->single.device->flops, computed = s->single.device->computed;
     oa_tape_reset(t, true, false, (struct oa_stream){ 0 });
     struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true),
                                  .batch = 1,
@@ -26,22 +26,22 @@ static void count_layer_pass(struct oa_explanation *s, struct oa_arena *inputs,
                                  .keys = n };
     if (s->mode == OA_MODE_CROSS)
         in.memory = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true);
-    oa_tensor *y = oa_layer_forward(t, &s->rig.layer, &in);
+    oa_tensor *y = oa_layer_forward(t, &s->single.layer, &in);
     if (!y)
         return;
-    out->forward = s->rig.device->flops - before;
+    out->forward = s->single.device->flops - before;
     y->gradient = dry_rows(inputs, s);
     oa_tape_backward(t);
-    out->training = s->rig.device->flops - before;
-    out->computed = s->rig.device->computed - computed;
-    out->memory = (double)(t->arena.peak + s->rig.device->scratch.peak);
+    out->training = s->single.device->flops - before;
+    out->computed = s->single.device->computed - computed;
+    out->memory = (double)(t->arena.peak + s->single.device->scratch.peak);
 }
 
 /* The next `count` tokens of a sequence that is decoded. */
 static void decode_tokens(struct oa_explanation *s, struct oa_arena *inputs, struct oa_state *state,
                           long count)
 {
-    oa_tape *t = &s->rig.tape;
+    oa_tape *t = &s->single.tape;
     long width = s->shape.width;
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
     struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), count, width, width,
@@ -50,7 +50,7 @@ static void decode_tokens(struct oa_explanation *s, struct oa_arena *inputs, str
                                  .queries = count,
                                  .keys = count,
                                  .state = state };
-    oa_layer_forward(t, &s->rig.layer, &in);
+    oa_layer_forward(t, &s->single.layer, &in);
 }
 
 static void decode_in_halves(struct oa_explanation *s, struct oa_arena *inputs,
@@ -58,17 +58,17 @@ static void decode_in_halves(struct oa_explanation *s, struct oa_arena *inputs,
 {
     long n = s->shape.length, half = n / 2;
     struct oa_state *state = NULL;
-    if (oa_layer_state_open(&s->rig.layer, n, &state) != OA_OK) {
+    if (oa_layer_state_open(&s->single.layer, n, &state) != OA_OK) {
         if (oa_status(s->context) == OA_UNSUPPORTED)
             oa_clear_error(s->context);
         return;
     }
     if (half > 0)
         decode_tokens(s, inputs, state, half);
-    out->state_half = oa_layer_state_numbers(&s->rig.layer, state);
+    out->state_half = oa_layer_state_numbers(&s->single.layer, state);
     decode_tokens(s, inputs, state, n - half);
-    out->state = oa_layer_state_numbers(&s->rig.layer, state);
-    oa_layer_state_close(&s->rig.layer, state);
+    out->state = oa_layer_state_numbers(&s->single.layer, state);
+    oa_layer_state_close(&s->single.layer, state);
 }
 
 /* One pass of softmax attention in the place of the layer. */
@@ -78,10 +78,10 @@ static enum oa_error count_softmax(const struct oa_explanation *s, struct oa_exp
     struct oa_explained_cost cost = { 0 };
     struct oa_arena inputs;
     oa_arena_init(&inputs, s->context, true);
-    if (oa_single_layer_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) ==
+    if (oa_single_layer_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.single) ==
             OA_OK &&
         oa_explanation_open_mode(&softmax, softmax.mode) == OA_OK &&
-        oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
+        oa_store_allocate(&softmax.single.store, 1, true) == OA_OK)
         count_layer_pass(&softmax, &inputs, &cost);
     out->softmax = cost.computed;
     oa_arena_free(&inputs);
@@ -93,9 +93,9 @@ enum oa_error oa_explanation_cost(struct oa_explanation *s, struct oa_explained_
 {
     struct oa_arena inputs;
     *out = (struct oa_explained_cost){ .state = NAN };
-    s->rig.device->scratch.peak = 0; /* of the layers before this one */
+    s->single.device->scratch.peak = 0; /* of the layers before this one */
     oa_arena_init(&inputs, s->context, true);
-    if (oa_store_allocate(&s->rig.store, 1, true) == OA_OK) {
+    if (oa_store_allocate(&s->single.store, 1, true) == OA_OK) {
         count_layer_pass(s, &inputs, out);
         count_softmax(s, out);
         if (s->mode == OA_MODE_CAUSAL)

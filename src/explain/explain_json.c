@@ -42,20 +42,21 @@ static void add_mechanism_texts(json_t *object, const struct oa_mechanism *m)
     json_object_set_new(object, "citation", json_string(m->citation));
 }
 
+const struct oa_capability_name oa_capabilities[OA_CAPABILITIES] = {
+    { OA_CAN_CAUSAL, "causal" },         { OA_CAN_CROSS, "cross" },
+    { OA_CAN_MIX, "mixture" },           { OA_HAS_QUERIES, "queries" },
+    { OA_BOUND_LENGTH, "bound_length" }, { OA_ORDER, "order" },
+    { OA_LINEAR_TIME, "linear_time" },   { OA_HAS_WEIGHTS, "weights" },
+    { OA_OWN_VALUES, "own_values" },     { OA_DROPS, "dropout" },
+    { OA_POSITIVE, "positive" },         { OA_AVERAGES, "averages" }
+};
+
 static json_t *capability_object(unsigned can)
 {
-    static const struct {
-        unsigned flag;
-        const char *name;
-    } rows[] = { { OA_CAN_CAUSAL, "causal" },         { OA_CAN_CROSS, "cross" },
-                 { OA_CAN_MIX, "mixture" },           { OA_HAS_QUERIES, "queries" },
-                 { OA_BOUND_LENGTH, "bound_length" }, { OA_ORDER, "order" },
-                 { OA_LINEAR_TIME, "linear_time" },   { OA_HAS_WEIGHTS, "weights" },
-                 { OA_OWN_VALUES, "own_values" },     { OA_DROPS, "dropout" },
-                 { OA_POSITIVE, "positive" },         { OA_AVERAGES, "averages" } };
     json_t *object = json_object();
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        json_object_set_new(object, rows[i].name, json_boolean(can & rows[i].flag));
+    for (int i = 0; i < OA_CAPABILITIES; i++)
+        json_object_set_new(object, oa_capabilities[i].name,
+                            json_boolean(can & oa_capabilities[i].flag));
     return object;
 }
 
@@ -180,8 +181,8 @@ static json_t *layer_object(struct oa_explanation *s)
         json_object_set_new(modes, oa_mode_name((enum oa_mode)m),
                             s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));
     json_object_set_new(object, "modes", modes);
-    for (int g = 0; g < s->rig.layer.groups; g++)
-        json_array_append_new(groups, group_object(s, &s->rig.layer.group[g]));
+    for (int g = 0; g < s->single.layer.groups; g++)
+        json_array_append_new(groups, group_object(s, &s->single.layer.group[g]));
     json_object_set_new(object, "groups", groups);
     return object;
 }
@@ -192,7 +193,7 @@ static json_t *attention_object(struct oa_explanation *s)
     struct oa_text spec;
     json_t *root = json_object(), *layers = json_array();
     oa_text_init(&spec, s->context);
-    oa_spec_print(&s->rig.spec, &spec);
+    oa_spec_print(&s->single.spec, &spec);
     json_object_set_new(root, "spec", json_string(spec.s ? spec.s : ""));
     oa_text_free(&spec);
     json_object_set_new(root, "shape",
@@ -201,7 +202,7 @@ static json_t *attention_object(struct oa_explanation *s)
                                   (json_int_t)s->shape.length, "bias", (int)s->shape.bias));
     json_object_set_new(root, "heads_changed", json_boolean(s->more_heads));
     json_object_set_new(root, "layers", layers);
-    for (int l = 0; l < s->rig.spec.layers; l++) {
+    for (int l = 0; l < s->single.spec.layers; l++) {
         if (oa_explanation_open_layer(s, l) != OA_OK) {
             json_decref(root);
             return NULL;

@@ -11,7 +11,7 @@
 /* ---- text ---- */
 
 /* Text of a paragraph or a cell: escapes the special characters of Markdown outside of `code`. */
-static void add_escaped(struct oa_text *out, const char *text)
+static void add_escaped_markdown(struct oa_text *out, const char *text)
 {
     bool code = false;
     for (; *text; text++) {
@@ -105,7 +105,7 @@ static void add_option_row(struct oa_text *out, const struct oa_argument *a)
                        a->kind == OA_VALUE_FLAG ? "no"
                        : a->fallback            ? a->fallback
                                                 : "auto");
-    add_escaped(out, a->help);
+    add_escaped_markdown(out, a->help);
     oa_text_printf(out, " |\n");
 }
 
@@ -194,7 +194,7 @@ static void add_modes(struct oa_text *out, oa_context *c, const struct oa_mechan
             add_mode_exceptions(out, c, m, (enum oa_mode)mode);
         } else {
             oa_text_printf(out, "no; ");
-            add_escaped(out, s.why_not[mode]);
+            add_escaped_markdown(out, s.why_not[mode]);
         }
         oa_text_printf(out, "\n");
     }
@@ -222,7 +222,7 @@ static void add_mistakes(struct oa_text *out, const char *text)
         if (*s == '\n')
             oa_text_printf(out, "\n- ");
         else
-            add_escaped(out, one);
+            add_escaped_markdown(out, one);
     }
     oa_text_printf(out, "\n\n");
 }
@@ -230,167 +230,133 @@ static void add_mistakes(struct oa_text *out, const char *text)
 static void add_mechanism_section(struct oa_text *out, oa_context *c, const struct oa_mechanism *m)
 {
     oa_text_printf(out, "### %s\n\n**%s.** ", m->name, m->title);
-    add_escaped(out, m->citation);
+    add_escaped_markdown(out, m->citation);
     oa_text_printf(out, "\n\n");
     add_formula(out, m->formula);
     add_mechanism_options(out, m);
     add_modes(out, c, m);
     oa_text_printf(out, "- **cost:** ");
-    add_escaped(out, m->cost);
+    add_escaped_markdown(out, m->cost);
     oa_text_printf(out, "\n- **decoding state:** ");
-    add_escaped(out, m->state);
+    add_escaped_markdown(out, m->state);
     oa_text_printf(out, "\n\n");
     if (m->caveats) {
-        add_escaped(out, m->caveats);
+        add_escaped_markdown(out, m->caveats);
         oa_text_printf(out, "\n\n");
     }
     add_mistakes(out, m->mistakes);
+}
+
+static void add_mechanisms(struct oa_text *out)
+{
+    const struct oa_mechanism *m;
+    for (int i = 0; (m = oa_mechanism_at(i)) && oa_status(out->context) == OA_OK; i++)
+        add_mechanism_section(out, out->context, m);
+    oa_text_cut(out, out->length ? out->length - 2 : 0); /* the file has the end of the line */
 }
 
 static void add_mechanism_table(struct oa_text *out)
 {
     const struct oa_mechanism *m;
     oa_text_printf(out, "| name | title | causal | cross | mixes | bound to N | cost |\n"
-                        "|---|---|---|---|---|---|---|\n");
+                        "|---|---|---|---|---|---|---|");
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         static const unsigned flags[] = { OA_CAN_CAUSAL, OA_CAN_CROSS, OA_CAN_MIX,
                                           OA_BOUND_LENGTH };
-        oa_text_printf(out, "| [`%s`](#%s) | %s ", m->name, m->name, m->title);
+        oa_text_printf(out, "\n| [`%s`](#%s) | %s ", m->name, m->name, m->title);
         for (int f = 0; f < 4; f++)
             oa_text_printf(out, "| %s ", m->can & flags[f] ? "yes" : "–");
         oa_text_printf(out, "| ");
-        add_escaped(out, m->cost);
-        oa_text_printf(out, " |\n");
+        add_escaped_markdown(out, m->cost);
+        oa_text_printf(out, " |");
     }
-    oa_text_printf(out, "\nA mixture is bound to N if a component is.\n\n");
 }
 
-/* ---- the language ---- */
+/* ---- the page ---- */
 
-static void add_language(struct oa_text *out)
+static void add_grammar(struct oa_text *out)
+{
+    oa_text_printf(out, "%s", oa_grammar);
+    oa_text_cut(out, out->length ? out->length - 1 : 0);
+}
+
+static void add_aliases(struct oa_text *out)
 {
     const char *name;
     char meaning[256];
-    oa_text_printf(out, "## The language\n\n```\n%s```\n\n", oa_grammar);
-    oa_text_printf(
-        out,
-        "- `;` separates layers: the layers of a model take the entries in turn. "
-        "`local(window=64) ; softmax`\n"
-        "- `|` separates groups of heads of one layer. `:3` gives a group 3 heads; groups without "
-        "a "
-        "count share the\n"
-        "  other heads equally, so their number must divide them. `pattern(previous):1 | "
-        "softmax:7`\n"
-        "- `+` adds logits before one softmax. `random + softmax`; the long form is "
-        "`mix(A, B, alpha=…)`.\n"
-        "- `&` separates the stacks of a model, each with its label: `encoder: raganato & "
-        "decoder: random + softmax &\n"
-        "  cross: linear`. `encoder` and `decoder` are self-attention, bidirectional and causal; "
-        "in "
-        "`cross` the decoder\n"
-        "  attends to the encoder. The order is free; a stack without a label is `softmax`. A text "
-        "without labels is the\n"
-        "  self-attention of every stack. The label of a stack that the model lacks is an error: a "
-        "language model has a\n"
-        "  decoder only.\n"
-        "- An option is `key=value`. A bare word sets the flag of that name, or the option that "
-        "has "
-        "the word among its\n"
-        "  values.\n"
-        "- White space is free. Unknown names are errors, reported with their position, the "
-        "nearest "
-        "valid spelling and\n"
-        "  all valid names.\n"
-        "- Invalid combinations are errors, never silently changed.\n\n"
-        "`favor#` among the values of `kernel` is `sderf`. Aliases:\n\n");
     for (int i = 0; oa_alias_at(i, &name, meaning, sizeof meaning); i++)
-        oa_text_printf(out, "- `%s` is `%s`\n", name, meaning);
-    oa_text_printf(out, "\n");
+        oa_text_printf(out, "%s- `%s` is `%s`", i ? "\n" : "", name, meaning);
 }
 
-static void add_projections(struct oa_text *out)
+static void add_projection_options(struct oa_text *out)
 {
-    oa_text_printf(
-        out,
-        "## Projections\n\n"
-        "Every mechanism with queries and keys takes these options. They apply to the projected "
-        "rows, before any feature\n"
-        "map: q = s·t·Λ (x W\\_Q), k = s (x W\\_K), with s = √(D/K) for `scale=jl` and else 1. "
-        "The scalar t and the\n"
-        "diagonal Λ of a head belong to the queries and start at 1.\n\n%s",
-        option_head);
+    oa_text_printf(out, "%s", option_head);
     for (const struct oa_argument *a = oa_mechanism_find("softmax")->arguments; a->key; a++) {
         if (!is_relative_option(a))
             add_option_row(out, a);
     }
-    oa_text_printf(out, "\nAll values of `qk` except `learned` are frozen random matrices, "
-                        "regenerated from the seed. `orthant theory`\nmeasures their "
-                        "properties:\n\n");
+    oa_text_cut(out, out->length ? out->length - 1 : 0);
+}
+
+static void add_projections(struct oa_text *out)
+{
     for (int i = OA_PROJECTION_DRAWN; i < OA_PROJECTIONS; i++) {
-        oa_text_printf(out, "- `%s`: ", oa_projection_name((enum oa_projection)i));
-        add_escaped(out, oa_projection_description((enum oa_projection)i));
-        oa_text_printf(out, "\n");
+        oa_text_printf(out, "%s- `%s`: ", i == OA_PROJECTION_DRAWN ? "" : "\n",
+                       oa_projection_name((enum oa_projection)i));
+        add_escaped_markdown(out, oa_projection_description((enum oa_projection)i));
     }
-    oa_text_printf(out,
-                   "\nWith D = 2^a·b, b odd and above 1, the Hadamard matrices of `srht` and "
-                   "`hd3` are the Kronecker product of\nthat of 2^a and one uniform b×b matrix. "
-                   "Frozen projections have no bias. Rotary positions are applied last,\nafter "
-                   "s, t and Λ.\n\n");
+}
+
+static void add_relative_options(struct oa_text *out)
+{
+    oa_text_printf(out, "%s", option_head);
+    for (const struct oa_argument *a = relative_arguments; a->key; a++)
+        add_option_row(out, a);
+    oa_text_cut(out, out->length ? out->length - 1 : 0);
 }
 
 static void add_relative_positions(struct oa_text *out)
 {
-    const struct oa_mechanism *softmax = oa_mechanism_find("softmax");
-    oa_text_printf(
-        out,
-        "## Relative positions\n\n"
-        "Every mechanism whose map is a softmax of logits over tokens takes these options, and so "
-        "does a mixture as a\n"
-        "whole: `mix(random, softmax, relative=t5)`. They add a value that depends on the distance "
-        "j − i to the logit of\n"
-        "query i and key j, for the visible keys. Synthesizers alone do not take them, since their "
-        "tables already have a\n"
-        "number for each position, nor does `linformer`, whose keys are no tokens. Not in "
-        "cross-attention.\n\n%s",
-        option_head);
-    for (const struct oa_argument *a = relative_arguments; a->key; a++)
-        add_option_row(out, a);
+    const struct oa_argument *first = oa_mechanism_find("softmax")->arguments;
     for (int kind = OA_RELATIVE_ALIBI; kind <= OA_RELATIVE_T5; kind++) {
-        struct oa_atom atom = { .mechanism = softmax };
-        atom.value[find_argument(softmax->arguments, "relative") - softmax->arguments].number =
-            kind;
+        struct oa_atom atom = { .mechanism = oa_mechanism_find("softmax") };
+        atom.value[find_argument(first, "relative") - first].number = kind;
         const struct oa_relative_description *r = oa_relative_text(&atom);
         oa_text_printf(out, "\n**%s.** ", r->name);
-        add_escaped(out, r->citation);
+        add_escaped_markdown(out, r->citation);
         oa_text_printf(out, "\n\n");
         add_formula(out, r->formula);
         oa_text_printf(out, "Cost: ");
-        add_escaped(out, r->cost);
-        oa_text_printf(out, ".\n");
+        add_escaped_markdown(out, r->cost);
+        oa_text_printf(out, ".%s", kind < OA_RELATIVE_T5 ? "\n" : "");
     }
-    oa_text_printf(out, "\nWith `share=layers` all layers have the `relative.bias` of layer 0, as "
-                        "in T5; otherwise each layer has its\nown. Its initial values are normal "
-                        "with standard deviation 1/√D.\n\n");
 }
 
+extern const char oa_attention_page_md[]; /* attention_page.md */
+
+/* The page with every {{name}} replaced by what its function writes. */
 enum oa_error oa_attention_list_markdown(oa_context *c, struct oa_text *out)
 {
-    const struct oa_mechanism *m;
-    oa_text_printf(
-        out,
-        "# Attention: the language and the mechanisms\n\n"
-        "`orthant list --markdown` prints this page; a test compares the two. One attention at the "
-        "shape of a model:\n`orthant explain \"local(window=64) | softmax\"`.\n\n"
-        "Letters: n tokens, t tokens so far, D model width, H heads, K width of a head's queries "
-        "and keys,\nV width of its values, N maximum length of the model, r features, τ = 1/√K. "
-        "Indices start at 0; rows are\ntokens.\n\n");
-    add_language(out);
-    add_projections(out);
-    add_relative_positions(out);
-    oa_text_printf(out, "## Mechanisms\n\n");
-    add_mechanism_table(out);
-    for (int i = 0; (m = oa_mechanism_at(i)) && oa_status(c) == OA_OK; i++)
-        add_mechanism_section(out, c, m);
-    oa_text_cut(out, out->length ? out->length - 1 : 0); /* one line end at the end of a file */
+    static const struct {
+        const char *name;
+        void (*add)(struct oa_text *out);
+    } parts[] = { { "{{grammar}}", add_grammar },
+                  { "{{aliases}}", add_aliases },
+                  { "{{projection options}}", add_projection_options },
+                  { "{{projections}}", add_projections },
+                  { "{{relative options}}", add_relative_options },
+                  { "{{relative positions}}", add_relative_positions },
+                  { "{{mechanism table}}", add_mechanism_table },
+                  { "{{mechanisms}}", add_mechanisms } };
+    const char *text = oa_attention_page_md;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *place = strstr(text, parts[i].name);
+        if (!place)
+            return oa_fail(c, OA_INTERNAL, "attention_page.md lacks %s", parts[i].name);
+        oa_text_add(out, text, (size_t)(place - text));
+        parts[i].add(out);
+        text = place + strlen(parts[i].name);
+    }
+    oa_text_printf(out, "%s", text);
     return oa_status(c);
 }

@@ -17,20 +17,19 @@ static const struct oa_layer_view *last_but_one(const struct oa_inspection *what
     return before ? before : last;
 }
 
-static enum oa_error check(oa_context *c, const struct oa_layer_view *v)
+static enum oa_error check_alignment_layer(oa_context *c, const struct oa_layer_view *v)
 {
     const struct oa_group *g = v ? oa_layer_without_map(v->layer) : NULL;
     if (!v)
-        return oa_fail(c, OA_ARGUMENT,
-                       "an alignment is read from cross-attention, and the model has none");
+        return oa_fail(c, OA_ARGUMENT, "an alignment needs cross-attention, which the model lacks");
     if (!g)
         return OA_OK;
     return oa_fail(c, OA_UNSUPPORTED,
-                   "an alignment is read from the map of cross-attention, and %s has no map",
+                   "an alignment needs the map of cross-attention, and %s has none",
                    g->mechanism->name);
 }
 
-static void average(const double *map, long heads, struct oa_alignment *out)
+static void average_heads(const double *map, long heads, struct oa_alignment *out)
 {
     long count = out->targets * out->sources;
     for (long i = 0; i < count; i++) {
@@ -40,9 +39,10 @@ static void average(const double *map, long heads, struct oa_alignment *out)
     }
 }
 
-static enum oa_error weigh(oa_context *c, const struct oa_layer_view *v, struct oa_alignment *out)
+static enum oa_error weigh_alignment(oa_context *c, const struct oa_layer_view *v,
+                                     struct oa_alignment *out)
 {
-    OA_TRY(check(c, v));
+    OA_TRY(check_alignment_layer(c, v));
     long heads = v->layer->shape.heads;
     *out = (struct oa_alignment){ .context = c, .targets = v->in.queries, .sources = v->in.keys };
     size_t count = (size_t)(out->targets * out->sources);
@@ -50,7 +50,7 @@ static enum oa_error weigh(oa_context *c, const struct oa_layer_view *v, struct 
     out->weight = oa_alloc(c, count * sizeof *out->weight);
     enum oa_error e = map && out->weight ? oa_layer_weights(v->layer, &v->in, map) : OA_NO_MEMORY;
     if (e == OA_OK)
-        average(map, heads, out);
+        average_heads(map, heads, out);
     oa_free(map);
     return e;
 }
@@ -62,7 +62,7 @@ enum oa_error oa_alignment_open(oa_tape *t, struct oa_model *m, const struct oa_
     *out = (struct oa_alignment){ .context = m->context };
     enum oa_error e = oa_watch_model(t, m, target, source, &what);
     if (e == OA_OK)
-        e = weigh(m->context, last_but_one(&what), out);
+        e = weigh_alignment(m->context, last_but_one(&what), out);
     oa_inspection_close(&what);
     return e;
 }
@@ -77,8 +77,8 @@ void oa_alignment_close(struct oa_alignment *a)
  * ---------------------------------------------------------------------------------------------- */
 
 /* Adds up the weights of a target word with each word of the source. */
-static void gather(const struct oa_alignment *a, const int32_t *target_word,
-                   const int32_t *source_word, int32_t word, double *sum)
+static void sum_word_weights(const struct oa_alignment *a, const int32_t *target_word,
+                             const int32_t *source_word, int32_t word, double *sum)
 {
     for (long t = 0; t < a->targets; t++)
         for (long s = 0; target_word[t] == word && s < a->sources; s++)
@@ -107,7 +107,7 @@ enum oa_error oa_alignment_link(const struct oa_alignment *a, const int32_t *tar
     if (!sum)
         return OA_NO_MEMORY;
     for (long w = 0; w < words; w++) {
-        gather(a, target_word, source_word, (int32_t)w, sum);
+        sum_word_weights(a, target_word, source_word, (int32_t)w, sum);
         link[w] = heaviest(sum, a->sources);
     }
     oa_free(sum);

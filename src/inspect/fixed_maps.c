@@ -36,7 +36,7 @@ static bool has_empty_row(const struct fixing *f)
 }
 
 /* The map of an attention without parameters. */
-static enum oa_error make(const struct fixing *f, const char *attention)
+static enum oa_error make_fixed_map(const struct fixing *f, const char *attention)
 {
     struct oa_single_layer rig = { 0 };
     struct oa_layer_shape shape = oa_equal_heads_shape(1, 1, f->shape->queries);
@@ -64,7 +64,7 @@ static bool exists(const struct fixing *f, const char *attention)
 
 static enum oa_error try(const struct fixing *f, const char *attention)
 {
-    OA_TRY(make(f, attention));
+    OA_TRY(make_fixed_map(f, attention));
     f->visit(f->argument, attention, f->map);
     return OA_OK;
 }
@@ -97,7 +97,7 @@ static void fill_uniform(const struct fixing *f)
     }
 }
 
-static enum oa_error visit_all(const struct fixing *f)
+static enum oa_error visit_fixed_maps(const struct fixing *f)
 {
     const struct oa_mechanism *pattern = oa_mechanism_find("pattern");
     const char *kinds = pattern->arguments[0].choices;
@@ -114,7 +114,7 @@ enum oa_error oa_fixed_maps(oa_context *c, const struct oa_fixed_shape *s, oa_fi
 {
     struct fixing f = { .c = c, .shape = s, .visit = visit, .argument = argument };
     f.map = oa_alloc(c, (size_t)(s->queries * s->keys) * sizeof *f.map);
-    enum oa_error e = f.map ? visit_all(&f) : OA_NO_MEMORY;
+    enum oa_error e = f.map ? visit_fixed_maps(&f) : OA_NO_MEMORY;
     oa_free(f.map);
     return e;
 }

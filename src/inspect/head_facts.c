@@ -16,7 +16,7 @@ struct row_facts {
     double entropy, distance;
 };
 
-static struct row_facts measure_row(const struct oa_head_map *m, long i, double mass)
+static struct row_facts measure_map_row(const struct oa_head_map *m, long i, double mass)
 {
     struct row_facts f = { 0 };
     for (long j = 0; j < m->keys; j++) {
@@ -35,7 +35,7 @@ void oa_head_measure(const struct oa_head_map *m, struct oa_head_facts *out)
         double mass = row_mass(m, i);
         if (mass == 0)
             continue;
-        struct row_facts f = measure_row(m, i, mass);
+        struct row_facts f = measure_map_row(m, i, mass);
         entropy += f.entropy;
         distance += f.distance;
         most += m->visible[i] > 1 ? log((double)m->visible[i]) : 0;

@@ -43,8 +43,8 @@ static struct oa_layer_view *new_view(struct watching *w)
     return i->layers < i->capacity ? &i->layer[i->layers++] : NULL;
 }
 
-static void seen(void *argument, const struct oa_stack *s, const struct oa_layer *l,
-                 const struct oa_layer_input *in, const oa_tensor *y)
+static void watch_layer_input(void *argument, const struct oa_stack *s, const struct oa_layer *l,
+                              const struct oa_layer_input *in, const oa_tensor *y)
 {
     struct watching *w = argument;
     struct oa_layer_view *v = new_view(w);
@@ -111,7 +111,7 @@ static bool of_shape(const struct oa_layer_view *v, const struct oa_fixed_shape 
 }
 
 /* A fixed map against all heads of its shape. */
-static void compare(void *argument, const char *attention, const double *fixed)
+static void compare_head_with_fixed(void *argument, const char *attention, const double *fixed)
 {
     const struct comparing *k = argument;
     for (int i = 0; i < k->what->layers; i++) {
@@ -129,7 +129,7 @@ static void compare(void *argument, const char *attention, const double *fixed)
 }
 
 /* Shapes that an earlier layer had are done. */
-static enum oa_error compare_all(struct oa_inspection *what)
+static enum oa_error compare_heads_with_fixed(struct oa_inspection *what)
 {
     for (int i = 0; i < what->layers; i++) {
         const struct oa_layer_view *v = &what->layer[i];
@@ -140,7 +140,7 @@ static enum oa_error compare_all(struct oa_inspection *what)
         for (int b = 0; b < i; b++)
             done |= of_shape(&what->layer[b], &s);
         if (!done)
-            OA_TRY(oa_fixed_maps(what->context, &s, compare, &k));
+            OA_TRY(oa_fixed_maps(what->context, &s, compare_head_with_fixed, &k));
     }
     return OA_OK;
 }
@@ -159,7 +159,7 @@ static bool can_be_proved(const struct oa_layer_view *v)
            (!own || products * (double)v->layer->shape.width < OWN_VALUES_LIMIT);
 }
 
-static enum oa_error prove(struct oa_inspection *what, struct oa_layer_view *v)
+static enum oa_error check_maps_against_output(struct oa_inspection *what, struct oa_layer_view *v)
 {
     long count = v->in.queries * v->layer->shape.width;
     double top = 0, worst = 0;
@@ -181,7 +181,7 @@ static enum oa_error prove(struct oa_inspection *what, struct oa_layer_view *v)
  * ---------------------------------------------------------------------------------------------------
  */
 
-static enum oa_error weigh(struct oa_inspection *what, struct oa_layer_view *v)
+static enum oa_error weigh_heads(struct oa_inspection *what, struct oa_layer_view *v)
 {
     long H = v->layer->shape.heads, T = v->in.queries, S = v->in.keys;
     v->map = oa_arena_take(&what->arena, (size_t)(H * T * S) * sizeof *v->map);
@@ -195,7 +195,7 @@ static enum oa_error weigh(struct oa_inspection *what, struct oa_layer_view *v)
         count_visible(v, h);
         oa_head_measure(&m, &v->head[h]);
     }
-    return prove(what, v);
+    return check_maps_against_output(what, v);
 }
 
 static enum oa_error forward(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
@@ -214,7 +214,7 @@ enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_seq
                              const struct oa_sequences *source, struct oa_inspection *out)
 {
     struct watching w = { out, m };
-    struct oa_attention_hook watch = { seen, &w };
+    struct oa_attention_hook watch = { watch_layer_input, &w };
     *out = (struct oa_inspection){ .context = m->context };
     oa_arena_init(&out->arena, m->context, false);
     out->capacity = m->encoder.shape.layers + 2 * m->decoder.shape.layers;
@@ -235,9 +235,9 @@ enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_s
         if (oa_stop_requested(m->context))
             return oa_fail(m->context, OA_INTERRUPTED, "stopped after the maps of %d of %d layers",
                            i, out->layers);
-        e = weigh(out, &out->layer[i]);
+        e = weigh_heads(out, &out->layer[i]);
     }
-    return e == OA_OK ? compare_all(out) : e;
+    return e == OA_OK ? compare_heads_with_fixed(out) : e;
 }
 
 void oa_inspection_close(struct oa_inspection *i)

@@ -8,12 +8,12 @@
  * --------------------------------------------------------------------------------------------------------
  */
 
-static json_t *number(double x)
+static json_t *inspected_number_json(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *names(const struct oa_token_names *t)
+static json_t *token_names_json(const struct oa_token_names *t)
 {
     json_t *list = json_array();
     for (long i = 0; i < t->count; i++)
@@ -22,14 +22,14 @@ static json_t *names(const struct oa_token_names *t)
 }
 
 /* Rounded to 1e-4: a map is looked at, and what is computed from it stands beside it. */
-static json_t *rows_of(const struct oa_layer_view *v, long head)
+static json_t *map_rows_json(const struct oa_layer_view *v, long head)
 {
     json_t *rows = json_array();
     const double *w = v->map + head * v->in.queries * v->in.keys;
     for (long i = 0; i < v->in.queries; i++) {
         json_t *row = json_array();
         for (long j = 0; j < v->in.keys; j++, w++)
-            json_array_append_new(row, number(round(*w * 1e4) / 1e4));
+            json_array_append_new(row, inspected_number_json(round(*w * 1e4) / 1e4));
         json_array_append_new(rows, row);
     }
     return rows;
@@ -52,14 +52,14 @@ static json_t *head_json(const struct oa_layer_view *v, long h)
     oa_atom_print(g->atom, &own);
     json_t *o = json_pack("{s:I, s:o}", "head", (json_int_t)h, "attention", text_value(&own));
     if (shown) {
-        json_object_set_new(o, "entropy", number(f->entropy));
-        json_object_set_new(o, "entropy_share", number(f->entropy_share));
-        json_object_set_new(o, "distance", number(f->distance));
+        json_object_set_new(o, "entropy", inspected_number_json(f->entropy));
+        json_object_set_new(o, "entropy_share", inspected_number_json(f->entropy_share));
+        json_object_set_new(o, "distance", inspected_number_json(f->distance));
         json_object_set_new(o, "nearest", json_string(f->nearest));
-        json_object_set_new(o, "covered", number(f->covered));
+        json_object_set_new(o, "covered", inspected_number_json(f->covered));
         json_object_set_new(o, "replaceable", json_boolean(oa_head_replaceable(v, h)));
     }
-    json_object_set_new(o, "map", shown ? rows_of(v, h) : json_null());
+    json_object_set_new(o, "map", shown ? map_rows_json(v, h) : json_null());
     return o;
 }
 
@@ -76,7 +76,8 @@ static json_t *layer_json(const struct oa_layer_view *v)
     return json_pack("{s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "stack", v->stack->shape.role,
                      "layer", v->number, "kind", v->layer->shape.cross ? "cross" : "self", "causal",
                      v->layer->shape.causal, "attention", text_value(&attention), "suggestion",
-                     text_value(&suggestion), "deviation", number(v->deviation), "heads", heads);
+                     text_value(&suggestion), "deviation", inspected_number_json(v->deviation),
+                     "heads", heads);
 }
 
 void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
@@ -91,9 +92,9 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
                              oa_json_string(s->run), "model_attention", s->attention);
     if (s->checkpoint >= 0)
         json_object_set_new(root, "checkpoint", json_integer(s->checkpoint));
-    json_object_set_new(root, "tokens", names(s->queries));
+    json_object_set_new(root, "tokens", token_names_json(s->queries));
     if (s->source)
-        json_object_set_new(root, "source_tokens", names(s->source));
+        json_object_set_new(root, "source_tokens", token_names_json(s->source));
     json_object_set_new(root, "suggestion", any ? json_string(suggestion.s) : json_null());
     json_object_set_new(root, "layers", layers);
     oa_json_text(root, out);
@@ -105,7 +106,7 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
  * -----------------------------------------------------------------------------------------------------
  */
 
-static void add_head(const struct oa_layer_view *v, long h, struct oa_table *t)
+static void add_head_row(const struct oa_layer_view *v, long h, struct oa_table *t)
 {
     const struct oa_head_facts *f = &v->head[h];
     char number[OA_NUMBER];
@@ -155,7 +156,7 @@ void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text
     for (int l = 0; l < s->what->layers; l++)
         for (long h = 0; h < s->what->layer[l].layer->shape.heads; h++)
             if (oa_view_group(&s->what->layer[l], h)->mechanism->weights) {
-                add_head(&s->what->layer[l], h, &t);
+                add_head_row(&s->what->layer[l], h, &t);
                 any = true;
             }
     if (any) {

@@ -33,7 +33,7 @@ static void add_written(const struct oa_layer_view *v, writer *write, const char
     oa_text_free(&text);
 }
 
-static void add_cell(struct oa_text *out, double x, double factor, int decimals)
+static void add_head_cell(struct oa_text *out, double x, double factor, int decimals)
 {
     char number[OA_NUMBER];
     if (isfinite(x))
@@ -43,7 +43,7 @@ static void add_cell(struct oa_text *out, double x, double factor, int decimals)
         oa_text_printf(out, "<td class=\"num\" data-v=\"\">–</td>");
 }
 
-static void add_fact(struct oa_text *out, long number, const char *what)
+static void add_inspection_fact(struct oa_text *out, long number, const char *what)
 {
     oa_text_printf(out, "<li><b>%ld</b><span>%s</span></li>\n", number, what);
 }
@@ -88,23 +88,24 @@ static void add_scale(struct oa_text *out)
     oa_text_printf(out, "</div>\n");
 }
 
-static void add_head(struct oa_text *out, const struct oa_inspected *s)
+static void add_inspection_header(struct oa_text *out, const struct oa_inspected *s)
 {
     const struct oa_inspection *what = s->what;
     add_tagged(
-        out, "<header>\n<p class=\"above\">Orthant · inspection</p>\n<h1>Where the heads of <code>",
-        s->run, "</code> look</h1>\n");
-    add_tagged(out,
-               "<p class=\"lead\">The model reads a text; for every layer and head, what each "
-               "token attends to. "
-               "The attention is <code>",
-               s->attention, "</code>.</p>\n<ul class=\"facts\">\n");
-    add_fact(out, what->layers, "attention layers");
-    add_fact(out, oa_inspection_heads(what), "heads");
-    add_fact(out, s->queries->count, "tokens");
+        out, "<header>\n<p class=\"above\">Orthant · inspection</p>\n<h1>Attention maps of <code>",
+        s->run, "</code></h1>\n");
+    add_tagged(
+        out,
+        "<p class=\"lead\">What each token of a text attends to, for every layer and head. The "
+        "attention is <code>",
+        s->attention, "</code>.</p>\n<ul class=\"facts\">\n");
+    add_inspection_fact(out, what->layers, "attention layers");
+    add_inspection_fact(out, oa_inspection_heads(what), "heads");
+    add_inspection_fact(out, s->queries->count, "tokens");
     if (s->source)
-        add_fact(out, s->source->count, "tokens of the source");
-    add_fact(out, replaceable_heads(what), "heads that a fixed attention covers to 80 % or more");
+        add_inspection_fact(out, s->source->count, "tokens of the source");
+    add_inspection_fact(out, replaceable_heads(what),
+                        "heads that a fixed attention covers to 80 % or more");
     oa_text_printf(out, "</ul>\n</header>\n<h2>The text</h2>\n");
     if (s->source)
         add_tokens(out, "source", s->source);
@@ -120,7 +121,7 @@ struct picture {
     long head;
 };
 
-static double share(void *argument, long i, long j)
+static double map_share(void *argument, long i, long j)
 {
     const struct picture *p = argument;
     double w = fabs(p->v->map[(p->head * p->v->in.queries + i) * p->v->in.keys + j]);
@@ -145,7 +146,7 @@ static void add_map(struct oa_text *out, const struct oa_inspected *s,
                     const struct oa_layer_view *v, long h)
 {
     struct picture p = { v, h };
-    const struct oa_heat heat = { v->in.queries, v->in.keys, share, &p };
+    const struct oa_heat heat = { v->in.queries, v->in.keys, map_share, &p };
     oa_text_printf(out, "<li class=\"head\">");
     add_map_title(out, v, h);
     if (oa_view_group(v, h)->mechanism->weights) {
@@ -174,7 +175,7 @@ static long card_width(const struct oa_layer_view *v)
     return wanted < 200 ? 200 : wanted > 440 ? 440 : wanted;
 }
 
-static bool any_replaceable(const struct oa_layer_view *v)
+static bool has_replaceable_head(const struct oa_layer_view *v)
 {
     bool any = false;
     for (long h = 0; h < v->layer->shape.heads; h++)
@@ -190,11 +191,11 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
     add_written(v, oa_view_attention, "<figure><figcaption><code>", "</code>.", out);
     if (isfinite(v->deviation))
         oa_text_printf(out,
-                       " The maps times the values give what the layer gave, to within %.1g of its "
-                       "largest number.",
+                       " Maps times values reproduce the output of the layer to within %.1g of its "
+                       "largest element.",
                        v->deviation);
     else
-        oa_text_printf(out, " Whether the maps give what the layer gave was not measured: %s.",
+        oa_text_printf(out, " The maps were not checked against the output of the layer: %s.",
                        oa_layer_without_map(v->layer) ? "a head has no map"
                                                       : "each row has values of its own");
     oa_text_printf(out, "</figcaption>\n<ul class=\"heads\" style=\"--card:%ldpx\">\n",
@@ -202,9 +203,9 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
     for (long h = 0; h < v->layer->shape.heads; h++)
         add_map(out, s, v, h);
     oa_text_printf(out, "</ul>\n");
-    if (any_replaceable(v))
+    if (has_replaceable_head(v))
         add_written(v, oa_view_suggestion,
-                    "<p class=\"suggestion\">A suggestion, to be tried with <code>orthant "
+                    "<p class=\"suggestion\">Suggestion, to be tested with <code>orthant "
                     "compare</code>: <code>",
                     "</code></p>\n", out);
     oa_text_printf(out, "</figure>\n</section>\n");
@@ -214,7 +215,8 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s,
  * ------------------------------------------------------------------------------------------------------
  */
 
-static void add_row(struct oa_text *out, const struct oa_layer_view *v, int layer, long head)
+static void add_head_facts_row(struct oa_text *out, const struct oa_layer_view *v, int layer,
+                               long head)
 {
     const struct oa_head_facts *f = &v->head[head];
     bool marked = oa_head_replaceable(v, head);
@@ -226,23 +228,22 @@ static void add_row(struct oa_text *out, const struct oa_layer_view *v, int laye
     add_written(v, oa_view_title, "", "", out);
     oa_text_printf(out, "</th><td class=\"num\" data-v=\"%ld\">%ld</td>", head, head);
     add_tagged(out, "<td class=\"spec\">", own.s ? own.s : "", "</td>");
-    add_cell(out, f->entropy, 1, 3);
-    add_cell(out, f->entropy_share, 100, 1);
-    add_cell(out, f->distance, 1, 2);
+    add_head_cell(out, f->entropy, 1, 3);
+    add_head_cell(out, f->entropy_share, 100, 1);
+    add_head_cell(out, f->distance, 1, 2);
     add_tagged(out, "<td class=\"spec\"><span class=\"name\">", oa_fixed_name(f->nearest),
                "</span></td>");
-    add_cell(out, f->covered, 100, 1);
+    add_head_cell(out, f->covered, 100, 1);
     oa_text_printf(out, "</tr>\n");
     oa_text_free(&own);
 }
 
-static void add_table(struct oa_text *out, const struct oa_inspected *s)
+static void add_heads_table(struct oa_text *out, const struct oa_inspected *s)
 {
     oa_text_printf(out,
-                   "<section id=\"heads\">\n<h2>Which heads a fixed attention could "
-                   "replace</h2>\n<p>Each head and the "
-                   "fixed attention that covers most of its mass; marked are heads that it covers "
-                   "to %.0f %% or more."
+                   "<section id=\"heads\">\n<h2>Heads that a fixed attention could replace</h2>\n"
+                   "<p>Each head with the fixed attention that covers most of its mass; heads "
+                   "covered to %.0f %% or more are marked."
                    "</p>\n<div class=\"panel\"><div class=\"scroll\" "
                    "tabindex=\"0\" role=\"region\" aria-label=\"heads\"><table "
                    "class=\"sortable\">\n<thead><tr><th "
@@ -258,7 +259,7 @@ static void add_table(struct oa_text *out, const struct oa_inspected *s)
     for (int l = 0; l < s->what->layers; l++)
         for (long h = 0; h < s->what->layer[l].layer->shape.heads; h++)
             if (oa_view_group(&s->what->layer[l], h)->mechanism->weights)
-                add_row(out, &s->what->layer[l], l, h);
+                add_head_facts_row(out, &s->what->layer[l], l, h);
     oa_text_printf(out, "</tbody></table></div></div>\n");
 }
 
@@ -270,11 +271,10 @@ static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
         add_tagged(out,
                    "<p id=\"suggestion\">With the heads that are covered to 80 % or more replaced, "
                    "the attention "
-                   "would be <code>",
+                   "is <code>",
                    suggestion.s,
-                   "</code>. That is a suggestion from one text: what a model learns with it, "
-                   "<code>orthant "
-                   "compare</code> says.</p>\n");
+                   "</code>. This suggestion is based on one text; test how a model trains with "
+                   "it with <code>orthant compare</code>.</p>\n");
     oa_text_free(&suggestion);
     oa_text_printf(out, "</section>\n");
 }
@@ -282,41 +282,37 @@ static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
 static void add_method(struct oa_text *out)
 {
     oa_text_printf(
-        out, "<section id=\"method\">\n<h2>What the numbers are</h2>\n<dl class=\"method\">\n"
-             "<div><dt>Maps</dt><dd>What entered each layer goes to the plain definition of its "
-             "mechanism, in double. Rows "
-             "are the tokens that look, columns those that are looked at. What a token cannot see "
-             "is left blank; a "
-             "colour stands for the square root of a weight, negative weights for their size, from "
-             "0 to 1 and "
-             "more.</dd></div>\n"
-             "<div><dt>Mass</dt><dd>|A<sub>ij</sub>| over the sum of its row. Where weights are "
-             "averages that is the weight "
-             "itself.</dd></div>\n"
-             "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p; beside it as a share of "
-             "the logarithm of the number "
-             "of keys that could be seen, summed over rows.</dd></div>\n"
-             "<div><dt>Distance</dt><dd>The mean over rows of Σ p |i − j|, in tokens. In "
-             "cross-attention i and j are places "
-             "in two texts.</dd></div>\n"
-             "<div><dt>Covers</dt><dd>The mean over rows of Σ min(p, w), w the fixed weights: 1 "
-             "minus the total variation "
-             "distance. Tried are all forms of <code>pattern</code> that the mode has, and the "
-             "uniform average, which is "
-             "<code>" OA_UNIFORM_ATTENTION
-             "</code>. In cross-attention it is the only one.</dd></div>\n</dl>\n</section>\n");
+        out,
+        "<section id=\"method\">\n<h2>How the numbers are computed</h2>\n"
+        "<dl class=\"method\">\n"
+        "<div><dt>Maps</dt><dd>The attention weights that the plain definition of the "
+        "mechanism, in double precision, gives for the input of the layer. Rows are "
+        "queries, columns keys; keys that a query cannot see are blank. The colour shows "
+        "the square root of a weight's magnitude, from 0 to 1 and more.</dd></div>\n"
+        "<div><dt>Mass</dt><dd>|A<sub>ij</sub>| divided by the sum of its row: the weight "
+        "itself where rows are averages.</dd></div>\n"
+        "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p, in nats and as a "
+        "percentage of its maximum, the logarithm of the number of visible keys, summed "
+        "over rows.</dd></div>\n"
+        "<div><dt>Distance</dt><dd>The mean over rows of Σ p |i − j|, in tokens. In "
+        "cross-attention i and j are positions in two texts.</dd></div>\n"
+        "<div><dt>Covers</dt><dd>The mean over rows of Σ min(p, w) with the fixed weights "
+        "w: 1 minus the total variation distance. Candidates are all forms of "
+        "<code>pattern</code> in this mode and the uniform average, <code>" OA_UNIFORM_ATTENTION
+        "</code>, which "
+        "is the only one in cross-attention.</dd></div>\n</dl>\n</section>\n");
 }
 
 void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)
 {
-    oa_html_begin(out, "Where the heads look");
+    oa_html_begin(out, "Attention maps");
     oa_text_printf(out, "<style>\n%s</style>\n", oa_inspect_page_css);
-    add_head(out, s);
+    add_inspection_header(out, s);
     oa_text_printf(out, "<h2>Weights</h2>\n");
     add_scale(out);
     for (int i = 0; i < s->what->layers; i++)
         add_layer(out, s, &s->what->layer[i]);
-    add_table(out, s);
+    add_heads_table(out, s);
     add_suggestion(out, s);
     add_method(out);
     oa_text_printf(out, "<script>\n%s</script>\n", oa_inspect_page_js);

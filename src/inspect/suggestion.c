@@ -39,7 +39,7 @@ void oa_view_attention(const struct oa_layer_view *v, struct oa_text *out)
     }
 }
 
-static void wanted(const struct oa_layer_view *v, long head, struct oa_text *out)
+static void add_suggested_attention(const struct oa_layer_view *v, long head, struct oa_text *out)
 {
     oa_text_cut(out, 0);
     if (oa_head_replaceable(v, head))
@@ -55,7 +55,7 @@ static long heads_like(const struct oa_layer_view *v, long head, const char *wha
     long count = 0;
     oa_text_init(&other, v->layer->context);
     for (long h = 0; h < v->layer->shape.heads; h++) {
-        wanted(v, h, &other);
+        add_suggested_attention(v, h, &other);
         bool same = other.s && strcmp(other.s, what) == 0;
         if (same && h < head) {
             count = 0;
@@ -73,7 +73,7 @@ void oa_view_suggestion(const struct oa_layer_view *v, struct oa_text *out)
     const char *between = "";
     oa_text_init(&text, v->layer->context);
     for (long h = 0; h < v->layer->shape.heads; h++) {
-        wanted(v, h, &text);
+        add_suggested_attention(v, h, &text);
         long count = text.s ? heads_like(v, h, text.s) : 0;
         if (count == 0)
             continue;
@@ -85,7 +85,7 @@ void oa_view_suggestion(const struct oa_layer_view *v, struct oa_text *out)
     oa_text_free(&text);
 }
 
-static bool any_replaceable(const struct oa_inspection *what)
+static bool any_head_replaceable(const struct oa_inspection *what)
 {
     for (int i = 0; i < what->layers; i++)
         for (long h = 0; h < what->layer[i].layer->shape.heads; h++)
@@ -126,7 +126,7 @@ static bool has_one_stack(const struct oa_inspection *what)
 bool oa_inspection_suggestion(const struct oa_inspection *what, struct oa_text *out)
 {
     bool one = has_one_stack(what), any = false;
-    if (!any_replaceable(what))
+    if (!any_head_replaceable(what))
         return false;
     for (int role = 0; role < OA_STACK_ROLES; role++) {
         char before[48];

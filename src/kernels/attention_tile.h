@@ -11,9 +11,9 @@
 
 enum { OA_ATTENTION_ROWS = 128, OA_ATTENTION_COLS = 512, OA_ATTENTION_WIDTH = 256 }; /* most */
 
-/* Keys or values: rows act [rows, width], ld elements apart, of which the tile begins with row
- * `first`, a multiple of 16; and what gemm_pack made of them as the right operand of products with
- * their transpose (pair), with themselves (tiles). */
+/* Keys or values: act [rows, width], ld elements from row to row; the tile begins with row `first`,
+ * a multiple of 16. pair, tiles: packed by gemm_pack as the right operand of products with their
+ * transpose, with themselves. */
 struct oa_attention_keys {
     const void *x;
     long first, rows, width, ld;

@@ -12,7 +12,7 @@
 
 enum { NUMBERS = 1 << 16 };
 
-static uint16_t value[NUMBERS + 1]; /* the last is read beside the one before, and not used */
+static uint16_t value[NUMBERS + 1]; /* the last is read with the one before it, and not used */
 static float slope[NUMBERS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -34,7 +34,7 @@ struct onednn_product {
 
 struct oa_gemm_state {
     oa_context *context;
-    struct oa_kernels own; /* for what oneDNN is not asked */
+    struct oa_kernels own; /* for products that oneDNN does not get */
     struct oa_gemm_state *own_state;
     dnnl_data_type_t act;
     dnnl_engine_t engine;
@@ -156,15 +156,6 @@ static void forget_descriptions(struct onednn_descriptions *d)
 #endif
 }
 
-static dnnl_status_t append_sum(dnnl_post_ops_t operations)
-{
-#if DNNL_VERSION_MAJOR >= 3
-    return dnnl_post_ops_append_sum(operations, 1.0f, 0, dnnl_data_type_undef);
-#else
-    return dnnl_post_ops_append_sum(operations, 1.0f);
-#endif
-}
-
 /* Scratch memory is ours; accumulate = C is added to the product. */
 static dnnl_status_t make_attributes(bool accumulate, dnnl_primitive_attr_t *out)
 {
@@ -172,7 +163,7 @@ static dnnl_status_t make_attributes(bool accumulate, dnnl_primitive_attr_t *out
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
 #if DNNL_VERSION_MAJOR > 2 ||                                                                      \
-    DNNL_VERSION_MINOR >= 5 /* else the environment may have products of f32 made in bf16 */
+    DNNL_VERSION_MINOR >= 5 /* else an environment variable may select bf16 for products of f32 */
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_fpmath_mode(*out, dnnl_fpmath_mode_strict);
 #endif
@@ -182,7 +173,11 @@ static dnnl_status_t make_attributes(bool accumulate, dnnl_primitive_attr_t *out
     status = dnnl_post_ops_create(&operations);
     if (status != dnnl_success)
         return status;
-    status = append_sum(operations);
+#if DNNL_VERSION_MAJOR >= 3
+    status = dnnl_post_ops_append_sum(operations, 1.0f, 0, dnnl_data_type_undef);
+#else
+    status = dnnl_post_ops_append_sum(operations, 1.0f);
+#endif
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_post_ops(*out, operations);
     dnnl_post_ops_destroy(operations);
@@ -444,8 +439,8 @@ static const struct level {
     { dnnl_cpu_isa_avx2, OA_ISA_AVX2, OA_ISA_REF, ONEDNN "avx2" },
 };
 
-/* oneDNN's own limit on instruction sets holds for the whole process, and only before its first
- * use; so for a level below what it would choose it is not asked at all. */
+/* oneDNN's limit on instruction sets applies to the whole process, and only before its first use;
+ * for a level below its own choice it is not used at all. */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa)
 {
     if (k->precision == OA_PRECISION_F64)

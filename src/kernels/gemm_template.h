@@ -23,8 +23,8 @@ struct oa_gemm_state {
     REAL *a, *b,
         *c; /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
     bool prefetches_early; /* oa_cpu has it */
-    /* Of rows apart (vector_gemm_row.h): the lines of transposed B that are asked for next, so many
-     * beside each step along k, and the block of it that was asked for last. */
+    /* Of invariant rows (vector_gemm_row.h): the lines of transposed B to prefetch next, how many
+     * per step along k, and the block of it that was prefetched last. */
     const char *next;
     long lines;
     const char *fetched, *fetched_end;

@@ -49,8 +49,8 @@ double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool 
  * "" where nothing was measured with loads. */
 const char *oa_peak_state(const struct oa_peak *p);
 
-/* Bytes a second that all threads of the context read together of `bytes` that lie in a row, in the
- * widest loads that the processor has; the best of some passes in several ways, by `clock`, in
+/* Bytes per second that all threads of the context together read of `bytes` contiguous bytes, with
+ * the widest loads of the processor; the best of some passes in several ways, by `clock`, in
  * seconds. What fits in a cache is read from there. 0 after a failure. */
 double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void));
 
@@ -72,11 +72,11 @@ float oa_peak_amx_loads(long rounds,
 
 /* Copies of whole lines, aligned, whose stores go past the caches: nothing reads a line to write
  * it. */
-enum { COPY_AHEAD = 8192 /* bytes that are asked for ahead */ };
+enum { COPY_AHEAD = 8192 /* prefetch distance in bytes */ };
 void oa_copy_past_caches_avx2(const char *from, char *to, size_t bytes);
 void oa_copy_past_caches_avx512(const char *from, char *to, size_t bytes);
 
-/* How memory is read: rows at a time, and bytes that are asked for ahead (0: none are). */
+/* How memory is read: rows at a time, and prefetch distance in bytes (0: none). */
 struct oa_read_way {
     size_t rows, ahead;
 };

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GUARD = 128 }; /* bytes before and behind an operand */
+enum { GUARD = 128 }; /* bytes before and after an operand */
 
 /* ---- memory ---- */
 
@@ -148,11 +148,6 @@ static void judge_bits(const struct kernel_problem *p, const struct oa_kernels *
         }
 }
 
-static bool operand_may_change(const struct kernel_problem *p, int o, bool in_place)
-{
-    return p->operand[o].role != CASE_IN || (in_place && o == p->what->same[0]);
-}
-
 /* No byte may change but the elements of outputs. */
 static void judge_guards(const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
                          const struct case_memory *before, const struct case_memory *after,
@@ -162,12 +157,12 @@ static void judge_guards(const struct kernel_problem *p, const struct oa_kernels
         const struct case_operand *q = &p->operand[o];
         size_t start = after->block[o] ? (size_t)((char *)after->x[o] - after->block[o]) : 0;
         size_t row = (size_t)q->ld * oa_type_size(type_of(k, q->type));
+        bool written = q->role != CASE_IN || (in_place && o == p->what->same[0]);
         size_t used = (size_t)q->cols * oa_type_size(type_of(k, q->type));
         for (size_t b = 0; after->block[o] && b < after->bytes[o]; b++) {
             bool inside =
                 b >= start && (b - start) / row < (size_t)q->rows && (b - start) % row < used;
-            if (after->block[o][b] == before->block[o][b] ||
-                (inside && operand_may_change(p, o, in_place)))
+            if (after->block[o][b] == before->block[o][b] || (inside && written))
                 continue;
             v->worst = INFINITY;
             snprintf(v->where, OA_CASE_TEXT,

@@ -246,15 +246,7 @@ const char *oa_peak_state(const struct oa_peak *p)
 
 /* ---- memory ---- */
 
-/* The best way of each number: which of them is the fastest is the processor's affair. */
-static void take_best_rates(const struct oa_peak_rate *way, struct oa_peak_rate *out)
-{
-    out->one = fmax(out->one, way->one);
-    out->all = fmax(out->all, way->all);
-    out->one_median = fmax(out->one_median, way->one_median);
-    out->all_median = fmax(out->all_median, way->all_median);
-}
-
+/* The best way for each number: which one is the fastest depends on the processor. */
 static void measure_copies(oa_context *c, struct peak_burst *b, struct oa_peak *out)
 {
     void (*const copies[])(const char *, char *, size_t) = {
@@ -269,7 +261,10 @@ static void measure_copies(oa_context *c, struct peak_burst *b, struct oa_peak *
         b->copy = copies[i];
         if (b->copy)
             measure_burst(c, b, 2 * (double)b->bytes, true, &way);
-        take_best_rates(&way, &out->copy);
+        out->copy.one = fmax(out->copy.one, way.one);
+        out->copy.all = fmax(out->copy.all, way.all);
+        out->copy.one_median = fmax(out->copy.one_median, way.one_median);
+        out->copy.all_median = fmax(out->copy.all_median, way.all_median);
     }
 }
 
@@ -295,9 +290,8 @@ static void measure_copy(oa_context *c, struct oa_peak *out)
 enum { READ_ITEM = 1 << 18, READ_PASSES = 3 }; /* bytes; of each way */
 static const struct oa_read_way ways[] = { { 1, 0 },     { 1, 4096 }, { 1, 8192 },
                                            { 1, 16384 }, { 4, 8192 }, { 4, 16384 } };
-enum { WAYS = sizeof ways / sizeof *ways }; /* which is fastest is the processor's affair */
-static const double read_seconds =
-    0.05; /* passes that are short are made again until so much time has gone */
+enum { WAYS = sizeof ways / sizeof *ways }; /* which is fastest depends on the processor */
+static const double read_seconds = 0.05;    /* short passes are repeated for this time */
 
 struct memory_reading {
     const char *from;

@@ -10,8 +10,8 @@ enum { READ_ROW = 2048 }; /* bytes */
 typedef uint64_t words __attribute__((vector_size(READ_WORDS)));
 enum { WORDS = OA_ALIGN / READ_WORDS }; /* in a line */
 
-/* Lines of some rows in turn, each asked for ahead or not, are added: what is returned depends on
- * all of them. */
+/* Lines of some rows in turn, each prefetched or not, are summed: the result depends on all of
+ * them. */
 static uint64_t read_words(const char *from, size_t bytes, struct oa_read_way way)
 {
     words sum[WORDS] = { { 0 } };

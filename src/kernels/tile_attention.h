@@ -44,8 +44,8 @@ static void weights_to_tiles(const struct oa_kernels *k, long cols, const float 
     }
 }
 
-/* The weights of the strip from row i on, which sees `cols` columns at most. They are dropped after
- * z is made: P is normalised before. */
+/* Weights of the strip from row i on, of which at most `cols` columns are visible. Dropout comes
+ * after z: P is normalised before it. */
 static void strip_weights(const struct oa_kernels *k, const struct oa_attention_tile *x, long i,
                           long cols, float *s, long lds, const struct oa_attention_sums *sums,
                           uint16_t *p)
@@ -63,10 +63,11 @@ static void strip_weights(const struct oa_kernels *k, const struct oa_attention_
     weights_to_tiles(k, cols, s, lds, p);
 }
 
-/* What a tile is made in: the logits of a group of rows, their weights in tiles; and what stays. */
+/* Buffers of a tile: the logits of a group of rows, their weights in tiles; and the visible
+ * columns. */
 struct tile_strips {
     float *part, *s;
-    long lds; /* rows that are no power of two apart */
+    long lds; /* not a power of two, so that rows do not share cache sets */
     uint16_t *p;
     struct tile_left q, weights;
     const char *v; /* in panels */
@@ -110,8 +111,8 @@ static void group_output(const struct oa_kernels *k, const struct oa_attention_t
                     !sums->first, t->part, o);
 }
 
-/* The product of a group with the values stands between the logits of the next and their softmax:
- * what vectors have stored is in L1 when tiles load it, and the other way round. */
+/* The product of a group with the values comes between the logits of the next group and their
+ * softmax: stores of vectors are in L1 when tiles load them, and vice versa. */
 static void attend(struct tile_room *room, const struct oa_kernels *k,
                    const struct oa_attention_tile *x, const struct oa_attention_sums *sums)
 {
@@ -132,7 +133,7 @@ static void attend(struct tile_room *room, const struct oa_kernels *k,
 
 /* ---- backward ---- */
 
-/* What a chunk is made in, [rows, 32] each, pairs [rows/2, 32, 2]; and dS of the tile, in tiles. */
+/* Buffers of a chunk, [rows, 32] each, pairs [rows/2, 32, 2]; and dS of the tile, in tiles. */
 struct tile_chunk {
     float *s, *dp, *kept, *part;
     uint16_t *p, *ds, *all;
@@ -255,7 +256,7 @@ static void chunk_pairs(const struct oa_kernels *k, const struct oa_attention_ti
     clear_half(rows.end, c->ds);
 }
 
-/* What a tile is made of: rows as they are and turned. */
+/* Operands of a tile: rows, and their transposes. */
 struct tile_sides {
     struct tile_left q, d_o, turned_q, turned_d_o;
 };
@@ -300,8 +301,8 @@ static void chunk_gradients(const struct oa_attention_tile *x,
                           sums_of_keys(g->dk, width, j));
 }
 
-/* The products of a chunk stand between those of the next and its softmax: what vectors have stored
- * is in L1 when tiles load it, and the other way round. */
+/* The products of a chunk come between those of the next chunk and its softmax: stores of vectors
+ * are in L1 when tiles load them, and vice versa. */
 static void differentiate(struct tile_room *room, const struct oa_kernels *k,
                           const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
 {

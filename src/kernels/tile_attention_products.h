@@ -7,8 +7,7 @@
 
 enum { CHUNK = 32 };
 
-/* Element (i, p) is x[i·across + p·along]; read where it lies, or packed at *room, which moves on.
- */
+/* Element (i, p) is x[i·across + p·along]; read in place, or packed at *room, which is advanced. */
 static struct tile_left tile_left(struct tile_operand o, long rows, long k, char **room)
 {
     if (reads_plain(&o, k)) {
@@ -41,8 +40,8 @@ TILE_INLINE void multiply_strip(const struct tile_left *a, long strip, const cha
 
 /* ---- what is seen ---- */
 
-/* Columns begin … end − 1, in whole steps, that any of 32 rows sees: nothing else of the tile need
- * be made. */
+/* Columns begin … end − 1, in whole steps, with all that is visible to any of 32 rows; the others
+ * need not be computed. */
 struct tile_span {
     long begin, end;
 };

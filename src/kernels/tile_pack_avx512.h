@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is beside the products of tile_product.h, by vectors of AVX-512: operands are put into
- * panels, and sums go to C.
+ * Around the products of tile_product.h, by vectors of AVX-512: operands are packed into panels,
+ * and sums are stored in C.
  */
 #include "kernels/tile_finish.h"
 #include "kernels/turn_avx512.h"
@@ -100,8 +100,8 @@ INLINE void finish_row(__mmask32 mask, __m512 x, __m512 y, bool real, bool add, 
     _mm512_mask_storeu_ps(to + 16, right, y);
 }
 
-/* Rows of sums from the `first` on go to C. What comes to their right is fetched. Whole rows of
- * bf16 apart, since the fewer instructions there are, the more tiles are multiplied meanwhile. */
+/* Stores rows of sums from `first` on in C, and prefetches the lines to their right. Whole rows of
+ * bf16 have code of their own: the fewer instructions, the more products of tiles run meanwhile. */
 INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
 {
     const float *sums = f->sums + first * 32;
@@ -121,7 +121,8 @@ INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
     }
 }
 
-/* Sums [rows, 32] are added to the first `wide` of two blocks [rows, 16] that lie `block` apart. */
+/* Adds sums [rows, 32] to the first `wide` of two blocks [rows, 16] that are `block` numbers apart.
+ */
 INLINE void add_sums(const float *sums, long rows, long wide, float *to, long block)
 {
     for (long j = 0; j < wide; j++)

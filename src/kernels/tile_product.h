@@ -102,8 +102,8 @@ static void pack_step(const struct tile_operand *o, long width, long depth, cons
         pack_across(width, depth, x, o->along, !o->right, out);
 }
 
-/* Panels of `width` rows or columns from i on, over `depth` of k from p on; `panel`: bytes from one
- * to the next. Read in the order in which the operand lies in memory. */
+/* Packs panels of `width` rows or columns from i on, over `depth` of k from p on; `panel`: bytes
+ * from one to the next. Reads the operand in memory order. */
 static void pack_panels(const struct tile_operand *o, long i, long width, long p, long depth,
                         char *out, size_t panel)
 {

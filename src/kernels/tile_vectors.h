@@ -33,16 +33,16 @@ struct vector_block {
     long row, a_step, b_row, b_step, steps;
 };
 
-/* A number that compilers do not know: they would unroll the loop, and load in another order. A
- * processor that looks ahead does so along lines that are read in their order. */
+/* Hides a constant from the compiler, which would otherwise unroll the loop and reorder the loads;
+ * the hardware prefetcher follows lines in memory order. */
 INLINE int unknown(int n)
 {
     __asm__("" : "+r"(n));
     return n;
 }
 
-/* Sums of four rows by one or two vectors, each by its name: compilers keep an array in memory
- * before and behind the loop. */
+/* Sums of four rows by one or two vectors, each a variable of its own: compilers keep an array in
+ * memory before and after the loop. */
 struct sums_of_four {
     __m512 left0, left1, left2, left3, right0, right1, right2, right3;
 };
@@ -133,8 +133,8 @@ INLINE void ask_for(const char *line, long ahead)
         fetch(line + ahead);
 }
 
-/* One of the two vectors of sums += a tile of A, of which there are so many rows, times one of B.
- * This is read in the order of memory, and what lies so many bytes ahead is asked for. */
+/* One of the two vectors of sums += a tile of A, with that number of rows, times one of B, which is
+ * read in memory order and prefetched at this distance in bytes. */
 INLINE void add_tile(int heights, long ask, bool right, const char *a, long row, const char *b,
                      long b_row, struct sums_of_four *s, struct sums_of_four *below)
 {
@@ -182,17 +182,15 @@ INLINE void multiply_rows(int heights, long ask, const struct vector_block *x, c
     put_four(heights - 4, 2, &below, (float *)((char *)to + 4 * next), next);
 }
 
-/* Functions of their own, in which all that the loop needs is in registers. Eight rows of 32 sums,
- * or sixteen of 16, go to `to`, rows `next` bytes apart; from: rows of 32 that are added, or NULL.
- */
+/* Separate functions, so that the loop has all in registers. Eight rows of 32 sums, or sixteen of
+ * 16, go to `to`, rows `next` bytes apart; from: rows of 32 that are added, or NULL. */
 __attribute__((noinline)) static void multiply_wide(const struct vector_block *x, const float *from,
                                                     float *to, long next)
 {
     multiply_rows(SUMS_TALL, 0, x, from, to, next);
 }
 
-/* Of up to eight rows, which always ask for something: a compiler that knows leaves out a test
- * beside each vector. */
+/* Up to eight rows, always with prefetches: a constant distance saves a test per vector. */
 __attribute__((noinline)) static void multiply_few(int heights, long ask,
                                                    const struct vector_block *x, const float *from,
                                                    float *to, long next)
@@ -281,8 +279,8 @@ INLINE struct vector_block pair_block(const struct tile_pair *x, long i)
                                   x->steps };
 }
 
-/* Bytes ahead of B that a group of rows asks for: where they are few the first meets B as it comes
- * from memory, and the second asks for the next panel meanwhile. */
+/* Prefetch distance of a group of rows in bytes of B: with few rows, the first group reads B from
+ * memory, and the second prefetches the next panel. */
 static long asked_by(const struct tile_pair *x, long group)
 {
     if (x->few && group == 0 && x->ask)
@@ -290,8 +288,7 @@ static long asked_by(const struct tile_pair *x, long group)
     return x->few && group == 1 ? x->next_panel : NEAR;
 }
 
-/* As many rows as there are, in groups of like size: a small one would wait for what it asks for.
- */
+/* All rows, in groups of similar size: a small one would wait for its prefetches. */
 static void multiply_few_rows(const struct tile_pair *x, const struct tile_finish *finish)
 {
     long groups = (x->rows + SUMS_TALL - 1) / SUMS_TALL;
@@ -305,8 +302,8 @@ static void multiply_few_rows(const struct tile_pair *x, const struct tile_finis
     }
 }
 
-/* Sums of the last step of k go to C. What comes is fetched, a part beside each eight rows: a core
- * waits for memory with no more than so many lines under way. */
+/* Stores the sums of the last step of k in C. Prefetches are spread over the groups of eight rows,
+ * since a core has a limited number of outstanding lines. */
 static void multiply_pair(const struct tile_pair *x, const struct tile_finish *finish)
 {
     enum { PARTS = STEP / SUMS_TALL };

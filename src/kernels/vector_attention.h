@@ -41,7 +41,7 @@ INLINE float row_to_tiles(long n, const float *x, v_float factor, float shift, A
     return v_sum(sum);
 }
 
-/* Rounds what softmax_tile made. */
+/* Rounds the result of softmax_tile. */
 INLINE void round_to_tiles(long n, const float *x, ACT *p)
 {
     for (; n > 0; n -= TILE_COLS, x += TILE_COLS, p += TILE_CELLS)

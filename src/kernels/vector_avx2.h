@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Eight floats at a time: the thin layer between vector_template.h and AVX2 with FMA. The same
- * functions as in vector_avx512.h, where what they promise is said.
+ * Eight floats at a time: the thin layer between vector_template.h and AVX2 with FMA. The functions
+ * and their contracts are those of vector_avx512.h.
  */
 #ifndef ORTHANT_KERNELS_VECTOR_H
 #define ORTHANT_KERNELS_VECTOR_H

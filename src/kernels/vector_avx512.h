@@ -223,7 +223,7 @@ INLINE v_mask v_not_equal(v_float a, v_float b)
     return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ);
 }
 
-/* Lanes begin ≤ i < end, where both may lie outside. */
+/* Lanes begin ≤ i < end, where both may be out of range. */
 INLINE v_mask v_between(long begin, long end)
 {
     uint32_t above = begin >= W ? 0 : begin <= 0 ? 0xffffu : 0xffffu << begin;
@@ -370,7 +370,7 @@ INLINE v_long v_set_long(uint64_t x)
     return _mm512_set1_epi64((long long)x);
 }
 
-/* first + the order in which v_words wants its blocks. */
+/* first + the order of the blocks of v_words. */
 INLINE v_long v_block_numbers(uint64_t first)
 {
     return _mm512_add_epi64(v_set_long(first), _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7));

@@ -160,7 +160,7 @@ INLINE void gemm_rows_transposed(struct oa_gemm_state *s, int heights, long n, l
     s->next = next;
 }
 
-/* The same with a number of rows and a source that the compiler knows. */
+/* The same with a number of rows and a source as constants. */
 static void gemm_rows_dots(struct oa_gemm_state *s, int heights, long n, long k, const dot_left *a,
                            long lda, const ACT *b, long ldb, enum source from)
 {
@@ -206,7 +206,7 @@ static const dot_left *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *
     return room;
 }
 
-/* Up to TOGETHER rows of A, a piece of k at a time. */
+/* Up to TOGETHER rows of A, a part of k at a time. */
 static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n,
                           const ACT *a, const ACT *b, enum source from)
 {

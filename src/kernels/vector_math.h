@@ -98,9 +98,8 @@ INLINE void v_philox_init(struct v_philox *p, struct oa_stream s)
     p->id_high = v_set_long(s.id >> 32);
 }
 
-/* The four words of the W/2 blocks from number `block` on. Each lane of 64 bits works on one block,
- * in the order of v_block_numbers, and keeps its numbers in the lower half; the upper halves mean
- * nothing. */
+/* The four words of the W/2 blocks from number `block` on. A lane of 64 bits has one block, in the
+ * order of v_block_numbers, in its lower half; the upper half is undefined. */
 INLINE void v_blocks(const struct v_philox *p, uint64_t block, v_long out[4])
 {
     v_long c0 = v_block_numbers(block), c1 = v_high_half(c0), c2 = p->id_low, c3 = p->id_high;

@@ -28,8 +28,9 @@ INLINE void exp_lanes(long at, long lanes, float *x, v_float factor, v_float shi
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
 
-/* x ← 2^{factor·x + shift}; gives their sum. The factor log₂ e is in the numbers that the logits
- * meet anyway: it costs nothing, and the rounding of the shift is the same for the whole row. */
+/* x ← 2^{factor·x + shift}; returns the sum. log₂ e is part of the factor that logits are
+ * multiplied by anyway: it costs nothing, and the rounding of the shift is the same for the whole
+ * row. */
 INLINE float row_exp(long n, float *x, v_float factor, float shift)
 {
     v_float sum = v_set(0), all = v_set(shift);

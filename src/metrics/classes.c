@@ -22,14 +22,6 @@ static int by_label(const void *a, const void *b)
     return oa_line_order(((const struct oa_class *)a)->label, ((const struct oa_class *)b)->label);
 }
 
-/* One line of each side as counts of its two labels. */
-static void count_label_pair(struct oa_class *out, struct oa_line found, struct oa_line expected)
-{
-    bool right = oa_line_order(found, expected) == 0;
-    out[0] = (struct oa_class){ .label = expected, .expected = 1, .both = right };
-    out[1] = (struct oa_class){ .label = found, .found = 1 };
-}
-
 static int merge_equal(struct oa_class *item, long count)
 {
     long kept = 0;
@@ -54,8 +46,11 @@ enum oa_error oa_classes_count(oa_context *c, const struct oa_line *hypothesis,
     out->item = oa_alloc(c, 2 * (size_t)count * sizeof *out->item);
     if (!out->item)
         return OA_NO_MEMORY;
-    for (long i = 0; i < count; i++)
-        count_label_pair(out->item + 2 * i, hypothesis[i], reference[i]);
+    for (long i = 0; i < count; i++) {
+        bool right = oa_line_order(hypothesis[i], reference[i]) == 0;
+        out->item[2 * i] = (struct oa_class){ .label = reference[i], .expected = 1, .both = right };
+        out->item[2 * i + 1] = (struct oa_class){ .label = hypothesis[i], .found = 1 };
+    }
     qsort(out->item, 2 * (size_t)count, sizeof *out->item, by_label);
     out->count = merge_equal(out->item, 2 * count);
     for (int i = 0; i < out->count; i++)

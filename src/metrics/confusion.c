@@ -74,16 +74,6 @@ void oa_confusion_free(struct oa_confusion *k)
 
 /* ---- text ---- */
 
-static void add_class_cells(const struct oa_class *of, double unit, int decimals,
-                            struct oa_table *t)
-{
-    struct oa_f1 f = oa_f1_of_class(of);
-    oa_table_cell(t, "%.*f", decimals, unit * f.precision);
-    oa_table_cell(t, "%.*f", decimals, unit * f.recall);
-    oa_table_cell(t, "%.*f", decimals, unit * f.f1);
-    oa_table_cell(t, "%ld", of->expected);
-}
-
 /* Labels with control characters made visible. Caller frees each and the array. NULL: no memory. */
 static char **visible_labels(oa_context *c, const struct oa_confusion *k)
 {
@@ -121,7 +111,11 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
         oa_table_cell(&t, "%s", label[i]);
         for (int j = 0; matrix && j < k->classes; j++)
             oa_table_cell(&t, "%ld", k->count[i * k->classes + j]);
-        add_class_cells(&k->of[i], unit, decimals, &t);
+        struct oa_f1 f = oa_f1_of_class(&k->of[i]);
+        oa_table_cell(&t, "%.*f", decimals, unit * f.precision);
+        oa_table_cell(&t, "%.*f", decimals, unit * f.recall);
+        oa_table_cell(&t, "%.*f", decimals, unit * f.f1);
+        oa_table_cell(&t, "%ld", k->of[i].expected);
     }
     oa_text_printf(out, "%s\n",
                    matrix ? "Confusion matrix: rows expected, columns predicted."
@@ -147,20 +141,16 @@ static json_t *matrix_json(const struct oa_confusion *k)
     return rows;
 }
 
-static json_t *class_json(const struct oa_class *of, double unit)
-{
-    struct oa_f1 f = oa_f1_of_class(of);
-    return json_pack("{s:o, s:f, s:f, s:f, s:I}", "label", oa_json_string(of->label.s), "precision",
-                     unit * f.precision, "recall", unit * f.recall, "f1", unit * f.f1, "support",
-                     (json_int_t)of->expected);
-}
-
 void oa_confusion_json(const struct oa_confusion *k, double unit, json_t *object)
 {
     json_t *labels = json_array(), *classes = json_array();
     for (int i = 0; i < k->classes; i++) {
         json_array_append_new(labels, oa_json_string(k->label[i]));
-        json_array_append_new(classes, class_json(&k->of[i], unit));
+        struct oa_f1 f = oa_f1_of_class(&k->of[i]);
+        json_array_append_new(
+            classes, json_pack("{s:o, s:f, s:f, s:f, s:I}", "label", oa_json_string(k->label[i]),
+                               "precision", unit * f.precision, "recall", unit * f.recall, "f1",
+                               unit * f.f1, "support", (json_int_t)k->of[i].expected));
     }
     json_object_set_new(object, "labels", labels);
     json_object_set_new(object, "confusion", k->count ? matrix_json(k) : json_null());

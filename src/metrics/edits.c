@@ -106,17 +106,12 @@ static long distance_shifted(struct ter_search *s, long from)
 
 /* ---- the alignment ---- */
 
-static enum operation operation_at(const struct distance_row *r, long j)
-{
-    return r->operation[j - r->first];
-}
-
 /* Traces the matrix back into the alignment. */
 static void trace_alignment(struct ter_search *s)
 {
     long i = s->hypothesis_length, j = s->reference_length;
     while (i > 0 || j > 0) {
-        enum operation operation = operation_at(&s->row[i], j);
+        enum operation operation = s->row[i].operation[j - s->row[i].first];
         if (operation != DELETE) {
             s->aligned[j - 1] = i - 1;
             s->wrong_reference[j] = operation != KEEP;
@@ -178,15 +173,6 @@ static long move_run(const struct ter_search *s, const struct shift *m, int32_t 
     return m->start;
 }
 
-static void try_shift(struct ter_search *s, struct shift *m, struct shift *best)
-{
-    long from = move_run(s, m, s->shifted);
-    m->gain = current_distance(s) - distance_shifted(s, from);
-    s->candidates++;
-    if (is_better_shift(m, best))
-        *best = *m;
-}
-
 /* Tries all targets for the run of `length` words at `start`, which is at `there` in the reference.
  */
 static void try_targets(struct ter_search *s, long start, long there, long length,
@@ -196,21 +182,17 @@ static void try_targets(struct ter_search *s, long start, long there, long lengt
     for (long offset = -1; offset < length && there + offset < s->reference_length; offset++) {
         struct shift m = { .length = length, .start = start };
         m.target = there + offset < 0 ? 0 : s->aligned[there + offset] + 1;
-        if (m.target != last)
-            try_shift(s, &m, best);
+        if (m.target == last)
+            continue;
         last = m.target;
+        m.gain = current_distance(s) - distance_shifted(s, move_run(s, &m, s->shifted));
+        s->candidates++;
+        if (is_better_shift(&m, best))
+            *best = m;
     }
 }
 
 /*  */
-static bool worth_trying(const struct ter_search *s, long start, long there, long length)
-{
-    if (s->wrong_hypothesis[start + length] == s->wrong_hypothesis[start] ||
-        s->wrong_reference[there + length] == s->wrong_reference[there])
-        return false;
-    return s->aligned[there] < start || s->aligned[there] >= start + length;
-}
-
 /* Tries the runs from `start` on that are in the reference at `there`, if both have errors and the
  * run is not already aligned there. False: MOST_CANDIDATES was reached.
  */
@@ -220,7 +202,9 @@ static bool try_runs(struct ter_search *s, long start, long there, struct shift 
         if (start + length > s->hypothesis_length || there + length > s->reference_length ||
             s->words[start + length - 1] != s->reference[there + length - 1])
             return true;
-        if (!worth_trying(s, start, there, length))
+        if (s->wrong_hypothesis[start + length] == s->wrong_hypothesis[start] ||
+            s->wrong_reference[there + length] == s->wrong_reference[there] ||
+            (s->aligned[there] >= start && s->aligned[there] < start + length))
             continue;
         try_targets(s, start, there, length, best);
         if (s->candidates >= MOST_CANDIDATES)

@@ -23,22 +23,6 @@ bool oa_grams_begin(struct oa_arena *a, const struct oa_text_ids *text, struct o
     return true;
 }
 
-static long total_grams(const struct oa_grams *g)
-{
-    long all = 0;
-    for (int t = 0; t < g->text->texts; t++)
-        all += g->count[t];
-    return all;
-}
-
-static void extend_grams(struct oa_grams *g, int t, struct oa_pair_ids *pairs)
-{
-    const int32_t *unit = g->text->id[t];
-    g->count[t] -= g->count[t] > 0;
-    for (long i = 0; i < g->count[t]; i++)
-        g->gram[t][i] = oa_pair_id(pairs, (uint32_t)g->gram[t][i], (uint32_t)unit[i + g->order]);
-}
-
 static bool count_occurrences(struct oa_grams *g)
 {
     size_t all = (size_t)g->text->texts * (size_t)g->distinct;
@@ -55,11 +39,19 @@ static bool count_occurrences(struct oa_grams *g)
 bool oa_grams_longer(struct oa_grams *g)
 {
     struct oa_pair_ids pairs;
+    long total = 0;
     oa_arena_release(g->arena, g->mark);
-    if (!oa_pair_ids_begin(g->arena, total_grams(g), &pairs))
-        return false;
     for (int t = 0; t < g->text->texts; t++)
-        extend_grams(g, t, &pairs);
+        total += g->count[t];
+    if (!oa_pair_ids_begin(g->arena, total, &pairs))
+        return false;
+    for (int t = 0; t < g->text->texts; t++) {
+        const int32_t *unit = g->text->id[t];
+        g->count[t] -= g->count[t] > 0;
+        for (long i = 0; i < g->count[t]; i++)
+            g->gram[t][i] =
+                oa_pair_id(&pairs, (uint32_t)g->gram[t][i], (uint32_t)unit[i + g->order]);
+    }
     g->order++;
     g->distinct = pairs.count;
     return count_occurrences(g);

@@ -52,11 +52,6 @@ static bool has_vowel(const char *s, size_t n)
     return false;
 }
 
-static bool ends_double_consonant(struct porter_word w)
-{
-    return w.n >= 2 && w.s[w.n - 1] == w.s[w.n - 2] && is_consonant(w.s, w.n - 1);
-}
-
 /* Consonant, vowel, consonant other than w, x, y; or just a vowel and a consonant. */
 static bool ends_cvc(const char *s, size_t n)
 {
@@ -116,7 +111,7 @@ static struct porter_word repair_stem(struct porter_word w)
 {
     if (has_suffix(w, "at") || has_suffix(w, "bl") || has_suffix(w, "iz"))
         return replace_suffix(w, 0, "e");
-    if (ends_double_consonant(w)) {
+    if (w.n >= 2 && w.s[w.n - 1] == w.s[w.n - 2] && is_consonant(w.s, w.n - 1)) {
         char last = w.s[w.n - 1];
         w.n -= last != 'l' && last != 's' && last != 'z';
         return w;

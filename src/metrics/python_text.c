@@ -149,24 +149,9 @@ static bool cased_before(struct oa_line text)
     return false;
 }
 
-/* Unicode's Final_Sigma; `rest` follows the capital sigma in `text`. */
-static bool is_final_sigma(struct oa_line text, struct oa_line rest)
-{
-    return cased_before((struct oa_line){ text.s, text.length - rest.length - 2 }) &&
-           !cased_follows(rest);
-}
-
 static char *put_code(char *out, uint32_t code)
 {
     return out + oa_utf8_encode(code, out);
-}
-
-/* Only I with a dot above has a lower case of two code points. */
-static char *put_lower_code(char *out, uint32_t code)
-{
-    if (code == 0x130)
-        return put_code(put_code(out, 'i'), 0x307);
-    return put_code(out, (uint32_t)utf8proc_tolower((utf8proc_int32_t)code));
 }
 
 struct oa_line oa_python_lower(struct oa_arena *a, struct oa_line text)
@@ -181,10 +166,14 @@ struct oa_line oa_python_lower(struct oa_arena *a, struct oa_line text)
             *out++ = (char)(code >= 'A' && code <= 'Z' ? code + 32 : code);
         else if (point.length == 1)
             *out++ = *point.s;
-        else if (code == 0x3a3)
-            out = put_code(out, is_final_sigma(text, rest) ? 0x3c2 : 0x3c3);
-        else
-            out = put_lower_code(out, code);
+        else if (code == 0x130) /* the only letter with a lower case of two code points */
+            out = put_code(put_code(out, 'i'), 0x307);
+        else if (code == 0x3a3) { /* Unicode's Final_Sigma */
+            struct oa_line before = { text.s, text.length - rest.length - 2 };
+            bool final = cased_before(before) && !cased_follows(rest);
+            out = put_code(out, final ? 0x3c2 : 0x3c3);
+        } else
+            out = put_code(out, (uint32_t)utf8proc_tolower((utf8proc_int32_t)code));
     }
     lower.s = start;
     lower.length = (size_t)(out - start);

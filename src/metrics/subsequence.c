@@ -32,11 +32,6 @@ bool oa_longest_shared(struct oa_arena *a, const struct oa_text_ids *ids, long *
     return true;
 }
 
-static bool left_is_longer(const uint8_t *bits, size_t cell)
-{
-    return bits[cell / 8] >> cell % 8 & 1;
-}
-
 bool oa_mark_shared(struct oa_arena *a, const struct oa_text_ids *ids, int reference,
                     int hypothesis, bool *marked)
 {
@@ -52,8 +47,8 @@ bool oa_mark_shared(struct oa_arena *a, const struct oa_text_ids *ids, int refer
     for (long i = 1; i <= m; i++)
         next_row(row, x[i - 1], y, n, bits, (size_t)i * width);
     for (long i = m, j = n; i > 0 && j > 0;) {
-        bool same = x[i - 1] == y[j - 1],
-             left = left_is_longer(bits, (size_t)i * width + (size_t)j);
+        size_t cell = (size_t)i * width + (size_t)j;
+        bool same = x[i - 1] == y[j - 1], left = bits[cell / 8] >> cell % 8 & 1;
         marked[i - 1] = marked[i - 1] || same;
         i -= same || !left;
         j -= same || left;

@@ -7,30 +7,10 @@
 
 #include <math.h>
 
-static size_t valid_length(struct oa_line line)
-{
-    uint32_t code;
-    size_t i = 0;
-    for (int n; i < line.length; i += (size_t)n) {
-        n = oa_utf8_decode(line.s + i, line.length - i, &code);
-        if (n == 0)
-            break;
-    }
-    return i;
-}
-
-static long count_text_lines(const char *data, size_t length)
-{
-    long count = length > 0 && data[length - 1] != '\n';
-    for (size_t i = 0; i < length; i++)
-        count += data[i] == '\n';
-    return count;
-}
-
 static enum oa_error check_line_text(oa_context *c, const struct oa_lines *lines, long i)
 {
     struct oa_line line = lines->line[i];
-    size_t valid = valid_length(line);
+    size_t valid = oa_utf8_valid_length(line.s, line.length);
     if (valid == line.length)
         return OA_OK;
     return oa_fail(
@@ -58,7 +38,8 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
     *out = (struct oa_lines){ .name = path };
     OA_TRY(oa_file_read(c, path, &out->data, &length));
     OA_TRY(oa_check_lines(c, path, out->data, length));
-    out->count = count_text_lines(out->data, length);
+    for (size_t i = 0; i < length; i++)
+        out->count += out->data[i] == '\n' || i + 1 == length;
     if (out->count == 0)
         return oa_fail(c, OA_FORMAT, "%s is empty", path);
     out->line = oa_alloc(c, (size_t)out->count * sizeof *out->line);

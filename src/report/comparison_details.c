@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The section of report.html with every run of every attention. */
 #include "report/adjusted.h"
-#include "report/metric_words.h"
+#include "report/columns.h"
 #include "report/page.h"
 
 #include <math.h>
 
 /* ---- runs ---- */
 
-static const struct oa_column run_columns[] = {
-    { "perplexity", true, false },      { "bits/\ncharacter", true, false },
-    { "bits/\nbyte", true, false },     { "steps", true, false },
-    { "tokens", true, false },          { "processor\ntime", true, false },
-    { "wall\ntime", true, false },      { "ms/\nstep", true, false },
-    { "tokens/s", true, false },        { "peak\nmemory", true, false },
-    { "training\nFLOPs", true, false },
-};
-enum { RUN_COLUMNS = sizeof run_columns / sizeof *run_columns };
+static const unsigned char run_quantities[] = { OA_COLUMN_RUN_PERPLEXITY,
+                                                OA_COLUMN_BITS_PER_CHARACTER,
+                                                OA_COLUMN_BITS_PER_BYTE,
+                                                OA_COLUMN_STEPS,
+                                                OA_COLUMN_TOKENS,
+                                                OA_COLUMN_PROCESSOR_SECONDS,
+                                                OA_COLUMN_SECONDS,
+                                                OA_COLUMN_SECONDS_PER_STEP,
+                                                OA_COLUMN_TOKENS_PER_SECOND,
+                                                OA_COLUMN_PEAK_MEMORY,
+                                                OA_COLUMN_FLOPS };
 
 /* The seed, every measure, and the rest. */
-struct run_columns {
-    struct oa_column column[1 + OA_MEASURES + RUN_COLUMNS];
+struct run_table_columns {
+    struct oa_column column[1 + OA_MEASURES + sizeof run_quantities];
     int count;
     char title[OA_MEASURES][OA_LABEL];
 };
 
-static void choose_columns(const struct oa_comparison *k, struct run_columns *to)
+static void choose_columns(const struct oa_comparison *k, struct run_table_columns *to)
 {
     const struct oa_measure *m;
     to->count = 0;
@@ -34,8 +36,9 @@ static void choose_columns(const struct oa_comparison *k, struct run_columns *to
         to->column[to->count++] =
             (struct oa_column){ oa_heading(m, i ? m->title : "validation loss", to->title[i]), true,
                                 false };
-    for (int i = 0; i < RUN_COLUMNS; i++)
-        to->column[to->count++] = run_columns[i];
+    for (size_t i = 0; i < sizeof run_quantities; i++)
+        to->column[to->count++] =
+            (struct oa_column){ oa_report_columns[run_quantities[i]].title, true, false };
 }
 
 static void add_scores(const struct oa_comparison *k, const struct oa_run *r, struct oa_table *t)
@@ -56,17 +59,10 @@ static void add_run(const struct oa_comparison *k, const struct oa_run *r, struc
     char number[OA_NUMBER];
     oa_table_cell(t, "%llu", (unsigned long long)r->seed);
     add_scores(k, r, t);
-    oa_table_cell(t, "%s", oa_number(number, r->perplexity, 4));
-    oa_table_cell(t, "%s", oa_number(number, r->bits_per_character, 4));
-    oa_table_cell(t, "%s", oa_number(number, r->bits_per_byte, 4));
-    oa_table_cell(t, "%ld", r->steps);
-    oa_table_cell(t, "%s", oa_number_si(number, r->tokens));
-    oa_table_cell(t, "%s", oa_number_seconds(number, r->processor_seconds));
-    oa_table_cell(t, "%s", oa_number_seconds(number, r->seconds));
-    oa_table_cell(t, "%s", oa_number(number, 1e3 * r->seconds_per_step, 3));
-    oa_table_cell(t, "%s", oa_number_si(number, r->tokens_per_second));
-    oa_table_cell(t, "%s", oa_number_bytes(number, r->peak_memory));
-    oa_table_cell(t, "%s", oa_number_si(number, r->flops));
+    for (size_t i = 0; i < sizeof run_quantities; i++)
+        oa_table_cell(t, "%s",
+                      oa_report_columns[run_quantities[i]].print(
+                          number, oa_quantity_of_run(run_quantities[i], r)));
 }
 
 static void add_failures(const struct oa_entry *e, int seeds, struct oa_text *out)
@@ -85,7 +81,7 @@ static void add_attention(const struct oa_comparison *k, const struct oa_summary
     const struct oa_standing *e = &s->entries[i];
     char number[OA_NUMBER], unit[OA_LABEL];
     struct oa_text verdict;
-    struct run_columns columns;
+    struct run_table_columns columns;
     struct oa_table t;
     oa_text_printf(out, "<details><summary>");
     oa_page_name(k, i, out);

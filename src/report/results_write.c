@@ -6,7 +6,7 @@
  */
 #include "compare/initial_runs.h"
 #include "report/adjusted.h"
-#include "report/metric_words.h"
+#include "report/columns.h"
 #include "report/page.h"
 #include "report/results.h"
 #include "report/results_values.h"
@@ -253,20 +253,9 @@ static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
     set(c, object, "seeds_needed", seeds(s->seeds_needed));
     set(c, object, "seeds_needed_low", seeds(s->seeds_range.low));
     set(c, object, "seeds_needed_high", seeds(s->seeds_range.high));
-#define MEAN(field) set(c, object, #field, number(s->field))
-    MEAN(perplexity);
-    MEAN(bits_per_character);
-    MEAN(bits_per_byte);
-    MEAN(steps);
-    MEAN(tokens);
-    MEAN(seconds);
-    MEAN(processor_seconds);
-    MEAN(seconds_per_step);
-    MEAN(tokens_per_second);
-    MEAN(flops);
-    MEAN(flops_per_step);
-    MEAN(peak_memory);
-#undef MEAN
+    for (int q = OA_FIRST_QUANTITY; q < OA_COLUMNS; q++)
+        set(c, object, oa_report_columns[q].key,
+            number(*oa_quantity_mean(q, &summary->entries[entry])));
     set(c, object, "floor", against_json(c, k, &s->floor, false));
     set(c, object, "baseline", against_json(c, k, &s->baseline, oa_is_practical(k)));
     set(c, object, "step", range_json(c, &s->step));

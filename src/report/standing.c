@@ -3,50 +3,25 @@
  * seeds. */
 #include "report/standing.h"
 
+#include "report/columns.h"
+
 #include <math.h>
 
-/* The mean of the double at `offset` of the runs that finished. */
-static double mean_over_runs(const struct oa_comparison *k, const struct oa_entry *e, size_t offset)
+/* Of each quantity over the runs that finished; NaN when none did. */
+static void set_quantity_means(const struct oa_comparison *k, const struct oa_entry *e,
+                               struct oa_standing *s)
 {
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < k->seeds; i++)
-        if (oa_run_finished(k, &e->runs[i])) {
-            sum += *(const double *)((const char *)&e->runs[i] + offset);
-            n++;
-        }
-    return n ? sum / n : NAN;
-}
-
-static double mean_steps(const struct oa_comparison *k, const struct oa_entry *e)
-{
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < k->seeds; i++)
-        if (oa_run_finished(k, &e->runs[i])) {
-            sum += (double)e->runs[i].steps;
-            n++;
-        }
-    return n ? sum / n : NAN;
-}
-
-static void fill_means(const struct oa_comparison *k, const struct oa_entry *e,
-                       struct oa_standing *s)
-{
-#define MEAN(field) s->field = mean_over_runs(k, e, offsetof(struct oa_run, field))
-    MEAN(bits_per_character);
-    MEAN(bits_per_byte);
-    MEAN(seconds);
-    MEAN(processor_seconds);
-    MEAN(seconds_per_step);
-    MEAN(tokens_per_second);
-    MEAN(tokens);
-    MEAN(flops);
-    MEAN(flops_per_step);
-    MEAN(peak_memory);
-#undef MEAN
-    s->steps = mean_steps(k, e);
-    s->perplexity = exp(s->loss.mean);
+    for (int q = OA_FIRST_QUANTITY; q < OA_COLUMNS; q++) {
+        double sum = 0;
+        int n = 0;
+        for (int i = 0; i < k->seeds; i++)
+            if (oa_run_finished(k, &e->runs[i])) {
+                sum += oa_quantity_of_run(q, &e->runs[i]);
+                n++;
+            }
+        *oa_quantity_mean(q, s) = n ? sum / n : (double)NAN;
+    }
+    s->perplexity = exp(s->loss.mean); /* of the mean loss, not the mean perplexity */
 }
 
 /* `scratch` has room for one number a seed, here and below. */
@@ -72,7 +47,7 @@ void oa_standing_of(const struct oa_comparison *k, const struct oa_entry *e, dou
     s->difference = oa_estimate_of(scratch, 0);
     s->percent = s->p = s->holm = s->half = s->level = NAN;
     s->twin = s->worse_than = -1;
-    fill_means(k, e, s);
+    set_quantity_means(k, e, s);
 }
 
 const struct oa_estimate *oa_standing_measured(const struct oa_standing *e, int measure)

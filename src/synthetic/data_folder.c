@@ -45,33 +45,33 @@ static enum oa_error recorded_files(oa_context *c, const char *path, const json_
     if (!json_is_object(files))
         return oa_fail(c, OA_FORMAT, "%s does not describe a data set; choose another folder",
                        path);
-    json_object_foreach(files, name, value) if (!oa_data_name_known(name)) return oa_fail(
-        c, OA_FORMAT, "%s lists \"%s\", which is not a file of a data set; choose another folder",
-        path, name);
+    json_object_foreach(files, name, value)
+    {
+        if (!oa_data_name_known(name))
+            return oa_fail(
+                c, OA_FORMAT,
+                "%s lists \"%s\", which is not a file of a data set; choose another folder", path,
+                name);
+    }
     *names = json_incref(files);
     return OA_OK;
-}
-
-static enum oa_error read_folder_record(oa_context *c, const char *path, json_t **names)
-{
-    json_t *record;
-    OA_TRY(oa_checksummed_read(c, path, "choose another folder", &record));
-    enum oa_error e = recorded_files(c, path, record, names);
-    json_decref(record);
-    return e;
 }
 
 static enum oa_error read_folder_files(oa_context *c, const char *folder, json_t **names)
 {
     struct oa_text path;
+    json_t *record = NULL;
     *names = NULL;
     oa_text_init(&path, c);
     oa_text_printf(&path, "%s/%s", folder, OA_DATA_RECORD);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && oa_file_exists(path.s))
-        e = read_folder_record(c, path.s, names);
+        e = oa_checksummed_read(c, path.s, "choose another folder", &record);
     else if (e == OA_OK)
         *names = json_object();
+    if (e == OA_OK && record)
+        e = recorded_files(c, path.s, record, names);
+    json_decref(record);
     oa_text_free(&path);
     return e;
 }

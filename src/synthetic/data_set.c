@@ -82,26 +82,20 @@ static json_t *guessing_json(const struct data_set_making *m)
     return json_real((double)test[best] / (double)examples[OA_TEST_SET]);
 }
 
-static json_t *sizes_json(const struct oa_synthetic_plan *p)
-{
-    json_t *o = json_object();
-    for (int i = 0; i < OA_SIZES; i++)
-        if (p->size[i])
-            json_object_set_new(o, oa_size_names[i], json_integer(p->size[i]));
-    return o;
-}
-
 static json_t *record_json(const struct data_set_making *m)
 {
     const struct oa_synthetic_plan *p = m->plan;
     long not_taken, repeated;
-    json_t *examples = json_object();
+    json_t *examples = json_object(), *sizes = json_object();
+    for (int i = 0; i < OA_SIZES; i++)
+        if (p->size[i])
+            json_object_set_new(sizes, oa_size_names[i], json_integer(p->size[i]));
     oa_drawing_thrown(m->drawing, &not_taken, &repeated);
     for (int i = 0; i < OA_DATA_SETS; i++)
         json_object_set_new(examples, oa_set_names[i], json_integer(p->examples[i]));
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o}", "task",
                      p->task->name, "version", ORTHANT_VERSION, "seed", (json_int_t)p->seed,
-                     "options", sizes_json(p), "examples", examples, "thrown_away", "not_taken",
+                     "options", sizes, "examples", examples, "thrown_away", "not_taken",
                      (json_int_t)not_taken, "repeated", (json_int_t)repeated, "words", "shortest",
                      (json_int_t)m->shortest, "longest", (json_int_t)m->longest, "guessing",
                      guessing_json(m));
@@ -188,14 +182,6 @@ static enum oa_error make_data_set(struct data_set_making *m, json_t *old, json_
     return e;
 }
 
-static void free_making(struct data_set_making *m)
-{
-    end_files(m, OA_INTERNAL, NULL); /* those that are open after a failure */
-    oa_drawing_close(m->drawing);
-    for (int i = 0; i < OA_DATA_SETS; i++)
-        oa_free(m->count[i]);
-}
-
 enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *plan,
                                  const char *folder, oa_synthetic_progress *progress,
                                  void *argument, json_t **record)
@@ -210,7 +196,10 @@ enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *
     enum oa_error e = oa_data_folder_names(c, folder, &old);
     if (e == OA_OK) {
         e = make_data_set(&m, old, record);
-        free_making(&m);
+        end_files(&m, OA_INTERNAL, NULL); /* files left open by an error */
+        oa_drawing_close(m.drawing);
+        for (int i = 0; i < OA_DATA_SETS; i++)
+            oa_free(m.count[i]);
         json_decref(old);
     }
     oa_folder_unlock(lock);

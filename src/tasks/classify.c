@@ -19,7 +19,7 @@ static struct oa_line class_label(const struct oa_labels *classes, long i)
 
 /* Predicted and reference labels, in the order of the outputs. */
 struct class_outputs {
-    const struct oa_judging *j;
+    const struct oa_scoring *j;
     const struct oa_outputs *o;
     struct oa_line *found, *right;
 };
@@ -57,8 +57,9 @@ static void add_classes(const struct class_outputs *s, const struct oa_classes *
 
 static enum oa_error add_class_details(struct class_outputs *s, const struct oa_classes *k)
 {
-    const struct oa_judging *j = s->j;
-    struct oa_judged judged = { oa_workload_examples(j->workload, j->side), s->o->row, s->o->rows };
+    const struct oa_scoring *j = s->j;
+    struct oa_scored_rows rows = { oa_workload_examples(j->workload, j->side), s->o->row,
+                                   s->o->rows };
     if (!j->details)
         return OA_OK;
     j->details->confusion = oa_alloc(j->context, sizeof *j->details->confusion);
@@ -68,8 +69,8 @@ static enum oa_error add_class_details(struct class_outputs *s, const struct oa_
     OA_TRY(oa_details_reserve(j->context, j->details, 2 * k->count));
     for (int f1 = 0; k->count <= OA_CLASSES && f1 < 2; f1++)
         add_classes(s, k, f1);
-    OA_TRY(oa_details_by_length(j->context, &judged, "accuracy", score_class_part, s, j->details));
-    return oa_details_examples(j->context, &judged, print_label, s, j->details);
+    OA_TRY(oa_details_by_length(j->context, &rows, "accuracy", score_class_part, s, j->details));
+    return oa_details_examples(j->context, &rows, print_label, s, j->details);
 }
 
 /* ---- scores ---- */
@@ -100,7 +101,7 @@ static enum oa_error score_classes(struct class_outputs *s, double scores[OA_MEA
     return e;
 }
 
-static enum oa_error judge_classes(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error score_classes_task(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
     struct oa_outputs o;
     enum oa_error e = oa_example_outputs(j, j->workload->form.classes, &o);
@@ -136,5 +137,5 @@ const struct oa_task oa_task_classify = {
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_CLASS,
-    .judge = judge_classes,
+    .score = score_classes_task,
 };

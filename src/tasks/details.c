@@ -57,12 +57,12 @@ void oa_details_add(struct oa_details *d, const char *by, const char *name, cons
 
 /* ---- by length ---- */
 
-static uint32_t entry_row(const struct oa_judged *j, long entry)
+static uint32_t entry_row(const struct oa_scored_rows *j, long entry)
 {
     return j->row ? j->row[entry] : (uint32_t)entry;
 }
 
-static long entry_length(const struct oa_judged *j, long entry)
+static long entry_length(const struct oa_scored_rows *j, long entry)
 {
     const size_t *start = j->examples->source.start + entry_row(j, entry);
     return (long)(start[1] - start[0]);
@@ -87,7 +87,7 @@ static int choose_ends(const long *sorted, long count, long end[OA_LENGTHS])
 }
 
 struct by_length {
-    const struct oa_judged *j;
+    const struct oa_scored_rows *j;
     const char *measure;
     oa_part_score *score;
     void *argument;
@@ -123,8 +123,9 @@ static enum oa_error add_all_lengths(struct by_length *b)
     return OA_OK;
 }
 
-enum oa_error oa_details_by_length(oa_context *c, const struct oa_judged *j, const char *measure,
-                                   oa_part_score *score, void *argument, struct oa_details *d)
+enum oa_error oa_details_by_length(oa_context *c, const struct oa_scored_rows *j,
+                                   const char *measure, oa_part_score *score, void *argument,
+                                   struct oa_details *d)
 {
     struct by_length b = {
         .j = j, .measure = measure, .score = score, .argument = argument, .d = d
@@ -149,7 +150,7 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* Pairs of row and entry, sorted by row. */
-static uint32_t (*sorted_rows(oa_context *c, const struct oa_judged *j))[2]
+static uint32_t (*sorted_rows(oa_context *c, const struct oa_scored_rows *j))[2]
 {
     uint32_t(*pair)[2] = oa_alloc(c, ((size_t)j->count + 1) * sizeof *pair);
     for (long i = 0; pair && i < j->count; i++) {
@@ -189,8 +190,9 @@ static char *move_text(oa_context *c, struct oa_text *text)
     return copy;
 }
 
-static enum oa_error add_specimen(oa_context *c, const struct oa_judged *j, const uint32_t *pair,
-                                  oa_answer_text *answer, void *argument, struct oa_details *d)
+static enum oa_error add_specimen(oa_context *c, const struct oa_scored_rows *j,
+                                  const uint32_t *pair, oa_answer_text *answer, void *argument,
+                                  struct oa_details *d)
 {
     const struct oa_rows *rows = j->examples->rows;
     struct oa_specimen *x = &d->examples[d->example_count++];
@@ -211,8 +213,8 @@ static enum oa_error add_specimen(oa_context *c, const struct oa_judged *j, cons
 }
 
 /* Draws a uniform sample of rows in order (Knuth's algorithm S). */
-enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_answer_text *answer,
-                                  void *argument, struct oa_details *d)
+enum oa_error oa_details_examples(oa_context *c, const struct oa_scored_rows *j,
+                                  oa_answer_text *answer, void *argument, struct oa_details *d)
 {
     struct oa_stream stream = oa_stream_named(0, "specimens");
     long wanted = oa_min(OA_SPECIMENS, j->count);

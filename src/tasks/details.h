@@ -16,7 +16,7 @@ enum {
 };
 
 /* The evaluated examples: entry i is row[i] of the examples. row NULL: row i. */
-struct oa_judged {
+struct oa_scored_rows {
     const struct oa_examples *examples;
     const uint32_t *row;
     long count;
@@ -33,13 +33,14 @@ typedef enum oa_error oa_part_score(void *argument, const uint32_t *entry, long 
                                     double *score);
 /* Parts by quartiles of the source length in tokens, with special ones; none where all lengths are
  * equal. */
-enum oa_error oa_details_by_length(oa_context *c, const struct oa_judged *j, const char *measure,
-                                   oa_part_score *score, void *argument, struct oa_details *d);
+enum oa_error oa_details_by_length(oa_context *c, const struct oa_scored_rows *j,
+                                   const char *measure, oa_part_score *score, void *argument,
+                                   struct oa_details *d);
 
 /* Prints the output for an entry. */
 typedef void oa_answer_text(void *argument, long entry, struct oa_text *out);
 /* Sample of examples with a fixed seed; pictures have no source. */
-enum oa_error oa_details_examples(oa_context *c, const struct oa_judged *j, oa_answer_text *answer,
-                                  void *argument, struct oa_details *d);
+enum oa_error oa_details_examples(oa_context *c, const struct oa_scored_rows *j,
+                                  oa_answer_text *answer, void *argument, struct oa_details *d);
 
 #endif

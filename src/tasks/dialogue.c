@@ -8,7 +8,7 @@ static const struct oa_example_layout layout = { .source_end = "</s>",
                                                  .words = true,
                                                  .keep_end = true };
 
-static enum oa_error judge_dialogue(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error score_dialogue_task(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
@@ -52,6 +52,6 @@ const struct oa_task oa_task_dialogue = {
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_TEXT,
     .dialogues = true,
-    .judge = judge_dialogue,
+    .score = score_dialogue_task,
     .slow = true,
 };

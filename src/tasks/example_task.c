@@ -237,7 +237,7 @@ enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o,
 
 /* ---- outputs ---- */
 
-enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct oa_outputs *out)
+enum oa_error oa_example_outputs(const struct oa_scoring *j, long width, struct oa_outputs *out)
 {
     const struct oa_examples *e = oa_workload_examples(j->workload, j->side);
     *out = (struct oa_outputs){ .width = width };

@@ -42,7 +42,7 @@ struct oa_outputs {
     int32_t *label;
     uint32_t *row; /* [rows] which example of the side it is */
 };
-enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct oa_outputs *out);
+enum oa_error oa_example_outputs(const struct oa_scoring *j, long width, struct oa_outputs *out);
 void oa_outputs_free(struct oa_outputs *o);
 
 /* Outputs of an encoder-decoder for all rows of a side (writing.c): text [count]. Free with
@@ -51,15 +51,15 @@ struct oa_written {
     long count;
     char **text;
 };
-enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out);
+enum oa_error oa_write_side(const struct oa_scoring *j, struct oa_written *out);
 void oa_written_free(struct oa_written *w);
 /* Scores such texts against all references of each row, times `factor`. bleu_order: longest n-gram.
  */
-enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w,
+enum oa_error oa_written_score(const struct oa_scoring *j, const struct oa_written *w,
                                const struct oa_metric *metric, int bleu_order, double factor,
                                double *score);
 /* Adds scores by length and sample outputs to j->details, unless NULL. */
-enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w,
+enum oa_error oa_written_details(const struct oa_scoring *j, const struct oa_written *w,
                                  const struct oa_metric *metric, double factor,
                                  const char *measure);
 

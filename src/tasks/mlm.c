@@ -63,5 +63,5 @@ const struct oa_task oa_task_mlm = {
     .batches = mlm_batches,
     .hold_out = oa_text_task_hold_out,
     .shape = mlm_shape,
-    .judge = oa_text_task_accuracy,
+    .score = oa_text_task_accuracy,
 };

@@ -18,7 +18,7 @@ static double percent(double r)
 /* ---- parts and examples ---- */
 
 struct value_outputs {
-    const struct oa_judging *j;
+    const struct oa_scoring *j;
     const struct oa_outputs *o;
 };
 
@@ -46,19 +46,19 @@ static void print_predicted_value(void *argument, long entry, struct oa_text *ou
     oa_text_printf(out, "%.2f", s->o->out[entry]);
 }
 
-static enum oa_error add_value_details(const struct oa_judging *j, const struct oa_outputs *o)
+static enum oa_error add_value_details(const struct oa_scoring *j, const struct oa_outputs *o)
 {
     struct value_outputs s = { j, o };
-    struct oa_judged judged = { oa_workload_examples(j->workload, j->side), o->row, o->rows };
+    struct oa_scored_rows rows = { oa_workload_examples(j->workload, j->side), o->row, o->rows };
     if (!j->details)
         return OA_OK;
-    OA_TRY(oa_details_by_length(j->context, &judged, "pearson", score_value_part, &s, j->details));
-    return oa_details_examples(j->context, &judged, print_predicted_value, &s, j->details);
+    OA_TRY(oa_details_by_length(j->context, &rows, "pearson", score_value_part, &s, j->details));
+    return oa_details_examples(j->context, &rows, print_predicted_value, &s, j->details);
 }
 
 /* ---- scores ---- */
 
-static enum oa_error judge_regression(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error score_regression_task(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
     struct oa_outputs o;
     double pearson = (double)NAN, spearman = (double)NAN;
@@ -119,5 +119,5 @@ const struct oa_task oa_task_regress = {
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_NUMBER,
-    .judge = judge_regression,
+    .score = score_regression_task,
 };

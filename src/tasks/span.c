@@ -76,5 +76,5 @@ const struct oa_task oa_task_span = {
     .batches = span_task_batches,
     .hold_out = oa_text_task_hold_out,
     .shape = span_task_shape,
-    .judge = oa_text_task_accuracy,
+    .score = oa_text_task_accuracy,
 };

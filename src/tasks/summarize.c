@@ -6,7 +6,7 @@ static const struct oa_example_layout layout = {
     .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
 };
 
-static enum oa_error judge_summaries(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error score_summaries_task(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
     static const struct oa_metric *const metrics[] = { &oa_rouge1, &oa_rouge2, &oa_rouge_l,
                                                        &oa_bleu };
@@ -49,6 +49,6 @@ const struct oa_task oa_task_summarize = {
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_TEXT,
-    .judge = judge_summaries,
+    .score = score_summaries_task,
     .slow = true,
 };

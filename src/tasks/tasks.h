@@ -19,7 +19,7 @@ enum oa_side { OA_TRAINING, OA_VALIDATION, OA_TEST };
 struct oa_workload;
 
 /* An evaluation: a model and the data to evaluate it on. */
-struct oa_judging {
+struct oa_scoring {
     oa_context *context;
     struct oa_tape *tape; /* reset by the evaluation */
     struct oa_model *model;
@@ -83,10 +83,10 @@ struct oa_task {
     enum oa_error (*shape)(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                            struct oa_step_shape *out);
     /* Computes all measures but the loss: scores[1] … NULL: the loss is the only measure. */
-    enum oa_error (*judge)(const struct oa_judging *j, double scores[OA_MEASURES]);
+    enum oa_error (*score)(const struct oa_scoring *j, double scores[OA_MEASURES]);
     enum oa_answer answer;
     bool dialogues; /* files that are not tables are dialogues, one per line */
-    bool slow;      /* judge is slow: call it only at the end, unless a choice depends on it */
+    bool slow;      /* score is slow: call it only at the end, unless a choice depends on it */
 };
 
 const struct oa_task *oa_task_at(int i); /* in the order of tasks.def; NULL past the end */

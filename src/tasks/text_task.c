@@ -76,7 +76,7 @@ const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_s
                                    : &w->corpus.test;
 }
 
-enum oa_error oa_text_task_accuracy(const struct oa_judging *j, double scores[OA_MEASURES])
+enum oa_error oa_text_task_accuracy(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
     long hits = 0;
     for (long i = 0; i < j->cover->batches; i++) {

@@ -20,6 +20,6 @@ enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction
                                     struct oa_workload *out);
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side);
 /* scores[1]: percentage of targets that are the most probable token. */
-enum oa_error oa_text_task_accuracy(const struct oa_judging *j, double scores[OA_MEASURES]);
+enum oa_error oa_text_task_accuracy(const struct oa_scoring *j, double scores[OA_MEASURES]);
 
 #endif

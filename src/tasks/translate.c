@@ -6,7 +6,7 @@ static const struct oa_example_layout layout = {
     .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
 };
 
-static enum oa_error judge_translations(const struct oa_judging *j, double scores[OA_MEASURES])
+static enum oa_error score_translations_task(const struct oa_scoring *j, double scores[OA_MEASURES])
 {
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
@@ -44,6 +44,6 @@ const struct oa_task oa_task_translate = {
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .answer = OA_ANSWER_TEXT,
-    .judge = judge_translations,
+    .score = score_translations_task,
     .slow = true,
 };

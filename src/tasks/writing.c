@@ -9,7 +9,7 @@
 /* ---- generation ---- */
 
 struct writing {
-    const struct oa_judging *j;
+    const struct oa_scoring *j;
     const struct oa_examples *examples;
     struct oa_writer writer;
     size_t *order; /* [rows] rows with a source that is not blank, by its length */
@@ -108,7 +108,7 @@ static enum oa_error open_writing(struct writing *w)
     return oa_writer_open(m, w->j->workload->tokenizer, &m->options, 1, &w->writer);
 }
 
-enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out)
+enum oa_error oa_write_side(const struct oa_scoring *j, struct oa_written *out)
 {
     struct writing w = { .j = j, .out = out };
     w.examples = oa_workload_examples(j->workload, j->side);
@@ -132,8 +132,8 @@ void oa_written_free(struct oa_written *w)
 /* ---- scores ---- */
 
 /* A metric on some of the rows. */
-struct scoring {
-    const struct oa_judging *j;
+struct text_scoring {
+    const struct oa_scoring *j;
     const struct oa_written *w;
     const struct oa_metric *metric;
     struct oa_metric_options options;
@@ -143,14 +143,14 @@ struct scoring {
     long count;
 };
 
-static size_t scored_row(const struct scoring *s, long i)
+static size_t scored_row(const struct text_scoring *s, long i)
 {
     return s->row ? s->row[i] : (size_t)i;
 }
 
 /* The references of a row are its cells after the source. Missing ones repeat the first, which
  * changes no score. */
-static void references_of(const struct scoring *s, int references, struct oa_line *out)
+static void references_of(const struct text_scoring *s, int references, struct oa_line *out)
 {
     for (int r = 0; r < references; r++)
         for (long i = 0; i < s->count; i++) {
@@ -168,7 +168,7 @@ static int most_references(const struct oa_rows *rows)
     return most;
 }
 
-static enum oa_error score_lines(const struct scoring *s, struct oa_line *lines,
+static enum oa_error score_lines(const struct text_scoring *s, struct oa_line *lines,
                                  const struct oa_line **reference, int references, double *score)
 {
     struct oa_statistics statistics = { 0 };
@@ -184,7 +184,7 @@ static enum oa_error score_lines(const struct scoring *s, struct oa_line *lines,
     return OA_OK;
 }
 
-static enum oa_error score_written_rows(const struct scoring *s, double *score)
+static enum oa_error score_written_rows(const struct text_scoring *s, double *score)
 {
     int references = most_references(s->rows);
     struct oa_line *lines =
@@ -222,22 +222,22 @@ bool oa_measure_signature(const struct oa_workload *w, enum oa_side side, const 
     return true;
 }
 
-static struct scoring scoring_of(const struct oa_judging *j, const struct oa_written *w,
-                                 const struct oa_metric *metric, double factor)
+static struct text_scoring text_scoring_of(const struct oa_scoring *j, const struct oa_written *w,
+                                           const struct oa_metric *metric, double factor)
 {
     const struct oa_rows *rows = oa_workload_examples(j->workload, j->side)->rows;
-    struct scoring s = {
+    struct text_scoring s = {
         .j = j, .w = w, .metric = metric, .factor = factor, .rows = rows, .count = w->count
     };
     set_metric(j->workload, &s.options);
     return s;
 }
 
-enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w,
+enum oa_error oa_written_score(const struct oa_scoring *j, const struct oa_written *w,
                                const struct oa_metric *metric, int bleu_order, double factor,
                                double *score)
 {
-    struct scoring s = scoring_of(j, w, metric, factor);
+    struct text_scoring s = text_scoring_of(j, w, metric, factor);
     s.options.bleu_order = bleu_order;
     return score_written_rows(&s, score);
 }
@@ -247,7 +247,7 @@ enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_writt
 static enum oa_error score_written_part(void *argument, const uint32_t *entry, long count,
                                         double *score)
 {
-    struct scoring *s = argument;
+    struct text_scoring *s = argument;
     s->row = entry;
     s->count = count;
     return score_written_rows(s, score);
@@ -255,17 +255,17 @@ static enum oa_error score_written_part(void *argument, const uint32_t *entry, l
 
 static void print_written(void *argument, long entry, struct oa_text *out)
 {
-    const struct scoring *s = argument;
+    const struct text_scoring *s = argument;
     oa_text_printf(out, "%s", s->w->text[entry]);
 }
 
-enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w,
+enum oa_error oa_written_details(const struct oa_scoring *j, const struct oa_written *w,
                                  const struct oa_metric *metric, double factor, const char *measure)
 {
-    struct scoring s = scoring_of(j, w, metric, factor);
-    struct oa_judged judged = { oa_workload_examples(j->workload, j->side), NULL, w->count };
+    struct text_scoring s = text_scoring_of(j, w, metric, factor);
+    struct oa_scored_rows rows = { oa_workload_examples(j->workload, j->side), NULL, w->count };
     if (!j->details)
         return OA_OK;
-    OA_TRY(oa_details_by_length(j->context, &judged, measure, score_written_part, &s, j->details));
-    return oa_details_examples(j->context, &judged, print_written, &s, j->details);
+    OA_TRY(oa_details_by_length(j->context, &rows, measure, score_written_part, &s, j->details));
+    return oa_details_examples(j->context, &rows, print_written, &s, j->details);
 }

@@ -18,11 +18,12 @@ enum { DRAWS = 32 };
 /* κ, and the mean fourth power of the singular values: |GᵀG|²/k. */
 static void measure_condition_number(const struct oa_draw *w, double *out)
 {
-    double *room = oa_arena_take(w->room, (size_t)(w->k * w->k + 3 * w->k) * sizeof *room), sum = 0;
+    double *memory = oa_arena_take(w->scratch, (size_t)(w->k * w->k + 3 * w->k) * sizeof *memory),
+           sum = 0;
     out[0] = out[1] = 0;
-    if (!room)
+    if (!memory)
         return;
-    struct oa_extremes s = oa_singular_extremes(w->d, w->k, w->u, room);
+    struct oa_extremes s = oa_singular_extremes(w->d, w->k, w->u, memory);
     out[0] = s.largest / s.smallest;
     for (long i = 0; i < w->k; i++)
         for (long j = 0; j < w->k; j++)
@@ -30,8 +31,8 @@ static void measure_condition_number(const struct oa_draw *w, double *out)
     out[1] = sum / (double)w->k;
 }
 
-static enum oa_error draw_condition_numbers(struct oa_theory *t, enum oa_projection kind, long d,
-                                            long k, long count, double *values)
+static enum oa_error draw_condition_numbers(struct oa_theory_results *t, enum oa_projection kind,
+                                            long d, long k, long count, double *values)
 {
     char name[64];
     snprintf(name, sizeof name, "theory/condition/%s/%ld", oa_projection_name(kind), k);
@@ -48,15 +49,15 @@ static enum oa_error draw_condition_numbers(struct oa_theory *t, enum oa_project
 
 /* ---- findings ---- */
 
-static void add_orthonormal_condition(struct oa_theory *t)
+static void add_orthonormal_condition(struct oa_theory_results *t)
 {
     double v[2 * DRAWS], worst = 0;
     if (draw_condition_numbers(t, OA_PROJECTION_HAAR, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[i] - 1);
-    oa_theory_add(t,
-                  &(struct oa_finding){ .part = OA_PART_CONDITION,
+    oa_theory_add(
+        t, &(struct oa_theory_finding){ .part = OA_PART_CONDITION,
                                         .name = "condition",
                                         .proposition = "κ(U) = 1",
                                         .meaning = "Largest over smallest singular value, maximum "
@@ -68,13 +69,13 @@ static void add_orthonormal_condition(struct oa_theory *t)
                                         .measured = 1 + worst });
 }
 
-static void add_gaussian_condition(struct oa_theory *t)
+static void add_gaussian_condition(struct oa_theory_results *t)
 {
     double v[2 * DRAWS], d = (double)t->d, k = (double)t->k;
     if (draw_condition_numbers(t, OA_PROJECTION_GAUSSIAN, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     struct oa_measured m = oa_measured_of(v, DRAWS), fourth = oa_measured_of(v + DRAWS, DRAWS);
-    struct oa_finding f = {
+    struct oa_theory_finding f = {
         .part = OA_PART_CONDITION,
         .name = "gaussian-condition",
         .proposition = "Gaussian projections are ill-conditioned",
@@ -95,7 +96,7 @@ static void add_gaussian_condition(struct oa_theory *t)
              oa_number(number, m.mean, 3));
     oa_theory_add(t, &f);
     oa_theory_add(
-        t, &(struct oa_finding){
+        t, &(struct oa_theory_finding){
                .part = OA_PART_CONDITION,
                .name = "gaussian-singular-values",
                .proposition = "Gaussian: all singular values are 1",
@@ -109,7 +110,7 @@ static void add_gaussian_condition(struct oa_theory *t)
                .error = fourth.error });
 }
 
-static void add_square_condition(struct oa_theory *t)
+static void add_square_condition(struct oa_theory_results *t)
 {
     double v[2 * DRAWS];
     long d = t->d < 128 ? t->d : 128;
@@ -118,18 +119,18 @@ static void add_square_condition(struct oa_theory *t)
     for (int i = 0; i < DRAWS; i++)
         v[i] = log(v[i]);
     struct oa_measured m = oa_measured_of(v, DRAWS);
-    struct oa_finding f = { .part = OA_PART_CONDITION,
-                            .name = "square-gaussian-condition",
-                            .claimed = "large",
-                            .claim = NAN,
-                            .formula = "4.65 d",
-                            .proposition = "square Gaussian matrices are ill-conditioned",
-                            .law = oa_law_square_condition((double)d),
-                            .asymptotic = true,
-                            .measured = exp(m.mean),
-                            .error = exp(m.mean) * m.error,
-                            .holds = true,
-                            .verdict = "holds" };
+    struct oa_theory_finding f = { .part = OA_PART_CONDITION,
+                                   .name = "square-gaussian-condition",
+                                   .claimed = "large",
+                                   .claim = NAN,
+                                   .formula = "4.65 d",
+                                   .proposition = "square Gaussian matrices are ill-conditioned",
+                                   .law = oa_law_square_condition((double)d),
+                                   .asymptotic = true,
+                                   .measured = exp(m.mean),
+                                   .error = exp(m.mean) * m.error,
+                                   .holds = true,
+                                   .verdict = "holds" };
     snprintf(f.meaning, sizeof f.meaning,
              "Geometric mean of κ at %ld × %ld. The claim holds here, but no head is square.", d,
              d);
@@ -141,7 +142,7 @@ static void add_square_condition(struct oa_theory *t)
 enum { SHARES = 9, STEPS = 60 };
 static const double top_share = 0.8;
 
-static void add_condition_curve(struct oa_theory *t, struct oa_plot *p)
+static void add_condition_curve(struct oa_theory_results *t, struct oa_plot *p)
 {
     struct oa_curve *c = oa_plot_curve(t, p, "closed form", 7, STEPS);
     for (int i = 0; c && i < STEPS; i++) {
@@ -151,8 +152,8 @@ static void add_condition_curve(struct oa_theory *t, struct oa_plot *p)
 }
 
 /* Condition numbers depend on k/d alone, so a moderate d is enough. */
-static void add_condition_points(struct oa_theory *t, struct oa_plot *p, enum oa_projection kind,
-                                 int color)
+static void add_condition_points(struct oa_theory_results *t, struct oa_plot *p,
+                                 enum oa_projection kind, int color)
 {
     enum { COUNT = 8 };
     struct oa_curve *c = oa_plot_curve(t, p, oa_projection_name(kind), color, SHARES);
@@ -171,7 +172,7 @@ static void add_condition_points(struct oa_theory *t, struct oa_plot *p, enum oa
     }
 }
 
-static void plot_condition(struct oa_theory *t)
+static void plot_condition(struct oa_theory_results *t)
 {
     struct oa_plot *p = oa_theory_plot(
         t, &(struct oa_plot){
@@ -189,7 +190,7 @@ static void plot_condition(struct oa_theory *t)
     add_condition_points(t, p, OA_PROJECTION_HAAR, 0);
 }
 
-void oa_measure_condition(struct oa_theory *t)
+void oa_measure_condition(struct oa_theory_results *t)
 {
     add_orthonormal_condition(t);
     add_gaussian_condition(t);

@@ -25,7 +25,7 @@ struct distortion_sample {
 static void measure_distorted_share(const struct oa_draw *w, double *out)
 {
     const struct distortion_sample *s = w->argument;
-    double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
+    double *y = oa_arena_take(w->scratch, (size_t)w->k * sizeof *y);
     out[0] = 0;
     for (int i = 0; y && i < s->pairs.count; i++) {
         oa_project_row(w, 0, s->pairs.x + i * w->d, y);
@@ -35,7 +35,7 @@ static void measure_distorted_share(const struct oa_draw *w, double *out)
 }
 
 /* Standard error: at least that of a binomial with the exact probability, for rare events. */
-static struct oa_measured distorted_share(struct oa_theory *t, long k, long count)
+static struct oa_measured distorted_share(struct oa_theory_results *t, long k, long count)
 {
     double v[DRAWS], p = oa_law_distortion((double)t->d, (double)k, epsilon);
     char name[64];
@@ -64,7 +64,7 @@ static void measure_worst_distance(const struct oa_draw *w, double *out)
 {
     const struct distortion_sample *s = w->argument;
     long n = s->pairs.count;
-    double *y = oa_arena_take(w->room, (size_t)(n * w->k) * sizeof *y);
+    double *y = oa_arena_take(w->scratch, (size_t)(n * w->k) * sizeof *y);
     out[0] = 0;
     for (long i = 0; y && i < n; i++) {
         oa_project_row(w, 0, s->pairs.x + i * w->d, y + i * w->k);
@@ -81,12 +81,12 @@ static void measure_worst_distance(const struct oa_draw *w, double *out)
 
 /* ---- findings ---- */
 
-static void add_distorted_share(struct oa_theory *t)
+static void add_distorted_share(struct oa_theory_results *t)
 {
     double d = (double)t->d, k = (double)t->k, bound = oa_law_jl_bound(k, epsilon);
     struct oa_measured m = distorted_share(t, t->k, DRAWS);
     char number[OA_NUMBER];
-    struct oa_finding f = {
+    struct oa_theory_finding f = {
         .part = OA_PART_DISTORTION,
         .name = "distortion",
         .meaning =
@@ -105,7 +105,7 @@ static void add_distorted_share(struct oa_theory *t)
     oa_theory_add(t, &f);
 }
 
-static void add_worst_distance(struct oa_theory *t)
+static void add_worst_distance(struct oa_theory_results *t)
 {
     enum { COUNT = 24 };
     double v[COUNT];
@@ -122,18 +122,20 @@ static void add_worst_distance(struct oa_theory *t)
     if (oa_vectors_make(t->context, t->d, POINTS, 0, &s.pairs) == OA_OK &&
         oa_draws_run(t->context, &draws, v) == OA_OK) {
         struct oa_measured m = oa_measured_of(v, COUNT);
-        struct oa_finding f = { .part = OA_PART_DISTORTION,
-                                .name = "hundred-points",
-                                .proposition = "distances of 100 tokens are preserved to 50 %",
-                                .claimed = "≤ 0.5",
-                                .claim = NAN,
-                                .meaning = "Largest relative error of the 4950 squared distances "
+        struct oa_theory_finding f = { .part = OA_PART_DISTORTION,
+                                       .name = "hundred-points",
+                                       .proposition =
+                                           "distances of 100 tokens are preserved to 50 %",
+                                       .claimed = "≤ 0.5",
+                                       .claim = NAN,
+                                       .meaning =
+                                           "Largest relative error of the 4950 squared distances "
                                            "of 100 random tokens, mean over "
                                            "draws.",
-                                .law = NAN,
-                                .measured = m.mean,
-                                .error = m.error,
-                                .holds = m.mean <= epsilon };
+                                       .law = NAN,
+                                       .measured = m.mean,
+                                       .error = m.error,
+                                       .holds = m.mean <= epsilon };
         char number[OA_NUMBER];
         snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails: error %s",
                  oa_number(number, m.mean, 2));
@@ -142,20 +144,20 @@ static void add_worst_distance(struct oa_theory *t)
     oa_vectors_free(&s.pairs);
 }
 
-static void add_guaranteed_points(struct oa_theory *t)
+static void add_guaranteed_points(struct oa_theory_results *t)
 {
     double k = (double)t->k, points = floor(oa_law_jl_points(k, epsilon)),
            width = ceil(oa_law_jl_width(POINTS, epsilon)),
            fine = ceil(oa_law_jl_width(POINTS, 0.1));
-    struct oa_finding f = { .part = OA_PART_DISTORTION,
-                            .name = "promised",
-                            .claimed = "100",
-                            .claim = NAN,
-                            .proposition = "the lemma guarantees this for 100 tokens",
-                            .formula = "exp(k(ε²/2 − ε³/3)/4)",
-                            .law = oa_law_jl_points(k, epsilon),
-                            .measured = NAN,
-                            .holds = points >= POINTS };
+    struct oa_theory_finding f = { .part = OA_PART_DISTORTION,
+                                   .name = "promised",
+                                   .claimed = "100",
+                                   .claim = NAN,
+                                   .proposition = "the lemma guarantees this for 100 tokens",
+                                   .formula = "exp(k(ε²/2 − ε³/3)/4)",
+                                   .law = oa_law_jl_points(k, epsilon),
+                                   .measured = NAN,
+                                   .holds = points >= POINTS };
     snprintf(
         f.meaning, sizeof f.meaning,
         "Number of points n whose distances the lemma preserves to 50 %% at width %ld with a "
@@ -174,7 +176,7 @@ enum { STEPS = 80 };
 static const double least = 1e-5; /* smaller probabilities are not plotted */
 
 /* The last width at which the exact probability is plotted. */
-static long last_plotted_width(const struct oa_theory *t)
+static long last_plotted_width(const struct oa_theory_results *t)
 {
     long k = 4;
     while (k + 1 <= t->d / 2 && oa_law_distortion((double)t->d, (double)(k + 1), epsilon) >= least)
@@ -182,7 +184,7 @@ static long last_plotted_width(const struct oa_theory *t)
     return k;
 }
 
-static void add_probability_curve(struct oa_theory *t, struct oa_plot *p, const char *name,
+static void add_probability_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
                                   int color, bool law)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, STEPS);
@@ -193,7 +195,7 @@ static void add_probability_curve(struct oa_theory *t, struct oa_plot *p, const 
     }
 }
 
-static void plot_distortion(struct oa_theory *t)
+static void plot_distortion(struct oa_theory_results *t)
 {
     long k[16];
     int n = 0;
@@ -222,7 +224,7 @@ static void plot_distortion(struct oa_theory *t)
     }
 }
 
-void oa_measure_distortion(struct oa_theory *t)
+void oa_measure_distortion(struct oa_theory_results *t)
 {
     add_distorted_share(t);
     add_worst_distance(t);

@@ -30,7 +30,7 @@ static void measure_draw(void *argument, long item, const struct oa_worker *work
                                   .heads = c->heads,
                                   .u = c->u + item * c->heads * d->k * d->d,
                                   .argument = d->argument,
-                                  .room = worker->scratch },
+                                  .scratch = worker->scratch },
                numbers);
     for (int s = 0; s < d->statistics; s++)
         c->values[s * d->count + c->first + item] = numbers[s];
@@ -92,6 +92,12 @@ struct oa_measured oa_measured_root(struct oa_measured m)
 {
     double root = sqrt(m.mean);
     return (struct oa_measured){ root, root > 0 ? m.error / (2 * root) : 0 };
+}
+
+int oa_compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 /* ---- vectors ---- */

@@ -14,7 +14,7 @@ struct oa_draw {
     int heads;
     const double *u; /* column l of head h at u[(h·k + l)·d] */
     const void *argument;
-    struct oa_arena *room; /* memory, released after the draw */
+    struct oa_arena *scratch; /* memory, released after the draw */
 };
 
 struct oa_draws {
@@ -38,6 +38,8 @@ struct oa_measured {
 };
 struct oa_measured oa_measured_of(const double *x, long n);
 struct oa_measured oa_measured_root(struct oa_measured m); /* of its square root */
+
+int oa_compare_doubles(const void *a, const void *b); /* for qsort, ascending */
 
 /* ---- vectors ---- */
 

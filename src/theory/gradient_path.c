@@ -27,7 +27,7 @@ enum { WORST, MEAN, SQUARE, STATISTICS };
 static void measure_projected_gradient(const struct oa_draw *w, double *out)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/gradient"), (uint64_t)w->index);
-    double *g = oa_arena_take(w->room, (size_t)(w->d + w->k) * sizeof *g), *back = g + w->k;
+    double *g = oa_arena_take(w->scratch, (size_t)(w->d + w->k) * sizeof *g), *back = g + w->k;
     memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; g && i < ROWS; i++) {
         memset(back, 0, (size_t)w->d * sizeof *back);
@@ -43,7 +43,7 @@ static void measure_projected_gradient(const struct oa_draw *w, double *out)
     }
 }
 
-static enum oa_error draw_projected_gradients(struct oa_theory *t, enum oa_projection kind,
+static enum oa_error draw_projected_gradients(struct oa_theory_results *t, enum oa_projection kind,
                                               double *v)
 {
     struct oa_draws draws = { .kind = kind,
@@ -57,27 +57,28 @@ static enum oa_error draw_projected_gradients(struct oa_theory *t, enum oa_proje
     return oa_draws_run(t->context, &draws, v);
 }
 
-static void add_projected_gradient(struct oa_theory *t)
+static void add_projected_gradient(struct oa_theory_results *t)
 {
     double v[STATISTICS * DRAWS], worst = 0;
     if (draw_projected_gradients(t, OA_PROJECTION_HAAR, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[WORST * DRAWS + i]);
-    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_GRADIENTS,
-                                           .name = "gradient-kept",
-                                           .proposition = "|g Uᵀ| = |g|",
-                                           .meaning = "Proposition 2 of the proposal: U preserves "
+    oa_theory_add(t, &(struct oa_theory_finding){ .part = OA_PART_GRADIENTS,
+                                                  .name = "gradient-kept",
+                                                  .proposition = "|g Uᵀ| = |g|",
+                                                  .meaning =
+                                                      "Proposition 2 of the proposal: U preserves "
                                                       "the length of the gradient of the queries. "
                                                       "Holds exactly.",
-                                           .claimed = "error 0",
-                                           .claim = 0,
-                                           .law = 0,
-                                           .measured = worst });
+                                                  .claimed = "error 0",
+                                                  .claim = 0,
+                                                  .law = 0,
+                                                  .measured = worst });
     if (draw_projected_gradients(t, OA_PROJECTION_GAUSSIAN, v) != OA_OK)
         return;
     struct oa_measured spread = oa_measured_root(oa_measured_of(v + SQUARE * DRAWS, DRAWS));
-    struct oa_finding f = {
+    struct oa_theory_finding f = {
         .part = OA_PART_GRADIENTS,
         .name = "gaussian-gradient",
         .proposition = "Gaussian projections do not preserve gradients",
@@ -109,7 +110,7 @@ static bool allocate_path(const struct oa_draw *w, struct gradient_path *p)
 {
     size_t each = (size_t)(TOKENS * w->k), square = (size_t)TOKENS * TOKENS;
     double *all =
-        oa_arena_take(w->room, (TOKENS * (size_t)w->d + 5 * each + 2 * square) * sizeof *all);
+        oa_arena_take(w->scratch, (TOKENS * (size_t)w->d + 5 * each + 2 * square) * sizeof *all);
     if (!all)
         return false;
     *p = (struct gradient_path){ .x = all, .q = all + TOKENS * w->d };
@@ -170,12 +171,6 @@ static double query_gradient(const struct oa_draw *w, struct gradient_path *p, l
     return oa_dot(w->k, dq, dq);
 }
 
-static int compare_gradients(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* |∂L/∂Q|/|∂L/∂O| for each spread over all tokens, then for the median token. */
 static void measure_gradient_path(const struct oa_draw *w, double *out)
 {
@@ -191,13 +186,13 @@ static void measure_gradient_path(const struct oa_draw *w, double *out)
             each[i] = sqrt(square / oa_dot(w->k, p.back + i * w->k, p.back + i * w->k));
             sum += square;
         }
-        qsort(each, TOKENS, sizeof *each, compare_gradients);
+        qsort(each, TOKENS, sizeof *each, oa_compare_doubles);
         out[s] = sqrt(sum / oa_dot(TOKENS * w->k, p.back, p.back));
         out[SPREADS + s] = (each[TOKENS / 2 - 1] + each[TOKENS / 2]) / 2;
     }
 }
 
-static void add_gradient_path(struct oa_theory *t, const double *v)
+static void add_gradient_path(struct oa_theory_results *t, const double *v)
 {
     double ratios[PATH_DRAWS];
     for (int i = 0; i < PATH_DRAWS; i++) /* deviation 1 (s = 1) against 1/16 */
@@ -205,7 +200,7 @@ static void add_gradient_path(struct oa_theory *t, const double *v)
     struct oa_measured m = oa_measured_of(ratios, PATH_DRAWS);
     oa_theory_add(
         t,
-        &(struct oa_finding){
+        &(struct oa_theory_finding){
             .part = OA_PART_GRADIENTS,
             .name = "gradient-path",
             .proposition = "gradients neither vanish nor explode",
@@ -221,8 +216,8 @@ static void add_gradient_path(struct oa_theory *t, const double *v)
             .error = m.error });
 }
 
-static void add_path_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                           const double *v)
+static void add_path_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
+                           int color, const double *v)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, SPREADS);
     if (!c)
@@ -234,7 +229,7 @@ static void add_path_curve(struct oa_theory *t, struct oa_plot *p, const char *n
     }
 }
 
-static void plot_gradient_path(struct oa_theory *t, const double *v)
+static void plot_gradient_path(struct oa_theory_results *t, const double *v)
 {
     struct oa_plot *p = oa_theory_plot(
         t, &(struct oa_plot){
@@ -255,7 +250,7 @@ static void plot_gradient_path(struct oa_theory *t, const double *v)
     add_path_curve(t, p, "median token", 1, v + SPREADS * PATH_DRAWS);
 }
 
-void oa_measure_gradients(struct oa_theory *t)
+void oa_measure_gradients(struct oa_theory_results *t)
 {
     double v[2 * SPREADS * PATH_DRAWS];
     struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,

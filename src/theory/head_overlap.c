@@ -17,10 +17,10 @@ enum { DRAWS = 40, VECTORS = 32 };
 enum { OVERLAP, PARSEVAL, STATISTICS };
 
 /* Overlap of the first two heads; mean square of Σ_h |xU_h|²/|x|² − 1 over the heads. */
-static void measure_heads(const struct oa_draw *w, double *out)
+static void measure_head_overlap(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
-    double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
+    double *y = oa_arena_take(w->scratch, (size_t)w->k * sizeof *y);
     memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; y && i < p->count; i++) {
         double sum = 0;
@@ -36,8 +36,8 @@ static void measure_heads(const struct oa_draw *w, double *out)
     out[OVERLAP] /= (double)w->k;
 }
 
-static enum oa_error draw_heads(struct oa_theory *t, enum oa_projection kind, long k, int heads,
-                                long count, const struct oa_vectors *p, double *v)
+static enum oa_error draw_heads(struct oa_theory_results *t, enum oa_projection kind, long k,
+                                int heads, long count, const struct oa_vectors *p, double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = "theory/heads",
@@ -46,14 +46,14 @@ static enum oa_error draw_heads(struct oa_theory *t, enum oa_projection kind, lo
                               .count = count,
                               .heads = heads,
                               .statistics = STATISTICS,
-                              .measure = measure_heads,
+                              .measure = measure_head_overlap,
                               .argument = p };
     return oa_draws_run(t->context, &draws, v);
 }
 
 /* ---- findings ---- */
 
-static void add_independent_heads(struct oa_theory *t, const struct oa_vectors *p)
+static void add_independent_heads(struct oa_theory_results *t, const struct oa_vectors *p)
 {
     double v[STATISTICS * DRAWS], d = (double)t->d, k = (double)t->k, heads = (double)t->heads;
     if (draw_heads(t, OA_PROJECTION_HAAR, t->k, (int)t->heads, DRAWS, p, v) != OA_OK)
@@ -62,7 +62,7 @@ static void add_independent_heads(struct oa_theory *t, const struct oa_vectors *
                        sum = oa_measured_root(oa_measured_of(v + PARSEVAL * DRAWS, DRAWS));
     oa_theory_add(
         t,
-        &(struct oa_finding){
+        &(struct oa_theory_finding){
             .part = OA_PART_HEADS,
             .name = "heads-apart",
             .proposition = "tr(P_h P_g) = 0, independent heads",
@@ -75,7 +75,7 @@ static void add_independent_heads(struct oa_theory *t, const struct oa_vectors *
             .law = k / d,
             .measured = shared.mean,
             .error = shared.error });
-    oa_theory_add(t, &(struct oa_finding){
+    oa_theory_add(t, &(struct oa_theory_finding){
                          .part = OA_PART_HEADS,
                          .name = "heads-together",
                          .proposition = "Σ_h |xU_h|² = |x|², independent heads",
@@ -90,7 +90,7 @@ static void add_independent_heads(struct oa_theory *t, const struct oa_vectors *
                          .error = sum.error });
 }
 
-static void add_sliced_heads(struct oa_theory *t, const struct oa_vectors *p)
+static void add_sliced_heads(struct oa_theory_results *t, const struct oa_vectors *p)
 {
     enum { SLICES = 2 };
     double v[STATISTICS * SLICES], shared = 0, sum = 0;
@@ -100,7 +100,7 @@ static void add_sliced_heads(struct oa_theory *t, const struct oa_vectors *p)
         shared = fmax(shared, v[i]);
         sum = fmax(sum, sqrt(v[PARSEVAL * SLICES + i]));
     }
-    oa_theory_add(t, &(struct oa_finding){
+    oa_theory_add(t, &(struct oa_theory_finding){
                          .part = OA_PART_HEADS,
                          .name = "slices-apart",
                          .proposition = "tr(P_h P_g) = 0, slices of one matrix",
@@ -109,7 +109,7 @@ static void add_sliced_heads(struct oa_theory *t, const struct oa_vectors *p)
                          .claim = 0,
                          .law = 0,
                          .measured = shared });
-    oa_theory_add(t, &(struct oa_finding){
+    oa_theory_add(t, &(struct oa_theory_finding){
                          .part = OA_PART_HEADS,
                          .name = "slices-together",
                          .proposition = "Σ_h |xU_h|² = |x|², slices of one matrix",
@@ -126,7 +126,7 @@ static void add_sliced_heads(struct oa_theory *t, const struct oa_vectors *p)
 static void measure_head_logits(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
-    double *row = oa_arena_take(w->room, 4 * (size_t)w->k * sizeof *row);
+    double *row = oa_arena_take(w->scratch, 4 * (size_t)w->k * sizeof *row);
     out[0] = 0;
     for (int i = 0; row && i < p->count; i++) {
         for (int m = 0; m < 4; m++)
@@ -137,7 +137,7 @@ static void measure_head_logits(const struct oa_draw *w, double *out)
     }
 }
 
-static void add_head_logits(struct oa_theory *t, const struct oa_vectors *p)
+static void add_head_logits(struct oa_theory_results *t, const struct oa_vectors *p)
 {
     enum { COUNT = 48 };
     double v[COUNT];
@@ -153,8 +153,8 @@ static void add_head_logits(struct oa_theory *t, const struct oa_vectors *p)
     if (oa_draws_run(t->context, &draws, v) != OA_OK)
         return;
     struct oa_measured m = oa_measured_of(v, COUNT);
-    oa_theory_add(t,
-                  &(struct oa_finding){ .part = OA_PART_HEADS,
+    oa_theory_add(
+        t, &(struct oa_theory_finding){ .part = OA_PART_HEADS,
                                         .name = "head-logits",
                                         .proposition = "logits of two heads are uncorrelated",
                                         .meaning = "Correlation over draws. Holds for independent "
@@ -169,7 +169,7 @@ static void add_head_logits(struct oa_theory *t, const struct oa_vectors *p)
 
 /* ---- the plot ---- */
 
-static void add_expected_overlap(struct oa_theory *t, struct oa_plot *p)
+static void add_expected_overlap(struct oa_theory_results *t, struct oa_plot *p)
 {
     struct oa_curve *c = oa_plot_curve(t, p, "k/d", 7, 2);
     if (!c)
@@ -180,7 +180,7 @@ static void add_expected_overlap(struct oa_theory *t, struct oa_plot *p)
     c->y[0] = 0;
 }
 
-static void add_overlap_points(struct oa_theory *t, struct oa_plot *p,
+static void add_overlap_points(struct oa_theory_results *t, struct oa_plot *p,
                                const struct oa_vectors *pairs, enum oa_projection kind, int color)
 {
     enum { MOST = 5, COUNT = 3 };
@@ -202,7 +202,7 @@ static void add_overlap_points(struct oa_theory *t, struct oa_plot *p,
     }
 }
 
-static void plot_overlap(struct oa_theory *t, const struct oa_vectors *pairs)
+static void plot_overlap(struct oa_theory_results *t, const struct oa_vectors *pairs)
 {
     struct oa_plot *p = oa_theory_plot(
         t, &(struct oa_plot){ .part = OA_PART_HEADS,
@@ -220,7 +220,7 @@ static void plot_overlap(struct oa_theory *t, const struct oa_vectors *pairs)
     add_overlap_points(t, p, pairs, OA_PROJECTION_SLICE, 2);
 }
 
-void oa_measure_heads(struct oa_theory *t)
+void oa_measure_heads(struct oa_theory_results *t)
 {
     struct oa_vectors pairs;
     if (oa_vectors_make(t->context, t->d, VECTORS, 0.5, &pairs) == OA_OK) {

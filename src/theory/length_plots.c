@@ -25,7 +25,7 @@ struct plot_vectors {
 static double scaled_product_error(const struct oa_draw *w, const struct oa_vectors *p,
                                    double *ratios)
 {
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
+    double *x = oa_arena_take(w->scratch, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
     for (int i = 0; x && i < PAIRS; i++) {
         oa_project_row(w, 0, p->x + i * w->d, x);
         oa_project_row(w, 0, p->y + i * w->d, y);
@@ -49,13 +49,7 @@ struct width_point {
     double length[LEVELS], dense, sparse;
 };
 
-static int compare_lengths(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static struct width_point measure_width(struct oa_theory *t, const struct plot_vectors *v,
+static struct width_point measure_width(struct oa_theory_results *t, const struct plot_vectors *v,
                                         enum oa_projection kind, long k)
 {
     static const struct width_point none = { { NAN, NAN, NAN }, NAN, NAN };
@@ -78,7 +72,7 @@ static struct width_point measure_width(struct oa_theory *t, const struct plot_v
     struct width_point p = { .dense = oa_measured_root(oa_measured_of(values + n, count)).mean,
                              .sparse =
                                  oa_measured_root(oa_measured_of(values + n + count, count)).mean };
-    qsort(values, (size_t)n, sizeof *values, compare_lengths);
+    qsort(values, (size_t)n, sizeof *values, oa_compare_doubles);
     for (int i = 0; i < LEVELS; i++)
         p.length[i] = values[(long)(levels[i] * (double)(n - 1) + 0.5)];
     return p;
@@ -125,19 +119,19 @@ static const struct oa_plot sparse = {
     .y_log = true
 };
 
-static double length_law(double d, double k, int level)
+static double expected_length_quantile(double d, double k, int level)
 {
     return oa_law_norm_quantile(d, k, levels[level]);
 }
 
-static double error_law(double d, double k, int level)
+static double expected_product_error(double d, double k, int level)
 {
     (void)level;
     return d / k * sqrt(oa_law_product_variance(d, k, cosine));
 }
 
 /* From 4 to d/2, evenly on a logarithmic axis. */
-static void add_law_curve(struct oa_theory *t, struct oa_plot *p, const char *name,
+static void add_law_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
                           double (*law)(double, double, int), int level)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, 7, STEPS);
@@ -156,8 +150,8 @@ struct width_series {
 };
 
 /* The values at `offset` of struct width_point. */
-static void add_width_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                            const struct width_series *w, size_t offset)
+static void add_width_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
+                            int color, const struct width_series *w, size_t offset)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, w->count);
     if (!c)
@@ -170,7 +164,7 @@ static void add_width_curve(struct oa_theory *t, struct oa_plot *p, const char *
     }
 }
 
-static void add_generator_curves(struct oa_theory *t, struct oa_plot *const plot[3],
+static void add_generator_curves(struct oa_theory_results *t, struct oa_plot *const plot[3],
                                  const struct plot_vectors *v)
 {
     struct width_series w = { .count = 0 };
@@ -193,15 +187,16 @@ static void add_generator_curves(struct oa_theory *t, struct oa_plot *const plot
     }
 }
 
-void oa_plot_lengths(struct oa_theory *t)
+void oa_plot_lengths(struct oa_theory_results *t)
 {
     struct plot_vectors v;
     struct oa_plot *const plot[3] = { oa_theory_plot(t, &spread), oa_theory_plot(t, &dense),
                                       oa_theory_plot(t, &sparse) };
     for (int l = 0; l < LEVELS; l++)
-        add_law_curve(t, plot[0], l == LEVELS - 1 ? "Beta distribution" : "", length_law, l);
-    add_law_curve(t, plot[1], "closed form", error_law, 0);
-    add_law_curve(t, plot[2], "closed form", error_law, 0);
+        add_law_curve(t, plot[0], l == LEVELS - 1 ? "Beta distribution" : "",
+                      expected_length_quantile, l);
+    add_law_curve(t, plot[1], "closed form", expected_product_error, 0);
+    add_law_curve(t, plot[2], "closed form", expected_product_error, 0);
     oa_vectors_make(t->context, t->d, PAIRS, cosine, &v.dense);
     if (oa_vectors_make_sparse(t->context, t->d, PAIRS, cosine, &v.sparse) == OA_OK)
         add_generator_curves(t, plot, &v);

@@ -32,7 +32,7 @@ enum {
 /* For a combination of the columns, x = a Uᵀ, xU = a. */
 static double span_error(const struct oa_draw *w)
 {
-    double worst = 0, *x = oa_arena_take(w->room, (size_t)w->d * sizeof *x), a[2] = { 0.6, 0.8 };
+    double worst = 0, *x = oa_arena_take(w->scratch, (size_t)w->d * sizeof *x), a[2] = { 0.6, 0.8 };
     if (!x)
         return NAN;
     for (long i = 0; i < w->d; i++)
@@ -47,10 +47,10 @@ struct length_sample {
     double low, high; /* the central 90 % of the Beta distribution */
 };
 
-static void measure_lengths(const struct oa_draw *w, double *out)
+static void measure_projected_lengths(const struct oa_draw *w, double *out)
 {
     const struct length_sample *s = w->argument;
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k,
+    double *x = oa_arena_take(w->scratch, 2 * (size_t)w->k * sizeof *x), *y = x + w->k,
            d = (double)w->d, up = d / (double)w->k;
     memset(out, 0, STATISTICS * sizeof *out);
     if (!x)
@@ -73,14 +73,14 @@ static void measure_lengths(const struct oa_draw *w, double *out)
 
 /* ---- findings ---- */
 
-static const struct oa_finding orthonormal = {
+static const struct oa_theory_finding orthonormal = {
     .name = "orthonormal",
     .proposition = "UᵀU = I",
     .meaning = "Columns are orthonormal. Largest deviation over draws, which is rounding.",
     .claimed = "error 0",
     .claim = 0,
 };
-static const struct oa_finding kept_in_span = {
+static const struct oa_theory_finding kept_in_span = {
     .name = "kept-in-span",
     .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for x, y in the span of U",
     .meaning = "Holds: such a vector loses nothing. But the span has k of d dimensions, and tokens "
@@ -88,7 +88,7 @@ static const struct oa_finding kept_in_span = {
     .claimed = "error 0",
     .claim = 0,
 };
-static const struct oa_finding norm_kept = {
+static const struct oa_theory_finding norm_kept = {
     .name = "norm-kept",
     .proposition = "|xU|² = |x|²",
     .meaning =
@@ -97,7 +97,7 @@ static const struct oa_finding norm_kept = {
     .claim = 1,
     .formula = "k/d",
 };
-static const struct oa_finding product_kept = {
+static const struct oa_theory_finding product_kept = {
     .name = "product-kept",
     .proposition = "⟨xU, yU⟩ = ⟨x, y⟩",
     .meaning =
@@ -107,7 +107,7 @@ static const struct oa_finding product_kept = {
     .claim = 1,
     .formula = "k/d",
 };
-static const struct oa_finding product_mean = {
+static const struct oa_theory_finding product_mean = {
     .name = "product-mean",
     .proposition = "(d/k) E⟨xU, yU⟩ = ⟨x, y⟩",
     .meaning =
@@ -116,14 +116,14 @@ static const struct oa_finding product_mean = {
     .claimed = "1",
     .claim = 1,
 };
-static const struct oa_finding product_kept_square = {
+static const struct oa_theory_finding product_kept_square = {
     .name = "product-kept-square",
     .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for k = d",
     .meaning = "One head as wide as the model: U is orthogonal, and Proposition 1 holds.",
     .claimed = "error 0",
     .claim = 0,
 };
-static const struct oa_finding product_error = {
+static const struct oa_theory_finding product_error = {
     .name = "product-error",
     .proposition = "(d/k)⟨xU, yU⟩ = ⟨x, y⟩, one draw",
     .meaning = "Root mean square error of a single draw in units of |x||y|, for vectors at 60°. A "
@@ -133,7 +133,7 @@ static const struct oa_finding product_error = {
     .claim = 0,
     .formula = "(d/k) √Var⟨xU, yU⟩",
 };
-static const struct oa_finding norm_spread = {
+static const struct oa_theory_finding norm_spread = {
     .name = "norm-spread",
     .proposition = "(d/k)|xU|² = |x|², one draw",
     .meaning = "Standard deviation of (d/k)|xU|²/|x|².",
@@ -141,7 +141,7 @@ static const struct oa_finding norm_spread = {
     .claim = 0,
     .formula = "√(2(d − k)/(k(d + 2)))",
 };
-static const struct oa_finding beta_law = {
+static const struct oa_theory_finding beta_law = {
     .name = "beta-law",
     .proposition = "|xU|²/|x|² ~ Beta(k/2, (d − k)/2)",
     .meaning = "Share of draws inside the central 90 % of that distribution. Holds: draws are "
@@ -150,14 +150,14 @@ static const struct oa_finding beta_law = {
     .claimed = "90 %",
     .claim = 0.9,
 };
-static const struct oa_finding first_entry = {
+static const struct oa_theory_finding first_entry = {
     .name = "first-entry",
     .proposition = "E U₁₁ = 0",
     .meaning = "A uniform matrix has no preferred direction.",
     .claimed = "0",
     .claim = 0,
 };
-static const struct oa_finding unsigned_qr = {
+static const struct oa_theory_finding unsigned_qr = {
     .name = "unsigned-qr",
     .proposition = "E Q₁₁ = 0 for Q of any QR",
     .meaning =
@@ -167,7 +167,7 @@ static const struct oa_finding unsigned_qr = {
     .claim = 0,
     .formula = "−Γ(d/2)/(√π Γ((d + 1)/2))",
 };
-static const struct oa_finding gaussian_spread = {
+static const struct oa_theory_finding gaussian_spread = {
     .name = "gaussian-spread",
     .proposition = "orthonormal columns preserve lengths better than Gaussian",
     .meaning = "Standard deviation of (d/k)|xG|²/|x|² for Gaussian G, relative to that of U. Holds "
@@ -180,10 +180,10 @@ static const struct oa_finding gaussian_spread = {
 };
 
 /* `factor` scales the measured value to the units of the claim. */
-static struct oa_finding length_finding(const struct oa_finding *proposition, double law,
-                                        double factor, struct oa_measured m)
+static struct oa_theory_finding length_finding(const struct oa_theory_finding *proposition,
+                                               double law, double factor, struct oa_measured m)
 {
-    struct oa_finding f = *proposition;
+    struct oa_theory_finding f = *proposition;
     f.part = OA_PART_LENGTHS;
     f.law = law;
     f.measured = factor * m.mean;
@@ -191,10 +191,11 @@ static struct oa_finding length_finding(const struct oa_finding *proposition, do
     return f;
 }
 
-static void add_length_finding(struct oa_theory *t, const struct oa_finding *proposition,
-                               double law, double factor, struct oa_measured m)
+static void add_length_finding(struct oa_theory_results *t,
+                               const struct oa_theory_finding *proposition, double law,
+                               double factor, struct oa_measured m)
 {
-    struct oa_finding f = length_finding(proposition, law, factor, m);
+    struct oa_theory_finding f = length_finding(proposition, law, factor, m);
     oa_theory_add(t, &f);
 }
 
@@ -217,7 +218,7 @@ static struct oa_measured mean_of_statistic(const double *v, int statistic)
 static void measure_square_products(const struct oa_draw *w, double *out)
 {
     const struct oa_vectors *p = w->argument;
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k;
+    double *x = oa_arena_take(w->scratch, 2 * (size_t)w->k * sizeof *x), *y = x + w->k;
     out[0] = 0;
     for (int i = 0; x && i < p->count; i++) {
         oa_project_row(w, 0, p->x + i * w->d, x);
@@ -227,7 +228,7 @@ static void measure_square_products(const struct oa_draw *w, double *out)
     }
 }
 
-static void add_square_products(struct oa_theory *t)
+static void add_square_products(struct oa_theory_results *t)
 {
     enum { SQUARES = 3 };
     double off[SQUARES];
@@ -248,8 +249,8 @@ static void add_square_products(struct oa_theory *t)
     oa_vectors_free(&pairs);
 }
 
-static enum oa_error draw_lengths(struct oa_theory *t, enum oa_projection kind, const char *name,
-                                  const struct length_sample *s, double *v)
+static enum oa_error draw_lengths(struct oa_theory_results *t, enum oa_projection kind,
+                                  const char *name, const struct length_sample *s, double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = name,
@@ -258,24 +259,25 @@ static enum oa_error draw_lengths(struct oa_theory *t, enum oa_projection kind, 
                               .count = DRAWS,
                               .heads = 1,
                               .statistics = STATISTICS,
-                              .measure = measure_lengths,
+                              .measure = measure_projected_lengths,
                               .argument = s };
     return oa_draws_run(t->context, &draws, v);
 }
 
-static void add_gaussian_control(struct oa_theory *t, const struct length_sample *s, double *v)
+static void add_gaussian_control(struct oa_theory_results *t, const struct length_sample *s,
+                                 double *v)
 {
     double d = (double)t->d, k = (double)t->k, haar = sqrt(oa_law_norm_variance(d, k));
     double less = 1 - haar / sqrt(oa_law_gaussian_norm_variance(d, k));
     if (draw_lengths(t, OA_PROJECTION_GAUSSIAN, "theory/gaussian", s, v) != OA_OK)
         return;
-    struct oa_finding f = length_finding(&gaussian_spread, sqrt(2 / k), 1,
-                                         oa_measured_root(mean_of_statistic(v, NORM_SQUARE)));
+    struct oa_theory_finding f = length_finding(
+        &gaussian_spread, sqrt(2 / k), 1, oa_measured_root(mean_of_statistic(v, NORM_SQUARE)));
     snprintf(f.verdict, sizeof f.verdict, "holds: %.1f %% less spread", 100 * less);
     oa_theory_add(t, &f);
 }
 
-void oa_measure_lengths(struct oa_theory *t)
+void oa_measure_lengths(struct oa_theory_results *t)
 {
     double d = (double)t->d, k = (double)t->k,
            *v = oa_alloc(t->context, STATISTICS * DRAWS * sizeof *v);

@@ -33,7 +33,7 @@ struct cosine_pairs {
 /* Logits with s = 1 of pairs at one cosine. */
 static void measure_cosine(const struct oa_draw *w, const struct oa_vectors *p, double *out)
 {
-    double *q = oa_arena_take(w->room, 3 * (size_t)w->k * sizeof *q), root = sqrt((double)w->k);
+    double *q = oa_arena_take(w->scratch, 3 * (size_t)w->k * sizeof *q), root = sqrt((double)w->k);
     memset(out, 0, STATISTICS * sizeof *out);
     for (int i = 0; q && i < PAIRS; i++) {
         oa_project_row(w, 0, p->x + i * w->d, q);
@@ -56,8 +56,8 @@ static void measure_all_cosines(const struct oa_draw *w, double *out)
 }
 
 /* v [cosines][STATISTICS][count], all from the same draws. */
-static enum oa_error draw_logits(struct oa_theory *t, int cosines, const double *cosine, int count,
-                                 double *v)
+static enum oa_error draw_logits(struct oa_theory_results *t, int cosines, const double *cosine,
+                                 int count, double *v)
 {
     struct cosine_pairs s = { .count = cosines };
     struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
@@ -79,12 +79,12 @@ static enum oa_error draw_logits(struct oa_theory *t, int cosines, const double 
     return e;
 }
 
-static void add_untied_logits(struct oa_theory *t, const double *v)
+static void add_untied_logits(struct oa_theory_results *t, const double *v)
 {
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + UNTIED * DRAWS, DRAWS),
                        spread = oa_measured_root(oa_measured_of(v + UNTIED_SQUARE * DRAWS, DRAWS));
-    struct oa_finding f = {
+    struct oa_theory_finding f = {
         .part = OA_PART_LOGITS,
         .name = "untied-mean",
         .proposition = "E S_ii = τ|x_i|², untied",
@@ -99,8 +99,8 @@ static void add_untied_logits(struct oa_theory *t, const double *v)
     };
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
-    oa_theory_add(t,
-                  &(struct oa_finding){ .part = OA_PART_LOGITS,
+    oa_theory_add(
+        t, &(struct oa_theory_finding){ .part = OA_PART_LOGITS,
                                         .name = "untied-spread",
                                         .proposition = "sd S_ij = 1, untied",
                                         .meaning = "With layer-normed tokens and without scaling, "
@@ -112,8 +112,8 @@ static void add_untied_logits(struct oa_theory *t, const double *v)
                                         .law = 1,
                                         .measured = spread.mean,
                                         .error = spread.error });
-    oa_theory_add(t,
-                  &(struct oa_finding){ .part = OA_PART_LOGITS,
+    oa_theory_add(
+        t, &(struct oa_theory_finding){ .part = OA_PART_LOGITS,
                                         .name = "scaled-spread",
                                         .proposition = "scale=jl leaves sd S_ij = 1",
                                         .meaning = "The scaling s² = d/k, which corrects lengths, "
@@ -127,21 +127,22 @@ static void add_untied_logits(struct oa_theory *t, const double *v)
                                         .error = d / k * spread.error });
 }
 
-static void add_tied_logits(struct oa_theory *t, const double *v)
+static void add_tied_logits(struct oa_theory_results *t, const double *v)
 {
     double d = (double)t->d, k = (double)t->k, self = d / sqrt(k);
     struct oa_measured mean = oa_measured_of(v + TIED * DRAWS, DRAWS);
-    struct oa_finding f = { .part = OA_PART_LOGITS,
-                            .name = "tied-mean",
-                            .proposition = "E S_ii = τ|x_i|², tied",
-                            .meaning = "With one matrix for queries and keys, logits measure "
+    struct oa_theory_finding f = { .part = OA_PART_LOGITS,
+                                   .name = "tied-mean",
+                                   .proposition = "E S_ii = τ|x_i|², tied",
+                                   .meaning =
+                                       "With one matrix for queries and keys, logits measure "
                                        "similarity, k/d times as strongly as "
                                        "claimed; a token still attends mostly to itself.",
-                            .claim = self,
-                            .formula = "√k",
-                            .law = sqrt(k),
-                            .measured = mean.mean,
-                            .error = mean.error };
+                                   .claim = self,
+                                   .formula = "√k",
+                                   .law = sqrt(k),
+                                   .measured = mean.mean,
+                                   .error = mean.error };
     snprintf(f.claimed, sizeof f.claimed, "%.4g", self);
     oa_theory_add(t, &f);
 }
@@ -153,7 +154,7 @@ static void measure_captured_shares(const struct oa_draw *w, double *out)
 {
     struct oa_stream s = oa_stream_child(oa_stream_named(1, "theory/form"), (uint64_t)w->index);
     long n = w->d * w->k, k = w->k;
-    double *a = oa_arena_take(w->room, (size_t)(2 * n + 2 * k) * sizeof *a), *c = a + n,
+    double *a = oa_arena_take(w->scratch, (size_t)(2 * n + 2 * k) * sizeof *a), *c = a + n,
            *left = c + n, *right = left + k;
     double trace = 0, diagonal = 0, norm = 0;
     out[0] = out[1] = 0;
@@ -178,10 +179,10 @@ static void measure_captured_shares(const struct oa_draw *w, double *out)
     out[1] = diagonal / norm;
 }
 
-static void add_captured_share(struct oa_theory *t, struct oa_measured m,
-                               const struct oa_finding *what)
+static void add_captured_share(struct oa_theory_results *t, struct oa_measured m,
+                               const struct oa_theory_finding *what)
 {
-    struct oa_finding f = *what;
+    struct oa_theory_finding f = *what;
     char number[OA_NUMBER];
     f.part = OA_PART_LOGITS;
     f.claim = NAN;
@@ -192,7 +193,7 @@ static void add_captured_share(struct oa_theory *t, struct oa_measured m,
     oa_theory_add(t, &f);
 }
 
-static void add_captured_shares(struct oa_theory *t)
+static void add_captured_shares(struct oa_theory_results *t)
 {
     enum { COUNT = 64 };
     double v[2 * COUNT], d = (double)t->d, k = (double)t->k;
@@ -206,18 +207,18 @@ static void add_captured_shares(struct oa_theory *t)
                               .measure = measure_captured_shares };
     if (oa_draws_run(t->context, &draws, v) != OA_OK)
         return;
-    add_captured_share(
-        t, oa_measured_of(v, COUNT),
-        &(struct oa_finding){ .name = "captured",
-                              .proposition = "U Tᵀ expresses what W_Q W_Kᵀ can",
-                              .meaning = "The proposal claims that random projections approximate "
-                                         "any linear map. Share of a bilinear "
-                                         "form W_Q W_Kᵀ of the same rank that the best multiple of "
-                                         "U Tᵀ captures (the option temperature).",
-                              .formula = "1/d²",
-                              .law = 1 / (d * d) });
+    add_captured_share(t, oa_measured_of(v, COUNT),
+                       &(struct oa_theory_finding){
+                           .name = "captured",
+                           .proposition = "U Tᵀ expresses what W_Q W_Kᵀ can",
+                           .meaning = "The proposal claims that random projections approximate "
+                                      "any linear map. Share of a bilinear "
+                                      "form W_Q W_Kᵀ of the same rank that the best multiple of "
+                                      "U Tᵀ captures (the option temperature).",
+                           .formula = "1/d²",
+                           .law = 1 / (d * d) });
     add_captured_share(t, oa_measured_of(v + COUNT, COUNT),
-                       &(struct oa_finding){
+                       &(struct oa_theory_finding){
                            .name = "captured-diagonal",
                            .proposition = "U Λ Tᵀ with a trained Λ expresses what W_Q W_Kᵀ can",
                            .meaning = "The same for U Λ Tᵀ with the best Λ (the option diagonal).",
@@ -227,8 +228,9 @@ static void add_captured_shares(struct oa_theory *t)
 
 /* ---- the plot ---- */
 
-static void add_deviation_band(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                               const double *cosine, const double *mean, const double *sd)
+static void add_deviation_band(struct oa_theory_results *t, struct oa_plot *p, const char *name,
+                               int color, const double *cosine, const double *mean,
+                               const double *sd)
 {
     for (int side = -1; side <= 1; side++) {
         struct oa_curve *c = oa_plot_curve(t, p, side ? "" : name, color, COSINES);
@@ -243,7 +245,7 @@ static void add_deviation_band(struct oa_theory *t, struct oa_plot *p, const cha
     }
 }
 
-static void plot_logits(struct oa_theory *t)
+static void plot_logits(struct oa_theory_results *t)
 {
     enum { COUNT = 48 };
     double v[COSINES][STATISTICS][COUNT], cosine[COSINES], mean[2][COSINES], sd[2][COSINES];
@@ -274,7 +276,7 @@ static void plot_logits(struct oa_theory *t)
     add_deviation_band(t, p, "untied", 0, cosine, mean[0], sd[0]);
 }
 
-void oa_measure_logits(struct oa_theory *t)
+void oa_measure_logits(struct oa_theory_results *t)
 {
     static const double self = 1;
     double *v = oa_alloc(t->context, STATISTICS * DRAWS * sizeof *v);

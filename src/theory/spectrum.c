@@ -73,9 +73,9 @@ static double find_eigenvalue(long k, const double *diagonal, const double *squa
     return (low + high) / 2;
 }
 
-struct oa_extremes oa_singular_extremes(long d, long k, const double *columns, double *room)
+struct oa_extremes oa_singular_extremes(long d, long k, const double *columns, double *memory)
 {
-    double *a = room, *diagonal = a + k * k, *square = diagonal + k, *w = square + k, top = 0;
+    double *a = memory, *diagonal = a + k * k, *square = diagonal + k, *w = square + k, top = 0;
     for (long i = 0; i < k; i++) {
         for (long j = 0; j <= i; j++)
             a[i * k + j] = a[j * k + i] = oa_dot(d, columns + i * d, columns + j * d);

@@ -8,7 +8,7 @@
 struct oa_extremes {
     double largest, smallest;
 };
-/* Of k columns of length d. room: k² + 3k doubles. */
-struct oa_extremes oa_singular_extremes(long d, long k, const double *columns, double *room);
+/* Of k columns of length d. memory: k² + 3k doubles. */
+struct oa_extremes oa_singular_extremes(long d, long k, const double *columns, double *memory);
 
 #endif

@@ -9,7 +9,7 @@
 
 static const struct {
     const char *title;
-    void (*measure)(struct oa_theory *t);
+    void (*measure)(struct oa_theory_results *t);
 } parts[OA_PARTS] = {
     [OA_PART_LENGTHS] = { "Lengths and inner products", oa_measure_lengths },
     [OA_PART_CONDITION] = { "Conditioning", oa_measure_condition },
@@ -26,7 +26,7 @@ const char *oa_part_title(enum oa_theory_part p)
 
 /* ---- findings ---- */
 
-static void set_verdict(struct oa_finding *f)
+static void set_verdict(struct oa_theory_finding *f)
 {
     char number[OA_NUMBER];
     double off = f->measured - f->claim;
@@ -37,22 +37,23 @@ static void set_verdict(struct oa_finding *f)
              off < 0 ? "−" : "+", oa_number(number, fabs(off), 3));
 }
 
-void oa_theory_add(struct oa_theory *t, const struct oa_finding *f)
+void oa_theory_add(struct oa_theory_results *t, const struct oa_theory_finding *f)
 {
     if ((t->findings & (t->findings - 1)) == 0) { /* full */
         size_t old = (size_t)t->findings * sizeof *f;
-        struct oa_finding *grown = oa_grow(t->context, t->finding, old, old ? 2 * old : sizeof *f);
+        struct oa_theory_finding *grown =
+            oa_grow(t->context, t->finding, old, old ? 2 * old : sizeof *f);
         if (!grown)
             return;
         t->finding = grown;
     }
-    struct oa_finding *own = &t->finding[t->findings++];
+    struct oa_theory_finding *own = &t->finding[t->findings++];
     *own = *f;
     if (isfinite(own->claim))
         set_verdict(own);
 }
 
-int oa_theory_failing(const struct oa_theory *t)
+int oa_theory_failing(const struct oa_theory_results *t)
 {
     int failing = 0;
     for (int i = 0; i < t->findings; i++)
@@ -62,15 +63,15 @@ int oa_theory_failing(const struct oa_theory *t)
 
 /* ---- plots ---- */
 
-struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p)
+struct oa_plot *oa_theory_plot(struct oa_theory_results *t, const struct oa_plot *p)
 {
     struct oa_plot *own = &t->plot[t->plots++];
     *own = *p;
     return own;
 }
 
-struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                               int count)
+struct oa_curve *oa_plot_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
+                               int color, int count)
 {
     struct oa_curve *c = &p->curve[p->curves];
     size_t bytes = (size_t)count * sizeof(double);
@@ -81,9 +82,10 @@ struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const cha
     return c->x && c->y ? c : NULL;
 }
 
-enum oa_error oa_theory_measure(oa_context *c, long width, long heads, struct oa_theory *out)
+enum oa_error oa_theory_measure(oa_context *c, long width, long heads,
+                                struct oa_theory_results *out)
 {
-    *out = (struct oa_theory){
+    *out = (struct oa_theory_results){
         .context = c, .d = width, .heads = heads, .k = heads > 0 ? width / heads : 0
     };
     if (heads < 2 || width % heads || width / heads < 4)
@@ -102,7 +104,7 @@ enum oa_error oa_theory_measure(oa_context *c, long width, long heads, struct oa
     return oa_status(c);
 }
 
-void oa_theory_free(struct oa_theory *t)
+void oa_theory_free(struct oa_theory_results *t)
 {
     for (int p = 0; p < t->plots; p++)
         for (int i = 0; i < t->plot[p].curves; i++) {
@@ -110,5 +112,5 @@ void oa_theory_free(struct oa_theory *t)
             oa_free(t->plot[p].curve[i].y);
         }
     oa_free(t->finding);
-    *t = (struct oa_theory){ .context = t->context };
+    *t = (struct oa_theory_results){ .context = t->context };
 }

@@ -5,7 +5,7 @@
  * the claim holds.
  *
  *     theory.c → lengths.c, length_plots.c, conditioning.c, gradient_path.c, head_overlap.c,
- *     logit_moments.c, distortion.c → struct oa_theory → theory_table.c, theory_json.c,
+ *     logit_moments.c, distortion.c → struct oa_theory_results → theory_table.c, theory_json.c,
  * theory_page.c
  *
  * draws.c measures draws of a projection; closed_forms.c has the expected values.
@@ -31,7 +31,7 @@ enum oa_theory_part {
 const char *oa_part_title(enum oa_theory_part p);
 
 /* One proposition. */
-struct oa_finding {
+struct oa_theory_finding {
     enum oa_theory_part part;
     char name[32];        /* for JSON */
     char proposition[96]; /* as a formula or a few words */
@@ -63,10 +63,10 @@ struct oa_plot {
     int curves;
 };
 
-struct oa_theory {
+struct oa_theory_results {
     oa_context *context;
     long d, heads, k;
-    struct oa_finding *finding;
+    struct oa_theory_finding *finding;
     int findings;
     struct oa_plot plot[OA_PLOTS];
     int plots;
@@ -74,41 +74,42 @@ struct oa_theory {
 
 /* Needs at least 2 heads of equal width, at least 4. Takes seconds and logs progress. Free with
  * oa_theory_free, also after a failure. */
-enum oa_error oa_theory_measure(oa_context *c, long width, long heads, struct oa_theory *out);
-void oa_theory_free(struct oa_theory *t);
-int oa_theory_failing(const struct oa_theory *t); /* number of propositions that fail */
+enum oa_error oa_theory_measure(oa_context *c, long width, long heads,
+                                struct oa_theory_results *out);
+void oa_theory_free(struct oa_theory_results *t);
+int oa_theory_failing(const struct oa_theory_results *t); /* number of propositions that fail */
 
-/* "0.125" and "0.12502 ± 0.00004", into OA_FINDING_TEXT bytes; "–" where there is none
+/* "0.125" and "0.12502 ± 0.00004", into OA_THEORY_FINDING_TEXT bytes; "–" where there is none
  * (theory_table.c). */
-enum { OA_FINDING_TEXT = 192 };
-char *oa_finding_law(const struct oa_finding *f, char *out);
-char *oa_finding_measured(const struct oa_finding *f, char *out);
+enum { OA_THEORY_FINDING_TEXT = 192 };
+char *oa_theory_finding_law(const struct oa_theory_finding *f, char *out);
+char *oa_theory_finding_measured(const struct oa_theory_finding *f, char *out);
 /* "Of 33 propositions on frozen orthogonal projections 15 hold and 18 fail" */
-void oa_theory_headline(const struct oa_theory *t, char *out, size_t size);
+void oa_theory_headline(const struct oa_theory_results *t, char *out, size_t size);
 
 /* theory_table.c, theory_json.c, theory_page.c. limit: columns; 0 = none. */
-void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out);
-void oa_theory_json(const struct oa_theory *t, struct oa_text *out);
-void oa_theory_html(const struct oa_theory *t, struct oa_text *out);
+void oa_theory_table(const struct oa_theory_results *t, int limit, struct oa_text *out);
+void oa_theory_json(const struct oa_theory_results *t, struct oa_text *out);
+void oa_theory_html(const struct oa_theory_results *t, struct oa_text *out);
 
 /* ---- families of propositions ---- */
 
-void oa_measure_lengths(struct oa_theory *t);
-void oa_plot_lengths(struct oa_theory *t);
-void oa_measure_condition(struct oa_theory *t);
-void oa_measure_gradients(struct oa_theory *t);
-void oa_measure_heads(struct oa_theory *t);
-void oa_measure_logits(struct oa_theory *t);
-void oa_measure_distortion(struct oa_theory *t);
+void oa_measure_lengths(struct oa_theory_results *t);
+void oa_plot_lengths(struct oa_theory_results *t);
+void oa_measure_condition(struct oa_theory_results *t);
+void oa_measure_gradients(struct oa_theory_results *t);
+void oa_measure_heads(struct oa_theory_results *t);
+void oa_measure_logits(struct oa_theory_results *t);
+void oa_measure_distortion(struct oa_theory_results *t);
 
 /* Adds a copy of a finding. A claim that is a number gets its verdict here: it holds if the
  * measured value is within five standard errors of it (1e-9 if not random) and the closed form
  * equals it. */
-void oa_theory_add(struct oa_theory *t, const struct oa_finding *f);
+void oa_theory_add(struct oa_theory_results *t, const struct oa_theory_finding *f);
 /* Adds a copy without curves. */
-struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p);
+struct oa_plot *oa_theory_plot(struct oa_theory_results *t, const struct oa_plot *p);
 /* Adds a curve of `count` points; NULL after a failure. */
-struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color,
-                               int count);
+struct oa_curve *oa_plot_curve(struct oa_theory_results *t, struct oa_plot *p, const char *name,
+                               int color, int count);
 
 #endif

@@ -12,7 +12,7 @@ static json_t *number_or_null(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *proposition_object(const struct oa_finding *f)
+static json_t *proposition_object(const struct oa_theory_finding *f)
 {
     json_t *o =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "part", oa_part_title(f->part), "name", f->name,
@@ -50,7 +50,7 @@ static json_t *plot_object(const struct oa_plot *p)
                      curves);
 }
 
-void oa_theory_json(const struct oa_theory *t, struct oa_text *out)
+void oa_theory_json(const struct oa_theory_results *t, struct oa_text *out)
 {
     json_t *findings = json_array(), *plots = json_array();
     for (int i = 0; i < t->findings; i++)

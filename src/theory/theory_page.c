@@ -66,7 +66,7 @@ static void add_theory_fact(struct oa_text *out, long number, const char *what)
 
 /* ---- head ---- */
 
-static void add_theory_header(struct oa_text *out, const struct oa_theory *t)
+static void add_theory_header(struct oa_text *out, const struct oa_theory_results *t)
 {
     char headline[160];
     oa_theory_headline(t, headline, sizeof headline);
@@ -87,12 +87,12 @@ static void add_theory_header(struct oa_text *out, const struct oa_theory *t)
     oa_text_printf(out, "</ul>\n</header>\n");
 }
 
-static void add_verdict_list(struct oa_text *out, const struct oa_theory *t, bool holds)
+static void add_verdict_list(struct oa_text *out, const struct oa_theory_results *t, bool holds)
 {
     oa_text_printf(out, "<figure><figcaption><b>%s</b></figcaption><div class=\"glance\"><table>\n",
                    holds ? "Propositions that hold" : "Propositions that fail");
     for (int i = 0; i < t->findings; i++) {
-        const struct oa_finding *f = &t->finding[i];
+        const struct oa_theory_finding *f = &t->finding[i];
         if (f->holds != holds)
             continue;
         add_math(out, "<tr><th scope=\"row\">", f->proposition, "</th>");
@@ -103,7 +103,7 @@ static void add_verdict_list(struct oa_text *out, const struct oa_theory *t, boo
     oa_text_printf(out, "</table></div></figure>\n");
 }
 
-static void add_theory_overview(struct oa_text *out, const struct oa_theory *t)
+static void add_theory_overview(struct oa_text *out, const struct oa_theory_results *t)
 {
     oa_text_printf(
         out,
@@ -166,23 +166,23 @@ static void add_plot(struct oa_text *out, const struct oa_plot *p)
 
 /* ---- propositions ---- */
 
-static void add_proposition_row(struct oa_text *out, const struct oa_finding *f)
+static void add_proposition_row(struct oa_text *out, const struct oa_theory_finding *f)
 {
-    char law[OA_FINDING_TEXT], measured[OA_FINDING_TEXT];
+    char law[OA_THEORY_FINDING_TEXT], measured[OA_THEORY_FINDING_TEXT];
     add_math(out, "<tr><th scope=\"row\">", f->proposition, "<small>");
     add_math(out, "", f->meaning, "</small></th>");
     add_theory_tagged(out, "<td class=\"num\" data-label=\"claimed\">", f->claimed, "</td>");
-    add_theory_tagged(out, "<td class=\"num\" data-label=\"closed form\">", oa_finding_law(f, law),
-                      "<small>");
+    add_theory_tagged(out, "<td class=\"num\" data-label=\"closed form\">",
+                      oa_theory_finding_law(f, law), "<small>");
     add_theory_tagged(out, f->asymptotic ? "for large d: " : "", f->formula, "</small></td>");
     add_theory_tagged(out, "<td class=\"num\" data-label=\"measured\">",
-                      oa_finding_measured(f, measured), "</td>");
+                      oa_theory_finding_measured(f, measured), "</td>");
     oa_text_printf(out, "<td><span class=\"verdict %s\">", f->holds ? "v0" : "v5");
     oa_html_text(out, f->verdict);
     oa_text_printf(out, "</span></td></tr>\n");
 }
 
-static void add_theory_section(struct oa_text *out, const struct oa_theory *t,
+static void add_theory_section(struct oa_text *out, const struct oa_theory_results *t,
                                enum oa_theory_part part)
 {
     oa_text_printf(out, "<section>\n");
@@ -205,7 +205,7 @@ static void add_theory_section(struct oa_text *out, const struct oa_theory *t,
     oa_text_printf(out, "</tbody></table></div></div>\n</section>\n");
 }
 
-void oa_theory_html(const struct oa_theory *t, struct oa_text *out)
+void oa_theory_html(const struct oa_theory_results *t, struct oa_text *out)
 {
     oa_html_begin(out, "Frozen orthogonal projections: the theory, measured");
     add_theory_header(out, t);

@@ -17,30 +17,31 @@ static char *print_scientific(char *out, double x, int digits)
     double size = fabs(x);
     int exponent = size > 0 ? (int)floor(log10(size)) : 0;
     if (exponent > -4 || exponent < -99) {
-        snprintf(out, OA_FINDING_TEXT, "%s%s", x < 0 ? "−" : "", oa_number(number, size, digits));
+        snprintf(out, OA_THEORY_FINDING_TEXT, "%s%s", x < 0 ? "−" : "",
+                 oa_number(number, size, digits));
         return out;
     }
-    snprintf(out, OA_FINDING_TEXT, "%s%s·10⁻%s%s", x < 0 ? "−" : "",
+    snprintf(out, OA_THEORY_FINDING_TEXT, "%s%s·10⁻%s%s", x < 0 ? "−" : "",
              oa_number(number, size * pow(10, -exponent), digits),
              exponent <= -10 ? superscripts[-exponent / 10] : "", superscripts[-exponent % 10]);
     return out;
 }
 
-char *oa_finding_law(const struct oa_finding *f, char *out)
+char *oa_theory_finding_law(const struct oa_theory_finding *f, char *out)
 {
     if (!isfinite(f->law))
         return strcpy(out, "–");
     bool whole = f->law == floor(f->law) && fabs(f->law) < 1000;
-    char number[OA_FINDING_TEXT];
-    snprintf(out, OA_FINDING_TEXT, "%s%.100s", f->asymptotic ? "≈ " : "",
+    char number[OA_THEORY_FINDING_TEXT];
+    snprintf(out, OA_THEORY_FINDING_TEXT, "%s%.100s", f->asymptotic ? "≈ " : "",
              print_scientific(number, f->law, whole ? 1 : 4));
     return out;
 }
 
 /* Digits up to the second one of the error; one digit without an error. */
-char *oa_finding_measured(const struct oa_finding *f, char *out)
+char *oa_theory_finding_measured(const struct oa_theory_finding *f, char *out)
 {
-    char value[OA_NUMBER], error[OA_FINDING_TEXT];
+    char value[OA_NUMBER], error[OA_THEORY_FINDING_TEXT];
     if (!isfinite(f->measured))
         return strcpy(out, "–");
     if (f->error <= 0)
@@ -49,18 +50,18 @@ char *oa_finding_measured(const struct oa_finding *f, char *out)
     if (decimals > 6) {
         double scale = pow(10, floor(log10(fabs(f->measured))));
         print_scientific(error, scale, 1);
-        snprintf(out, OA_FINDING_TEXT, "(%.2f ± %.2f)%.60s", f->measured / scale, f->error / scale,
-                 error + 1);
+        snprintf(out, OA_THEORY_FINDING_TEXT, "(%.2f ± %.2f)%.60s", f->measured / scale,
+                 f->error / scale, error + 1);
         return out;
     }
     oa_number_signed(value, fabs(f->measured), decimals);
     oa_number_signed(error, f->error, decimals);
-    snprintf(out, OA_FINDING_TEXT, "%s%s ± %.60s", f->measured < 0 ? "−" : "",
+    snprintf(out, OA_THEORY_FINDING_TEXT, "%s%s ± %.60s", f->measured < 0 ? "−" : "",
              value + (value[0] == '+'), error + (error[0] == '+'));
     return out;
 }
 
-void oa_theory_headline(const struct oa_theory *t, char *out, size_t size)
+void oa_theory_headline(const struct oa_theory_results *t, char *out, size_t size)
 {
     int failing = oa_theory_failing(t);
     snprintf(out, size, "Of %d propositions on frozen orthogonal projections %d hold and %d fail",
@@ -77,7 +78,7 @@ static const struct oa_column columns[] = { { .title = "proposition" },
                                             { .title = "verdict" } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out)
+void oa_theory_table(const struct oa_theory_results *t, int limit, struct oa_text *out)
 {
     char headline[160];
     struct oa_table table;
@@ -92,15 +93,15 @@ void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out)
         for (int i = 1; i < COLUMNS; i++)
             oa_table_cell(&table, " ");
         for (int i = 0; i < t->findings; i++) {
-            const struct oa_finding *f = &t->finding[i];
-            char law[OA_FINDING_TEXT], measured[OA_FINDING_TEXT];
+            const struct oa_theory_finding *f = &t->finding[i];
+            char law[OA_THEORY_FINDING_TEXT], measured[OA_THEORY_FINDING_TEXT];
             if ((int)f->part != p)
                 continue;
             oa_table_cell(&table, "  %s", f->proposition);
             oa_table_cell(&table, "%s", f->claimed);
             oa_table_cell(&table, "%s", f->formula);
-            oa_table_cell(&table, "%s", oa_finding_law(f, law));
-            oa_table_cell(&table, "%s", oa_finding_measured(f, measured));
+            oa_table_cell(&table, "%s", oa_theory_finding_law(f, law));
+            oa_table_cell(&table, "%s", oa_theory_finding_measured(f, measured));
             oa_table_cell(&table, "%s", f->verdict);
         }
     }

@@ -111,14 +111,6 @@ static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
     return error;
 }
 
-static enum oa_error encode_pieces(struct encoding *e, const char *word, size_t n)
-{
-    size_t bad = 0;
-    enum oa_error error =
-        oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
-    return error == OA_FORMAT ? refuse_byte(e, word + bad) : error;
-}
-
 static enum oa_error refuse_word(const struct encoding *e, const char *word, size_t n)
 {
     struct oa_text place;
@@ -158,8 +150,14 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
 {
     struct encoding *e = argument;
     OA_TRY(check_stop(e));
-    OA_TRY(e->tok->kind == OA_TOKENIZER_WORD ? encode_whole(e, word, n)
-                                             : encode_pieces(e, word, n));
+    size_t bad = 0;
+    enum oa_error error =
+        e->tok->kind == OA_TOKENIZER_WORD
+            ? encode_whole(e, word, n)
+            : oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
+    if (error == OA_FORMAT && e->tok->kind != OA_TOKENIZER_WORD)
+        error = refuse_byte(e, word + bad);
+    OA_TRY(error);
     return number_stretch(e, word, n);
 }
 
@@ -182,32 +180,19 @@ static enum oa_error encode_stretch(void *argument, const char *text, size_t n)
     return number_stretch(e, text, n);
 }
 
-/* The word indices of characters and bytes use the words of bpe:N. */
-static enum oa_error encode_numbered(struct encoding *e, const char *text, size_t n)
-{
-    struct oa_splitter *splitter = &e->tok->words;
-    if (splitter->count == 0)
-        OA_TRY(oa_splitter_add(splitter, "words", oa_gpt2_pattern));
-    return oa_splitter_words(splitter, text, n, encode_stretch, e);
-}
-
 static enum oa_error encode_model(struct encoding *e, const char *text, size_t n)
 {
-    if (e->tok->kind == OA_TOKENIZER_CHAR || e->tok->kind == OA_TOKENIZER_BYTE)
-        return e->words ? encode_numbered(e, text, n) : encode_stretch(e, text, n);
+    struct oa_splitter *splitter = &e->tok->words;
+    if (e->tok->kind == OA_TOKENIZER_CHAR || e->tok->kind == OA_TOKENIZER_BYTE) {
+        if (!e->words)
+            return encode_stretch(e, text, n);
+        if (splitter->count == 0) /* word indices are of the words of bpe:N */
+            OA_TRY(oa_splitter_add(splitter, "words", oa_gpt2_pattern));
+        return oa_splitter_words(splitter, text, n, encode_stretch, e);
+    }
     if (e->tok->kind == OA_TOKENIZER_IDS)
         return encode_numbers(e, text, n);
     return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
-}
-
-/* An added token is a word of its own. */
-static enum oa_error number_added(struct encoding *e)
-{
-    if (!e->words)
-        return OA_OK;
-    e->word += e->words->count > e->first;
-    e->begun = true;
-    return number_ids(e, e->word);
 }
 
 static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set, const char *text,
@@ -223,7 +208,11 @@ static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set,
         if (start > settled)
             OA_TRY(next(e, text + settled, start - settled));
         OA_TRY(oa_ids_add(e->ids, token->id));
-        OA_TRY(number_added(e));
+        if (e->words) { /* a word of its own */
+            e->word += e->words->count > e->first;
+            e->begun = true;
+            OA_TRY(number_ids(e, e->word));
+        }
         settled = stop;
     }
 }

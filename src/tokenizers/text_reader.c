@@ -164,20 +164,15 @@ static enum oa_error read_file_piece(struct oa_reader *r, size_t *length)
     return OA_OK;
 }
 
-static void text_piece(struct oa_reader *r, const char **piece, size_t *length)
-{
-    *piece = r->text;
-    *length = r->left < READER_PIECE ? r->left : READER_PIECE;
-    r->text += *length;
-    r->left -= *length;
-}
-
 enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *length)
 {
     *length = 0;
     *piece = r->buffer;
     if (!r->buffer) {
-        text_piece(r, piece, length);
+        *piece = r->text;
+        *length = r->left < READER_PIECE ? r->left : READER_PIECE;
+        r->text += *length;
+        r->left -= *length;
         return OA_OK;
     }
     while (*length == 0 && (r->file || r->next)) {

@@ -83,20 +83,15 @@ static enum oa_error check_new_piece(const struct oa_vocabulary *v, const char *
     return OA_OK;
 }
 
-static bool reserve_piece(struct oa_vocabulary *v, int32_t id)
-{
-    size_t number = (size_t)v->pieces.count;
-    return oa_reserve(v->context, &v->id_of, &v->id_of_capacity, number + 1, sizeof *v->id_of) &&
-           oa_reserve(v->context, &v->start, &v->start_capacity, number + 2, sizeof *v->start) &&
-           oa_reserve(v->context, &v->number_of, &v->number_of_capacity, (size_t)id + 1,
-                      sizeof *v->number_of);
-}
-
 enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece,
                                 size_t n, int32_t id, const char *bytes, size_t byte_count)
 {
     OA_TRY(check_new_piece(v, where, piece, n, id));
-    if (!reserve_piece(v, id))
+    size_t pieces = (size_t)v->pieces.count;
+    if (!oa_reserve(v->context, &v->id_of, &v->id_of_capacity, pieces + 1, sizeof *v->id_of) ||
+        !oa_reserve(v->context, &v->start, &v->start_capacity, pieces + 2, sizeof *v->start) ||
+        !oa_reserve(v->context, &v->number_of, &v->number_of_capacity, (size_t)id + 1,
+                    sizeof *v->number_of))
         return OA_NO_MEMORY;
     int32_t number = oa_words_add(&v->pieces, piece, n);
     oa_text_add(&v->pool, bytes, byte_count);

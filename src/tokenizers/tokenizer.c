@@ -103,23 +103,6 @@ static enum oa_error char_table(struct oa_tokenizer *tok)
     return OA_OK;
 }
 
-static bool every_byte_is_its_id(const struct oa_tokenizer *tok)
-{
-    bool is = tok->bpe.merge_count == 0 && tok->vocabulary.model_size == 256 && !tok->prefix_space;
-    for (int i = 0; i < 256; i++)
-        is = is && tok->bpe.byte_id[i] == i;
-    return is;
-}
-
-static void byte_table(struct oa_tokenizer *tok)
-{
-    for (int i = 0; i < 256; i++) {
-        char spelt[4];
-        size_t n = (size_t)oa_utf8_encode(oa_byte_to_code((uint8_t)i), spelt);
-        tok->bpe.byte_id[i] = oa_vocabulary_find(&tok->vocabulary, spelt, n);
-    }
-}
-
 enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
 {
     tok->vocabulary.model_size = tok->vocabulary.pieces.count;
@@ -129,8 +112,15 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
         return char_table(tok);
     if (tok->kind == OA_TOKENIZER_IDS || tok->kind == OA_TOKENIZER_WORD)
         return OA_OK;
-    byte_table(tok);
-    tok->kind = every_byte_is_its_id(tok) ? OA_TOKENIZER_BYTE : OA_TOKENIZER_BPE;
+    bool bytes =
+        tok->bpe.merge_count == 0 && tok->vocabulary.model_size == 256 && !tok->prefix_space;
+    for (int i = 0; i < 256; i++) {
+        char spelt[4];
+        size_t n = (size_t)oa_utf8_encode(oa_byte_to_code((uint8_t)i), spelt);
+        tok->bpe.byte_id[i] = oa_vocabulary_find(&tok->vocabulary, spelt, n);
+        bytes = bytes && tok->bpe.byte_id[i] == i;
+    }
+    tok->kind = bytes ? OA_TOKENIZER_BYTE : OA_TOKENIZER_BPE;
     return OA_OK;
 }
 

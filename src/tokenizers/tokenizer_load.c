@@ -273,16 +273,6 @@ static enum oa_error read_byte_level(struct loader *l, const json_t *level)
                : OA_OK;
 }
 
-/* Escapes every special character; \Q…\E would end at the first \E of the text. */
-static void quote_pattern(struct oa_text *out, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("\\^$.[]|()?*+{}#-", *text))
-            oa_text_add(out, "\\", 1);
-        oa_text_add(out, text, 1);
-    }
-}
-
 static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern,
                                        enum oa_split_behaviour behaviour, bool invert)
 {
@@ -293,7 +283,10 @@ static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern,
     if (regex)
         return oa_splitter_add_split(&l->tok->splitter, l->name, regex, behaviour, invert);
     oa_text_init(&quoted, l->context);
-    quote_pattern(&quoted, literal);
+    for (const char *s = literal; *s; s++) { /* \\Q…\\E would end at the first \\E */
+        oa_text_add(&quoted, "\\", strchr("\\^$.[]|()?*+{}#-", *s) != NULL);
+        oa_text_add(&quoted, s, 1);
+    }
     enum oa_error error = oa_status(l->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
     if (error == OA_OK)
         error = oa_splitter_add_split(&l->tok->splitter, l->name, quoted.s ? quoted.s : "",
@@ -421,15 +414,6 @@ static enum oa_error read_added(struct loader *l, const json_t *entry)
     return token.length ? oa_tokenizer_add_token(l->tok, l->name, &token) : OA_OK;
 }
 
-static enum oa_error read_added_tokens(struct loader *l, const json_t *list)
-{
-    if (list && !json_is_array(list))
-        return malformed(l, "added_tokens", "an array");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        OA_TRY(read_added(l, json_array_get(list, i)));
-    return OA_OK;
-}
-
 /* ---- the file ---- */
 
 /* Logs the parts that are kept but not applied, unless they have no effect. */
@@ -473,7 +457,11 @@ static enum oa_error read_root(struct loader *l, json_t *root)
         OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre)
                                                  : read_pre_tokenizer(l, pre));
     OA_TRY(oa_tokenizer_finish(l->tok, l->name));
-    OA_TRY(read_added_tokens(l, json_member(root, "added_tokens")));
+    const json_t *added = json_member(root, "added_tokens");
+    if (added && !json_is_array(added))
+        return malformed(l, "added_tokens", "an array");
+    for (size_t i = 0; i < json_array_size(added); i++)
+        OA_TRY(read_added(l, json_array_get(added, i)));
     note_unapplied(l, root);
     return empty_frame(l, root);
 }

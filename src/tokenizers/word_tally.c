@@ -49,15 +49,6 @@ static bool over(const struct oa_tally *t, int32_t share)
            t->words.pool_length > MOST_WORD_BYTES / (size_t)share;
 }
 
-static enum oa_error bound_words(struct oa_tally *t)
-{
-    if (!over(t, 1))
-        return OA_OK;
-    for (int64_t rare = 1; over(t, 2); rare *= 2)
-        OA_TRY(drop_rare(t, rare));
-    return OA_OK;
-}
-
 static enum oa_error tally_piece(void *argument, const char *text, size_t n, bool last,
                                  size_t *consumed)
 {
@@ -65,7 +56,10 @@ static enum oa_error tally_piece(void *argument, const char *text, size_t n, boo
     size_t settled = last ? n : n > OA_TRAINING_MARGIN ? n - OA_TRAINING_MARGIN : 0;
     OA_TRY(oa_splitter_settled(&t->splitter, text, n, settled, count_word, t, consumed));
     t->bytes += *consumed;
-    return bound_words(t);
+    bool over_bound = over(t, 1);
+    for (int64_t rare = 1; over_bound && over(t, 2); rare *= 2)
+        OA_TRY(drop_rare(t, rare));
+    return OA_OK;
 }
 
 void oa_tally_init(struct oa_tally *t, oa_context *c, const char *kind, int32_t most_words)

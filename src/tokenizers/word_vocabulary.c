@@ -59,19 +59,12 @@ static enum oa_error add_word_pieces(struct oa_tokenizer *tok, const struct oa_t
     return oa_splitter_add(&tok->splitter, "word", oa_gpt2_pattern);
 }
 
-static enum oa_error add_unknown(struct oa_tokenizer *tok)
-{
-    static const char unknown[] = "<unk>";
-    size_t n = sizeof unknown - 1;
-    tok->unknown = 0;
-    return oa_vocabulary_add(&tok->vocabulary, "word", unknown, n, 0, unknown, n);
-}
-
 static enum oa_error fill_word_tokenizer(struct oa_tokenizer *tok, const struct oa_tally *t,
                                          const struct word_candidate *list, int32_t count)
 {
     int32_t id;
-    OA_TRY(add_unknown(tok));
+    tok->unknown = 0;
+    OA_TRY(oa_vocabulary_add(&tok->vocabulary, "word", "<unk>", 5, 0, "<unk>", 5));
     OA_TRY(add_word_pieces(tok, t, list, count));
     OA_TRY(oa_tokenizer_finish(tok, "word"));
     return oa_tokenizer_add_special(tok, "<unk>", &id);

@@ -10,14 +10,14 @@
 #define PATTERN "average-%09ld.safetensors"
 #define VERSION "1"
 
-/* ---- what can be done ---- */
+/* ---- options ---- */
 
 bool oa_average_wanted(const struct oa_options *o)
 {
     return o->train_average > 1;
 }
 
-static enum oa_error refuse(oa_context *c, const struct oa_options *o, const char *because)
+static enum oa_error refuse_average(oa_context *c, const struct oa_options *o, const char *because)
 {
     return oa_fail(c, OA_ARGUMENT, "train.average = %ld: %s", o->train_average, because);
 }
@@ -27,27 +27,25 @@ enum oa_error oa_average_check(oa_context *c, const struct oa_options *o, const 
     if (!oa_average_wanted(o))
         return OA_OK;
     if (o->train_eval_every == 0)
-        return refuse(
-            c, o,
-            "there are no validations before the end to average at: give train.eval_every > 0");
+        return refuse_average(c, o,
+                              "weights are averaged at validations: give train.eval_every > 0");
     if (o->train_keep_best)
-        return refuse(
-            c, o,
-            "train.keep_best, too, says which model the run ends with: leave one of them out");
-    return folder ? OA_OK : refuse(c, o, "the run has no folder to keep weights in");
+        return refuse_average(
+            c, o, "train.keep_best selects the final model, too: leave one of them out");
+    return folder ? OA_OK : refuse_average(c, o, "the run has no folder to save weights in");
 }
 
 /* ---- which steps ---- */
 
 /* Can a mean that is made at step `end` or later need the weights of the multiple `step`? */
-static bool in_window(const struct oa_options *o, long step, long end)
+static bool in_average_window(const struct oa_options *o, long step, long end)
 {
     long every = o->train_eval_every;
     return step <= end && end / every - step / every < o->train_average;
 }
 
 /* The first multiple in the mean of a run that ends at `end`, whose own weights are in it, too. */
-static long first_step(const struct oa_options *o, long end)
+static long first_averaged_step(const struct oa_options *o, long end)
 {
     long every = o->train_eval_every,
          last = (end - 1) / every; /* the newest multiple before the end */
@@ -56,20 +54,20 @@ static long first_step(const struct oa_options *o, long end)
 
 int oa_average_count(const struct oa_options *o, long end)
 {
-    long first = first_step(o, end);
+    long first = first_averaged_step(o, end);
     return 1 + (int)(first < end ? (end - 1 - first) / o->train_eval_every + 1 : 0);
 }
 
 /* ---- files ---- */
 
-static enum oa_error path_of(oa_context *c, char out[OA_PATH], const char *folder, long step)
+static enum oa_error average_path(oa_context *c, char out[OA_PATH], const char *folder, long step)
 {
     char name[64];
     snprintf(name, sizeof name, PATTERN, step);
     return oa_path(c, out, folder, name);
 }
 
-static struct oa_array weights_of(const struct oa_model *m, const struct oa_view *v)
+static struct oa_array weights_array(const struct oa_model *m, const struct oa_view *v)
 {
     return (struct oa_array){ .name = (char *)(uintptr_t) "values",
                               .type = m->device->numbers.real,
@@ -85,15 +83,15 @@ static void view_weights(struct oa_view *v, const struct oa_model *m, unsigned u
                  (size_t)m->store.updated * m->device->numbers.real_size, use);
 }
 
-static enum oa_error save(const struct oa_model *m, long step, const char *folder)
+static enum oa_error save_weights(const struct oa_model *m, long step, const char *folder)
 {
     char path[OA_PATH], number[32];
     struct oa_view v;
     snprintf(number, sizeof number, "%ld", step);
     const char *metadata[] = { "orthant.average", VERSION, "step", number, NULL };
-    OA_TRY(path_of(m->context, path, folder, step));
+    OA_TRY(average_path(m->context, path, folder, step));
     view_weights(&v, m, OA_VIEW_READ);
-    struct oa_array a = weights_of(m, &v);
+    struct oa_array a = weights_array(m, &v);
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
         e = oa_tensors_write_checksummed(m->context, path, &a, 1, metadata);
@@ -106,13 +104,13 @@ static enum oa_error open_weights(oa_context *c, const char *folder, long step,
                                   struct oa_tensors **out)
 {
     char path[OA_PATH];
-    OA_TRY(path_of(c, path, folder, step));
+    OA_TRY(average_path(c, path, folder, step));
     if (!oa_file_exists(path))
-        return oa_fail(c, OA_ARGUMENT,
-                       "%s is missing, which holds weights of the mean that train.average asks "
-                       "for: put it back, or "
-                       "train into a new folder",
-                       path);
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "%s is missing: train.average needs its weights for the mean; put it back, or "
+            "train into a new folder",
+            path);
     OA_TRY(oa_tensors_open(c, path, out));
     const char *version = oa_tensors_metadata(*out, "orthant.average"),
                *number = oa_tensors_metadata(*out, "step");
@@ -122,16 +120,16 @@ static enum oa_error open_weights(oa_context *c, const char *folder, long step,
     oa_tensors_close(*out);
     return oa_fail(
         c, OA_FORMAT,
-        "%s: these are not the weights of step %ld: the file was altered or is another run's", path,
+        "%s does not contain the weights of step %ld: it was altered or is another run's", path,
         step);
 }
 
 /* ends: steps that the run may go on from. */
-static bool needed(const struct oa_options *o, long step, const long *ends, int count)
+static bool mean_needs(const struct oa_options *o, long step, const long *ends, int count)
 {
     bool is = false;
     for (int i = 0; i < count; i++)
-        is = is || (step % o->train_eval_every == 0 && in_window(o, step, ends[i]));
+        is = is || (step % o->train_eval_every == 0 && in_average_window(o, step, ends[i]));
     return is;
 }
 
@@ -142,10 +140,10 @@ static void remove_unneeded(oa_context *c, const char *folder, const struct oa_o
     for (struct dirent *e; d && (e = readdir(d));) {
         char same[64], path[OA_PATH];
         long step;
-        if (sscanf(e->d_name, PATTERN, &step) != 1 || needed(o, step, ends, count))
+        if (sscanf(e->d_name, PATTERN, &step) != 1 || mean_needs(o, step, ends, count))
             continue;
         snprintf(same, sizeof same, PATTERN, step);
-        if (strcmp(same, e->d_name) == 0 && path_of(c, path, folder, step) == OA_OK)
+        if (strcmp(same, e->d_name) == 0 && average_path(c, path, folder, step) == OA_OK)
             unlink(path);
     }
     if (d)
@@ -163,7 +161,7 @@ enum oa_error oa_average_note(const struct oa_model *m, long step, const char *f
     long ends[OA_CHECKPOINTS + 1];
     if (!oa_average_wanted(o) || step % o->train_eval_every != 0)
         return OA_OK;
-    OA_TRY(save(m, step, folder));
+    OA_TRY(save_weights(m, step, folder));
     int count = oa_folder_checkpoints(m->context, folder, ends);
     if (count < 0)
         return oa_status(m->context);
@@ -179,13 +177,12 @@ enum oa_error oa_average_accept(oa_context *c, const struct oa_options *o,
         return OA_OK;
     if (o->train_eval_every != before->train_eval_every)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s was begun with train.eval_every = %ld, and now it is %ld: train.average "
-                       "takes the mean of "
-                       "the weights at these steps; leave the option out",
+                       "%s was begun with train.eval_every = %ld, but it is %ld now: train.average "
+                       "averages the weights at these steps; leave the option out",
                        folder, before->train_eval_every, o->train_eval_every);
     for (long s = o->train_eval_every; s <= step; s += o->train_eval_every) {
         struct oa_tensors *f;
-        if (!in_window(o, s, step))
+        if (!in_average_window(o, s, step))
             continue;
         OA_TRY(open_weights(c, folder, s, &f));
         oa_tensors_close(f);
@@ -195,7 +192,8 @@ enum oa_error oa_average_accept(oa_context *c, const struct oa_options *o,
 
 /* ---- the mean ---- */
 
-static enum oa_error add_file(const struct oa_model *m, const char *folder, long step, double *sum)
+static enum oa_error add_saved_weights(const struct oa_model *m, const char *folder, long step,
+                                       double *sum)
 {
     struct oa_tensors *f;
     OA_TRY(open_weights(m->context, folder, step, &f));
@@ -206,11 +204,11 @@ static enum oa_error add_file(const struct oa_model *m, const char *folder, long
     oa_tensors_close(f);
     return fits ? OA_OK
                 : oa_fail(m->context, OA_FORMAT,
-                          "the weights of step %ld in %s are another model's", step, folder);
+                          "the weights of step %ld in %s are of another model", step, folder);
 }
 
 /* Adds the weights as they are, and puts the mean in their place. */
-static void finish(struct oa_model *m, double *sum, int count)
+static void store_mean(struct oa_model *m, double *sum, int count)
 {
     struct oa_view v;
     view_weights(&v, m, OA_VIEW_READ | OA_VIEW_WRITE);
@@ -226,10 +224,10 @@ enum oa_error oa_average_take(struct oa_model *m, long end, const char *folder, 
     double *sum = oa_alloc(m->context, ((size_t)m->store.updated + 1) * sizeof *sum);
     enum oa_error e = sum ? OA_OK : OA_NO_MEMORY;
     *count = oa_average_count(o, end);
-    for (long s = first_step(o, end); e == OA_OK && s < end; s += o->train_eval_every)
-        e = add_file(m, folder, s, sum);
+    for (long s = first_averaged_step(o, end); e == OA_OK && s < end; s += o->train_eval_every)
+        e = add_saved_weights(m, folder, s, sum);
     if (e == OA_OK)
-        finish(m, sum, *count);
+        store_mean(m, sum, *count);
     oa_free(sum);
     return e == OA_OK ? oa_status(m->context) : e;
 }

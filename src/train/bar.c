@@ -4,21 +4,21 @@
 
 #include <string.h>
 
-enum { WIDE = 20 };              /* marks of a bar */
-static const double pause = 0.2; /* seconds between two lines */
+enum { WIDE = 20 };                     /* marks of a bar */
+static const double bar_interval = 0.2; /* seconds between two lines */
 
 void oa_bar_open(struct oa_bar *b, oa_context *c, const char *title)
 {
     *b = (struct oa_bar){ .context = c, .title = title, .began = oa_clock() };
 }
 
-void oa_bar_say(struct oa_bar *b, long done, long all)
+void oa_bar_log(struct oa_bar *b, long done, long all)
 {
     char marks[WIDE + 1], left[32] = "";
     double now = oa_clock(), share = all > 0 ? (double)done / (double)all : 1;
-    if (b->said > 0 && now - b->said < pause)
+    if (b->logged > 0 && now - b->logged < bar_interval)
         return;
-    b->said = now;
+    b->logged = now;
     int full = (int)(share * WIDE);
     memset(marks, '#', (size_t)full);
     memset(marks + full, '.', (size_t)(WIDE - full));

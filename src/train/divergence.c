@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where training went wrong. A step is a function of the weights, and these have not moved since:
+ * Where training diverged. A step is a function of the weights, and these have not moved since:
  * its micro-batches are run again, operation by operation, until one makes a number that is not
  * finite; first forward, then backward. */
 #include "train/divergence.h"
@@ -14,7 +14,7 @@ struct finding {
     struct oa_trace trace;
 };
 
-static enum oa_error look(const struct oa_step *s, long micro, struct finding *f)
+static enum oa_error trace_micro_batch(const struct oa_step *s, long micro, struct finding *f)
 {
     struct oa_batch batch;
     OA_TRY(oa_batches_random(s->batches, (uint64_t)s->step, s->accumulate, micro, &batch));
@@ -34,7 +34,7 @@ static enum oa_error look(const struct oa_step *s, long micro, struct finding *f
 }
 
 /* "decoder.layers.1.ffn", "decoder.norm", "embedding" */
-static void name_place(const struct oa_trace *t, char *out, size_t size)
+static void print_trace_place(const struct oa_trace *t, char *out, size_t size)
 {
     const char *place = t->place ? t->place : "the model";
     if (t->stack && t->layer >= 0)
@@ -44,14 +44,14 @@ static void name_place(const struct oa_trace *t, char *out, size_t size)
 }
 
 /* "gelu in decoder.layers.1.ffn". Public operations are called oa_NAME or oa_NAME_op. */
-static void describe(const struct finding *f, char *out, size_t size)
+static void print_finding(const struct finding *f, char *out, size_t size)
 {
     const char *op = f->trace.op;
     char place[96];
     op += strncmp(op, "oa_", 3) == 0 ? 3 : 0;
     size_t length = strlen(op);
     length -= length > 3 && strcmp(op + length - 3, "_op") == 0 ? 3 : 0;
-    name_place(&f->trace, place, sizeof place);
+    print_trace_place(&f->trace, place, sizeof place);
     snprintf(out, size, "%.*s in %s, %s", (int)length, op, place,
              f->backward ? "backward" : "forward");
 }
@@ -60,14 +60,13 @@ enum oa_error oa_diverged(const struct oa_step *s, bool loss_is_finite)
 {
     const struct oa_options *o = &s->model->options;
     struct finding f = { 0 };
-    char where[160] = "found nowhere when the step was run again: the sum of the squares of all "
-                      "gradients overflowed";
+    char where[160] = "the sum of the squares of all gradients overflowed";
     long micro = 0;
     oa_store_zero_gradients(&s->model->store);
     for (; micro < o->train_accumulate && !f.found; micro++)
-        OA_TRY(look(s, micro, &f));
+        OA_TRY(trace_micro_batch(s, micro, &f));
     if (f.found)
-        describe(&f, where, sizeof where);
+        print_finding(&f, where, sizeof where);
     return oa_fail(s->model->context, OA_DIVERGED,
                    "step %ld, micro-batch %ld of %ld: the %s is not finite (first: %s). %s",
                    s->step, micro, o->train_accumulate, loss_is_finite ? "gradient" : "loss", where,

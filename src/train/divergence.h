@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What to say of a training step that made a number that is not finite. */
+ * The message for a training step that made a number that is not finite. */
 #ifndef ORTHANT_TRAIN_DIVERGENCE_H
 #define ORTHANT_TRAIN_DIVERGENCE_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What to do about a training that diverged. Only what these options leave open is advised:
- * clipping where there is none, a warm-up where it is short, another update rule than plain
- * gradient steps, more digits than bf16 has. */
+ * Advice after a training diverged, as far as the options leave it open: clipping, a longer
+ * warm-up, another update rule than SGD, more precision than bf16. */
 #include "train/train.h"
 
 enum { MOST = 5 };

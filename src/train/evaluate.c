@@ -8,23 +8,23 @@
 
 #include <math.h>
 
-enum { ROUND = 8 }; /* batches of a rank, after which all tell each other what they were */
+enum { ROUND = 8 }; /* batches of a rank between two exchanges of losses */
 
 /* Of a rank, in a round. */
-struct share {
+struct round_losses {
     int signal; /* that asked it to stop; 0: none */
     double loss[ROUND];
 };
 
-struct covering {
+struct evaluating {
     const struct oa_evaluation *e;
     struct oa_bar bar;
-    struct share *all; /* [ranks] */
+    struct round_losses *all; /* [ranks] */
     int rank, size;
-    enum oa_error failed; /* to tell the others, while scores were made */
+    enum oa_error failed; /* of an exchange while scores were made */
 };
 
-static enum oa_error batch_loss(const struct oa_evaluation *e, long i, double *out)
+static enum oa_error evaluation_batch_loss(const struct oa_evaluation *e, long i, double *out)
 {
     struct oa_batch batch;
     OA_TRY(oa_batches_window(e->batches, i, &batch));
@@ -33,8 +33,8 @@ static enum oa_error batch_loss(const struct oa_evaluation *e, long i, double *o
     return oa_status(e->model->context);
 }
 
-/* Of all, to all; a stop that one of them was asked for is one of all. */
-static enum oa_error exchange(const struct covering *k, struct share *mine)
+/* Gathers the losses of all ranks; a stop of one of them is a stop of all. */
+static enum oa_error exchange_losses(const struct evaluating *k, struct round_losses *mine)
 {
     oa_context *c = k->e->model->context;
     mine->signal = k->e->cluster ? oa_stop_pending(c) : 0;
@@ -46,71 +46,72 @@ static enum oa_error exchange(const struct covering *k, struct share *mine)
     return OA_OK;
 }
 
-/* Batches from `first` on, by turns; this rank's, unless it is stopped, and then those of all. */
-static enum oa_error cover_round(struct covering *k, long first)
+/* Evaluates this rank's batches, every size-th from `first` on, unless it is stopped; then
+ * exchanges losses. */
+static enum oa_error evaluate_round(struct evaluating *k, long first)
 {
     const struct oa_evaluation *e = k->e;
-    struct share mine = { 0 };
+    struct round_losses mine = { 0 };
     for (long i = 0, at; i < ROUND && (at = first + i * k->size + k->rank) < e->cover.batches;
          i++) {
-        oa_bar_say(&k->bar, at, e->cover.batches);
+        oa_bar_log(&k->bar, at, e->cover.batches);
         if (oa_stop_requested(e->model->context))
             break;
-        OA_TRY(batch_loss(e, at, &mine.loss[i]));
+        OA_TRY(evaluation_batch_loss(e, at, &mine.loss[i]));
     }
-    return exchange(k, &mine);
+    return exchange_losses(k, &mine);
 }
 
-/* In the order of the batches, whoever made them. */
-static double round_sum(const struct covering *k, long first, double sum)
+/* In the order of the batches, whichever rank evaluated them. */
+static double sum_round_losses(const struct evaluating *k, long first, double sum)
 {
     for (long i = 0; i < ROUND * k->size && first + i < k->e->cover.batches; i++)
         sum += k->all[i % k->size].loss[i / k->size];
     return sum;
 }
 
-static enum oa_error cover_loss(struct covering *k, double *sum, bool *whole)
+static enum oa_error evaluate_loss(struct evaluating *k, double *sum, bool *whole)
 {
     oa_context *c = k->e->model->context;
     *sum = 0;
     for (long i = 0; i < k->e->cover.batches && !oa_stop_requested(c); i += ROUND * k->size) {
-        OA_TRY(cover_round(k, i));
-        *sum = round_sum(k, i, *sum);
+        OA_TRY(evaluate_round(k, i));
+        *sum = sum_round_losses(k, i, *sum);
     }
     *whole = oa_stop_requested(c) == 0;
     return oa_status(c);
 }
 
-/* NaN where the data are ids without text. */
-static double bits_for_each(double nats, uint64_t count)
+/* NaN for token ids without text. */
+static double bits_per_unit(double nats, uint64_t count)
 {
     return count ? nats / log(2) / (double)count : (double)NAN;
 }
 
-/* Every rank makes all the scores, and so comes here as often as the others. */
-static bool progress(void *argument, long done, long all)
+/* Called equally often on every rank, since each makes all scores. */
+static bool evaluation_progress(void *argument, long done, long all)
 {
-    struct covering *k = argument;
-    oa_bar_say(&k->bar, done, all);
-    k->failed = exchange(k, &(struct share){ 0 });
+    struct evaluating *k = argument;
+    oa_bar_log(&k->bar, done, all);
+    k->failed = exchange_losses(k, &(struct round_losses){ 0 });
     return k->failed != OA_OK || oa_stop_requested(k->e->model->context) != 0;
 }
 
-/* One that was stopped says nothing, of the loss either. */
-static enum oa_error judge(struct covering *k, struct oa_run *out, bool *whole)
+/* A stopped one leaves no scores, nor a loss. */
+static enum oa_error score_task(struct evaluating *k, struct oa_run *out, bool *whole)
 {
     const struct oa_evaluation *e = k->e;
-    struct oa_judging j = { .context = e->model->context,
+    struct oa_scoring j = { .context = e->model->context,
                             .tape = e->tape,
                             .model = e->model,
                             .workload = e->workload,
                             .side = e->side,
                             .batches = e->batches,
                             .cover = &e->cover,
-                            .progress = progress,
+                            .progress = evaluation_progress,
                             .argument = k,
                             .details = e->detailed ? &out->details : NULL };
-    enum oa_error error = e->workload->task->judge(&j, out->scores);
+    enum oa_error error = e->workload->task->score(&j, out->scores);
     if (error != OA_INTERRUPTED || k->failed != OA_OK)
         return k->failed != OA_OK ? k->failed : error;
     oa_clear_error(j.context);
@@ -118,14 +119,15 @@ static enum oa_error judge(struct covering *k, struct oa_run *out, bool *whole)
     return OA_OK;
 }
 
-static enum oa_error cover(struct covering *k, struct oa_run *out, double *sum, bool *whole)
+static enum oa_error evaluate_whole(struct evaluating *k, struct oa_run *out, double *sum,
+                                    bool *whole)
 {
     const struct oa_evaluation *e = k->e;
-    OA_TRY(cover_loss(k, sum, whole));
+    OA_TRY(evaluate_loss(k, sum, whole));
     if (*whole && !isfinite(*sum))
         return oa_fail(e->model->context, OA_DIVERGED, "the %s loss is not finite",
                        e->side == OA_TEST ? "test" : "validation");
-    return *whole && e->judged && e->workload->task->judge ? judge(k, out, whole) : OA_OK;
+    return *whole && e->judged && e->workload->task->score ? score_task(k, out, whole) : OA_OK;
 }
 
 enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
@@ -133,17 +135,17 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
     double sum;
     bool whole = false;
     oa_context *c = e->model->context;
-    struct covering k = { .e = e,
-                          .rank = oa_rank_of(e->cluster),
-                          .size = oa_rank_count(e->cluster) };
+    struct evaluating k = { .e = e,
+                            .rank = oa_rank_of(e->cluster),
+                            .size = oa_rank_count(e->cluster) };
     oa_bar_open(&k.bar, c, e->title);
     oa_scores_clear(out->scores);
     oa_details_free(&out->details);
     k.all = oa_alloc(c, (size_t)k.size * sizeof *k.all);
-    enum oa_error error = k.all ? cover(&k, out, &sum, &whole) : OA_NO_MEMORY;
+    enum oa_error error = k.all ? evaluate_whole(&k, out, &sum, &whole) : OA_NO_MEMORY;
     oa_free(k.all);
     OA_TRY(error);
-    if (!whole) { /* a part of the text says nothing about the whole */
+    if (!whole) { /* part of the text is not representative */
         sum = (double)NAN;
         oa_scores_clear(out->scores);
         oa_details_free(&out->details);
@@ -151,7 +153,7 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
     out->valid_loss = sum / (double)e->cover.targets;
     out->valid_tokens = (double)e->cover.targets;
     out->perplexity = exp(out->valid_loss);
-    out->bits_per_character = bits_for_each(sum, e->cover.characters);
-    out->bits_per_byte = bits_for_each(sum, e->cover.bytes);
+    out->bits_per_character = bits_per_unit(sum, e->cover.characters);
+    out->bits_per_byte = bits_per_unit(sum, e->cover.bytes);
     return OA_OK;
 }

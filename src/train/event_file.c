@@ -6,8 +6,8 @@
  *
  * whose data are protocol buffers: Event { double wall_time = 1; int64 step = 2; string
  * file_version = 3; Summary summary = 5 }, Summary { repeated Value value = 1 }, Value { string tag
- * = 1; float simple_value = 2 }. The first holds the version. A run that goes on first cuts away
- * what is newer than its checkpoint. */
+ * = 1; float simple_value = 2 }. The first holds the version. A resumed run first
+ * cuts away what is newer than its checkpoint. */
 #include "train/train.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "events.out.tfevents.orthant"
+#define EVENT_FILE "events.out.tfevents.orthant"
 enum { FIXED64 = 1, BYTES = 2, FIXED32 = 5, HEAD = 12, TAIL = 4, WALL_TIME = 9 };
 
 /* ---- bytes ---- */
@@ -25,7 +25,7 @@ struct bytes {
     size_t count;
 };
 
-static void put(struct bytes *b, const void *data, size_t count)
+static void put_raw(struct bytes *b, const void *data, size_t count)
 {
     memcpy(b->at + b->count, data, count);
     b->count += count;
@@ -53,7 +53,7 @@ static void put_bytes(struct bytes *b, int field, const void *data, size_t count
 {
     put_key(b, field, BYTES);
     put_varint(b, count);
-    put(b, data, count);
+    put_raw(b, data, count);
 }
 
 static void put_float(struct bytes *b, int field, float x)
@@ -72,7 +72,7 @@ static void put_double(struct bytes *b, int field, double x)
     put_little(b, bits, sizeof bits);
 }
 
-static uint64_t little(const uint8_t *b, int count)
+static uint64_t read_little(const uint8_t *b, int count)
 {
     uint64_t x = 0;
     for (int i = 0; i < count; i++)
@@ -94,8 +94,8 @@ uint32_t oa_crc32c(const void *data, size_t count)
     return ~crc;
 }
 
-/* The CRC of bytes that hold CRCs would be weak: the format stores it turned and moved. */
-static uint32_t masked(const void *data, size_t count)
+/* The format stores CRCs rotated and offset, since the CRC of bytes with CRCs is weak. */
+static uint32_t masked_crc(const void *data, size_t count)
 {
     uint32_t crc = oa_crc32c(data, count);
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
@@ -105,9 +105,9 @@ static void put_record(struct bytes *b, const struct bytes *data)
 {
     size_t start = b->count;
     put_little(b, data->count, 8);
-    put_little(b, masked(b->at + start, 8), 4);
-    put(b, data->at, data->count);
-    put_little(b, masked(data->at, data->count), 4);
+    put_little(b, masked_crc(b->at + start, 8), 4);
+    put_raw(b, data->at, data->count);
+    put_little(b, masked_crc(data->at, data->count), 4);
 }
 
 /* ---- events ---- */
@@ -145,7 +145,7 @@ size_t oa_event_print(double wall_time, const struct oa_log_line *line, uint8_t 
     return record.count;
 }
 
-static size_t print_version(double wall_time, uint8_t out[OA_EVENT])
+static size_t print_version_event(double wall_time, uint8_t out[OA_EVENT])
 {
     uint8_t room[64];
     struct bytes record = { out, 0 }, event = { room, 0 };
@@ -166,26 +166,26 @@ enum oa_error oa_events_add(oa_context *c, const char *folder, const struct oa_l
 {
     char path[OA_PATH];
     uint8_t record[OA_EVENT];
-    OA_TRY(oa_path(c, path, folder, NAME));
+    OA_TRY(oa_path(c, path, folder, EVENT_FILE));
     if (!oa_file_exists(path))
-        OA_TRY(oa_file_write(c, path, record, print_version(wall_clock(), record)));
+        OA_TRY(oa_file_write(c, path, record, print_version_event(wall_clock(), record)));
     return oa_file_append(c, path, record, oa_event_print(wall_clock(), line, record));
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 /* Bytes of the record at the beginning of b; 0 when it is not whole. */
-static size_t whole_record(const uint8_t *b, size_t left)
+static size_t whole_record_size(const uint8_t *b, size_t left)
 {
-    uint64_t length = left > HEAD + TAIL ? little(b, 8) : 0;
-    if (!length || length > left - HEAD - TAIL || little(b + 8, 4) != masked(b, 8) ||
-        little(b + HEAD + length, 4) != masked(b + HEAD, length))
+    uint64_t length = left > HEAD + TAIL ? read_little(b, 8) : 0;
+    if (!length || length > left - HEAD - TAIL || read_little(b + 8, 4) != masked_crc(b, 8) ||
+        read_little(b + HEAD + length, 4) != masked_crc(b + HEAD, length))
         return 0;
     return HEAD + (size_t)length + TAIL;
 }
 
-/* Of an event as it is written here: behind the time, or not there, which means 0. */
-static long step_of(const uint8_t *record, size_t bytes)
+/* Of an event as it is written here: after the time; 0 where it is left out. */
+static long event_step(const uint8_t *record, size_t bytes)
 {
     const uint8_t *b = record + HEAD + WALL_TIME, *end = record + bytes - TAIL;
     uint64_t step = 0;
@@ -203,12 +203,13 @@ enum oa_error oa_events_rewind(oa_context *c, const char *folder, long step)
 {
     char path[OA_PATH], *data;
     size_t length, kept = 0, bytes;
-    OA_TRY(oa_path(c, path, folder, NAME));
+    OA_TRY(oa_path(c, path, folder, EVENT_FILE));
     if (!oa_file_exists(path))
         return OA_OK;
     OA_TRY(oa_file_read(c, path, &data, &length));
     const uint8_t *b = (const uint8_t *)data;
-    while ((bytes = whole_record(b + kept, length - kept)) && step_of(b + kept, bytes) <= step)
+    while ((bytes = whole_record_size(b + kept, length - kept)) &&
+           event_step(b + kept, bytes) <= step)
         kept += bytes;
     enum oa_error e = OA_OK;
     if (kept == 0)

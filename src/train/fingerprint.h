@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fingerprints: everything that decides the numbers of a run, as a flat JSON object of texts. What
- * was written with one fingerprint is never mixed with what was made with another:
- * oa_fingerprint_check says what differs.
+ * Fingerprints: everything that affects the results of a run, as a flat JSON object of texts. Files
+ * with different fingerprints are never mixed: oa_fingerprint_check reports the first difference.
  *
  *     "numbers version": "1"            the one below
  *     "training text": "sha256:…"       after unpacking and cutting, so its path may change
  *     "validation text": "sha256:…"
- *     "test data": "sha256:…"           if there are any: the runs say what they got on them
+ *     "test data": "sha256:…"           if there are any: the runs have scores on them
  *     "tokenizer": "sha256:…"           of its tokenizer.json
  *     "first values": "sha256:…"        of the model file that train.init names, if it does
  *     "model.layers": "4", …            every option of the table but those that decide no number
  * of a run
  *
  * What computes (processor, instruction set, threads) is not in it: results on another instruction
- * set differ by rounding and are as good. A run says where it was made (comparison.h), and a
- * comparison says when that was in several places.
+ * set differ by rounding and are equivalent. A run records its machine (comparison.h), and a
+ * comparison reports when there were several.
  */
 #ifndef ORTHANT_FINGERPRINT_H
 #define ORTHANT_FINGERPRINT_H

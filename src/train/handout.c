@@ -19,24 +19,24 @@ static int compare_end(const void *key, const void *stretch)
     return element < s->first ? -1 : element >= s->end;
 }
 
-static void touch(struct oa_handout *o, int bucket)
+static void note_touched(struct oa_handout *o, int bucket)
 {
     o->seen[bucket] = o->node;
     if (o->handing && o->last[bucket] < o->node)
         oa_fail(o->store->context, OA_INTERNAL,
-                "the gradients %d of a step changed after they had been sent to other ranks: "
-                "please report this",
+                "gradient bucket %d changed after it was sent to other ranks: this is a fault of "
+                "the program, please report it",
                 bucket);
 }
 
-static void saw(void *argument, size_t offset)
+static void note_access(void *argument, size_t offset)
 {
     struct oa_handout *o = argument;
     long element = (long)(offset / o->store->device->numbers.real_size);
     const struct oa_stretch *s =
         bsearch(&element, o->parameter, (size_t)o->count, sizeof *s, compare_end);
     for (int i = 0; s && i < s->buckets; i++)
-        touch(o, s->bucket + i);
+        note_touched(o, s->bucket + i);
 }
 
 /* ---- a pass ---- */
@@ -46,10 +46,10 @@ static void hand_out(struct oa_handout *o, int node)
     for (int i = 0; o->handing && i < oa_tree_buckets(o->sum); i++)
         if (o->last[i] == node)
             oa_tree_bucket_ready(o->sum, i);
-    oa_tree_look(o->sum);
+    oa_tree_poll(o->sum);
 }
 
-static void beside(void *argument, bool begins)
+static void around_node(void *argument, bool begins)
 {
     struct oa_handout *o = argument;
     if (begins) {
@@ -73,14 +73,14 @@ void oa_handout_backward(struct oa_handout *o, oa_tape *tape)
     for (int i = 0; i < buckets; i++)
         o->seen[i] = -1;
     hand_out(o, -1);
-    oa_tape_backward_with(tape, beside, o);
+    oa_tape_backward_with(tape, around_node, o);
     memcpy(o->last, o->seen, (size_t)buckets * sizeof *o->last);
     o->signature = signature;
 }
 
 /* ---- opening ---- */
 
-static int by_place(const void *a, const void *b)
+static int compare_stretch(const void *a, const void *b)
 {
     long x = ((const struct oa_stretch *)a)->first, y = ((const struct oa_stretch *)b)->first;
     return (x > y) - (x < y);
@@ -111,7 +111,7 @@ static void find_parameters(struct oa_handout *o)
             o->parameter[o->count++] =
                 stretch_of(o, p->gradient ? p->gradient : p->change, p->count);
     }
-    qsort(o->parameter, (size_t)o->count, sizeof *o->parameter, by_place);
+    qsort(o->parameter, (size_t)o->count, sizeof *o->parameter, compare_stretch);
 }
 
 enum oa_error oa_handout_open(struct oa_store *s, struct oa_tree_sum *t, struct oa_handout *out)
@@ -121,7 +121,7 @@ enum oa_error oa_handout_open(struct oa_store *s, struct oa_tree_sum *t, struct 
     if (!buckets)
         return OA_OK;
     oa_access_tracker_init(&out->tracker, s->device, s->gradients,
-                           (size_t)s->live * s->device->numbers.real_size, saw, out);
+                           (size_t)s->live * s->device->numbers.real_size, note_access, out);
     out->parameter = oa_alloc(s->context, (size_t)s->count * sizeof *out->parameter);
     out->last = oa_alloc(s->context, buckets * sizeof *out->last);
     out->seen = oa_alloc(s->context, buckets * sizeof *out->seen);

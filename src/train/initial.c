@@ -10,16 +10,16 @@
 /* ---- opening ---- */
 
 /* Tensors of an embedding fit whenever the widths do, so that nothing fits where these differ. */
-static enum oa_error check_some(const struct oa_initial *i)
+static enum oa_error check_any_fits(const struct oa_initial *i)
 {
     const struct oa_options *from = &i->from->options, *to = &i->transfer.to->options;
     if (i->transfer.taken)
         return OA_OK;
     return oa_fail(
         i->transfer.to->context, OA_ARGUMENT,
-        "train.init = %s: none of its tensors fits this model: it has model.width = %ld, "
-        "model.layers = %ld, "
-        "model.heads = %ld, and here they are %ld, %ld, %ld; give the options model.* of that run",
+        "train.init = %s: none of its tensors fits this model: model.width, model.layers and "
+        "model.heads are %ld, %ld, %ld there and %ld, %ld, %ld here; give the options model.* of "
+        "that run",
         to->train_init, from->model_width, from->model_layers, from->model_heads, to->model_width,
         to->model_layers, to->model_heads);
 }
@@ -34,7 +34,7 @@ enum oa_error oa_initial_open(struct oa_model *to, const struct oa_workload *w, 
     OA_TRY(values ? oa_pretrained_open(to->device, &start, out->tokenizer, &out->from)
                   : oa_pretrained_describe(to->device, &start, &out->from));
     OA_TRY(oa_transfer_match(out->from, out->tokenizer, to, w->tokenizer, &out->transfer));
-    return check_some(out);
+    return check_any_fits(out);
 }
 
 void oa_initial_close(struct oa_initial *i)
@@ -58,13 +58,13 @@ enum oa_error oa_initial_check(oa_context *c, const struct oa_options *o, const 
     if (!inside)
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
-                   "train.init = %s lies in %s, where the new run is to be: give another --out",
+                   "train.init = %s is in %s, the folder of the new run: give another --out",
                    o->train_init, folder);
 }
 
-/* ---- what is said ---- */
+/* ---- notices ---- */
 
-static int with_fit(const struct oa_transfer *t, enum oa_fit fit)
+static int count_fit(const struct oa_transfer *t, enum oa_fit fit)
 {
     int count = 0;
     for (int i = 0; i < t->count; i++)
@@ -73,12 +73,12 @@ static int with_fit(const struct oa_transfer *t, enum oa_fit fit)
 }
 
 /* "a.weight, b.weight (not there)", or their number where they are many. */
-static void add_group(const struct oa_transfer *t, enum oa_fit fit, const char *before,
-                      struct oa_text *out)
+static void add_fit_group(const struct oa_transfer *t, enum oa_fit fit, const char *before,
+                          struct oa_text *out)
 {
     enum { FEW = 4 };
     const char *comma = before;
-    int count = with_fit(t, fit);
+    int count = count_fit(t, fit);
     if (count > FEW)
         oa_text_printf(out, "%s%d", before, count);
     for (int i = 0; i < t->count && count <= FEW; i++)
@@ -89,7 +89,7 @@ static void add_group(const struct oa_transfer *t, enum oa_fit fit, const char *
     oa_text_printf(out, " (%s)", oa_fit_reason(fit));
 }
 
-static void add_parts(const struct oa_transfer *t, struct oa_text *out)
+static void add_row_parts(const struct oa_transfer *t, struct oa_text *out)
 {
     for (int i = 0; i < t->count; i++)
         if (t->item[i].fit == OA_FIT_ROWS)
@@ -97,17 +97,17 @@ static void add_parts(const struct oa_transfer *t, struct oa_text *out)
                            t->item[i].to->dim[0]);
 }
 
-static void say(const struct oa_transfer *t, const char *who)
+static void log_transfer(const struct oa_transfer *t, const char *who)
 {
     struct oa_text text;
     const char *before = "; not taken: ";
     oa_text_init(&text, t->to->context);
-    oa_text_printf(&text, "%s: %d of %d tensors begin with the values of %s", who, t->taken,
+    oa_text_printf(&text, "%s: %d of %d tensors start with the values of %s", who, t->taken,
                    t->count, t->to->options.train_init);
-    add_parts(t, &text);
+    add_row_parts(t, &text);
     for (enum oa_fit fit = OA_FIT_MISSING; fit < OA_FITS; fit++)
-        if (with_fit(t, fit)) {
-            add_group(t, fit, before, &text);
+        if (count_fit(t, fit)) {
+            add_fit_group(t, fit, before, &text);
             before = "; ";
         }
     if (text.s)
@@ -116,7 +116,7 @@ static void say(const struct oa_transfer *t, const char *who)
 }
 
 /* Options that change what a tensor means and not its shape. */
-static void say_differences(const struct oa_initial *i)
+static void log_model_differences(const struct oa_initial *i)
 {
     static const char *const keys[] = { "model.heads", "model.position", "model.norm",
                                         "model.scale_embedding" };
@@ -129,7 +129,7 @@ static void say_differences(const struct oa_initial *i)
         oa_options_get(c, &i->transfer.to->options, keys[k], &here);
         if (there.s && here.s && strcmp(there.s, here.s) != 0)
             oa_log(c, 0,
-                   "%s was trained with %s = %s, and here it is %s: what is taken was learnt for "
+                   "%s was trained with %s = %s, but it is %s here: the values were learned for "
                    "another model",
                    i->transfer.to->options.train_init, keys[k], there.s, here.s);
         oa_text_free(&there);
@@ -137,21 +137,21 @@ static void say_differences(const struct oa_initial *i)
     }
 }
 
-static enum oa_error compare(struct oa_model *to, const struct oa_workload *w, const char *who,
-                             struct oa_started *out)
+static enum oa_error compare_initial(struct oa_model *to, const struct oa_workload *w,
+                                     const char *who, struct oa_started *out)
 {
     struct oa_initial i;
     enum oa_error e = oa_initial_open(to, w, false, &i);
     if (e == OA_OK) {
-        say(&i.transfer, who);
-        say_differences(&i);
+        log_transfer(&i.transfer, who);
+        log_model_differences(&i);
         *out = (struct oa_started){ i.transfer.taken, i.transfer.count };
     }
     oa_initial_close(&i);
     return e;
 }
 
-enum oa_error oa_initial_say(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+enum oa_error oa_initial_log(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                              const char *who, struct oa_started *out)
 {
     struct oa_device *d;
@@ -162,7 +162,7 @@ enum oa_error oa_initial_say(oa_context *c, const struct oa_options *o, const st
     OA_TRY(oa_device_open(c, o->train_precision, true, &d));
     enum oa_error e = oa_model_describe(d, o, &w->form, &to);
     if (e == OA_OK)
-        e = compare(to, w, who, out);
+        e = compare_initial(to, w, who, out);
     oa_model_close(to);
     oa_device_close(d);
     return e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * First values from a trained run (train.init): which tensors fit, what is said of it, init.json in
+ * Initial values from a trained run (train.init): which tensors fit, notices about it, init.json in
  * the run's folder.
  *
  *     {"from": "runs/m", "model": "sha256:…",
@@ -21,7 +21,7 @@ struct oa_initial {
     struct oa_tokenizer *tokenizer;
     struct oa_transfer transfer;
 };
-/* The run that train.init names beside the model `to` of w, with values if they are wanted. Refused
+/* Matches the run that train.init names with the model `to` of w, with values if wanted. Refused
  * when nothing fits. Close it also after an error. */
 enum oa_error oa_initial_open(struct oa_model *to, const struct oa_workload *w, bool values,
                               struct oa_initial *out);
@@ -31,12 +31,12 @@ enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_worklo
 
 /* Refuses to start from a run that lies in the folder that is to be written. */
 enum oa_error oa_initial_check(oa_context *c, const struct oa_options *o, const char *folder);
-/* Says in a notice what fits, before anything runs; without train.init nothing. `who`: whom it is
- * about. out: how many tensors the model has, and of how many something is taken. */
+/* Logs what fits, before anything runs; without train.init nothing. who: name in the notice. out:
+ * how many tensors the model has, and of how many something is taken. */
 struct oa_started {
     int taken, count;
 };
-enum oa_error oa_initial_say(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+enum oa_error oa_initial_log(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                              const char *who, struct oa_started *out);
 
 #endif

@@ -6,30 +6,30 @@
 
 #include <math.h>
 
-static double decayed(const struct oa_options *o, double share)
+static double above_min_lr(const struct oa_options *o, double share)
 {
     return o->train_min_lr + (1 - o->train_min_lr) * share;
 }
 
-static double cosine(const struct oa_options *o, long step, double x)
+static double schedule_cosine(const struct oa_options *o, long step, double x)
 {
     (void)step;
-    return decayed(o, 0.5 * (1 + cos(acos(-1) * x)));
+    return above_min_lr(o, 0.5 * (1 + cos(acos(-1) * x)));
 }
 
-static double linear(const struct oa_options *o, long step, double x)
+static double schedule_linear(const struct oa_options *o, long step, double x)
 {
     (void)step;
-    return decayed(o, 1 - x);
+    return above_min_lr(o, 1 - x);
 }
 
-static double inverse_sqrt(const struct oa_options *o, long step, double x)
+static double schedule_inverse_sqrt(const struct oa_options *o, long step, double x)
 {
     (void)x;
     return sqrt(fmax(1, (double)o->train_warmup) / (double)step);
 }
 
-static double constant(const struct oa_options *o, long step, double x)
+static double schedule_constant(const struct oa_options *o, long step, double x)
 {
     (void)o, (void)step, (void)x;
     return 1;
@@ -37,10 +37,10 @@ static double constant(const struct oa_options *o, long step, double x)
 
 /* Shares of the peak after the warm-up; x goes from 0 to 1 over the rest of the run. */
 static double (*const schedules[])(const struct oa_options *o, long step, double x) = {
-    [OA_SCHEDULE_COSINE] = cosine,
-    [OA_SCHEDULE_INVERSE_SQRT] = inverse_sqrt,
-    [OA_SCHEDULE_LINEAR] = linear,
-    [OA_SCHEDULE_CONSTANT] = constant,
+    [OA_SCHEDULE_COSINE] = schedule_cosine,
+    [OA_SCHEDULE_INVERSE_SQRT] = schedule_inverse_sqrt,
+    [OA_SCHEDULE_LINEAR] = schedule_linear,
+    [OA_SCHEDULE_CONSTANT] = schedule_constant,
 };
 
 double oa_learning_rate_at(const struct oa_options *o, long step, double x)
@@ -69,8 +69,8 @@ struct update {
 typedef void stretch_rule(const struct update *u, double weight_decay, long first, long end,
                           long at);
 
-/* While the values are at hand; of shards only when all ranks have them. */
-static bool makes_copies(const struct oa_store *s, const struct oa_tree_sum *sum)
+/* The copies that products read are made with the update, unless values are sharded. */
+static bool updates_copies(const struct oa_store *s, const struct oa_tree_sum *sum)
 {
     return s->acts != s->values && !(sum && sum->scattered);
 }
@@ -89,7 +89,7 @@ static void adamw_stretch(const struct update *u, double weight_decay, long firs
                           .correction1 = 1 - pow(o->train_beta1, (double)u->step),
                           .correction2 = 1 - pow(o->train_beta2, (double)u->step),
                           .gradient_scale = u->scale };
-    void *copy = makes_copies(s, u->sum) ? oa_act_at(d, s->acts, first) : NULL;
+    void *copy = updates_copies(s, u->sum) ? oa_act_at(d, s->acts, first) : NULL;
     d->ops->adamw(d, end - first, &h, oa_real_at(d, s->values, first),
                   oa_real_at(d, s->moment1, at), oa_real_at(d, s->moment2, at),
                   oa_real_at(d, s->gradients, first), copy);
@@ -113,7 +113,7 @@ static void update_shard(const struct update *u, stretch_rule *rule,
     rule(u, 0, cut, shard->end, shard->at + cut - shard->first);
 }
 
-static void update_all(const struct update *u, stretch_rule *rule)
+static void update_shards(const struct update *u, stretch_rule *rule)
 {
     if (!u->sum || !u->sum->scattered)
         update_shard(u, rule, &(struct oa_tree_shard){ 0, u->s->updated, 0 });
@@ -121,17 +121,7 @@ static void update_all(const struct update *u, stretch_rule *rule)
         update_shard(u, rule, &u->sum->shard[i]);
 }
 
-static void adamw(const struct update *u)
-{
-    update_all(u, adamw_stretch);
-}
-
-static void sgd(const struct update *u)
-{
-    update_all(u, sgd_stretch);
-}
-
-static void adafactor(const struct update *u)
+static void update_adafactor(const struct update *u)
 {
     struct oa_store *s = u->s;
     struct oa_device *d = s->device;
@@ -156,18 +146,15 @@ static void adafactor(const struct update *u)
     }
 }
 
-static void (*const rules[])(const struct update *u) = {
-    [OA_OPTIMIZER_ADAMW] = adamw,
-    [OA_OPTIMIZER_SGD] = sgd,
-    [OA_OPTIMIZER_ADAFACTOR] = adafactor,
-};
-
 long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum,
                          const struct oa_options *o, long step, double lr, double gradient_scale)
 {
     struct update u = { s, sum, o, step, lr, gradient_scale };
-    rules[o->train_optimizer](&u);
-    return o->train_optimizer == OA_OPTIMIZER_ADAMW && makes_copies(s, sum) ? s->updated : 0;
+    if (o->train_optimizer == OA_OPTIMIZER_ADAFACTOR)
+        update_adafactor(&u);
+    else
+        update_shards(&u, o->train_optimizer == OA_OPTIMIZER_SGD ? sgd_stretch : adamw_stretch);
+    return o->train_optimizer == OA_OPTIMIZER_ADAMW && updates_copies(s, sum) ? s->updated : 0;
 }
 
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr,

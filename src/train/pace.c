@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Levels of a measured run: made from a clock, kept in a file, read again. */
+ * Levels of a run with a time budget: from the clock, and in a file. */
 #include "train/pace.h"
 
 #include "base/checksum.h"
@@ -19,7 +19,7 @@ static int level_of(const struct oa_pace *p, long step)
     return level;
 }
 
-static double share_of(const struct oa_pace *p, long step)
+static double level_share(const struct oa_pace *p, long step)
 {
     return (double)level_of(p, step) / (OA_PACE_LEVELS - 1);
 }
@@ -44,7 +44,7 @@ double oa_pace_rate(const struct oa_pace *p, const struct oa_options *o, long st
 {
     if (!p->timed)
         return oa_learning_rate(o, step);
-    double warm = share_of(p, o->train_warmup), now = share_of(p, step);
+    double warm = level_share(p, o->train_warmup), now = level_share(p, step);
     return oa_learning_rate_at(o, step, warm < 1 ? (now - warm) / (1 - warm) : 1);
 }
 
@@ -77,7 +77,7 @@ enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *c
 }
 
 /* Levels begin in order, the first with step 1; a long step may begin several. */
-static bool read_levels(const json_t *began, struct oa_pace *p)
+static bool read_pace_levels(const json_t *began, struct oa_pace *p)
 {
     size_t n = json_array_size(began);
     if (n < 1 || n > OA_PACE_LEVELS)
@@ -94,21 +94,21 @@ static bool read_levels(const json_t *began, struct oa_pace *p)
 }
 
 /* All but the budget, which is *budget: 0 where the file has none. */
-static enum oa_error read(oa_context *c, const char *path, struct oa_pace *p, double *budget)
+static enum oa_error read_pace(oa_context *c, const char *path, struct oa_pace *p, double *budget)
 {
     json_t *root;
-    OA_TRY(oa_checksummed_read(c, path, "a run is only repeated from its pace as it was written",
-                               &root));
+    OA_TRY(oa_checksummed_read(c, path, "only an unchanged pace.json can be repeated", &root));
     const json_t *steps = json_object_get(root, "steps");
-    bool good = read_levels(json_object_get(root, "began"), p);
+    bool good = read_pace_levels(json_object_get(root, "began"), p);
     p->steps = json_is_integer(steps) ? (long)json_integer_value(steps) : -1;
     p->changed = (long)json_integer_value(json_object_get(root, "budget_changed_after_step"));
     *budget = json_number_value(json_object_get(root, "seconds"));
     json_decref(root);
     if (!good || p->steps < -1)
-        return oa_fail(c, OA_FORMAT,
-                       "%s: not the pace of a run (\"began\": steps that rise from 1, at most %d)",
-                       path, OA_PACE_LEVELS);
+        return oa_fail(
+            c, OA_FORMAT,
+            "%s: not the pace of a run (\"began\" must be at most %d increasing steps from 1)",
+            path, OA_PACE_LEVELS);
     return OA_OK;
 }
 
@@ -116,14 +116,13 @@ static enum oa_error check_repeatable(oa_context *c, const char *path, const str
 {
     if (p->steps < 0)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: that run has not ended, so its number of steps is not known; let it "
-                       "end first (--resume)",
+                       "%s: that run has not ended, so its number of steps is unknown; finish it "
+                       "first (--resume)",
                        path);
     if (p->changed)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s: train.seconds of that run was changed after step %ld, and which "
-                       "learning rates the steps "
-                       "before had is not in the file: such a run cannot be repeated",
+                       "%s: that run cannot be repeated: its train.seconds was changed after step "
+                       "%ld, and the learning rates before are not recorded",
                        path, p->changed);
     return OA_OK;
 }
@@ -135,12 +134,13 @@ enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_
         .timed = repeat || o->train_seconds > 0, .began = { 1 }, .levels = 1, .steps = -1
     };
     if (repeat && o->train_seconds > 0)
-        return oa_fail(c, OA_ARGUMENT,
-                       "train.pace repeats a run that ended, and train.seconds measures a new one: "
-                       "give one of them");
+        return oa_fail(
+            c, OA_ARGUMENT,
+            "train.pace and train.seconds exclude each other: the first repeats a run, the "
+            "second sets a new budget");
     if (repeat) {
         double measured;
-        OA_TRY(read(c, o->train_pace, out, &measured));
+        OA_TRY(read_pace(c, o->train_pace, out, &measured));
         return check_repeatable(c, o->train_pace, out);
     }
     if (out->timed)
@@ -152,7 +152,7 @@ enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_
 
 /* Levels that are parts of `before` become parts of p->budget: each begins where the time of its
  * beginning was over. */
-static void change_budget(struct oa_pace *p, double before, long step)
+static void change_pace_budget(struct oa_pace *p, double before, long step)
 {
     int levels = 0, old;
     long began[OA_PACE_LEVELS];
@@ -168,12 +168,12 @@ enum oa_error oa_pace_resume(oa_context *c, struct oa_pace *p, const char *path,
     double before;
     if (p->budget <= 0 || step == 0)
         return OA_OK;
-    OA_TRY(read(c, path, p, &before));
+    OA_TRY(read_pace(c, path, p, &before));
     p->steps = -1;
     while (p->levels > 1 && p->began[p->levels - 1] > step + 1)
         p->levels--;
     if (before > 0 && before != p->budget)
-        change_budget(p, before, step);
+        change_pace_budget(p, before, step);
     return OA_OK;
 }
 
@@ -181,7 +181,7 @@ enum oa_error oa_pace_steps(oa_context *c, const char *path, long *steps)
 {
     struct oa_pace p;
     double budget;
-    OA_TRY(read(c, path, &p, &budget));
+    OA_TRY(read_pace(c, path, &p, &budget));
     *steps = p.steps;
     return OA_OK;
 }

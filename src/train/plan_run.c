@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run will cost: training steps on the plan device, which computes nothing. */
+ * The cost of a run: training steps on the plan device, which computes nothing. */
 #include "device/wrappers/meter.h"
 #include "train/train.h"
 
@@ -7,16 +7,16 @@
 
 /* ---- a step ---- */
 
-struct one_step {
+struct single_step {
     struct oa_model *model;
     const struct oa_batch *batch;
     double scale;
     oa_tape *tape;
 };
 
-static enum oa_error micro_batch(void *argument, long micro)
+static enum oa_error plan_micro_batch(void *argument, long micro)
 {
-    const struct one_step *s = argument;
+    const struct single_step *s = argument;
     struct oa_device *d = s->model->device;
     (void)micro;
     oa_meter_at(d, NULL, OA_OPTIMISER, false);
@@ -31,9 +31,9 @@ static enum oa_error micro_batch(void *argument, long micro)
 void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch,
                   double scale, oa_tape *t, struct oa_shards *shards)
 {
-    struct one_step step = { m, batch, scale, t };
+    struct single_step step = { m, batch, scale, t };
     double squares;
-    oa_tree_sum_make(shards->sum, micro_batch, &step);
+    oa_tree_sum_make(shards->sum, plan_micro_batch, &step);
     oa_shards_squares(shards, &squares);
     oa_shards_step(shards, o, 1, oa_learning_rate(o, 1), 1);
     oa_model_after_step(m, 1);
@@ -41,8 +41,9 @@ void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct o
 
 /* ---- a plan ---- */
 
-static void count(struct oa_model *m, const struct oa_options *o, const struct oa_step_shape *shape,
-                  oa_tape *t, struct oa_shards *shards, struct oa_plan *out)
+static void count_step(struct oa_model *m, const struct oa_options *o,
+                       const struct oa_step_shape *shape, oa_tape *t, struct oa_shards *shards,
+                       struct oa_plan *out)
 {
     const struct oa_tree_sum *sum = shards->sum;
     struct oa_device *d = m->device;
@@ -65,9 +66,10 @@ static void count(struct oa_model *m, const struct oa_options *o, const struct o
 }
 
 /* What the first of so many ranks does; the others do as much. */
-static enum oa_error measure(struct oa_device *d, const struct oa_options *o,
-                             const struct oa_model_form *form, const struct oa_step_shape *shape,
-                             long ranks, struct oa_plan *out)
+static enum oa_error plan_on_device(struct oa_device *d, const struct oa_options *o,
+                                    const struct oa_model_form *form,
+                                    const struct oa_step_shape *shape, long ranks,
+                                    struct oa_plan *out)
 {
     oa_tape tape;
     struct oa_model *m;
@@ -80,7 +82,7 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o,
     if (e == OA_OK)
         e = oa_shards_open(m, ranks > 1 ? &several : NULL, &sum, &shards);
     if (e == OA_OK)
-        count(m, o, shape, &tape, &shards, out);
+        count_step(m, o, shape, &tape, &shards, out);
     oa_shards_close(&shards);
     oa_tree_sum_close(&sum);
     oa_tape_free(&tape);
@@ -102,7 +104,7 @@ enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o,
     struct oa_device *d;
     enum oa_error e = oa_device_open(c, o->train_precision, true, &d);
     if (e == OA_OK)
-        e = measure(d, o, form, shape, ranks, out);
+        e = plan_on_device(d, o, form, shape, ranks, out);
     oa_device_close(d);
     return e;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps on the real device for their time, and the same steps on the plan device for what they have
- * to do. */
+ * Steps on the real device for their time, and the same steps on the plan device for their counts.
+ */
 #include "statistics/statistics.h"
 #include "train/step_side.h"
 
 enum { WARM_UP = 2, LEAST_STEPS = 5, MOST_STEPS = 50 };
-static const double enough = 2; /* seconds */
+static const double enough = 2; /* seconds of measured steps */
 
 struct profiling {
     oa_context *context;
@@ -21,12 +21,13 @@ struct profiling {
     double tokens;
 };
 
-static double no_clock(void)
+static double profile_no_clock(void)
 {
     return 0;
 }
 
-static void take_sample(struct profiling *p, double seconds, const struct oa_step_clocks *taken)
+static void add_profile_sample(struct profiling *p, double seconds,
+                               const struct oa_step_clocks *taken)
 {
     p->sum.wall += taken->wall;
     p->sum.processor += taken->processor;
@@ -36,7 +37,7 @@ static void take_sample(struct profiling *p, double seconds, const struct oa_ste
     p->step[p->steps++] = seconds;
 }
 
-static enum oa_error one_step(struct profiling *p, long number, bool measured)
+static enum oa_error profile_step(struct profiling *p, long number, bool measured)
 {
     struct oa_batch batch;
     struct oa_amount amount;
@@ -54,35 +55,35 @@ static enum oa_error one_step(struct profiling *p, long number, bool measured)
     OA_TRY(oa_status(p->context));
     if (!measured)
         return OA_OK;
-    take_sample(p, seconds, &taken);
+    add_profile_sample(p, seconds, &taken);
     p->tokens += amount.tokens;
     oa_step_once(p->plan.model, o, &batch, 1, &p->plan.tape, &p->plan.shards);
     return oa_status(p->context);
 }
 
-static bool wanted(const struct profiling *p, double used)
+static bool wants_profiled_step(const struct profiling *p, double used)
 {
     return p->steps < LEAST_STEPS || (p->steps < MOST_STEPS && used < enough);
 }
 
-static enum oa_error measure(struct profiling *p)
+static enum oa_error profile_steps(struct profiling *p)
 {
     struct oa_bar bar;
     double used = 0;
     oa_bar_open(&bar, p->context, "timing steps");
     for (long i = 0; i < WARM_UP; i++) {
-        OA_TRY(one_step(p, i + 1, false));
+        OA_TRY(profile_step(p, i + 1, false));
         oa_device_settle(p->real.device);
     }
-    while (wanted(p, used)) {
-        OA_TRY(one_step(p, WARM_UP + 1 + p->steps, true));
+    while (wants_profiled_step(p, used)) {
+        OA_TRY(profile_step(p, WARM_UP + 1 + p->steps, true));
         used += p->step[p->steps - 1];
-        oa_bar_say(&bar, p->steps, p->steps < LEAST_STEPS ? LEAST_STEPS : p->steps + 1);
+        oa_bar_log(&bar, p->steps, p->steps < LEAST_STEPS ? LEAST_STEPS : p->steps + 1);
     }
     return OA_OK;
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 static bool same_place(const struct oa_metered *a, const struct oa_metered *b)
 {
@@ -90,8 +91,8 @@ static bool same_place(const struct oa_metered *a, const struct oa_metered *b)
            a->backward == b->backward;
 }
 
-/* Of a row of the real device what the plan device counted there in all. */
-static void take_counts(const struct oa_meter *plan, struct oa_metered *row)
+/* Copies what the plan device counted for the row of the real device. */
+static void copy_plan_counts(const struct oa_meter *plan, struct oa_metered *row)
 {
     for (int i = 0; i < plan->rows; i++)
         if (same_place(&plan->row[i], row)) {
@@ -101,7 +102,7 @@ static void take_counts(const struct oa_meter *plan, struct oa_metered *row)
         }
 }
 
-static enum oa_error gather(const struct profiling *p, struct oa_profile *out)
+static enum oa_error fill_profile(const struct profiling *p, struct oa_profile *out)
 {
     const struct oa_meter *real = &p->real.meter;
     double steps = p->steps;
@@ -116,7 +117,7 @@ static enum oa_error gather(const struct profiling *p, struct oa_profile *out)
         struct oa_metered *row = &out->row[i];
         *row = real->row[i];
         row->seconds = oa_median_of(p->sample[i], p->steps).value;
-        take_counts(&p->plan.meter, row);
+        copy_plan_counts(&p->plan.meter, row);
         row->flops /= steps;
         row->computed /= steps;
         row->bytes /= steps;
@@ -124,20 +125,20 @@ static enum oa_error gather(const struct profiling *p, struct oa_profile *out)
     return oa_status(p->context);
 }
 
-static enum oa_error profile(struct profiling *p, struct oa_profile *out)
+static enum oa_error profile_devices(struct profiling *p, struct oa_profile *out)
 {
     const struct oa_options *o = p->options;
     OA_TRY(oa_step_side_open(p->context, o, &p->workload->form, false, p->clock, &p->real));
     OA_TRY(oa_task_check_model(p->real.model));
-    OA_TRY(oa_step_side_open(p->context, o, &p->workload->form, true, no_clock, &p->plan));
+    OA_TRY(oa_step_side_open(p->context, o, &p->workload->form, true, profile_no_clock, &p->plan));
     OA_TRY(p->workload->task->batches(p->context, o, p->workload, OA_TRAINING,
                                       oa_chance_seed(o, OA_CHANCE_ORDER), &p->batches));
-    enum oa_error e = measure(p);
+    enum oa_error e = profile_steps(p);
     bool stopped = e == OA_INTERRUPTED && p->steps;
     if (e != OA_OK && !stopped)
         return e;
     oa_clear_error(p->context);
-    OA_TRY(gather(p, out));
+    OA_TRY(fill_profile(p, out));
     out->stopped = stopped;
     return OA_OK;
 }
@@ -154,7 +155,7 @@ enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o,
     p->options = o;
     p->workload = w;
     p->clock = clock;
-    enum oa_error e = profile(p, out);
+    enum oa_error e = profile_devices(p, out);
     oa_batches_close(p->batches);
     oa_step_side_close(&p->real);
     oa_step_side_close(&p->plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options that were changed from their defaults and do nothing beside the others are said, not
- * ignored in silence. */
+ * Notices about options that were changed from their defaults and have no effect with the others.
+ */
 #include "train/train.h"
 
 #include <string.h>
@@ -21,12 +21,12 @@ static bool no_end_rate(const struct oa_options *o)
            o->train_schedule == OA_SCHEDULE_INVERSE_SQRT;
 }
 
-static bool not_adamw(const struct oa_options *o)
+static bool lacks_adamw(const struct oa_options *o)
 {
     return o->train_optimizer != OA_OPTIMIZER_ADAMW;
 }
 
-static bool adafactor(const struct oa_options *o)
+static bool uses_adafactor(const struct oa_options *o)
 {
     return o->train_optimizer == OA_OPTIMIZER_ADAFACTOR;
 }
@@ -61,16 +61,16 @@ static const struct {
     { "train.eval_tokens", no_validation, "there is no validation text" },
     { "train.eval_tokens", no_validation_before_the_end,
       "train.eval_every is 0: the only validation is at the end" },
-    { "train.clock", nothing_timed, "no time is given to train for" },
+    { "train.clock", nothing_timed, "there is no time budget" },
     { "train.final_tokens", no_validation, "there is no validation text" },
     { "train.seed_dropout", no_dropout, "there is no dropout" },
-    { "train.min_lr", no_end_rate, "only the schedules cosine and linear come down to it" },
-    { "train.beta1", adafactor, "adafactor has no first moment" },
-    { "train.beta2", not_adamw, "only adamw uses it" },
-    { "train.epsilon", not_adamw, "only adamw uses it" },
+    { "train.min_lr", no_end_rate, "only the schedules cosine and linear decay to it" },
+    { "train.beta1", uses_adafactor, "adafactor has no first moment" },
+    { "train.beta2", lacks_adamw, "only adamw uses it" },
+    { "train.epsilon", lacks_adamw, "only adamw uses it" },
 };
 
-static bool changed(oa_context *c, const struct oa_options *o, const char *key)
+static bool differs_from_default(oa_context *c, const struct oa_options *o, const char *key)
 {
     struct oa_options fresh;
     struct oa_text now, before;
@@ -88,13 +88,13 @@ static bool changed(oa_context *c, const struct oa_options *o, const char *key)
 void oa_remarks(oa_context *c, const struct oa_options *o)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].idle(o) && changed(c, o, rows[i].key))
-            oa_log(c, 0, "%s does nothing here: %s", rows[i].key, rows[i].because);
+        if (rows[i].idle(o) && differs_from_default(c, o, rows[i].key))
+            oa_log(c, 0, "%s has no effect: %s", rows[i].key, rows[i].because);
     if (!by_clock(o) && o->train_steps > 0 && o->train_warmup > o->train_steps)
-        oa_log(c, 0,
-               "train.warmup is %ld and train.steps %ld: the learning rate ends at %s and never "
-               "reaches train.lr, %s",
-               o->train_warmup, o->train_steps,
-               oa_real_rounded(oa_learning_rate(o, o->train_steps), 3).s,
-               oa_real_text(o->train_lr).s);
+        oa_log(
+            c, 0,
+            "train.warmup = %ld exceeds train.steps = %ld: the learning rate ends at %s and never "
+            "reaches train.lr = %s",
+            o->train_warmup, o->train_steps,
+            oa_real_rounded(oa_learning_rate(o, o->train_steps), 3).s, oa_real_text(o->train_lr).s);
 }

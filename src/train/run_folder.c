@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of a run: paths, and which checkpoints stay. The two newest are kept, so that one that
- * turns out to be damaged leaves another to go on from. */
+ * The folder of a run: paths and checkpoints. The two newest are kept, so that the run can be
+ * resumed when one of them is damaged. */
 #include "train/train.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, cons
     return OA_OK;
 }
 
-static int newest_first(const void *a, const void *b)
+static int compare_newest_first(const void *a, const void *b)
 {
     long x = *(const long *)a, y = *(const long *)b;
     return (x < y) - (x > y);
@@ -52,7 +52,7 @@ int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECK
     if (d)
         closedir(d);
     if (count > 0)
-        qsort(steps, (size_t)count, sizeof *steps, newest_first);
+        qsort(steps, (size_t)count, sizeof *steps, compare_newest_first);
     return count;
 }
 
@@ -64,7 +64,7 @@ static enum oa_error checkpoint_path(oa_context *c, char out[OA_PATH], const cha
     return oa_path(c, out, folder, name);
 }
 
-static void remove_from(oa_context *c, const char *folder, int first)
+static void remove_old_checkpoints(oa_context *c, const char *folder, int first)
 {
     long steps[MOST];
     char path[OA_PATH];
@@ -80,7 +80,7 @@ enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_pro
     char path[OA_PATH];
     OA_TRY(checkpoint_path(m->context, path, folder, p->step));
     OA_TRY(oa_checkpoint_save(m, p, path));
-    remove_from(m->context, folder, KEPT);
+    remove_old_checkpoints(m->context, folder, KEPT);
     return oa_status(m->context);
 }
 
@@ -94,7 +94,7 @@ enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progres
 
 void oa_folder_forget(oa_context *c, const char *folder)
 {
-    remove_from(c, folder, 0);
+    remove_old_checkpoints(c, folder, 0);
 }
 
 bool oa_folder_has_checkpoint(oa_context *c, const char *folder)
@@ -103,7 +103,7 @@ bool oa_folder_has_checkpoint(oa_context *c, const char *folder)
     return oa_folder_checkpoints(c, folder, steps) != 0;
 }
 
-static bool has_file(const char *folder, const char *name)
+static bool run_has_file(const char *folder, const char *name)
 {
     char path[OA_PATH];
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -112,8 +112,8 @@ static bool has_file(const char *folder, const char *name)
 
 bool oa_folder_has_run(oa_context *c, const char *folder)
 {
-    return oa_folder_has_checkpoint(c, folder) || has_file(folder, "log.jsonl") ||
-           has_file(folder, "model.safetensors");
+    return oa_folder_has_checkpoint(c, folder) || run_has_file(folder, "log.jsonl") ||
+           run_has_file(folder, "model.safetensors");
 }
 
 double oa_checkpoint_wait(double minutes, double cost)
@@ -121,14 +121,13 @@ double oa_checkpoint_wait(double minutes, double cost)
     return fmax(60 * minutes, 100 * cost);
 }
 
-static double age_of(const char *path)
+static double file_age(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 ? fmax(0, difftime(time(NULL), about.st_mtime)) : 0;
 }
 
-/* Tries the newest, then the one before; every file that is passed over is named with the reason.
- */
+/* Tries the newest, then the one before; logs why a file is passed over. */
 enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder,
                                oa_accept *accept, void *argument, double *age)
 {
@@ -142,13 +141,13 @@ enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const 
         OA_TRY(checkpoint_path(m->context, path, folder, steps[i]));
         enum oa_error e = oa_checkpoint_load(m, p, path, accept, argument);
         if (e == OA_OK)
-            *age = age_of(path);
+            *age = file_age(path);
         if (e == OA_OK || e == OA_ARGUMENT || e == OA_NO_MEMORY || e == OA_INTERRUPTED ||
             i + 1 == count)
             return e;
         const char *why;
         oa_last_error(m->context, &why);
-        oa_log(m->context, 0, "%s; going on from the checkpoint of step %ld instead", why,
+        oa_log(m->context, 0, "%s; resuming from the checkpoint of step %ld instead", why,
                steps[i + 1]);
         oa_clear_error(m->context);
     }

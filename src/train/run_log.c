@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log.jsonl, one object a line, and the loss curve that is made from it. A run that goes on first
- * cuts away the lines that are newer than its checkpoint, so that the log reads as if nothing had
- * happened. */
+ * log.jsonl, one object a line, and the loss curve that is made from it. A resumed run first
+ * cuts away the lines that are newer than its checkpoint. */
 #include "train/train.h"
 
 #include <errno.h>
@@ -23,7 +22,8 @@ enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity)
     return OA_OK;
 }
 
-static enum oa_error add_point(oa_context *c, struct oa_run *run, const struct oa_log_line *line)
+static enum oa_error add_curve_point(oa_context *c, struct oa_run *run,
+                                     const struct oa_log_line *line)
 {
     if (run->points == run->capacity)
         OA_TRY(oa_curve_reserve(c, run, 2 * run->capacity + 16));
@@ -39,8 +39,8 @@ static enum oa_error add_point(oa_context *c, struct oa_run *run, const struct o
 
 enum { LINE = 1024, VALID = 640, RANKS = 128 };
 
-/* ", \"valid_loss\": 1.5, \"accuracy\": 81.25": what a validation said. */
-static void print_validation(const struct oa_log_line *line, char out[VALID])
+/* ", \"valid_loss\": 1.5, \"accuracy\": 81.25" */
+static void print_log_validation(const struct oa_log_line *line, char out[VALID])
 {
     int n = 0;
     out[0] = 0;
@@ -54,7 +54,7 @@ static void print_validation(const struct oa_log_line *line, char out[VALID])
 
 /* ", \"tokens_per_second\": 20000, \"communication\": 0.05, \"communication_hidden\": 0.1": of
  * several ranks. */
-static void print_ranks(const struct oa_log_line *line, char out[RANKS])
+static void print_log_ranks(const struct oa_log_line *line, char out[RANKS])
 {
     out[0] = 0;
     if (line->rate > 0)
@@ -64,11 +64,11 @@ static void print_ranks(const struct oa_log_line *line, char out[RANKS])
                  line->rate, line->waiting, line->hidden);
 }
 
-static size_t print_line(const struct oa_log_line *line, char out[LINE])
+static size_t print_log_line(const struct oa_log_line *line, char out[LINE])
 {
     char valid[VALID], ranks[RANKS];
-    print_validation(line, valid);
-    print_ranks(line, ranks);
+    print_log_validation(line, valid);
+    print_log_ranks(line, ranks);
     int n = snprintf(out, LINE,
                      "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, "
                      "\"seconds\": %.6f, "
@@ -81,57 +81,57 @@ static size_t print_line(const struct oa_log_line *line, char out[LINE])
 enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line,
                          struct oa_run *run)
 {
-    OA_TRY(add_point(c, run, line));
+    OA_TRY(add_curve_point(c, run, line));
     if (!folder)
         return OA_OK;
     char path[OA_PATH], text[LINE];
-    size_t length = print_line(line, text);
+    size_t length = print_log_line(line, text);
     OA_TRY(oa_path(c, path, folder, "log.jsonl"));
     return oa_file_append(c, path, text, length);
 }
 
-static double number(json_t *o, const char *key)
+static double log_number(json_t *o, const char *key)
 {
     json_t *x = json_object_get(o, key);
     return json_is_number(x) ? json_number_value(x) : (double)NAN;
 }
 
 /* False when the line is not whole. */
-static bool parse_line(const char *text, size_t length, const struct oa_measure *measures,
-                       struct oa_log_line *line)
+static bool parse_log_line(const char *text, size_t length, const struct oa_measure *measures,
+                           struct oa_log_line *line)
 {
     json_t *o = json_loadb(text, length, 0, NULL);
     bool whole = json_is_integer(json_object_get(o, "step"));
     if (whole)
         *line = (struct oa_log_line){ .step = (long)json_integer_value(json_object_get(o, "step")),
-                                      .loss = number(o, "loss"),
-                                      .valid_loss = number(o, "valid_loss"),
-                                      .lr = number(o, "lr"),
-                                      .gradient_norm = number(o, "gradient_norm"),
-                                      .seconds = number(o, "seconds"),
-                                      .tokens = number(o, "tokens"),
-                                      .rate = number(o, "tokens_per_second"),
-                                      .waiting = number(o, "communication"),
-                                      .hidden = number(o, "communication_hidden"),
+                                      .loss = log_number(o, "loss"),
+                                      .valid_loss = log_number(o, "valid_loss"),
+                                      .lr = log_number(o, "lr"),
+                                      .gradient_norm = log_number(o, "gradient_norm"),
+                                      .seconds = log_number(o, "seconds"),
+                                      .tokens = log_number(o, "tokens"),
+                                      .rate = log_number(o, "tokens_per_second"),
+                                      .waiting = log_number(o, "communication"),
+                                      .hidden = log_number(o, "communication_hidden"),
                                       .measures = measures };
     for (int i = 1; whole && i < OA_MEASURES; i++)
         line->scores[i] =
-            i < oa_measures_count(measures) ? number(o, measures[i].name) : (double)NAN;
+            i < oa_measures_count(measures) ? log_number(o, measures[i].name) : (double)NAN;
     json_decref(o);
     return whole;
 }
 
 /* One line into the curve; false when it is newer than `step` or not whole. */
-static bool keep_line(oa_context *c, const char *text, size_t length, long step,
-                      const struct oa_measure *measures, struct oa_run *run)
+static bool replay_line(oa_context *c, const char *text, size_t length, long step,
+                        const struct oa_measure *measures, struct oa_run *run)
 {
     struct oa_log_line line;
-    return parse_line(text, length, measures, &line) && line.step <= step &&
-           add_point(c, run, &line) == OA_OK;
+    return parse_log_line(text, length, measures, &line) && line.step <= step &&
+           add_curve_point(c, run, &line) == OA_OK;
 }
 
-static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_PATH], char **text,
-                               size_t *length)
+static enum oa_error read_log_file(oa_context *c, const char *folder, char path[OA_PATH],
+                                   char **text, size_t *length)
 {
     *text = NULL;
     *length = 0;
@@ -140,13 +140,13 @@ static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_P
 }
 
 /* Fills the curve from the lines up to `step`; returns the bytes of these. */
-static size_t keep_lines(oa_context *c, const char *text, size_t length, long step,
-                         const struct oa_measure *measures, struct oa_run *run)
+static size_t replay_lines(oa_context *c, const char *text, size_t length, long step,
+                           const struct oa_measure *measures, struct oa_run *run)
 {
     size_t kept = 0;
     for (const char *end; kept < length && (end = memchr(text + kept, '\n', length - kept));
          kept = (size_t)(end - text) + 1)
-        if (!keep_line(c, text + kept, (size_t)(end - text) - kept, step, measures, run))
+        if (!replay_line(c, text + kept, (size_t)(end - text) - kept, step, measures, run))
             break;
     return kept;
 }
@@ -156,13 +156,13 @@ enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_mea
 {
     char path[OA_PATH], *text;
     size_t length;
-    OA_TRY(read_file(c, folder, path, &text, &length));
-    keep_lines(c, text, length, LONG_MAX, measures, run);
+    OA_TRY(read_log_file(c, folder, path, &text, &length));
+    replay_lines(c, text, length, LONG_MAX, measures, run);
     oa_free(text);
     return oa_status(c);
 }
 
-static enum oa_error name_aside(oa_context *c, const char *folder, char out[OA_PATH])
+static enum oa_error free_log_name(oa_context *c, const char *folder, char out[OA_PATH])
 {
     enum { MOST = 10000 };
     char name[32];
@@ -172,7 +172,8 @@ static enum oa_error name_aside(oa_context *c, const char *folder, char out[OA_P
         if (!oa_file_exists(out))
             return OA_OK;
     }
-    return oa_fail(c, OA_IO, "%s holds %d old logs (log.jsonl.1 …): remove some", folder, MOST - 1);
+    return oa_fail(c, OA_IO, "%s contains %d old logs (log.jsonl.1 …): remove some", folder,
+                   MOST - 1);
 }
 
 enum oa_error oa_log_put_aside(oa_context *c, const char *folder)
@@ -181,13 +182,12 @@ enum oa_error oa_log_put_aside(oa_context *c, const char *folder)
     OA_TRY(oa_path(c, path, folder, "log.jsonl"));
     if (!oa_file_exists(path))
         return OA_OK;
-    OA_TRY(name_aside(c, folder, aside));
+    OA_TRY(free_log_name(c, folder, aside));
     if (rename(path, aside) != 0)
         return oa_fail(c, OA_IO, "cannot rename %s to %s: %s", path, aside, strerror(errno));
     oa_log(c, 0,
-           "%s: no checkpoint was left to go on from, so the run begins again at step 1; the log "
-           "of the steps that "
-           "were lost is kept as %s",
+           "%s: there is no checkpoint to resume from, so the run starts again at step 1; the "
+           "log of the lost steps is now %s",
            folder, aside);
     return OA_OK;
 }
@@ -197,15 +197,15 @@ enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step,
 {
     char path[OA_PATH], *text;
     size_t length;
-    OA_TRY(read_file(c, folder, path, &text, &length));
-    size_t kept = keep_lines(c, text, length, step, measures, run);
+    OA_TRY(read_log_file(c, folder, path, &text, &length));
+    size_t kept = replay_lines(c, text, length, step, measures, run);
     enum oa_error e = kept < length ? oa_file_write(c, path, text, kept) : OA_OK;
     oa_free(text);
     return e;
 }
 
 /* Where the last line of a text begins, which ends with a line end. */
-static size_t last_line(const char *text, size_t length)
+static size_t last_line_start(const char *text, size_t length)
 {
     const char *before = length ? memrchr(text, '\n', length - 1) : NULL;
     return before ? (size_t)(before - text) + 1 : 0;
@@ -223,14 +223,14 @@ enum oa_error oa_log_complete(oa_context *c, const char *folder,
     memcpy(newest->scores, validated->scores, sizeof newest->scores);
     OA_TRY(oa_path(c, path, folder, "log.jsonl"));
     OA_TRY(oa_file_read(c, path, &text, &length));
-    size_t start = last_line(text, length);
+    size_t start = last_line_start(text, length);
     enum oa_error e = OA_OK;
     oa_text_init(&changed, c);
-    if (parse_line(text + start, length - start, validated->measures, &line)) {
+    if (parse_log_line(text + start, length - start, validated->measures, &line)) {
         line.valid_loss = validated->valid_loss;
         memcpy(line.scores, validated->scores, sizeof line.scores);
         oa_text_add(&changed, text, start);
-        oa_text_add(&changed, printed, print_line(&line, printed));
+        oa_text_add(&changed, printed, print_log_line(&line, printed));
         e = oa_status(c) == OA_OK ? oa_file_write(c, path, changed.s, changed.length)
                                   : oa_status(c);
     }

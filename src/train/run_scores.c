@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-static json_t *number(double x)
+static json_t *score_json(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static double value(const json_t *x)
+static double score_value(const json_t *x)
 {
     return json_is_number(x) ? json_number_value(x) : (double)NAN;
 }
@@ -23,7 +23,7 @@ json_t *oa_run_scores_json(const struct oa_measure *measures, const double score
 {
     json_t *object = json_object();
     for (int i = 1; i < oa_measures_count(measures); i++)
-        json_object_set_new(object, measures[i].name, number(scores[i]));
+        json_object_set_new(object, measures[i].name, score_json(scores[i]));
     return object;
 }
 
@@ -32,7 +32,7 @@ void oa_run_scores_read(const struct oa_measure *measures, const json_t *object,
 {
     oa_scores_clear(scores);
     for (int i = 1; i < oa_measures_count(measures); i++)
-        scores[i] = value(json_object_get(object, measures[i].name));
+        scores[i] = score_value(json_object_get(object, measures[i].name));
 }
 
 /* ---- the test ---- */
@@ -41,10 +41,10 @@ json_t *oa_run_test_json(const struct oa_measure *measures, const struct oa_test
 {
     if (!test->made)
         return json_null();
-    json_t *o =
-        json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", number(test->targets), "loss",
-                  number(test->loss), "perplexity", number(test->perplexity), "bits_per_character",
-                  number(test->bits_per_character), "bits_per_byte", number(test->bits_per_byte));
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", score_json(test->targets), "loss",
+                          score_json(test->loss), "perplexity", score_json(test->perplexity),
+                          "bits_per_character", score_json(test->bits_per_character),
+                          "bits_per_byte", score_json(test->bits_per_byte));
     if (oa_measures_count(measures) > 1)
         json_object_set_new(o, "scores", oa_run_scores_json(measures, test->scores));
     return o;
@@ -54,22 +54,23 @@ void oa_run_test_read(const struct oa_measure *measures, const json_t *object,
                       struct oa_tested *out)
 {
     *out = (struct oa_tested){ .made = json_is_object(object),
-                               .targets = value(json_object_get(object, "tokens")),
-                               .loss = value(json_object_get(object, "loss")),
-                               .perplexity = value(json_object_get(object, "perplexity")),
+                               .targets = score_value(json_object_get(object, "tokens")),
+                               .loss = score_value(json_object_get(object, "loss")),
+                               .perplexity = score_value(json_object_get(object, "perplexity")),
                                .bits_per_character =
-                                   value(json_object_get(object, "bits_per_character")),
-                               .bits_per_byte = value(json_object_get(object, "bits_per_byte")) };
+                                   score_value(json_object_get(object, "bits_per_character")),
+                               .bits_per_byte =
+                                   score_value(json_object_get(object, "bits_per_byte")) };
     oa_run_scores_read(measures, json_object_get(object, "scores"), out->scores);
 }
 
 /* ---- parts and examples ---- */
 
-static json_t *part_json(const struct oa_breakdown *p)
+static json_t *breakdown_json(const struct oa_breakdown *p)
 {
     return json_pack("{s:o, s:o, s:s, s:o, s:o}", "by", oa_json_string(p->by), "name",
-                     oa_json_string(p->name), "measure", p->measure, "value", number(p->value), "n",
-                     number(p->n));
+                     oa_json_string(p->name), "measure", p->measure, "value", score_json(p->value),
+                     "n", score_json(p->n));
 }
 
 static json_t *example_json(const struct oa_specimen *e)
@@ -83,7 +84,7 @@ void oa_parts_write(const struct oa_run *run, json_t *object)
 {
     json_t *parts = json_array(), *examples = json_array();
     for (int i = 0; i < run->details.part_count; i++)
-        json_array_append_new(parts, part_json(&run->details.parts[i]));
+        json_array_append_new(parts, breakdown_json(&run->details.parts[i]));
     for (int i = 0; i < run->details.example_count; i++)
         json_array_append_new(examples, example_json(&run->details.examples[i]));
     if (run->details.part_count)
@@ -94,31 +95,30 @@ void oa_parts_write(const struct oa_run *run, json_t *object)
     json_decref(examples);
 }
 
-static enum oa_error refuse(oa_context *c, const char *path, const char *key, size_t i)
+static enum oa_error refuse_part(oa_context *c, const char *path, const char *key, size_t i)
 {
-    return oa_fail(c, OA_FORMAT, "%s: %s[%zu] is not what a run writes there; train that run again",
-                   path, key, i);
+    return oa_fail(c, OA_FORMAT, "%s: %s[%zu] is invalid; train that run again", path, key, i);
 }
 
-static bool read_text(const json_t *object, const char *key, char *out, size_t size)
+static bool read_part_text(const json_t *object, const char *key, char *out, size_t size)
 {
     const char *text = json_string_value(json_object_get(object, key));
     snprintf(out, size, "%s", text ? text : "");
     return text && strlen(text) < size;
 }
 
-static bool read_part(const json_t *object, struct oa_breakdown *p)
+static bool read_breakdown(const json_t *object, struct oa_breakdown *p)
 {
     const json_t *n = json_object_get(object, "n"), *x = json_object_get(object, "value");
-    p->value = value(x);
-    p->n = value(n);
-    return read_text(object, "by", p->by, sizeof p->by) &&
-           read_text(object, "name", p->name, sizeof p->name) &&
-           read_text(object, "measure", p->measure, sizeof p->measure) &&
+    p->value = score_value(x);
+    p->n = score_value(n);
+    return read_part_text(object, "by", p->by, sizeof p->by) &&
+           read_part_text(object, "name", p->name, sizeof p->name) &&
+           read_part_text(object, "measure", p->measure, sizeof p->measure) &&
            (json_is_number(x) || json_is_null(x)) && p->n >= 0;
 }
 
-static bool copy_text(oa_context *c, const json_t *object, const char *key, char **out)
+static bool copy_example_text(oa_context *c, const json_t *object, const char *key, char **out)
 {
     const json_t *text = json_object_get(object, key);
     *out = json_is_string(text) ? oa_copy_text(c, json_string_value(text)) : NULL;
@@ -129,9 +129,9 @@ static bool read_example(oa_context *c, const json_t *object, struct oa_specimen
 {
     const json_t *row = json_object_get(object, "row");
     e->row = (long)json_integer_value(row);
-    bool texts = copy_text(c, object, "source", &e->source);
-    texts &= copy_text(c, object, "reference", &e->reference);
-    texts &= copy_text(c, object, "output", &e->output);
+    bool texts = copy_example_text(c, object, "source", &e->source);
+    texts &= copy_example_text(c, object, "reference", &e->reference);
+    texts &= copy_example_text(c, object, "output", &e->output);
     return texts && json_is_integer(row) && e->row >= 0;
 }
 
@@ -141,12 +141,13 @@ static enum oa_error read_parts(oa_context *c, const char *path, const json_t *p
     size_t n = json_array_size(parts);
     run->details.parts = n ? oa_alloc(c, n * sizeof *run->details.parts) : NULL;
     for (size_t i = 0; run->details.parts && i < n; i++)
-        if (!read_part(json_array_get(parts, i), &run->details.parts[run->details.part_count++]))
-            return refuse(c, path, "breakdown", i);
+        if (!read_breakdown(json_array_get(parts, i),
+                            &run->details.parts[run->details.part_count++]))
+            return refuse_part(c, path, "breakdown", i);
     return oa_status(c);
 }
 
-/* Rising rows: whoever looks for an example in several runs walks through them once. */
+/* Rows must rise, so that examples of several runs can be merged in one pass. */
 static enum oa_error read_examples(oa_context *c, const char *path, const json_t *examples,
                                    struct oa_run *run)
 {
@@ -155,7 +156,7 @@ static enum oa_error read_examples(oa_context *c, const char *path, const json_t
     for (size_t i = 0; run->details.examples && i < n; i++) {
         struct oa_specimen *e = &run->details.examples[run->details.example_count++];
         if (!read_example(c, json_array_get(examples, i), e) || (i && e->row <= e[-1].row))
-            return refuse(c, path, "examples", i);
+            return refuse_part(c, path, "examples", i);
     }
     return oa_status(c);
 }

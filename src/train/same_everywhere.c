@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Do the ranks of a cluster do the same work? What decides the bits of a run is compared with what
- * the first rank has, by its contents: paths may differ from host to host. */
+ * Whether the ranks of a cluster do the same work: what affects the bits of a run is compared with
+ * that of the first rank, files by their content: paths may differ from host to host. */
 #include "kernels/kernels.h"
 #include "train/fingerprint.h"
 
@@ -11,13 +11,13 @@
 enum { VALUE = 96 };
 
 /* All but the options, in the order in which they are compared. */
-static const struct line {
+static const struct identity_line {
     const char *what, *remedy;
 } lines[] = {
-    { "the Orthant", "install the same program on every host" },
+    { "the version of Orthant", "install the same program on every host" },
     { "the C library", "run on hosts of one distribution, or in one container" },
     { "the instruction set", "give every rank the lowest of them with --isa" },
-    { "what makes matrix products",
+    { "the library for matrix products",
       "install the same libraries on every host, or run in one container" },
     { "the processor",
       "it may round differently: choose hosts of one kind, or allow it with cluster.mixed on" },
@@ -29,13 +29,13 @@ static const struct line {
 };
 enum { LINES = sizeof lines / sizeof *lines };
 
-struct papers {
+struct rank_identity {
     char line[LINES][VALUE];
     struct oa_options options;
 };
 
-static enum oa_error fill(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
-                          struct papers *p)
+static enum oa_error fill_identity(oa_context *c, const struct oa_options *o,
+                                   const struct oa_workload *w, struct rank_identity *p)
 {
     struct oa_kernels k;
     struct oa_origin origin;
@@ -60,8 +60,9 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
 
 /* ---- comparing ---- */
 
-static enum oa_error compare_option(oa_context *c, const char *key, const struct oa_options *first,
-                                    const struct oa_options *here)
+static enum oa_error compare_rank_option(oa_context *c, const char *key,
+                                         const struct oa_options *first,
+                                         const struct oa_options *here)
 {
     struct oa_text a, b;
     oa_text_init(&a, c);
@@ -70,26 +71,25 @@ static enum oa_error compare_option(oa_context *c, const char *key, const struct
     oa_options_get(c, here, key, &b);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
-        e = oa_fail(
-            c, OA_ARGUMENT,
-            "%s is \"%s\" here, and on rank 0 it is \"%s\"; give every rank the same options", key,
-            b.s ? b.s : "", a.s ? a.s : "");
+        e = oa_fail(c, OA_ARGUMENT,
+                    "%s is \"%s\" here and \"%s\" on rank 0; give every rank the same options", key,
+                    b.s ? b.s : "", a.s ? a.s : "");
     oa_text_free(&a);
     oa_text_free(&b);
     return e;
 }
 
-static enum oa_error compare(oa_context *c, const struct papers *first, const struct papers *here)
+static enum oa_error compare_identities(oa_context *c, const struct rank_identity *first,
+                                        const struct rank_identity *here)
 {
     const struct oa_option_row *row;
     for (int i = 0; i < LINES; i++)
         if (strcmp(first->line[i], here->line[i]) != 0)
-            return oa_fail(c, OA_ARGUMENT,
-                           "%s is \"%.64s\" here, and on rank 0 it is \"%.64s\"; %s", lines[i].what,
-                           here->line[i], first->line[i], lines[i].remedy);
+            return oa_fail(c, OA_ARGUMENT, "%s is \"%.64s\" here and \"%.64s\" on rank 0; %s",
+                           lines[i].what, here->line[i], first->line[i], lines[i].remedy);
     for (int i = 0; (row = oa_option_at(i)); i++) /* of files the contents are compared */
         if (!(row->role & (OA_NAMES_FILES | OA_PER_RANK)))
-            OA_TRY(compare_option(c, row->key, &first->options, &here->options));
+            OA_TRY(compare_rank_option(c, row->key, &first->options, &here->options));
     return OA_OK;
 }
 
@@ -99,32 +99,32 @@ struct program {
     char version[VALUE], command[VALUE], folder[OA_PATH], resume[4], overwrite[4], attentions[16];
 };
 
-static enum oa_error same_word(oa_context *c, const char *what, const char *first, const char *here)
+static enum oa_error check_same_word(oa_context *c, const char *what, const char *first,
+                                     const char *here)
 {
     if (strcmp(first, here) == 0)
         return OA_OK;
-    return oa_fail(
-        c, OA_ARGUMENT,
-        "%s is \"%.400s\" here, and on rank 0 it is \"%.400s\"; give every rank the same", what,
-        here, first);
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s is \"%.400s\" here and \"%.400s\" on rank 0; give every rank the same", what,
+                   here, first);
 }
 
 static enum oa_error compare_programs(oa_context *c, const struct program *first,
                                       const struct program *here)
 {
     if (memcmp(first, here, offsetof(struct program, command)) != 0)
-        return oa_fail(c, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s",
+        return oa_fail(c, OA_ARGUMENT, "Orthant is another build (%s) than on rank 0 (%s); %s",
                        here->version, first->version, lines[0].remedy);
-    OA_TRY(same_word(c, "the command", first->command, here->command));
-    OA_TRY(same_word(c, "--out", first->folder, here->folder));
-    OA_TRY(same_word(c, "--resume", first->resume, here->resume));
-    OA_TRY(same_word(c, "--overwrite", first->overwrite, here->overwrite));
-    return same_word(c, "the number of attentions", first->attentions, here->attentions);
+    OA_TRY(check_same_word(c, "the command", first->command, here->command));
+    OA_TRY(check_same_word(c, "--out", first->folder, here->folder));
+    OA_TRY(check_same_word(c, "--resume", first->resume, here->resume));
+    OA_TRY(check_same_word(c, "--overwrite", first->overwrite, here->overwrite));
+    return check_same_word(c, "the number of attentions", first->attentions, here->attentions);
 }
 
 static void fill_program(const struct oa_work *w, struct program *p)
 {
-    p->size = sizeof(struct papers);
+    p->size = sizeof(struct rank_identity);
     p->numbers = OA_NUMBERS_VERSION;
     snprintf(p->version, VALUE, "%s", oa_version());
     snprintf(p->command, VALUE, "%s", w->command);
@@ -134,13 +134,13 @@ static void fill_program(const struct oa_work *w, struct program *p)
     snprintf(p->attentions, sizeof p->attentions, "%d", w->count);
 }
 
-static enum oa_error compare_attention(struct oa_cluster *cluster, const char *name)
+static enum oa_error compare_rank_attention(struct oa_cluster *cluster, const char *name)
 {
     char first[OA_OPTION_TEXT] = "", here[OA_OPTION_TEXT] = "";
     snprintf(here, sizeof here, "%s", name);
     memcpy(first, here, sizeof first);
-    OA_TRY(oa_cluster_broadcast(cluster, "its attentions", first, sizeof first));
-    return oa_cluster_agree(cluster, same_word(cluster->context, "--attention", first, here));
+    OA_TRY(oa_cluster_broadcast(cluster, "the attentions", first, sizeof first));
+    return oa_cluster_agree(cluster, check_same_word(cluster->context, "--attention", first, here));
 }
 
 enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o,
@@ -149,13 +149,13 @@ enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_option
     struct program mine = { 0 };
     if (!cluster)
         return OA_OK;
-    cluster->patience = o->cluster_timeout;
+    cluster->timeout = o->cluster_timeout;
     fill_program(work, &mine);
     struct program first = mine;
-    OA_TRY(oa_cluster_broadcast(cluster, "word that it has begun", &first, sizeof first));
+    OA_TRY(oa_cluster_broadcast(cluster, "the first message", &first, sizeof first));
     OA_TRY(oa_cluster_agree(cluster, compare_programs(cluster->context, &first, &mine)));
     for (int i = 0; i < work->count; i++)
-        OA_TRY(compare_attention(cluster, work->attentions[i]));
+        OA_TRY(compare_rank_attention(cluster, work->attentions[i]));
     return OA_OK;
 }
 
@@ -166,15 +166,15 @@ enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_opt
         return opened;
     oa_context *c = cluster->context;
     OA_TRY(oa_cluster_agree(cluster, opened));
-    struct papers *here = oa_alloc(c, 2 * sizeof *here), *first = here + 1;
+    struct rank_identity *here = oa_alloc(c, 2 * sizeof *here), *first = here + 1;
     if (!here)
         return OA_NO_MEMORY;
-    enum oa_error e = fill(c, o, w, here);
+    enum oa_error e = fill_identity(c, o, w, here);
     *first = *here;
     if (e == OA_OK)
-        e = oa_cluster_broadcast(cluster, "its options", first, sizeof *first);
+        e = oa_cluster_broadcast(cluster, "the options", first, sizeof *first);
     if (e == OA_OK)
-        e = oa_cluster_agree(cluster, compare(c, first, here));
+        e = oa_cluster_agree(cluster, compare_identities(c, first, here));
     oa_free(here);
     return e;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is a run that goes on the run that was begun? Its options, but for those that only say how long
- * and how often, and by their bytes its texts, its tokenizer and the model that it started from. */
+ * Whether a resumed run is the run that was begun: its options, but for those that set how long and
+ * how often, and by their digests its texts, its tokenizer and its initial model. */
 #include "train/fingerprint.h"
 
 #include <string.h>
@@ -15,9 +15,10 @@ static bool is_time(const struct oa_option_row *row, const struct oa_options *be
            now->train_seconds > 0;
 }
 
-static enum oa_error check_row(oa_context *c, const char *folder, const struct oa_option_row *row,
-                               const struct oa_options *before, const struct oa_options *now,
-                               const char *remedy)
+static enum oa_error check_same_option(oa_context *c, const char *folder,
+                                       const struct oa_option_row *row,
+                                       const struct oa_options *before,
+                                       const struct oa_options *now, const char *remedy)
 {
     struct oa_text a, b;
     const char *key = row->key;
@@ -27,27 +28,27 @@ static enum oa_error check_row(oa_context *c, const char *folder, const struct o
     oa_options_get(c, now, key, &b);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
-        e = oa_fail(c, OA_ARGUMENT,
-                    "%s was begun with %s = %s, and now it is %s: a run goes on with the options "
-                    "it began with; %s",
-                    folder, key, a.s ? a.s : "", b.s ? b.s : "", remedy);
+        e = oa_fail(
+            c, OA_ARGUMENT,
+            "%s was begun with %s = %s, but it is %s now: a run is resumed with the options "
+            "it began with; %s",
+            folder, key, a.s ? a.s : "", b.s ? b.s : "", remedy);
     oa_text_free(&a);
     oa_text_free(&b);
     return e;
 }
 
 /* With and without a model to start from: one of the two has no name, or no digest. */
-static enum oa_error check_started(oa_context *c, const char *folder, const char *before,
-                                   const char *now)
+static enum oa_error check_same_init(oa_context *c, const char *folder, const char *before,
+                                     const char *now)
 {
     if (!*before == !*now)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT,
-                   "%s was begun %s train.init, and now %s is given: a run goes on as it began; "
-                   "%s, or train into a new "
-                   "folder",
-                   folder, *before ? "with" : "without", *before ? "none" : "one",
-                   *before ? "give it again" : "leave it out");
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s was begun %s train.init, but now %s is given: %s, or train into a new folder", folder,
+        *before ? "with" : "without", *before ? "none" : "one",
+        *before ? "give it again" : "leave it out");
 }
 
 enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
@@ -62,9 +63,9 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
         was.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (!(row->role & OA_MAY_CHANGE) && !is_time(row, before, now))
-            OA_TRY(check_row(c, folder, row, &was, now,
-                             "leave the option out, or train into a new folder"));
-    return check_started(c, folder, before->train_init, now->train_init);
+            OA_TRY(check_same_option(c, folder, row, &was, now,
+                                     "leave the option out, or train into a new folder"));
+    return check_same_init(c, folder, before->train_init, now->train_init);
 }
 
 enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct oa_options *before,
@@ -74,9 +75,10 @@ enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct o
     for (int i = 0; (row = oa_option_at(i)); i++)
         if ((row->role & OA_DECIDES_NUMBERS) &&
             ((row->role & OA_MAY_CHANGE) || is_time(row, before, now)))
-            OA_TRY(check_row(c, folder, row, before, now,
-                             "its checkpoint is not of this comparison; remove that folder to "
-                             "train the run again"));
+            OA_TRY(
+                check_same_option(c, folder, row, before, now,
+                                  "its checkpoint is of another comparison; remove that folder to "
+                                  "train the run again"));
     return oa_same_options(c, folder, before, now);
 }
 
@@ -90,32 +92,32 @@ enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa
     return oa_tokenizer_digest(c, w->tokenizer, &out->tokenizer);
 }
 
-static enum oa_error check_digest(oa_context *c, const char *folder, const char *what,
-                                  const struct oa_digest *before, const struct oa_digest *now)
+static enum oa_error check_same_digest(oa_context *c, const char *folder, const char *what,
+                                       const struct oa_digest *before, const struct oa_digest *now)
 {
     if (strcmp(before->hex, now->hex) == 0)
         return OA_OK;
-    return oa_fail(c, OA_ARGUMENT,
-                   "%s was begun with %s: SHA-256 %.12s… was %.12s…; nothing was changed. Put the "
-                   "old one back, or "
-                   "train into a new folder",
-                   folder, what, now->hex, before->hex);
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s was begun with %s (SHA-256 %.12s… instead of %.12s…); nothing was changed: put "
+        "the old one back, or train into a new folder",
+        folder, what, before->hex, now->hex);
 }
 
-static enum oa_error check_start(oa_context *c, const char *folder, const struct oa_digest *before,
-                                 const struct oa_digest *now)
+static enum oa_error check_same_start(oa_context *c, const char *folder,
+                                      const struct oa_digest *before, const struct oa_digest *now)
 {
-    OA_TRY(check_started(c, folder, before->hex, now->hex));
-    return check_digest(c, folder, "another model to start from (train.init)", before, now);
+    OA_TRY(check_same_init(c, folder, before->hex, now->hex));
+    return check_same_digest(c, folder, "another model to start from (train.init)", before, now);
 }
 
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now)
 {
-    OA_TRY(check_digest(c, folder, "other training text", &before->training_text,
-                        &now->training_text));
-    OA_TRY(check_digest(c, folder, "other validation text", &before->validation_text,
-                        &now->validation_text));
-    OA_TRY(check_start(c, folder, &before->start, &now->start));
-    return check_digest(c, folder, "another tokenizer", &before->tokenizer, &now->tokenizer);
+    OA_TRY(check_same_digest(c, folder, "other training text", &before->training_text,
+                             &now->training_text));
+    OA_TRY(check_same_digest(c, folder, "other validation text", &before->validation_text,
+                             &now->validation_text));
+    OA_TRY(check_same_start(c, folder, &before->start, &now->start));
+    return check_same_digest(c, folder, "another tokenizer", &before->tokenizer, &now->tokenizer);
 }

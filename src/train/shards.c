@@ -11,14 +11,14 @@ enum oa_error oa_shards_model(struct oa_device *d, const struct oa_options *o,
     if (ranks == 1 || !o->cluster_shard)
         return oa_model_open(d, o, form, true, out);
     if (o->train_optimizer == OA_OPTIMIZER_ADAFACTOR)
-        return oa_fail(d->context, OA_ARGUMENT,
-                       "cluster.shard cuts tensors apart, and train.optimizer adafactor looks at "
-                       "whole ones: give "
-                       "train.optimizer adamw or sgd, or cluster.shard off");
+        return oa_fail(
+            d->context, OA_ARGUMENT,
+            "cluster.shard cannot be combined with train.optimizer adafactor, which needs "
+            "whole tensors: give train.optimizer adamw or sgd, or cluster.shard off");
     return oa_model_open_sharded(d, o, form, out);
 }
 
-static const void *whole(void *argument, int moment);
+static const void *gather_moment(void *argument, int moment);
 
 enum oa_error oa_shards_open(struct oa_model *m, struct oa_cluster *cluster,
                              struct oa_tree_sum *sum, struct oa_shards *out)
@@ -29,7 +29,7 @@ enum oa_error oa_shards_open(struct oa_model *m, struct oa_cluster *cluster,
                             s->sharded ? s->updated : 0, sum));
     if (!s->sharded)
         return OA_OK;
-    s->gather_moment = whole;
+    s->gather_moment = gather_moment;
     s->gather_argument = out;
     OA_TRY(oa_store_allocate_moments(s, sum->held));
     out->run = oa_alloc(s->context,
@@ -48,7 +48,7 @@ void oa_shards_close(struct oa_shards *k)
 
 /* ---- a step ---- */
 
-static void square_shard(struct oa_shards *k, const struct oa_tree_shard *shard)
+static void sum_shard_squares(struct oa_shards *k, const struct oa_tree_shard *shard)
 {
     struct oa_device *d = k->store->device;
     for (long e = shard->first; e < shard->end; e += OA_SQUARES_RUN)
@@ -61,7 +61,7 @@ enum oa_error oa_shards_squares(struct oa_shards *k, double *out)
     const struct oa_store *s = k->store;
     *out = k->run ? 0 : s->device->ops->sum_squares(s->device, s->updated, s->gradients);
     for (int i = 0; i < k->sum->shards; i++)
-        square_shard(k, &k->sum->shard[i]);
+        sum_shard_squares(k, &k->sum->shard[i]);
     if (!k->run || s->device->dry)
         return OA_OK;
     OA_TRY(oa_tree_gather_runs(k->sum, k->run));
@@ -81,18 +81,18 @@ enum oa_error oa_shards_step(struct oa_shards *k, const struct oa_options *o, lo
 
 /* ---- whole moments ---- */
 
-static void *moment_of(const struct oa_shards *k, int moment)
+static void *moment_array(const struct oa_shards *k, int moment)
 {
     return moment ? k->store->moment2 : k->store->moment1;
 }
 
-static void move(const struct oa_shards *k, int moment, bool keep)
+static void copy_shards(const struct oa_shards *k, int moment, bool keep)
 {
     struct oa_device *d = k->store->device;
     for (int i = 0; i < k->sum->shards; i++) {
         const struct oa_tree_shard *shard = &k->sum->shard[i];
         size_t bytes = (size_t)(shard->end - shard->first) * d->numbers.real_size;
-        void *mine = oa_real_at(d, moment_of(k, moment), shard->at),
+        void *mine = oa_real_at(d, moment_array(k, moment), shard->at),
              *all = oa_real_at(d, k->store->gradients, shard->first);
         d->ops->copy(d, bytes, keep ? all : mine, keep ? mine : all);
     }
@@ -100,13 +100,13 @@ static void move(const struct oa_shards *k, int moment, bool keep)
 
 void oa_shards_keep(struct oa_shards *k, int moment)
 {
-    move(k, moment, true);
+    copy_shards(k, moment, true);
 }
 
-static const void *whole(void *argument, int moment)
+static const void *gather_moment(void *argument, int moment)
 {
     struct oa_shards *k = argument;
-    move(k, moment, false);
+    copy_shards(k, moment, false);
     if (oa_tree_spread(k->sum, k->store->gradients, "the optimiser's state") != OA_OK)
         return NULL;
     oa_view_fetch(&k->view);
@@ -118,7 +118,7 @@ static const void *whole(void *argument, int moment)
 enum oa_error oa_shards_help_saving(struct oa_shards *k)
 {
     for (int i = 0; k->run && i < 4; i++)
-        if (!whole(k, i % 2))
+        if (!gather_moment(k, i % 2))
             return oa_status(k->store->context);
     return OA_OK;
 }

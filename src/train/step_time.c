@@ -7,9 +7,7 @@
 #include <string.h>
 
 enum { WARM_UP = 2, LEAST_STEPS = 3, MOST_STEPS = 50 };
-static const double enough = 0.4,
-                    patience =
-                        3; /* seconds of timed steps, and after which no further one is begun */
+static const double enough = 0.4, time_limit = 3; /* seconds of timed steps: wanted, at most */
 static const double usual_share =
     0.3; /* of the rates that a step reaches, to choose what is made */
 static const double most_seconds = 0.5,
@@ -50,7 +48,7 @@ const char *oa_time_source_name(enum oa_time_source source)
 /* ---- which step is made ---- */
 
 /* Of layers that take their attentions in turn. */
-static enum oa_error period_of(const struct timing *t, long *out)
+static enum oa_error layer_period(const struct timing *t, long *out)
 {
     struct oa_stack_specs stacks;
     OA_TRY(oa_stacks_parse(t->c, t->options->model_attention, oa_form_stacks(t->form), &stacks));
@@ -85,15 +83,15 @@ static bool fewer_layers(struct sample *s, long period)
     return true;
 }
 
-static double memory_of_plan(const struct oa_plan *p)
+static double plan_memory(const struct oa_plan *p)
 {
     return p->memory_parameters + p->memory_activations + p->memory_scratch;
 }
 
-static bool affordable(const struct timing *t, double seconds)
+static bool sample_affordable(const struct timing *t, double seconds)
 {
     double room = fmin(0.25 * (double)oa_context_cpu(t->c)->memory, 4e9);
-    return memory_of_plan(&t->sample.plan) <= room &&
+    return plan_memory(&t->sample.plan) <= room &&
            oa_plan_floor(&t->sample.plan, t->rates) / usual_share <= seconds;
 }
 
@@ -104,20 +102,20 @@ static enum oa_error choose_sample(struct timing *t, bool *found)
     struct sample *s = &t->sample;
     long period;
     bool smaller = true;
-    OA_TRY(period_of(t, &period));
+    OA_TRY(layer_period(t, &period));
     *s = (struct sample){ *t->options, *t->shape, *t->plan };
     s->shape.largest = s->shape.typical; /* alone is made */
-    while (!affordable(t, most_seconds) && smaller) {
+    while (!sample_affordable(t, most_seconds) && smaller) {
         smaller = fewer_rows(s) || fewer_layers(s, period);
         s->shape.largest = s->shape.typical;
         if (smaller)
             OA_TRY(oa_plan_make(t->c, &s->options, t->form, &s->shape, &s->plan));
     }
-    *found = affordable(t, most_seconds_least);
+    *found = sample_affordable(t, most_seconds_least);
     return OA_OK;
 }
 
-static bool is_whole(const struct timing *t)
+static bool sample_is_whole(const struct timing *t)
 {
     const struct sample *s = &t->sample;
     return s->options.train_accumulate == t->options->train_accumulate &&
@@ -147,7 +145,7 @@ static void free_made_up(struct made_up *m)
     oa_free(m->pixels);
 }
 
-static int32_t *draw(oa_context *c, const char *name, size_t count, long below)
+static int32_t *draw_ids(oa_context *c, const char *name, size_t count, long below)
 {
     struct oa_stream s = oa_stream_named(0, name);
     int32_t *x = oa_alloc(c, (count ? count : 1) * sizeof *x);
@@ -174,17 +172,17 @@ static void thin_targets(int32_t *target, long places, long wanted)
             target[i] = OA_IGNORED;
 }
 
-static enum oa_error make_up(const struct timing *t, struct made_up *m, struct oa_batch *b)
+static enum oa_error make_up_batch(const struct timing *t, struct made_up *m, struct oa_batch *b)
 {
     const struct oa_model_form *f = t->form;
     oa_context *c = t->c;
     *b = t->sample.shape.typical;
     size_t rows = (size_t)b->rows, places = rows * (size_t)b->length;
-    m->input = draw(c, "input", places, f->patch ? 1 : f->vocabulary);
-    m->source = draw(c, "source", rows * (size_t)b->source_length, f->vocabulary);
-    m->target = draw(c, "target", places, f->vocabulary);
-    m->label = draw(c, "label", rows, f->classes);
-    m->segments = draw(c, "segments", places, 2);
+    m->input = draw_ids(c, "input", places, f->patch ? 1 : f->vocabulary);
+    m->source = draw_ids(c, "source", rows * (size_t)b->source_length, f->vocabulary);
+    m->target = draw_ids(c, "target", places, f->vocabulary);
+    m->label = draw_ids(c, "label", rows, f->classes);
+    m->segments = draw_ids(c, "segments", places, 2);
     m->words = number_words(c, b->rows, b->length);
     m->source_words = number_words(c, b->rows, b->source_length);
     m->value = oa_alloc(c, rows * sizeof *m->value);
@@ -206,15 +204,15 @@ static enum oa_error make_up(const struct timing *t, struct made_up *m, struct o
 
 /* ---- steps ---- */
 
-static bool wanted(const struct timing *t)
+static bool wants_timed_step(const struct timing *t)
 {
     if (t->steps == 0)
         return true;
-    return t->sum.wall < patience &&
+    return t->sum.wall < time_limit &&
            (t->steps < LEAST_STEPS || (t->steps < MOST_STEPS && t->sum.wall < enough));
 }
 
-static void take_time(struct timing *t, const struct oa_step_clocks *taken)
+static void add_step_time(struct timing *t, const struct oa_step_clocks *taken)
 {
     t->fastest = t->steps ? fmin(t->fastest, taken->wall) : taken->wall;
     t->slowest = fmax(t->slowest, taken->wall);
@@ -224,15 +222,16 @@ static void take_time(struct timing *t, const struct oa_step_clocks *taken)
     t->steps++;
 }
 
-static enum oa_error time_steps(struct timing *t, struct oa_step_side *s, const struct oa_batch *b)
+static enum oa_error time_sample_steps(struct timing *t, struct oa_step_side *s,
+                                       const struct oa_batch *b)
 {
     const struct oa_options *o = &t->sample.options;
     struct oa_step_clocks taken = { 0 };
     double scale = 1 / ((double)b->rows * (double)b->length * (double)o->train_accumulate);
-    for (int i = 0; wanted(t); i++) {
+    for (int i = 0; wants_timed_step(t); i++) {
         if (oa_stop_requested(t->c))
             return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(t->c));
-        bool warm = i >= WARM_UP || (i > 0 && taken.wall > patience / 3);
+        bool warm = i >= WARM_UP || (i > 0 && taken.wall > time_limit / 3);
         if (i > 0 && !warm)
             oa_device_settle(s->device);
         if (t->steps == 0)
@@ -240,24 +239,25 @@ static enum oa_error time_steps(struct timing *t, struct oa_step_side *s, const 
         oa_step_side_run(s, o, b, scale, &taken);
         OA_TRY(oa_status(t->c));
         if (warm)
-            take_time(t, &taken);
+            add_step_time(t, &taken);
     }
     return OA_OK;
 }
 
 /* ---- from the step that was made to the one that was asked for ---- */
 
-static double no_time(void)
+static double zero_clock(void)
 {
     return 0;
 }
 
-static double floor_of(const struct timing *t, const struct oa_metered *r)
+static double row_floor(const struct timing *t, const struct oa_metered *r)
 {
     return r->computed / t->rates->flops + r->bytes / t->rates->bytes;
 }
 
-static const struct oa_metered *find_row(const struct oa_meter *m, const struct oa_metered *r)
+static const struct oa_metered *find_metered_row(const struct oa_meter *m,
+                                                 const struct oa_metered *r)
 {
     for (int i = 0; i < m->rows; i++) {
         const struct oa_metered *x = &m->row[i];
@@ -280,27 +280,27 @@ static double scale_rows(const struct timing *t, const struct oa_meter *real,
         calls += (double)real->row[i].calls / t->steps;
     }
     for (int i = 0; i < small->rows; i++)
-        floor += floor_of(t, &small->row[i]);
+        floor += row_floor(t, &small->row[i]);
     double step = t->sum.wall / t->steps;
     for (int i = 0; i < whole->rows; i++) {
-        const struct oa_metered *w = &whole->row[i], *r = find_row(real, w),
-                                *s = find_row(small, w);
-        double known = s ? floor_of(t, s) : 0;
+        const struct oa_metered *w = &whole->row[i], *r = find_metered_row(real, w),
+                                *s = find_metered_row(small, w);
+        double known = s ? row_floor(t, s) : 0;
         more += (double)w->calls;
         if (r && known > 0)
-            all += r->seconds / t->steps * floor_of(t, w) / known;
+            all += r->seconds / t->steps * row_floor(t, w) / known;
         else
-            other += floor_of(t, w);
+            other += row_floor(t, w);
     }
     all += other * (floor > 0 ? seconds / floor : 1);
     all += fmax(0, step - seconds) * (calls > 0 ? more / calls : 1);
     return all / step;
 }
 
-static enum oa_error count_steps(const struct timing *t, const struct oa_options *o,
-                                 const struct oa_batch *shape, struct oa_step_side *s)
+static enum oa_error count_sample_step(const struct timing *t, const struct oa_options *o,
+                                       const struct oa_batch *shape, struct oa_step_side *s)
 {
-    OA_TRY(oa_step_side_open(t->c, o, t->form, true, no_time, s));
+    OA_TRY(oa_step_side_open(t->c, o, t->form, true, zero_clock, s));
     oa_step_once(s->model, o, shape, 1, &s->tape, &s->shards);
     return oa_status(t->c);
 }
@@ -310,9 +310,9 @@ static enum oa_error scale_up(const struct timing *t, const struct oa_meter *rea
     struct oa_step_side *s = oa_alloc(t->c, 2 * sizeof *s);
     if (!s)
         return OA_NO_MEMORY;
-    enum oa_error e = count_steps(t, &t->sample.options, &t->sample.shape.typical, &s[0]);
+    enum oa_error e = count_sample_step(t, &t->sample.options, &t->sample.shape.typical, &s[0]);
     if (e == OA_OK)
-        e = count_steps(t, t->options, &t->shape->typical, &s[1]);
+        e = count_sample_step(t, t->options, &t->shape->typical, &s[1]);
     if (e == OA_OK)
         *factor = scale_rows(t, real, &s[0].meter, &s[1].meter);
     oa_step_side_close(&s[0]);
@@ -323,9 +323,9 @@ static enum oa_error scale_up(const struct timing *t, const struct oa_meter *rea
 
 /* ---- all of it ---- */
 
-static void give(const struct timing *t, double factor, struct oa_step_time *out)
+static void fill_step_time(const struct timing *t, double factor, struct oa_step_time *out)
 {
-    bool whole = is_whole(t);
+    bool whole = sample_is_whole(t);
     *out = (struct oa_step_time){ .source = whole ? OA_TIME_MEASURED : OA_TIME_SCALED,
                                   .seconds = factor * t->sum.wall / t->steps,
                                   .least = factor * t->fastest * (whole ? 1 : 1 - scaling_error),
@@ -338,20 +338,21 @@ static void give(const struct timing *t, double factor, struct oa_step_time *out
                                   .layers = t->sample.options.model_layers };
 }
 
-static enum oa_error make_steps(struct timing *t, struct oa_step_side *s, struct oa_step_time *out)
+static enum oa_error measure_sample(struct timing *t, struct oa_step_side *s,
+                                    struct oa_step_time *out)
 {
     struct made_up contents = { 0 };
     struct oa_batch batch;
     double factor = 1;
-    enum oa_error e = make_up(t, &contents, &batch);
+    enum oa_error e = make_up_batch(t, &contents, &batch);
     if (e == OA_OK)
         e = oa_step_side_open(t->c, &t->sample.options, t->form, false, oa_clock, s);
     if (e == OA_OK)
-        e = time_steps(t, s, &batch);
-    if (e == OA_OK && !is_whole(t))
+        e = time_sample_steps(t, s, &batch);
+    if (e == OA_OK && !sample_is_whole(t))
         e = scale_up(t, &s->meter, &factor);
     if (e == OA_OK)
-        give(t, factor, out);
+        fill_step_time(t, factor, out);
     oa_step_side_close(s);
     free_made_up(&contents);
     return e;
@@ -378,7 +379,7 @@ enum oa_error oa_step_time_find(oa_context *c, const struct oa_options *o,
     struct oa_step_side *s = oa_alloc(c, sizeof *s);
     if (!s)
         return OA_NO_MEMORY;
-    enum oa_error e = make_steps(&t, s, out);
+    enum oa_error e = measure_sample(&t, s, out);
     oa_free(s);
     return e;
 }

@@ -55,10 +55,10 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out);
 struct oa_bar {
     oa_context *context;
     const char *title;
-    double began, said; /* clock */
+    double began, logged; /* clock */
 };
 void oa_bar_open(struct oa_bar *b, oa_context *c, const char *title);
-void oa_bar_say(struct oa_bar *b, long done, long all);
+void oa_bar_log(struct oa_bar *b, long done, long all);
 
 /* run.c: the number of the measure that comparisons are about: `name`, or "" for the task's
  * own choice. A name that does not exist is refused with those that do. */

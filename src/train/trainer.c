@@ -2,11 +2,11 @@
  * One run. The life of a training step, in the order of the code:
  *
  *     batch (data/batches.c) → oa_model_loss (model/transformer.c) → oa_tape_backward (ops/tape.c)
- *     → the sum over micro-batches and ranks (cluster/tree_sum.c; beside the last: handout.c) →
- * gradient norm and clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
+ *     → the sum over micro-batches and ranks (cluster/tree_sum.c; during the last: handout.c)
+ *     → gradient norm and clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed,
- * step), so a run that goes on from a checkpoint makes the same bits as one that was never stopped.
+ * step), so a run resumed from a checkpoint gives the same bits as one that was never stopped.
  */
 #include "train/trainer.h"
 
@@ -20,7 +20,7 @@
 
 /* ---- a step ---- */
 
-static enum oa_error diverged(struct trainer *t, long step)
+static enum oa_error report_divergence(struct trainer *t, long step)
 {
     struct oa_step s = { .model = t->m,
                          .tape = &t->tape,
@@ -34,7 +34,7 @@ static enum oa_error diverged(struct trainer *t, long step)
 
 /* Gradients of one micro-batch, alone. A loss that is not finite ends the step when all are known.
  */
-static enum oa_error micro_batch(void *argument, long micro)
+static enum oa_error train_micro_batch(void *argument, long micro)
 {
     struct trainer *t = argument;
     long step = t->p.step + 1;
@@ -52,26 +52,26 @@ static enum oa_error micro_batch(void *argument, long micro)
     return oa_status(t->c);
 }
 
-static enum oa_error gradients(struct trainer *t, long step)
+static enum oa_error sum_gradients(struct trainer *t, long step)
 {
     oa_batches_amount(t->train, (uint64_t)step, t->o->train_accumulate, &t->amount);
-    OA_TRY(oa_tree_sum_make(&t->sum, micro_batch, t));
+    OA_TRY(oa_tree_sum_make(&t->sum, train_micro_batch, t));
     OA_TRY(oa_ranks_after_gradients(t));
     t->loss = 0;
     for (long micro = 0; micro < t->o->train_accumulate; micro++)
         t->loss += t->losses[micro];
-    return isfinite(t->loss) ? OA_OK : diverged(t, step);
+    return isfinite(t->loss) ? OA_OK : report_divergence(t, step);
 }
 
-static enum oa_error one_step(struct trainer *t, long step)
+static enum oa_error train_step(struct trainer *t, long step)
 {
     const struct oa_options *o = t->o;
-    OA_TRY(gradients(t, step));
+    OA_TRY(sum_gradients(t, step));
     double squares;
     OA_TRY(oa_shards_squares(&t->shards, &squares));
     t->norm = sqrt(squares);
     if (!isfinite(t->norm))
-        return diverged(t, step);
+        return report_divergence(t, step);
     double clip = o->train_clip > 0 && t->norm > o->train_clip ? o->train_clip / t->norm : 1;
     OA_TRY(oa_shards_step(&t->shards, o, step, oa_pace_rate(&t->pace, o, step), clip));
     return oa_model_after_step(t->m, step);
@@ -79,23 +79,22 @@ static enum oa_error one_step(struct trainer *t, long step)
 
 /* ---- between steps ---- */
 
-/* No step follows step `step`. */
-static bool ended(const struct trainer *t, long step)
+static bool no_step_after(const struct trainer *t, long step)
 {
     return oa_pace_ended(&t->pace, step) || oa_best_over(&t->p.best, t->o);
 }
 
-static bool due(const struct trainer *t, long step, long every)
+static bool is_due(const struct trainer *t, long step, long every)
 {
-    return ended(t, step) || (every > 0 && step % every == 0);
+    return no_step_after(t, step) || (every > 0 && step % every == 0);
 }
 
-static void say_progress(struct trainer *t, long step)
+static void log_progress(struct trainer *t, long step)
 {
     double now = oa_clock(), total = oa_pace_total(&t->pace, step, oa_trainer_used(t));
-    if (!t->r->title || (now - t->said < 0.2 && !ended(t, step)))
+    if (!t->r->title || (now - t->logged < 0.2 && !no_step_after(t, step)))
         return;
-    t->said = now;
+    t->logged = now;
     if (t->r->on_progress)
         t->r->on_progress(t->r->progress_argument, total > 0 ? (double)step / total : 1);
     double seconds = t->p.seconds - t->first_seconds,
@@ -108,21 +107,21 @@ static void say_progress(struct trainer *t, long step)
 
 static bool validation_due(const struct trainer *t, long step)
 {
-    return t->valid && due(t, step, t->o->train_eval_every);
+    return t->valid && is_due(t, step, t->o->train_eval_every);
 }
 
-/* On train.eval_tokens, at the end on train.final_tokens. Where the lowest is looked for, all must
- * be of the same tokens, and a mean of weights is another model: then the result is another
- * validation (finish). */
-static enum oa_error validate(struct trainer *t)
+/* On train.eval_tokens, at the end on train.final_tokens. With train.keep_best all must be of the
+ * same tokens, and with train.average the final model is another one: then oa_trainer_finish makes
+ * the final validation. */
+static enum oa_error run_validation(struct trainer *t)
 {
     bool result = oa_pace_ended(&t->pace, t->p.step) && !oa_trainer_ends_otherwise(t);
     return oa_trainer_evaluate(t, t->m, result ? t->o->train_final_tokens : t->o->train_eval_tokens,
                                result);
 }
 
-/* What the newest validation says of the model as it is; one that was stopped says nothing. */
-static enum oa_error note_best(struct trainer *t)
+/* Records the newest validation, unless it was stopped. */
+static enum oa_error note_best_model(struct trainer *t)
 {
     long before = t->p.best.step;
     if (!oa_best_wanted(t->o) || isnan(t->run->valid_loss))
@@ -134,13 +133,12 @@ static enum oa_error note_best(struct trainer *t)
     return oa_best_save(&t->best, t->m, t->r->workload->tokenizer, &t->p.best, before);
 }
 
-static enum oa_error add_event(const struct trainer *t, const struct oa_log_line *line)
+static enum oa_error write_event(const struct trainer *t, const struct oa_log_line *line)
 {
     return t->folder && t->o->train_tensorboard ? oa_events_add(t->c, t->folder, line) : OA_OK;
 }
 
-/* What the newest validation said, into a line. */
-static void add_validation(const struct trainer *t, struct oa_log_line *line)
+static void add_validation_to_line(const struct trainer *t, struct oa_log_line *line)
 {
     line->valid_loss = t->run->valid_loss;
     memcpy(line->scores, t->run->scores, sizeof line->scores);
@@ -156,34 +154,28 @@ static struct oa_log_line empty_line(const struct trainer *t, long step)
     return line;
 }
 
-/* The run was stopped in the middle of the validation of its newest step: nothing else of that step
- * is missing. */
-static bool lacks_validation(const struct trainer *t)
+/* A run that was stopped during the validation of its newest step lacks nothing else of it. */
+static enum oa_error complete_validation(struct trainer *t)
 {
     const struct oa_run *run = t->run;
     const struct oa_curve_point *newest = run->points ? &run->curve[run->points - 1] : NULL;
-    return newest && newest->step == t->p.step && isnan(newest->valid_loss) &&
-           validation_due(t, t->p.step);
-}
-
-static enum oa_error make_up_for_validation(struct trainer *t)
-{
-    bool lacks = lacks_validation(t);
+    bool lacks = newest && newest->step == t->p.step && isnan(newest->valid_loss) &&
+                 validation_due(t, t->p.step);
     OA_TRY(oa_cluster_broadcast(t->r->cluster, "the state of the run", &lacks,
                                 sizeof lacks)); /* the log is rank 0's */
     if (!lacks)
         return OA_OK;
-    OA_TRY(validate(t));
+    OA_TRY(run_validation(t));
     if (!oa_trainer_complete(t))
         return oa_trainer_stopped(t);
-    OA_TRY(note_best(t));
+    OA_TRY(note_best_model(t));
     struct oa_log_line line = empty_line(t, t->p.step);
-    add_validation(t, &line);
-    OA_TRY(add_event(t, &line));
+    add_validation_to_line(t, &line);
+    OA_TRY(write_event(t, &line));
     return t->folder ? oa_log_complete(t->c, t->folder, &line, t->run) : OA_OK;
 }
 
-static enum oa_error write_log(struct trainer *t, long step)
+static enum oa_error log_step(struct trainer *t, long step)
 {
     struct oa_log_line line = empty_line(t, step);
     line.loss = t->loss;
@@ -192,16 +184,16 @@ static enum oa_error write_log(struct trainer *t, long step)
     line.seconds = t->p.seconds;
     line.tokens = t->p.tokens;
     bool validation = validation_due(t, step);
-    if (!validation && !due(t, step, t->o->train_log_every))
+    if (!validation && !is_due(t, step, t->o->train_log_every))
         return OA_OK;
     if (validation) {
-        OA_TRY(validate(t));
-        add_validation(t, &line);
-        OA_TRY(note_best(t));
+        OA_TRY(run_validation(t));
+        add_validation_to_line(t, &line);
+        OA_TRY(note_best_model(t));
     }
     oa_ranks_log(t, &line);
     OA_TRY(oa_log_add(t->c, t->folder, &line, t->run));
-    return add_event(t, &line);
+    return write_event(t, &line);
 }
 
 bool oa_trainer_time_to_save(const struct trainer *t)
@@ -218,8 +210,8 @@ static bool checkpoint_due(const struct trainer *t, long step)
     return t->r->cluster ? t->ranks.save : oa_trainer_time_to_save(t);
 }
 
-/* The pace first: of one that is newer than the checkpoint what is too much is forgotten. */
-static enum oa_error save_state(struct trainer *t)
+/* The pace first: one that is newer than the checkpoint is cut back when the run is resumed. */
+static enum oa_error save_checkpoint(struct trainer *t)
 {
     if (!t->folder)
         return oa_shards_help_saving(&t->shards);
@@ -232,24 +224,16 @@ static enum oa_error save_state(struct trainer *t)
     return OA_OK;
 }
 
-static enum oa_error after_step(struct trainer *t, long step)
+static enum oa_error finish_step(struct trainer *t, long step)
 {
-    OA_TRY(write_log(t, step));
-    say_progress(t, step);
-    bool signal = oa_stop_requested(t->c) != 0, last = ended(t, step);
+    OA_TRY(log_step(t, step));
+    log_progress(t, step);
+    bool signal = oa_stop_requested(t->c) != 0, last = no_step_after(t, step);
     if (t->folder)
         OA_TRY(oa_average_note(t->m, step, t->folder));
     if (checkpoint_due(t, step) || signal || (last && (t->r->keep || oa_average_wanted(t->o))))
-        OA_TRY(save_state(t));
+        OA_TRY(save_checkpoint(t));
     return signal && !(last && oa_trainer_complete(t)) ? oa_trainer_stopped(t) : OA_OK;
-}
-
-/* The first step has shown what a step needs: arenas become one piece, workers get equal scratch.
- */
-static void settle(struct trainer *t)
-{
-    oa_tape_reset(&t->tape, false, false, t->stream);
-    oa_device_settle(t->d);
 }
 
 /* Points that the log will have: its lines and the validations, as far as the number of steps is
@@ -263,20 +247,23 @@ static int curve_points(const struct trainer *t)
     return (int)oa_min(points, 1 << 24);
 }
 
-static enum oa_error loop(struct trainer *t)
+static enum oa_error train_steps(struct trainer *t)
 {
     OA_TRY(oa_curve_reserve(t->c, t->run, curve_points(t)));
-    OA_TRY(make_up_for_validation(t));
+    OA_TRY(complete_validation(t));
     t->first = t->p.step;
     t->first_tokens = t->p.tokens;
     t->first_seconds = t->p.seconds;
     t->started = t->saved = oa_clock();
-    for (long step = t->p.step + 1; !ended(t, step - 1); step++) {
+    for (long step = t->p.step + 1; !no_step_after(t, step - 1); step++) {
         double start = oa_clock(), processor = oa_context_clock(t->c),
                waited = oa_cluster_waited(t->r->cluster);
-        OA_TRY(one_step(t, step));
-        if (step == t->first + 1)
-            settle(t);
+        OA_TRY(train_step(t, step));
+        if (step == t->first + 1) {
+            /* The first step has shown what a step needs: arenas become one piece. */
+            oa_tape_reset(&t->tape, false, false, t->stream);
+            oa_device_settle(t->d);
+        }
         oa_device_sync(t->d);
         double seconds = oa_clock() - start;
         t->times[step % OA_TIMES] = seconds;
@@ -286,7 +273,7 @@ static enum oa_error loop(struct trainer *t)
         t->p.tokens += t->amount.tokens;
         OA_TRY(oa_ranks_after_step(t, waited));
         oa_pace_advance(&t->pace, step, oa_trainer_used(t));
-        OA_TRY(after_step(t, step));
+        OA_TRY(finish_step(t, step));
     }
     return OA_OK;
 }
@@ -311,7 +298,7 @@ enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, stru
     oa_trainer_name(t);
     enum oa_error e = oa_trainer_open(t);
     if (e == OA_OK)
-        e = loop(t);
+        e = train_steps(t);
     if (e == OA_OK || e == OA_DIVERGED)
         oa_trainer_account(t);
     if (e == OA_OK) /* the others have no folder */

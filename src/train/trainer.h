@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run while it is trained: what the parts of the loop share. Private to train/.
+ * State of a training run. Private to train/.
  *
  *     trainer_open.c   everything is opened and compared, before anything is written
  *     trainer.c        the steps, and what is due between them
- *     trainer_ranks.c  what the ranks of a cluster tell each other
+ *     trainer_ranks.c  what the ranks of a cluster exchange
  *     trainer_end.c    validations, and the end: what was measured, which model is kept
  */
 #ifndef ORTHANT_TRAINER_H
@@ -19,11 +19,11 @@
 
 enum { OA_TIMES = 4096 }; /* newest step times, for the median */
 
-/* What ranks say in each step. */
+/* What ranks exchange in each step. */
 struct oa_ranks {
-    struct oa_report *mine, *all; /* NULL: alone */
-    size_t bytes;                 /* of one */
-    double in_steps;              /* seconds that were spent in waits within steps */
+    struct rank_report *mine, *all; /* NULL: alone */
+    size_t bytes;                   /* of one */
+    double in_steps;                /* seconds that were spent in waits within steps */
     /* That, in messages that were under way meanwhile, in steps, and in these: when the newest line
      * of the log was written. */
     double waited, hidden, seconds, tokens;
@@ -44,15 +44,15 @@ struct trainer {
     struct oa_progress p;
     struct oa_pace pace;
     struct oa_best_files best;
-    struct oa_origin origin;   /* of this sitting's texts, tokenizer and model to start from */
+    struct oa_origin origin;   /* of this session's texts, tokenizer and model to start from */
     struct oa_initial initial; /* that model, until the run has begun */
     double
-        age; /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
+        age; /* seconds since the checkpoint that this session goes on from was written; -1: none */
     struct oa_plan plan;
-    double started, said; /* clock: of this sitting, of the last progress line */
+    double started, logged; /* clock: of this session, of the last progress line */
     double saved,
-        cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */
-    long first; /* step at which this sitting began, and what there was then: */
+        cost;   /* clock of the newest checkpoint of this session (or its start); seconds it took */
+    long first; /* step at which this session began, and what there was then: */
     double first_tokens, first_seconds;
     char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
     double times[OA_TIMES];

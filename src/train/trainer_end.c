@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Validations, and the end of a run: what was measured, and the model that is kept. */
+ * Validations, and the end of a run: its measurements and its final model. */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -52,14 +52,14 @@ enum oa_error oa_trainer_save_pace(struct trainer *t)
 
 /* ---- the end ---- */
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* Of a sitting that made no step, or its first alone: the median over the lines of the log, in
- * which earlier sittings wrote when they were where. The first line has the first step in it. */
+/* Of a session without timed steps: the median over the lines of the log, without the first, which
+ * includes the first step. */
 static double median_time_logged(const struct oa_run *run)
 {
     double sorted[OA_TIMES];
@@ -70,11 +70,11 @@ static double median_time_logged(const struct oa_run *run)
         if (step > 0)
             sorted[n++] = step;
     }
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
     return n ? sorted[n / 2] : 0;
 }
 
-/* Median of the newest step times, the first step of a sitting left out (it sizes arenas and makes
+/* Median of the newest step times, the first step of a session left out (it sizes arenas and makes
  * primitives). */
 static double median_time(struct trainer *t)
 {
@@ -86,7 +86,7 @@ static double median_time(struct trainer *t)
     double sorted[OA_TIMES];
     for (long i = 0; i < n; i++)
         sorted[i] = t->times[(t->p.step - i) % OA_TIMES];
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
     return sorted[n / 2];
 }
 
@@ -107,8 +107,8 @@ void oa_trainer_account(struct trainer *t)
     run->best_step = t->o->train_keep_best ? t->p.best.step : 0;
 }
 
-/* The model is chosen: the test data are looked at for the first time, and once. */
-static enum oa_error measure_on_test(struct trainer *t, struct oa_model *m)
+/* Once, after all selection. */
+static enum oa_error evaluate_on_test(struct trainer *t, struct oa_model *m)
 {
     const struct oa_workload *w = t->r->workload;
     struct oa_run tested = { 0 };
@@ -145,10 +145,10 @@ enum oa_error oa_trainer_last_validation(struct trainer *t, struct oa_model *m)
         OA_TRY(oa_trainer_evaluate(t, m, t->o->train_final_tokens, true));
     if (!oa_trainer_complete(t))
         return oa_trainer_stopped(t);
-    return t->test ? measure_on_test(t, m) : OA_OK;
+    return t->test ? evaluate_on_test(t, m) : OA_OK;
 }
 
-static enum oa_error keep(struct trainer *t, struct oa_model *m)
+static enum oa_error save_final_model(struct trainer *t, struct oa_model *m)
 {
     char path[OA_PATH];
     OA_TRY(oa_trainer_last_validation(t, m));
@@ -165,47 +165,48 @@ static enum oa_error keep(struct trainer *t, struct oa_model *m)
     return OA_OK;
 }
 
-static void say_end(const struct trainer *t)
+static void log_end(const struct trainer *t)
 {
     const struct oa_measure *metric = &t->r->workload->task->measures[t->metric];
     const char *best = metric->higher ? "highest" : "lowest";
     if (!oa_pace_ended(&t->pace, t->p.step))
         oa_log(t->c, 0,
-               "%s: stopped after step %ld of %ld: %ld validations in a row brought no new %s %s",
+               "%s: stopped early after step %ld of %ld: %ld validations without a new %s %s",
                t->title, t->p.step, t->o->train_steps, t->p.best.stale, best,
                t->metric ? metric->title : "loss");
     if (t->run->best_step)
-        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the %s %s, %s", t->title,
+        oa_log(t->c, 0, "%s: the final model is that of step %ld, with the %s %s, %s", t->title,
                t->p.best.step, best, t->metric ? metric->title : "validation loss",
                oa_real_rounded(t->p.best.score, 6).s);
 }
 
-/* The run is over: its weights make room for the mean. A checkpoint has them as they were. */
-static enum oa_error average(struct trainer *t)
+/* Replaces the weights by the mean; a checkpoint has the original ones. */
+static enum oa_error average_weights(struct trainer *t)
 {
     OA_TRY(oa_average_take(t->m, t->p.step, t->r->folder, &t->run->averaged));
     if (t->run->averaged == 1)
-        oa_log(t->c, 0, "%s: train.average has nothing to average: the run ended before step %ld",
-               t->title, t->o->train_eval_every + 1);
+        oa_log(t->c, 0, "%s: train.average has no effect: the run ended before step %ld", t->title,
+               t->o->train_eval_every + 1);
     else
-        oa_log(t->c, 0,
-               "%s: the model kept is the mean of the weights at the last %d of the validations "
-               "every %ld steps",
-               t->title, t->run->averaged, t->o->train_eval_every);
+        oa_log(
+            t->c, 0,
+            "%s: the final model is the mean of the weights at the last %d validations, every %ld "
+            "steps",
+            t->title, t->run->averaged, t->o->train_eval_every);
     return OA_OK;
 }
 
 enum oa_error oa_trainer_finish(struct trainer *t)
 {
     struct oa_model *best = NULL;
-    say_end(t);
+    log_end(t);
     if (oa_average_wanted(t->o))
-        OA_TRY(average(t));
+        OA_TRY(average_weights(t));
     if (!t->run->best_step)
-        return keep(t, t->m);
+        return save_final_model(t, t->m);
     enum oa_error e = oa_best_open(&t->best, t->m, t->r->workload->tokenizer, &t->p.best, &best);
     if (e == OA_OK)
-        e = keep(t, best);
+        e = save_final_model(t, best);
     oa_model_close(best);
     return e;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run is opened: data, model, device, the checkpoint that it goes on from. Nothing is written
- * before all is compared.
+ * Opening a run: data, model, device, the checkpoint that it is resumed from. Nothing is written
+ * before all is checked.
  */
 #include "base/folder_lock.h"
 #include "train/trainer.h"
@@ -17,7 +17,7 @@ void oa_trainer_name(struct trainer *t)
     snprintf(t->title, sizeof t->title, "%s%s", which, t->r->title ? t->r->title : "");
 }
 
-static enum oa_error open_data(struct trainer *t)
+static enum oa_error open_batches(struct trainer *t)
 {
     const struct oa_options *o = t->o;
     const struct oa_workload *w = t->r->workload;
@@ -50,8 +50,8 @@ static enum oa_error resume_pace(struct trainer *t)
     return OA_OK;
 }
 
-/* Has it come no further than it is to come? */
-static enum oa_error check_amount(const struct trainer *t, const struct oa_progress *p)
+/* The checkpoint is not beyond the end that the options set. */
+static enum oa_error check_not_beyond(const struct trainer *t, const struct oa_progress *p)
 {
     const struct oa_options *o = t->o;
     double used = o->train_clock == OA_CLOCK_WALL ? p->seconds : p->processor;
@@ -59,43 +59,43 @@ static enum oa_error check_amount(const struct trainer *t, const struct oa_progr
         return OA_OK;
     if (o->train_seconds > 0 && o->train_seconds < p->options.train_seconds &&
         used > o->train_seconds)
-        return oa_fail(t->c, OA_ARGUMENT,
-                       "%s has used %.6g seconds and train.seconds is %g; give at least as many",
-                       t->r->folder, used, o->train_seconds);
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "%s has used %.6g seconds already, but train.seconds is %g: give at least as many",
+            t->r->folder, used, o->train_seconds);
     if (o->train_seconds <= 0 && p->step > o->train_steps)
-        return oa_fail(t->c, OA_ARGUMENT,
-                       "%s has done %ld steps and train.steps is %ld; give at least as many",
-                       t->r->folder, p->step, o->train_steps);
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "%s has done %ld steps already, but train.steps is %ld: give at least as many",
+            t->r->folder, p->step, o->train_steps);
     return OA_OK;
 }
 
-/* Of the same run, with the same texts? */
-static enum oa_error accept(void *argument, const struct oa_progress *p)
+static enum oa_error accept_checkpoint(void *argument, const struct oa_progress *p)
 {
     const struct trainer *t = argument;
     OA_TRY(t->r->exact ? oa_equal_options(t->c, t->r->folder, &p->options, &t->m->options)
                        : oa_same_options(t->c, t->r->folder, &p->options, &t->m->options));
-    OA_TRY(check_amount(t, p));
+    OA_TRY(check_not_beyond(t, p));
     OA_TRY(oa_best_accept(t->c, t->o, &p->options, &p->best, t->r->folder));
     OA_TRY(oa_average_accept(t->c, t->o, &p->options, p->step, t->r->folder));
     return oa_same_origin(t->c, t->r->folder, &p->origin, &t->origin);
 }
 
 /* Reads and compares; writes nothing. */
-static enum oa_error find_checkpoint(struct trainer *t)
+static enum oa_error load_checkpoint(struct trainer *t)
 {
     t->age = -1;
     OA_TRY(oa_origin_of(t->c, t->r->workload, &t->origin));
     if (t->r->resume && t->folder)
-        OA_TRY(oa_folder_resume(t->m, &t->p, t->folder, accept, t, &t->age));
+        OA_TRY(oa_folder_resume(t->m, &t->p, t->folder, accept_checkpoint, t, &t->age));
     t->p.origin = t->origin;
     t->best = (struct oa_best_files){ t->folder, t->p.best.step };
     return resume_pace(t);
 }
 
-/* First values from another run. A checkpoint has what they became, but for the seeds of
- * transforms. */
-static enum oa_error take_initial(struct trainer *t)
+/* From another run. A checkpoint has the trained values, but not the seeds of transforms. */
+static enum oa_error load_initial_values(struct trainer *t)
 {
     if (!t->o->train_init[0] || oa_rank_of(t->r->cluster) != 0)
         return OA_OK;
@@ -106,7 +106,7 @@ static enum oa_error take_initial(struct trainer *t)
     return OA_OK;
 }
 
-static void say_age(double seconds, char out[64])
+static void print_age(double seconds, char out[64])
 {
     static const struct {
         double size;
@@ -118,23 +118,23 @@ static void say_age(double seconds, char out[64])
     snprintf(out, 64, "%.0f %s", floor(seconds / units[i].size), units[i].name);
 }
 
-static enum oa_error take_up_log(struct trainer *t)
+static enum oa_error resume_log(struct trainer *t)
 {
     char age[64], whole[64];
     OA_TRY(oa_events_rewind(t->c, t->r->folder, t->p.step));
     if (t->age < 0)
         return oa_log_put_aside(t->c, t->r->folder);
-    say_age(t->age, age);
+    print_age(t->age, age);
     if (t->pace.budget > 0)
         snprintf(whole, sizeof whole, ", %.3g of %g seconds", oa_trainer_used(t), t->pace.budget);
     else
         snprintf(whole, sizeof whole, " of %ld", t->pace.steps);
-    oa_log(t->c, 0, "%s: going on from step %ld%s, after %.0f tokens; the checkpoint is %s old",
+    oa_log(t->c, 0, "%s: resuming after step %ld%s and %.0f tokens; the checkpoint is %s old",
            t->r->folder, t->p.step, whole, t->p.tokens, age);
     return oa_log_rewind(t->c, t->r->folder, t->p.step, t->r->workload->task->measures, t->run);
 }
 
-static enum oa_error save_config(struct trainer *t)
+static enum oa_error save_run_config(struct trainer *t)
 {
     char path[OA_PATH];
     struct oa_labels specials;
@@ -147,27 +147,27 @@ static enum oa_error save_config(struct trainer *t)
     return e;
 }
 
-/* The first thing that is written, when nothing is left that could refuse the run. */
-static enum oa_error begin(struct trainer *t)
+/* The first writes, after all checks. */
+static enum oa_error begin_in_run_folder(struct trainer *t)
 {
     char path[OA_PATH];
     if (!t->folder)
         return OA_OK;
     OA_TRY(oa_directory_make(t->c, t->r->folder));
     if (t->r->overwrite)
-        OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_RUN));
+        OA_TRY(oa_overwrite(t->c, t->r->folder, &oa_run_folder));
     oa_folder_remove_temporaries(t->r->folder);
-    OA_TRY(save_config(t));
+    OA_TRY(save_run_config(t));
     OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_save(t->c, t->r->workload->tokenizer, path));
     if (t->initial.from && t->age < 0)
         OA_TRY(oa_initial_save(&t->initial, t->r->workload, t->r->folder));
-    return take_up_log(t);
+    return resume_log(t);
 }
 
 /* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a
  * test fails. */
-static enum oa_error reserve(struct trainer *t)
+static enum oa_error reserve_memory(struct trainer *t)
 {
     OA_TRY(oa_plan_workload(t->c, t->o, t->r->workload, &t->plan));
     oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
@@ -180,7 +180,7 @@ static enum oa_error reserve(struct trainer *t)
 }
 
 /* Nothing is written. */
-static enum oa_error open_all(struct trainer *t)
+static enum oa_error open_trainer(struct trainer *t)
 {
     OA_TRY(oa_ranks_open(t));
     OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
@@ -192,16 +192,16 @@ static enum oa_error open_all(struct trainer *t)
     oa_workload_settle(t->r->workload, &t->m->options);
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
-    OA_TRY(reserve(t));
-    OA_TRY(open_data(t));
-    OA_TRY(find_checkpoint(t));
-    return take_initial(t);
+    OA_TRY(reserve_memory(t));
+    OA_TRY(open_batches(t));
+    OA_TRY(load_checkpoint(t));
+    return load_initial_values(t);
 }
 
 enum oa_error oa_trainer_open(struct trainer *t)
 {
-    OA_TRY(oa_cluster_agree(t->r->cluster, open_all(t)));
-    OA_TRY(oa_cluster_agree(t->r->cluster, begin(t)));
+    OA_TRY(oa_cluster_agree(t->r->cluster, open_trainer(t)));
+    OA_TRY(oa_cluster_agree(t->r->cluster, begin_in_run_folder(t)));
     oa_initial_close(&t->initial);
     return oa_ranks_begin(t);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ranks of a cluster tell each other beside gradients. All hold the same values, take the
- * same steps and make the same validations; the first alone reads and writes the run's folder. */
+ * What the ranks of a cluster exchange besides gradients. All have the same values, take the same
+ * steps and make the same validations; only the first reads and writes the run's folder. */
 #include "train/trainer.h"
 
 #include "base/concurrent.h"
 
 #include <string.h>
 
-/* Of a rank in a step. */
-struct oa_report {
+/* Of a rank, in each step. */
+struct rank_report {
     int signal;      /* that asked it to stop; 0: none */
     bool save;       /* its clock asks for a checkpoint */
     double losses[]; /* of its micro-batches */
@@ -16,15 +16,15 @@ struct oa_report {
 
 /* ---- beginning ---- */
 
-/* What a checkpoint says, as far as it decides what comes. Options are alike already. */
-struct place {
+/* What of a checkpoint all ranks need. */
+struct run_state {
     bool resumed;
     double age;
     struct oa_progress progress;
     struct oa_pace pace;
 };
 
-static enum oa_error send_array(struct trainer *t, void *memory, long count)
+static enum oa_error broadcast_array(struct trainer *t, void *memory, long count)
 {
     struct oa_view v;
     oa_view_open(&v, t->d, memory, (size_t)count * t->d->numbers.real_size,
@@ -39,13 +39,13 @@ enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m)
 {
     if (!t->r->cluster)
         return OA_OK;
-    OA_TRY(send_array(t, m->store.values, m->store.total));
+    OA_TRY(broadcast_array(t, m->store.values, m->store.total));
     oa_store_refresh_all(&m->store);
     return OA_OK;
 }
 
 /* The gradients' memory has room for a whole one. */
-static enum oa_error send_shards(struct trainer *t, int moment)
+static enum oa_error send_sharded_moment(struct trainer *t, int moment)
 {
     struct oa_store *s = &t->m->store;
     if (t->folder) {
@@ -56,7 +56,7 @@ static enum oa_error send_shards(struct trainer *t, int moment)
         oa_view_close(&v);
         OA_TRY(e);
     }
-    OA_TRY(send_array(t, s->gradients, s->updated));
+    OA_TRY(broadcast_array(t, s->gradients, s->updated));
     oa_shards_keep(&t->shards, moment);
     return OA_OK;
 }
@@ -64,33 +64,33 @@ static enum oa_error send_shards(struct trainer *t, int moment)
 static enum oa_error send_moment(struct trainer *t, int moment)
 {
     struct oa_store *s = &t->m->store;
-    return s->sharded ? send_shards(t, moment)
-                      : send_array(t, moment ? s->moment2 : s->moment1, s->updated);
+    return s->sharded ? send_sharded_moment(t, moment)
+                      : broadcast_array(t, moment ? s->moment2 : s->moment1, s->updated);
 }
 
-static enum oa_error send_place(struct trainer *t)
+static enum oa_error send_run_state(struct trainer *t)
 {
     struct oa_store *s = &t->m->store;
-    struct place place = { .age = t->age, .progress = t->p, .pace = t->pace };
-    OA_TRY(oa_cluster_broadcast(t->r->cluster, "the state of the run", &place, sizeof place));
-    t->age = place.age;
-    t->p = place.progress;
-    t->pace = place.pace;
-    OA_TRY(send_array(t, s->values, s->total));
-    for (int i = 0; i < 2 && place.age >= 0; i++)
+    struct run_state state = { .age = t->age, .progress = t->p, .pace = t->pace };
+    OA_TRY(oa_cluster_broadcast(t->r->cluster, "the state of the run", &state, sizeof state));
+    t->age = state.age;
+    t->p = state.progress;
+    t->pace = state.pace;
+    OA_TRY(broadcast_array(t, s->values, s->total));
+    for (int i = 0; i < 2 && state.age >= 0; i++)
         OA_TRY(send_moment(t, i));
     oa_store_refresh_all(s);
     return OA_OK;
 }
 
 /* Processor time of all threads of all ranks is not known where a step ends. */
-static enum oa_error check_clock(const struct trainer *t)
+static enum oa_error check_wall_clock(const struct trainer *t)
 {
     if (t->o->train_seconds <= 0 || t->o->train_clock == OA_CLOCK_WALL)
         return OA_OK;
-    return oa_fail(
-        t->c, OA_ARGUMENT,
-        "train.seconds of processor time is for one rank: give train.clock wall, or train.steps");
+    return oa_fail(t->c, OA_ARGUMENT,
+                   "train.seconds of processor time needs a single rank: give train.clock wall, or "
+                   "train.steps");
 }
 
 enum oa_error oa_ranks_open(struct trainer *t)
@@ -103,10 +103,10 @@ enum oa_error oa_ranks_open(struct trainer *t)
     k->mine = oa_alloc(t->c, k->bytes);
     k->all = oa_alloc(t->c, k->bytes * (size_t)size);
     OA_TRY(oa_status(t->c));
-    return check_clock(t);
+    return check_wall_clock(t);
 }
 
-static void note_pace(struct trainer *t)
+static void note_log_time(struct trainer *t)
 {
     t->ranks.waited = t->ranks.in_steps;
     t->ranks.hidden = t->sum.hidden;
@@ -118,9 +118,9 @@ enum oa_error oa_ranks_begin(struct trainer *t)
 {
     if (!t->r->cluster)
         return OA_OK;
-    OA_TRY(send_place(t));
+    OA_TRY(send_run_state(t));
     oa_context_defer_stop(t->c, true);
-    note_pace(t);
+    note_log_time(t);
     return OA_OK;
 }
 
@@ -134,12 +134,12 @@ void oa_ranks_close(struct trainer *t)
 
 /* ---- a step ---- */
 
-static const struct oa_report *report_of(const struct trainer *t, int rank)
+static const struct rank_report *report_of(const struct trainer *t, int rank)
 {
     return oa_at(t->ranks.all, t->ranks.bytes, rank);
 }
 
-/* A stop that any of them was asked for stops all after this step. */
+/* A stop of any rank stops all after this step. */
 enum oa_error oa_ranks_after_gradients(struct trainer *t)
 {
     struct oa_ranks *k = &t->ranks;
@@ -153,7 +153,7 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t)
     OA_TRY(
         oa_cluster_gather(t->r->cluster, "the losses of micro-batches", k->mine, k->bytes, k->all));
     for (int r = 0; r < oa_rank_count(t->r->cluster); r++) {
-        const struct oa_report *report = report_of(t, r);
+        const struct rank_report *report = report_of(t, r);
         memcpy(t->losses + r * micros, report->losses, bytes);
         if (report->signal)
             oa_stop(t->c, report->signal);
@@ -181,5 +181,5 @@ void oa_ranks_log(struct trainer *t, struct oa_log_line *line)
     line->rate = (t->p.tokens - k->tokens) / seconds;
     line->waiting = (k->in_steps - k->waited) / seconds;
     line->hidden = (t->sum.hidden - k->hidden) / seconds;
-    note_pace(t);
+    note_log_time(t);
 }

@@ -8,7 +8,7 @@
 /* One draw of Ω and the features of the first rows of q and k. */
 struct omega_draw {
     const struct oa_feature_draws *f;
-    struct oa_single_layer rig;
+    struct oa_single_layer single;
     struct oa_arena arena, memory; /* the host's, the device's */
     const void *omega;             /* [OA_DRAW, K], the device's */
     double *features[2];           /* [rows, outputs] */
@@ -22,22 +22,15 @@ static enum oa_error open_omega_draw(oa_context *c, struct omega_draw *w, uint64
     struct oa_layer_shape shape = oa_equal_heads_shape(w->f->width, 1, 1);
     snprintf(text, sizeof text, "performer(features=%d, %s)", OA_DRAW, w->f->draw);
     oa_arena_init(&w->arena, c, false);
-    OA_TRY(oa_single_layer_open(c, text, OA_PRECISION_F64, false, &w->rig));
-    oa_device_arena(&w->memory, w->rig.device);
-    OA_TRY(oa_single_layer_layer(&w->rig, 0, &shape));
-    OA_TRY(oa_store_allocate(&w->rig.store, seed, false));
-    const struct oa_parameter *omega = oa_store_find(&w->rig.store, "features.omega");
+    OA_TRY(oa_single_layer_open(c, text, OA_PRECISION_F64, false, &w->single));
+    oa_device_arena(&w->memory, w->single.device);
+    OA_TRY(oa_single_layer_layer(&w->single, 0, &shape));
+    OA_TRY(oa_store_allocate(&w->single.store, seed, false));
+    const struct oa_parameter *omega = oa_store_find(&w->single.store, "features.omega");
     if (!omega)
         return oa_fail(c, OA_INTERNAL, "a performer layer has no features.omega");
     w->omega = omega->value;
     return OA_OK;
-}
-
-static void close_omega_draw(struct omega_draw *w)
-{
-    oa_arena_free(&w->arena);
-    oa_arena_free(&w->memory);
-    oa_single_layer_close(&w->rig);
 }
 
 /* In f64 reals and acts are doubles. */
@@ -50,15 +43,15 @@ static const void *device_copy(struct omega_draw *w, const double *x, long count
 {
     void *there = device_array(w, count);
     if (there)
-        oa_reals_write(w->rig.device, count, x, there);
+        oa_reals_write(w->single.device, count, x, there);
     return there;
 }
 
 static double *host_copy(struct omega_draw *w, const void *x, long count)
 {
     double *here = oa_arena_take(&w->arena, (size_t)count * sizeof *here);
-    if (here && oa_status(w->rig.device->context) == OA_OK)
-        oa_reals_read(w->rig.device, count, x, here);
+    if (here && oa_status(w->single.device->context) == OA_OK)
+        oa_reals_read(w->single.device, count, x, here);
     return here;
 }
 
@@ -79,7 +72,7 @@ static void make_side_features(struct omega_draw *w, int side, const struct oa_r
     a.y = device_array(w, rows * OA_DRAW * (twice ? 2 : 1));
     a.top = device_array(w, rows);
     if (a.x && a.y && a.top)
-        w->rig.device->ops->random_features(w->rig.device, &a);
+        w->single.device->ops->random_features(w->single.device, &a);
     w->features[side] = host_copy(w, a.y, rows * OA_DRAW * (twice ? 2 : 1));
     w->top[side] = host_copy(w, a.top, rows);
 }
@@ -104,13 +97,13 @@ static enum oa_error fit_features(struct omega_draw *w, struct oa_random_feature
                                                   device_array(w, OA_DRAW * K) },
                                       .metric = { device_array(w, K * K), device_array(w, K * K) },
                                       .bias = bias };
-    OA_TRY(oa_status(w->rig.context));
-    w->rig.device->ops->random_statistics(w->rig.device, &s);
+    OA_TRY(oa_status(w->single.context));
+    w->single.device->ops->random_statistics(w->single.device, &s);
     for (int side = 0; side < 2; side++)
         how[side] = (struct oa_random_features){
             .each = true, .omega = s.turned[side], .bias = bias, .metric = s.metric[side]
         };
-    return oa_status(w->rig.context);
+    return oa_status(w->single.context);
 }
 
 static enum oa_error make_both_features(struct omega_draw *w)
@@ -120,7 +113,7 @@ static enum oa_error make_both_features(struct omega_draw *w)
         OA_TRY(fit_features(w, how));
     make_side_features(w, 0, &how[0]);
     make_side_features(w, 1, &how[1]);
-    return oa_status(w->rig.context);
+    return oa_status(w->single.context);
 }
 
 /* f(ω_r, x) f(ω_r, y) with mean e^{x·y}, where the kind has that mean. */
@@ -209,7 +202,9 @@ enum oa_error oa_feature_products(oa_context *c, const struct oa_feature_draws *
         e = e == OA_OK ? find_log_constant(c, &w) : e;
         for (long r = 0; e == OA_OK && r < OA_DRAW && first + r < count; r++)
             out[first + r] = feature_product(&w, r);
-        close_omega_draw(&w);
+        oa_arena_free(&w.arena);
+        oa_arena_free(&w.memory);
+        oa_single_layer_close(&w.single);
         OA_TRY(e);
     }
     return OA_OK;

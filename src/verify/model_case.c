@@ -72,15 +72,6 @@ static int32_t *row_lengths(struct oa_model_case *m, long length)
     return out;
 }
 
-/* Ignores the targets in padding, and the second one of each row. */
-static void ignore_targets(const struct oa_model_case *m)
-{
-    for (long r = 0; r < OA_CASE_ROWS; r++)
-        for (long t = 0; t < OA_CASE_LENGTH; t++)
-            if (t == 1 || t >= OA_CASE_LENGTH - 2 * r)
-                m->target[r * OA_CASE_LENGTH + t] = OA_IGNORED;
-}
-
 static void fill_model_case_batch(struct oa_model_case *m)
 {
     const struct oa_case_form *f = m->form;
@@ -111,8 +102,11 @@ static void fill_model_case_batch(struct oa_model_case *m)
     for (long r = 0; value && r < OA_CASE_ROWS; r++)
         value[r] = 0.5 * (double)r - 0.3;
     m->batch.value = value;
-    if (m->target)
-        ignore_targets(m);
+    for (long i = 0; m->target && i < places; i++) { /* in padding, and the second of each row */
+        long row = i / OA_CASE_LENGTH, t = i % OA_CASE_LENGTH;
+        if (t == 1 || t >= OA_CASE_LENGTH - 2 * row)
+            m->target[i] = OA_IGNORED;
+    }
 }
 
 /* ---- the model ---- */
@@ -144,7 +138,7 @@ static enum oa_error open_case_model(struct oa_model_case *m, const char *spec)
     oa_options_default(&o);
     snprintf(o.model_attention, sizeof o.model_attention, "%s: %s", oa_stack_name(f->role), spec);
     o.model_layers = 2;
-    o.model_heads = oa_case_heads(&m->label.rig.spec.layer[0]);
+    o.model_heads = oa_case_heads(&m->label.single.spec.layer[0]);
     o.model_width = 4 * o.model_heads;
     o.model_ffn = 10;
     o.model_context = N;
@@ -166,30 +160,24 @@ static void fill_model_case_parameters(struct oa_model_case *m)
     oa_store_refresh(store);
 }
 
-/* Statistics that training updates get the values of a step. */
-static enum oa_error update_model_case_state(struct oa_model_case *m)
-{
-    if (oa_model_case_is_static(m))
-        return OA_OK;
-    oa_model_case_loss(m, true, true);
-    OA_TRY(oa_status(m->context));
-    return oa_model_after_step(m->model, 1);
-}
-
 enum oa_error oa_model_case_open(oa_context *c, const char *spec, const struct oa_case_form *form,
                                  enum oa_precision precision, struct oa_model_case *m)
 {
     *m = (struct oa_model_case){ .context = c, .form = form };
     m->label.setup = (struct oa_setup){ .spec = spec, .mode = form->mode, .precision = precision };
     oa_arena_init(&m->arena, c, false);
-    OA_TRY(oa_spec_parse(c, spec, &m->label.rig.spec));
+    OA_TRY(oa_spec_parse(c, spec, &m->label.single.spec));
     OA_TRY(oa_device_open(c, precision, false, &m->device));
     oa_tape_init(&m->tape, m->device);
     OA_TRY(open_case_model(m, spec));
     fill_model_case_batch(m);
     OA_TRY(oa_status(c));
     fill_model_case_parameters(m);
-    return update_model_case_state(m);
+    if (oa_model_case_is_static(m))
+        return OA_OK;
+    oa_model_case_loss(m, true, true); /* statistics that training updates get values of a step */
+    OA_TRY(oa_status(c));
+    return oa_model_after_step(m->model, 1);
 }
 
 void oa_model_case_close(struct oa_model_case *m)
@@ -198,7 +186,7 @@ void oa_model_case_close(struct oa_model_case *m)
     if (m->device)
         oa_tape_free(&m->tape);
     oa_device_close(m->device);
-    oa_spec_free(&m->label.rig.spec);
+    oa_spec_free(&m->label.single.spec);
     oa_arena_free(&m->arena);
 }
 

@@ -28,7 +28,7 @@ const struct oa_case_form *oa_case_form_at(int i); /* NULL past the end */
 struct oa_model_case {
     oa_context *context;
     const struct oa_case_form *form;
-    struct oa_case label; /* only setup and specification, for oa_proof_measure */
+    struct oa_attention_case label; /* only setup and specification, for oa_proof_measure */
     struct oa_device *device;
     struct oa_model *model;
     oa_tape tape;

@@ -72,8 +72,8 @@ static const char *line_name(const struct oa_spec *s)
                                                      : "side by side";
 }
 
-static struct oa_check new_check(const struct oa_proof *p, const struct oa_case *a, double error,
-                                 double bound)
+static struct oa_check new_check(const struct oa_proof *p, const struct oa_attention_case *a,
+                                 double error, double bound)
 {
     struct oa_check f = { .subject = p->subject,
                           .mode = oa_mode_name(a->setup.mode),
@@ -84,8 +84,8 @@ static struct oa_check new_check(const struct oa_proof *p, const struct oa_case 
     return f;
 }
 
-void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound,
-                      const char *what, ...)
+void oa_proof_measure(struct oa_proof *p, const struct oa_attention_case *a, double error,
+                      double bound, const char *what, ...)
 {
     struct oa_check f = new_check(p, a, error, bound);
     va_list arguments;
@@ -93,14 +93,14 @@ void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error,
     oa_format(f.what, sizeof f.what, what, arguments);
     va_end(arguments);
     p->of_cases++;
-    record_check(p, line_name(&a->rig.spec), &f);
+    record_check(p, line_name(&a->single.spec), &f);
 }
 
-void oa_proof_inconclusive(struct oa_proof *p, const struct oa_case *a, double number,
+void oa_proof_inconclusive(struct oa_proof *p, const struct oa_attention_case *a, double number,
                            const char *why, ...)
 {
     struct oa_check f = new_check(p, a, NAN, number);
-    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->rig.spec));
+    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->single.spec));
     va_list arguments;
     va_start(arguments, why);
     oa_format(f.what, sizeof f.what, why, arguments);
@@ -149,10 +149,10 @@ bool oa_proof_stopped(const struct oa_proof *p)
 
 /* Does the table of the mechanism claim the mode? Asked of mechanisms without options only, and not
  * of those that need a file. */
-static bool is_mode_claimed(const struct oa_case *a)
+static bool is_mode_claimed(const struct oa_attention_case *a)
 {
-    const struct oa_layer_spec *l = a->rig.spec.layer;
-    if (a->rig.spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
+    const struct oa_layer_spec *l = a->single.spec.layer;
+    if (a->single.spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
         return false;
     const struct oa_mechanism *m = l->group[0].atom.mechanism;
     for (const struct oa_argument *o = m->arguments; o->key; o++) {
@@ -164,13 +164,14 @@ static bool is_mode_claimed(const struct oa_case *a)
     return has && strcmp(a->setup.spec, m->name) == 0;
 }
 
-static void record_refusal(struct oa_proof *p, const struct oa_case *a, const char *sentence)
+static void record_refusal(struct oa_proof *p, const struct oa_attention_case *a,
+                           const char *sentence)
 {
     if (is_mode_claimed(a)) {
         oa_proof_measure(p, a, INFINITY, 0, "claimed but refused: %s", sentence);
         return;
     }
-    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->rig.spec));
+    struct oa_proof_line *l = find_or_add_line(p, line_name(&a->single.spec));
     if (l)
         l->refused++;
     for (int i = 0; i < p->refusals; i++) {
@@ -186,23 +187,23 @@ static void record_refusal(struct oa_proof *p, const struct oa_case *a, const ch
     snprintf(r->sentence, sizeof r->sentence, "%s", sentence);
 }
 
-void oa_proof_error(struct oa_proof *p, const struct oa_case *a)
+void oa_proof_error(struct oa_proof *p, const struct oa_attention_case *a)
 {
     const char *sentence;
-    char kept[OA_PROOF_TEXT];
+    char saved[OA_PROOF_TEXT];
     enum oa_error e = oa_last_error(p->context, &sentence);
     if (e == OA_OK || e == OA_NO_MEMORY)
         return;
-    snprintf(kept, sizeof kept, "%s", sentence);
+    snprintf(saved, sizeof saved, "%s", sentence);
     oa_clear_error(p->context);
     if (e == OA_UNSUPPORTED || (e == OA_SHAPE && p->only))
-        record_refusal(p, a, kept);
+        record_refusal(p, a, saved);
     else
-        oa_proof_measure(p, a, INFINITY, 0, "error: %s", kept);
+        oa_proof_measure(p, a, INFINITY, 0, "error: %s", saved);
 }
 
 bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode,
-                   const struct oa_setup *setup, struct oa_case *a)
+                   const struct oa_setup *setup, struct oa_attention_case *a)
 {
     struct oa_setup s = *setup;
     s.spec = spec;
@@ -214,7 +215,7 @@ bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode,
     return false;
 }
 
-bool oa_proof_run(struct oa_proof *p, struct oa_case *a)
+bool oa_proof_run(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool done = oa_case_run(a) == OA_OK;
     oa_proof_error(p, a);
@@ -225,7 +226,7 @@ void oa_proof_check_modes(struct oa_proof *p, const char *spec, const struct oa_
                           enum oa_mode first, enum oa_mode last, oa_property *check)
 {
     for (int mode = first; mode <= (int)last && !oa_proof_stopped(p); mode++) {
-        struct oa_case a;
+        struct oa_attention_case a;
         if (!oa_proof_open(p, spec, (enum oa_mode)mode, setup, &a))
             continue;
         check(p, &a);

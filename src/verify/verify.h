@@ -54,7 +54,7 @@ struct oa_proof {
     struct oa_check *failure, *inconclusive;
     struct oa_refusal *refusal; /* stored with `only` */
     int lines, failures, inconclusives, refusals;
-    long checks, of_cases; /* all; those of a struct oa_case */
+    long checks, of_cases; /* all; those of a struct oa_attention_case */
     double largest_bound;  /* of all checks; a relative error with bound 1 could not fail */
     double seconds;
     oa_context *other_threads[2]; /* contexts with other numbers of threads */
@@ -118,21 +118,21 @@ const char *oa_proof_default_spec(const struct oa_mechanism *m);
 const char *oa_proof_line_name(struct oa_proof *p, const char *spec);
 
 /* A measurement of a case; `what` names the quantity. */
-void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound,
-                      const char *what, ...) OA_PRINTF(5, 6);
+void oa_proof_measure(struct oa_proof *p, const struct oa_attention_case *a, double error,
+                      double bound, const char *what, ...) OA_PRINTF(5, 6);
 /* A measurement of a mechanism that belongs to no case. `what` has its parameters. */
 void oa_proof_measure_mechanism(struct oa_proof *p, const char *mechanism, double error,
                                 double bound, const char *what, ...) OA_PRINTF(5, 6);
 /* A part of a case that cannot be checked: `rounding`, at least 1, is the relative error that
  * rounding alone can give. */
-void oa_proof_inconclusive(struct oa_proof *p, const struct oa_case *a, double rounding,
+void oa_proof_inconclusive(struct oa_proof *p, const struct oa_attention_case *a, double rounding,
                            const char *why, ...) OA_PRINTF(4, 5);
 
 /* ---- rounding errors (verify_rounding.c) ---- */
 
 /* Condition numbers of the rows of a case, [B·T] that live as long as it; NULL after a recorded
  * failure. */
-double *oa_case_conditions(struct oa_case *a);
+double *oa_case_conditions(struct oa_attention_case *a);
 /* Raises row[queries] to the condition numbers of the map [H][queries][keys] of a group. */
 void oa_raise_conditions(const struct oa_group *g, const double *map, long queries, long keys,
                          double *row);
@@ -145,7 +145,7 @@ struct oa_row_set {
 };
 double oa_row_set_difference(const struct oa_row_set *r, double bound);
 /* Records the rows of an item that are ill-conditioned as inconclusive. */
-void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_case *a,
+void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_attention_case *a,
                                   const double *condition, double bound, long item);
 
 /* ---- cases ---- */
@@ -153,14 +153,14 @@ void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_case *a,
 /* Opens a case of the setup with this spec and mode. False, with nothing to close: the mode is
  * unsupported, which is counted, or opening failed, which is a failed check. */
 bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode,
-                   const struct oa_setup *setup, struct oa_case *a);
+                   const struct oa_setup *setup, struct oa_attention_case *a);
 /* Runs it; false after an error, which is recorded as a failed check. */
-bool oa_proof_run(struct oa_proof *p, struct oa_case *a);
+bool oa_proof_run(struct oa_proof *p, struct oa_attention_case *a);
 /* Records the error in the context, if any, as a failed check or an unsupported mode. Out of memory
  * stays an error. */
-void oa_proof_error(struct oa_proof *p, const struct oa_case *a);
+void oa_proof_error(struct oa_proof *p, const struct oa_attention_case *a);
 /* Checks the attention in every mode first … last that it supports. */
-typedef void oa_property(struct oa_proof *p, struct oa_case *a);
+typedef void oa_property(struct oa_proof *p, struct oa_attention_case *a);
 void oa_proof_check_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup,
                           enum oa_mode first, enum oa_mode last, oa_property *check);
 /* Must the run end early: was a stop requested, or is memory out? */
@@ -172,11 +172,11 @@ double oa_proof_difference(const double *a, const double *b, long count);
 
 /* How many outputs a later token changes, and a token of another item (verify_invariance.c); false
  * after an error. */
-bool oa_count_changed_outputs(struct oa_proof *p, struct oa_case *a, double *earlier,
+bool oa_count_changed_outputs(struct oa_proof *p, struct oa_attention_case *a, double *earlier,
                               double *other_items);
 /* The largest change of an output, moved with its token, when two tokens are swapped
  * (verify_positions.c). */
-double oa_order_difference(struct oa_proof *p, struct oa_case *a);
+double oa_order_difference(struct oa_proof *p, struct oa_attention_case *a);
 /* Checks every claim of a mechanism's table, which may be a changed copy of one in the registry
  * (verify_claims.c). */
 void oa_check_mechanism_claims(struct oa_proof *p, const struct oa_mechanism *m);

@@ -18,7 +18,7 @@ enum { WIDTH = 4, TEXTS = OA_CASE_ROWS * WIDTH };
 static double beam_bound(const struct oa_model_case *m, double most, long tokens)
 {
     static const double each[] = { [OA_PRECISION_F32] = 8 * 2e-5, [OA_PRECISION_F64] = 8 * 1e-12 };
-    const struct oa_layer_spec *l = &m->label.rig.spec.layer[0];
+    const struct oa_layer_spec *l = &m->label.single.spec.layer[0];
     double rounding = 1;
     for (int g = 0; g < l->groups; g++)
         rounding = fmax(rounding, l->group[g].atom.mechanism->rounding);
@@ -87,7 +87,7 @@ static void scores_match_teacher_forcing(struct oa_proof *p, struct case_search 
 {
     struct oa_model_case *m = s->m;
     double worst = 0, bound = 0, condition = 1;
-    struct oa_batch kept = m->batch;
+    struct oa_batch saved = m->batch;
     for (int i = 0; i < TEXTS; i++) {
         struct forced_text f;
         double most = 0, of_row;
@@ -97,7 +97,7 @@ static void scores_match_teacher_forcing(struct oa_proof *p, struct case_search 
         double want = forced_score(m, &f, &most), error = fabs(s->found[i].score - want);
         m->batch = f.batch;
         oa_model_oracle(m, 0, &of_row);
-        m->batch = kept;
+        m->batch = saved;
         condition = fmax(condition, of_row);
         bound = fmax(bound, beam_bound(m, most, f.batch.length));
         worst = error <= worst ? worst : error; /* NaN stays */
@@ -159,7 +159,7 @@ static enum oa_error open_case_writer(struct case_search *s, struct oa_tokenizer
     return oa_writer_open(s->m->model, *tok, &decode, WIDTH, &s->writer);
 }
 
-static void check_search(struct oa_proof *p, struct oa_model_case *m)
+static void check_beam_search(struct oa_proof *p, struct oa_model_case *m)
 {
     struct case_search s = { .m = m };
     struct oa_tokenizer *tok = NULL;
@@ -184,8 +184,8 @@ static void check_search(struct oa_proof *p, struct oa_model_case *m)
 
 /* Reads `rows` texts from row `first` of the batch together; out [OA_CASE_LENGTH, rows, V] gets the
  * logits. */
-static void read_texts(struct oa_model_case *m, struct oa_decoding_batch *d, int first, int rows,
-                       float *out)
+static void read_case_texts(struct oa_model_case *m, struct oa_decoding_batch *d, int first,
+                            int rows, float *out)
 {
     long V = m->model->vocabulary;
     if (oa_decoding_batch_begin(d, rows, NULL) != OA_OK)
@@ -207,9 +207,9 @@ static void other_texts_change_nothing(struct oa_proof *p, struct oa_model_case 
     size_t row = OA_CASE_VOCABULARY;
     double different = 0;
     if (oa_decoding_batch_open(m->model, OA_CASE_ROWS, &d) == OA_OK)
-        read_texts(m, &d, 0, OA_CASE_ROWS, all);
+        read_case_texts(m, &d, 0, OA_CASE_ROWS, all);
     for (int r = 0; r < OA_CASE_ROWS && oa_status(p->context) == OA_OK; r++) {
-        read_texts(m, &d, r, 1, one);
+        read_case_texts(m, &d, r, 1, one);
         for (size_t t = 0; t < OA_CASE_LENGTH; t++)
             different += memcmp(one + t * row, all + (t * OA_CASE_ROWS + (size_t)r) * row,
                                 row * sizeof *one) != 0;
@@ -222,16 +222,12 @@ static void other_texts_change_nothing(struct oa_proof *p, struct oa_model_case 
 
 /* ---- the subject ---- */
 
-/* A layer that needs all tokens at once cannot decode. */
 static bool can_decode(const struct oa_model *m)
 {
     bool all = false;
     for (long i = 0; i < m->decoder.shape.layers; i++) {
         const struct oa_block *b = &m->decoder.block[i];
-        for (int g = 0; g < b->attention.groups; g++)
-            all |= b->attention.group[g].needs_all != NULL;
-        for (int g = 0; g < b->cross.groups; g++)
-            all |= b->cross.group[g].needs_all != NULL;
+        all |= oa_layer_needs_all_tokens(&b->attention) || oa_layer_needs_all_tokens(&b->cross);
     }
     return m->form.decoder && m->form.output == OA_OUTPUT_TOKENS && !all;
 }
@@ -248,7 +244,7 @@ static void verify_beams(struct oa_proof *p, const char *spec)
                 continue;
             if (oa_model_case_open(p->context, spec, f, precisions[k], &m) == OA_OK) {
                 if (can_decode(m.model) && f->encoder)
-                    check_search(p, &m);
+                    check_beam_search(p, &m);
                 else if (can_decode(m.model))
                     other_texts_change_nothing(p, &m);
             }
@@ -257,8 +253,4 @@ static void verify_beams(struct oa_proof *p, const char *spec)
         }
 }
 
-const struct oa_subject oa_subject_beams = {
-    .name = "beams",
-    .work = 4,
-    .each = verify_beams,
-};
+const struct oa_subject oa_subject_beams = { "beams", 4, verify_beams, NULL };

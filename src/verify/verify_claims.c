@@ -52,7 +52,7 @@ static struct map_summary measure_oracle_map(const double *w, long rows, long ke
 
 /* OA_POSITIVE and OA_AVERAGES if they hold for a group of the case; 0 if it has no map. If all rows
  * sum to 0 (a Gaussian far in the future of a causal layer), AVERAGES is as claimed. */
-static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
+static unsigned map_properties(struct oa_attention_case *a, const struct oa_group *g)
 {
     unsigned holds = OA_POSITIVE | OA_AVERAGES, claims = oa_atom_capabilities(g->atom);
     double heaviest = 0, *w = oa_case_array(a, g->shape.heads * a->T * a->S);
@@ -74,7 +74,7 @@ static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
 /* ---- dropout ---- */
 
 /* Outputs that a dropout of 0.9 changes; NaN after an error. */
-static double count_dropout_changes(struct oa_proof *p, struct oa_case *a)
+static double count_dropout_changes(struct oa_proof *p, struct oa_attention_case *a)
 {
     long count = a->B * a->T * a->D;
     double *without = oa_case_array(a, count), different = 0;
@@ -99,27 +99,27 @@ static const struct oa_setup claims_setup = { .precision = OA_PRECISION_F64,
 
 /* Do parameters grow with N, or does the support end? Depends on options, so it is checked for
  * every attention. */
-static bool is_bound_to_n(struct oa_proof *p, const struct oa_case *a)
+static bool is_bound_to_n(struct oa_proof *p, const struct oa_attention_case *a)
 {
-    struct oa_layer_shape shape = a->rig.layer.shape;
+    struct oa_layer_shape shape = a->single.layer.shape;
     struct oa_single_layer longer;
     bool ends = false;
     shape.length *= 2;
     shape.memory_length *= 2;
     if (oa_single_layer_dry(p->context, a->setup.spec, &shape, &longer) == OA_OK)
         ends = longer.store.trainable + longer.store.frozen !=
-               a->rig.store.trainable + a->rig.store.frozen;
+               a->single.store.trainable + a->single.store.frozen;
     oa_single_layer_close(&longer);
-    for (int i = 0; i < a->rig.layer.groups; i++)
-        ends |= a->rig.layer.group[i].support.end > 0;
+    for (int i = 0; i < a->single.layer.groups; i++)
+        ends |= a->single.layer.group[i].support.end > 0;
     return ends;
 }
 
-void oa_attention_matches_claims(struct oa_proof *p, struct oa_case *a)
+void oa_attention_matches_claims(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool drops = false, bound = false, ends = is_bound_to_n(p, a);
-    for (int i = 0; i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
+    for (int i = 0; i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
         unsigned claims = oa_atom_capabilities(g->atom), map = OA_POSITIVE | OA_AVERAGES;
         drops |= (claims & OA_DROPS) != 0;
         bound |= (claims & OA_BOUND_LENGTH) != 0;
@@ -162,10 +162,10 @@ static unsigned measure_causal(const struct claims_subject *s)
 {
     struct oa_mechanism claiming = *s->m;
     struct oa_setup setup = claims_setup;
-    struct oa_case a;
+    struct oa_attention_case a;
     double leaks = 1, meets = 1;
     claiming.can |= OA_CAN_CAUSAL;
-    setup.stand_in = &claiming;
+    setup.substitute = &claiming;
     if (oa_proof_open(s->p, s->text, OA_MODE_CAUSAL, &setup, &a)) {
         if (!oa_count_changed_outputs(s->p, &a, &leaks, &meets))
             leaks = 1;
@@ -176,10 +176,10 @@ static unsigned measure_causal(const struct claims_subject *s)
 
 static unsigned measure_map_and_dropout(const struct claims_subject *s)
 {
-    struct oa_case a;
+    struct oa_attention_case a;
     unsigned holds = 0;
     if (oa_proof_open(s->p, s->text, OA_MODE_BOTH, &claims_setup, &a)) {
-        holds = map_properties(&a, &a.rig.layer.group[0]) |
+        holds = map_properties(&a, &a.single.layer.group[0]) |
                 (count_dropout_changes(s->p, &a) > 0 ? OA_DROPS : 0u);
         oa_case_close(&a);
     }
@@ -191,7 +191,7 @@ static bool order_matters_for(const struct claims_subject *s, const char *text)
     struct oa_setup setup = {
         .spec = text, .precision = OA_PRECISION_F64, .queries = 24, .length = 24
     };
-    struct oa_case a;
+    struct oa_attention_case a;
     bool shows =
         oa_case_open(s->p->context, &setup, &a) == OA_OK && oa_order_difference(s->p, &a) > 1e-8;
     if (oa_status(s->p->context) != OA_NO_MEMORY)
@@ -244,11 +244,6 @@ static double flops_at(const struct claims_subject *s, long n)
     return flops;
 }
 
-static unsigned measure_linear(const struct claims_subject *s)
-{
-    return flops_at(s, 8L * LONG) < 9 * flops_at(s, LONG) ? OA_LINEAR_TIME : 0u;
-}
-
 static unsigned measure_tables(const struct claims_subject *s)
 {
     struct oa_layer_shape less = flops_shape(SHORT), more = flops_shape(2 * SHORT);
@@ -271,25 +266,26 @@ static bool ignores_values(const struct claims_subject *s)
 {
     struct oa_mechanism given = *s->m;
     struct oa_setup setup = claims_setup;
-    struct oa_case a;
+    struct oa_attention_case a;
     bool ignores = true;
     given.can &= ~(unsigned)OA_OWN_VALUES;
-    setup.stand_in = &given;
+    setup.substitute = &given;
     if (!oa_proof_open(s->p, s->text, OA_MODE_BOTH, &setup, &a))
         return false;
-    const struct oa_parameter *v = oa_store_find(&a.rig.store, "value.weight");
+    const struct oa_parameter *v = oa_store_find(&a.single.store, "value.weight");
     if (v && oa_proof_run(s->p, &a)) {
         for (long i = 0; i < v->count; i++)
-            ignores &= oa_real_read(a.rig.device, v->gradient, i) == 0;
+            ignores &= oa_real_read(a.single.device, v->gradient, i) == 0;
     }
     oa_case_close(&a);
     return ignores;
 }
 
-static unsigned measure_all(const struct claims_subject *s)
+static unsigned measure_properties(const struct claims_subject *s)
 {
     unsigned holds = measure_causal(s) | measure_map_and_dropout(s) | measure_order(s) |
-                     measure_linear(s) | measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
+                     measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
+    holds |= flops_at(s, 8L * LONG) < 9 * flops_at(s, LONG) ? OA_LINEAR_TIME : 0u;
     holds |= has_option(s->m, "qk") ? OA_HAS_QUERIES : 0u;
     holds |= has_option(s->m, "value") || ignores_values(s) ? OA_OWN_VALUES : 0u;
     return holds | (s->m->self_only ? 0u : OA_CAN_CROSS);
@@ -310,23 +306,14 @@ static unsigned default_claims(const struct claims_subject *s, const struct oa_m
 
 void oa_check_mechanism_claims(struct oa_proof *p, const struct oa_mechanism *m)
 {
-    static const struct {
-        unsigned claim;
-        const char *name;
-    } rows[] = { { OA_CAN_CAUSAL, "causal" },       { OA_CAN_CROSS, "cross" },
-                 { OA_CAN_MIX, "mixture" },         { OA_HAS_QUERIES, "queries" },
-                 { OA_BOUND_LENGTH, "bound to N" }, { OA_ORDER, "order" },
-                 { OA_LINEAR_TIME, "linear" },      { OA_HAS_WEIGHTS, "weights" },
-                 { OA_OWN_VALUES, "own values" },   { OA_DROPS, "dropout" },
-                 { OA_POSITIVE, "positive" },       { OA_AVERAGES, "averages" } };
     const struct oa_mechanism *registered = oa_mechanism_find(m->name);
     struct claims_subject s = { p, registered, oa_proof_default_spec(registered) };
-    unsigned claims = default_claims(&s, m), holds = measure_all(&s);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        bool claimed = claims & rows[i].claim, held = holds & rows[i].claim;
-        oa_proof_measure_mechanism(p, m->name, claimed != held, 0, "%s: %s, %s", rows[i].name,
-                                   claimed ? "claimed" : "not claimed",
-                                   held ? "holds" : "does not hold");
+    unsigned claims = default_claims(&s, m), holds = measure_properties(&s);
+    for (int i = 0; i < OA_CAPABILITIES; i++) {
+        unsigned flag = oa_capabilities[i].flag;
+        oa_proof_measure_mechanism(
+            p, m->name, ((claims ^ holds) & flag) != 0, 0, "%s: %s, %s", oa_capabilities[i].name,
+            claims & flag ? "claimed" : "not claimed", holds & flag ? "holds" : "does not hold");
     }
 }
 
@@ -339,9 +326,5 @@ static void verify_claims_of_mechanisms(struct oa_proof *p)
     }
 }
 
-const struct oa_subject oa_subject_claims = {
-    .name = "claims",
-    .work = 1,
-    .each = verify_claims_of_attention,
-    .once = verify_claims_of_mechanisms,
-};
+const struct oa_subject oa_subject_claims = { "claims", 1, verify_claims_of_attention,
+                                              verify_claims_of_mechanisms };

@@ -85,13 +85,6 @@ static const struct published_model {
     { "WMT, random + vanilla", "mix(random, softmax, alpha=sum)", false, 0, 73 },
 };
 
-static double published_model_size(const struct published_model *m, long layer)
-{
-    double softmax = m->t5 ? 4.0 * 768 * 768 : 4.0 * 512 * 512;
-    return m->t5 ? 222.86e6 + 24 * ((double)layer - softmax)
-                 : 67.0e6 + 12 * ((double)layer - softmax);
-}
-
 static void check_published_models(struct oa_proof *p)
 {
     static const struct oa_layer_shape t5 = { 768, 8, 128, 128, .length = 512 },
@@ -103,7 +96,9 @@ static void check_published_models(struct oa_proof *p)
         if (!oa_proof_includes(p, name))
             continue;
         if (oa_single_layer_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
-            double size = published_model_size(m, l.store.trainable - m->shared) / 1e6;
+            double layer = (double)(l.store.trainable - m->shared);
+            double size = m->t5 ? 222.86 + 24 * (layer - 4.0 * 768 * 768) / 1e6
+                                : 67 + 12 * (layer - 4.0 * 512 * 512) / 1e6;
             oa_proof_measure_mechanism(p, name, fabs(size - m->millions), 0.5,
                                        "%s: %.2f million parameters, published %.0f", m->what, size,
                                        m->millions);
@@ -136,13 +131,13 @@ static void check_flops(struct oa_proof *p, const char *spec)
     oa_single_layer_close(&l);
 }
 
-static void visible_pairs_match_formula(struct oa_proof *p, struct oa_case *a)
+static void visible_pairs_match_formula(struct oa_proof *p, struct oa_attention_case *a)
 {
-    const struct oa_group *g = &a->rig.layer.group[0];
+    const struct oa_group *g = &a->single.layer.group[0];
     struct oa_oracle in = { .queries = a->T, .keys = a->S, .length = a->S };
     double pairs = 0;
     a->no_gradients = true;
-    if (g->support.form == OA_SUPPORT_ALL || a->rig.layer.groups > 1 ||
+    if (g->support.form == OA_SUPPORT_ALL || a->single.layer.groups > 1 ||
         !oa_proof_run(p, a)) /* which reads a layout of blocks */
         return;
     for (long h = 0; h < g->shape.heads; h++) {
@@ -173,9 +168,5 @@ static void verify_counts_of_mechanisms(struct oa_proof *p)
     }
 }
 
-const struct oa_subject oa_subject_counts = {
-    .name = "counts",
-    .work = 2,
-    .each = verify_counts_of_attention,
-    .once = verify_counts_of_mechanisms,
-};
+const struct oa_subject oa_subject_counts = { "counts", 2, verify_counts_of_attention,
+                                              verify_counts_of_mechanisms };

@@ -7,28 +7,20 @@
 #include <math.h>
 #include <string.h>
 
-static bool layer_needs_all_tokens(const struct oa_layer *l)
-{
-    bool all = false;
-    for (int g = 0; g < l->groups; g++)
-        all |= l->group[g].needs_all != NULL;
-    return all;
-}
-
 /* Sums in another order, times what the mechanism can enlarge a rounding by. */
-static double decoding_bound(const struct oa_case *a)
+static double decoding_bound(const struct oa_attention_case *a)
 {
     static const double each[] = {
         [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-12
     };
     double rounding = 1;
-    for (int g = 0; g < a->rig.layer.groups; g++)
-        rounding = fmax(rounding, a->rig.layer.group[g].mechanism->rounding);
+    for (int g = 0; g < a->single.layer.groups; g++)
+        rounding = fmax(rounding, a->single.layer.group[g].mechanism->rounding);
     return rounding * each[a->setup.precision];
 }
 
 struct decoding {
-    struct oa_case *a;
+    struct oa_attention_case *a;
     struct oa_state *state;
     double *whole, *y; /* [B, T, D] */
     double *condition; /* [B, T] */
@@ -47,7 +39,7 @@ static bool decode_chunks(const struct decoding *d, struct oa_state *s, long b, 
 
 static void compare_with_whole(struct oa_proof *p, const struct decoding *d, const char *how)
 {
-    const struct oa_case *a = d->a;
+    const struct oa_attention_case *a = d->a;
     double bound = decoding_bound(a);
     for (long b = 0; b < a->B; b++) {
         long at = b * a->T * a->D;
@@ -64,7 +56,7 @@ static void check_chunk_sizes(struct oa_proof *p, const struct decoding *d)
     for (size_t c = 0; c < sizeof chunks / sizeof chunks[0]; c++) {
         char how[64];
         for (long b = 0; b < d->a->B; b++) {
-            oa_layer_state_reset(&d->a->rig.layer, d->state);
+            oa_layer_state_reset(&d->a->single.layer, d->state);
             if (!decode_chunks(d, d->state, b, 0, d->a->T, chunks[c]))
                 return;
         }
@@ -76,42 +68,42 @@ static void check_chunk_sizes(struct oa_proof *p, const struct decoding *d)
 /* The copy continues after the first half; what the original reads then does not change it. */
 static void check_state_copy(struct oa_proof *p, const struct decoding *d)
 {
-    struct oa_case *a = d->a;
+    struct oa_attention_case *a = d->a;
     struct oa_state *copy;
     long half = a->T / 2;
-    if (a->memory || oa_layer_state_open(&a->rig.layer, a->T, &copy) != OA_OK)
+    if (a->memory || oa_layer_state_open(&a->single.layer, a->T, &copy) != OA_OK)
         return;
     bool done = true;
     for (long b = 0; b < a->B && done; b++) {
-        oa_layer_state_reset(&a->rig.layer, d->state);
+        oa_layer_state_reset(&a->single.layer, d->state);
         done = decode_chunks(d, d->state, b, 0, half, 1) &&
-               oa_layer_state_copy(&a->rig.layer, d->state, copy) == OA_OK &&
+               oa_layer_state_copy(&a->single.layer, d->state, copy) == OA_OK &&
                decode_chunks(d, d->state, b, half, half + 1, 1) &&
                decode_chunks(d, copy, b, half, a->T, 1);
     }
     if (done)
         compare_with_whole(p, d, "a copied state");
-    oa_layer_state_close(&a->rig.layer, copy);
+    oa_layer_state_close(&a->single.layer, copy);
 }
 
-static void decoding_matches_whole_sequence(struct oa_proof *p, struct oa_case *a)
+static void decoding_matches_whole_sequence(struct oa_proof *p, struct oa_attention_case *a)
 {
     long count = a->B * a->T * a->D;
     struct decoding d = { .a = a,
                           .whole = oa_case_array(a, count),
                           .y = oa_case_normals(a, "", count) };
     a->no_gradients = true;
-    if (layer_needs_all_tokens(&a->rig.layer) || oa_status(p->context) != OA_OK ||
+    if (oa_layer_needs_all_tokens(&a->single.layer) || oa_status(p->context) != OA_OK ||
         !oa_proof_run(p, a))
         return;
     memcpy(d.whole, a->y, (size_t)count * sizeof *d.whole);
     d.condition = oa_case_conditions(a);
     for (long b = 0; d.condition && b < a->B; b++)
         oa_proof_report_inconclusive(p, a, d.condition + b * a->T, decoding_bound(a), b);
-    if (d.condition && oa_layer_state_open(&a->rig.layer, a->T, &d.state) == OA_OK) {
+    if (d.condition && oa_layer_state_open(&a->single.layer, a->T, &d.state) == OA_OK) {
         check_chunk_sizes(p, &d);
         check_state_copy(p, &d);
-        oa_layer_state_close(&a->rig.layer, d.state);
+        oa_layer_state_close(&a->single.layer, d.state);
     }
     oa_proof_error(p, a);
 }
@@ -140,8 +132,4 @@ static void verify_decoding(struct oa_proof *p, const char *spec)
                          decoding_matches_whole_sequence);
 }
 
-const struct oa_subject oa_subject_decoding = {
-    .name = "decoding",
-    .work = 15,
-    .each = verify_decoding,
-};
+const struct oa_subject oa_subject_decoding = { "decoding", 15, verify_decoding, NULL };

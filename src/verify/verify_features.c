@@ -16,6 +16,7 @@
  * x + y has negative entries, so that directions of a QR without the signs of R, which prefer a
  * half-space, fail.
  */
+#include "statistics/statistics.h"
 #include "verify/feature_products.h"
 
 #include <math.h>
@@ -124,14 +125,6 @@ static double bessel_series(double a, double z)
 
 /* ---- statistics ---- */
 
-static double sample_mean(const double *x, long n)
-{
-    double sum = 0;
-    for (long i = 0; i < n; i++)
-        sum += x[i];
-    return sum / (double)n;
-}
-
 /* Mean squared error around `target` of the means of blocks of `size`; *error: its standard error.
  */
 static double block_error(const double *x, long n, long size, double target, double *error)
@@ -139,7 +132,7 @@ static double block_error(const double *x, long n, long size, double target, dou
     double second = 0, fourth = 0;
     long blocks = n / size;
     for (long b = 0; b < blocks; b++) {
-        double off = sample_mean(x + b * size, size) - target;
+        double off = oa_mean(x + b * size, (int)size) - target;
         second += off * off / (double)blocks;
         fourth += off * off * off * off / (double)blocks;
     }
@@ -164,7 +157,7 @@ static bool draw_products(struct feature_checks *l, const struct oa_feature_draw
 static void check_feature_mean(struct feature_checks *l, const char *what, double want,
                                double variance)
 {
-    double mean = sample_mean(l->f, l->count), sigma = sqrt(variance / (double)l->count);
+    double mean = oa_mean(l->f, (int)l->count), sigma = sqrt(variance / (double)l->count);
     oa_proof_measure_mechanism(l->p, "performer", fabs(mean / want - 1), 5 * sigma / want,
                                "%s: mean %.5f, expected %.5f; bound 5σ", what, mean, want);
 }
@@ -249,7 +242,7 @@ static void check_smreg(struct feature_checks *l)
         return;
     check_feature_mean(l, "smreg", mean, variance);
     double off =
-        fabs(sample_mean(l->f, l->count) - pair.kernel) / sqrt(variance / (double)l->count);
+        fabs(oa_mean(l->f, (int)l->count) - pair.kernel) / sqrt(variance / (double)l->count);
     oa_proof_measure_mechanism(l->p, "performer", off > 5 ? 0 : 1, 0,
                                "smreg: mean equals e^{x·y}, %.1f σ from it (0: differs)", off);
 }
@@ -284,8 +277,4 @@ static void verify_features(struct oa_proof *p)
     oa_free(l.f);
 }
 
-const struct oa_subject oa_subject_features = {
-    .name = "features",
-    .work = 14,
-    .once = verify_features,
-};
+const struct oa_subject oa_subject_features = { "features", 14, NULL, verify_features };

@@ -11,6 +11,7 @@
  *     mean         E f = e^{x·y} for every fit, within 5σ of that moment
  *     stationary   d/da of favor++'s log E f² is 0 at the fitted a, and a ≈ −φ/2 for small φ = S/d
  */
+#include "statistics/statistics.h"
 #include "verify/feature_products.h"
 
 #include <math.h>
@@ -146,19 +147,17 @@ static void check_fitted_mean(struct oa_proof *p, const struct point_clouds *c, 
     struct oa_feature_draws draws = cloud_features(c, fit);
     struct oa_moments m;
     struct oa_exponents e;
-    double sum = 0, xy = 0;
+    double xy = 0;
     if (oa_feature_products(p->context, &draws, count, f) != OA_OK ||
         oa_feature_moments(p->context, &draws, &m, &e) != OA_OK)
         return;
-    for (long i = 0; i < count; i++)
-        sum += f[i];
+    double mean = oa_mean(f, (int)count);
     for (int i = 0; i < WIDTH; i++)
         xy += c->q[i] * c->k[i];
     double variance = exp(log_second_moment(&e, c->q, c->k)) - exp(2 * xy);
-    oa_proof_measure_mechanism(p, "performer", fabs(sum / (double)count / exp(xy) - 1),
-                               5 * sqrt(variance / (double)count) / exp(xy),
-                               "%s: mean %.5f, expected %.5f; bound 5σ", fit_names[fit],
-                               sum / (double)count, exp(xy));
+    oa_proof_measure_mechanism(
+        p, "performer", fabs(mean / exp(xy) - 1), 5 * sqrt(variance / (double)count) / exp(xy),
+        "%s: mean %.5f, expected %.5f; bound 5σ", fit_names[fit], mean, exp(xy));
     oa_free(m.mean[0]);
 }
 
@@ -217,8 +216,4 @@ static void verify_fits(struct oa_proof *p)
     oa_free(f);
 }
 
-const struct oa_subject oa_subject_fits = {
-    .name = "fits",
-    .work = 5,
-    .once = verify_fits,
-};
+const struct oa_subject oa_subject_fits = { "fits", 5, NULL, verify_fits };

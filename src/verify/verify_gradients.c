@@ -12,7 +12,7 @@
 
 static const double step = 1e-6, tolerance = 1e-6;
 
-static double case_loss(struct oa_proof *p, struct oa_case *a)
+static double case_loss(struct oa_proof *p, struct oa_attention_case *a)
 {
     double sum = 0;
     a->no_gradients = true;
@@ -24,29 +24,29 @@ static double case_loss(struct oa_proof *p, struct oa_case *a)
 }
 
 /* Makes values that the host has written visible to the device; view NULL: of an input. */
-static void store_changed_values(struct oa_case *a, const struct oa_view *view)
+static void store_changed_values(struct oa_attention_case *a, const struct oa_view *view)
 {
     if (view)
         oa_view_store(view);
-    oa_store_refresh(&a->rig.store);
+    oa_store_refresh(&a->single.store);
 }
 
 /* (loss(values + h·direction) − loss(values − h·direction))/2h */
-static double central_difference(struct oa_proof *p, struct oa_case *a, double *values,
+static double central_difference(struct oa_proof *p, struct oa_attention_case *a, double *values,
                                  const struct oa_view *view, const double *direction, long count,
                                  double h)
 {
-    double *kept = oa_case_array(a, count), side[2];
-    if (!kept)
+    double *saved = oa_case_array(a, count), side[2];
+    if (!saved)
         return NAN;
-    memcpy(kept, values, (size_t)count * sizeof *kept);
+    memcpy(saved, values, (size_t)count * sizeof *saved);
     for (int s = 0; s < 2; s++) {
         for (long i = 0; i < count; i++)
-            values[i] = kept[i] + (s ? -h : h) * direction[i];
+            values[i] = saved[i] + (s ? -h : h) * direction[i];
         store_changed_values(a, view);
         side[s] = case_loss(p, a);
     }
-    memcpy(values, kept, (size_t)count * sizeof *kept);
+    memcpy(values, saved, (size_t)count * sizeof *saved);
     store_changed_values(a, view);
     return (side[0] - side[1]) / (2 * h);
 }
@@ -54,9 +54,10 @@ static double central_difference(struct oa_proof *p, struct oa_case *a, double *
 /* The derivative of the loss along a random direction against the gradient. `values` are doubles
  * that the case reads, in the store through a view. Near a denominator of 0 the truncation error
  * h²f'''/6 can exceed the bound; a second step removes it (Richardson). */
-static void check_gradient_along_direction(struct oa_proof *p, struct oa_case *a, const char *what,
-                                           double *values, const struct oa_view *view,
-                                           const double *gradient, long count)
+static void check_gradient_along_direction(struct oa_proof *p, struct oa_attention_case *a,
+                                           const char *what, double *values,
+                                           const struct oa_view *view, const double *gradient,
+                                           long count)
 {
     size_t mark = oa_arena_mark(&a->arena);
     double *direction = oa_case_normals(a, what, count), analytic = 0, size = 0;
@@ -79,17 +80,17 @@ static void check_gradient_along_direction(struct oa_proof *p, struct oa_case *a
     oa_arena_release(&a->arena, mark);
 }
 
-static bool fits_its_inputs(const struct oa_case *a)
+static bool fits_its_inputs(const struct oa_attention_case *a)
 {
     bool fitted = false;
-    for (int i = 0; i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
+    for (int i = 0; i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
         fitted |= g->mechanism->fitted && g->mechanism->fitted(g);
     }
     return fitted;
 }
 
-static double *copy_doubles(struct oa_case *a, const double *x, long count)
+static double *copy_doubles(struct oa_attention_case *a, const double *x, long count)
 {
     double *out = oa_case_array(a, count);
     if (out && x)
@@ -97,10 +98,10 @@ static double *copy_doubles(struct oa_case *a, const double *x, long count)
     return out;
 }
 
-static void check_parameter_gradients(struct oa_proof *p, struct oa_case *a)
+static void check_parameter_gradients(struct oa_proof *p, struct oa_attention_case *a)
 {
-    struct oa_device *d = a->rig.device;
-    const struct oa_store *store = &a->rig.store;
+    struct oa_device *d = a->single.device;
+    const struct oa_store *store = &a->single.store;
     double *all = oa_case_array(a, store->updated);
     if (all)
         oa_reals_read(d, store->updated, store->gradients, all);
@@ -120,7 +121,7 @@ static void check_parameter_gradients(struct oa_proof *p, struct oa_case *a)
     }
 }
 
-void oa_gradients_match_differences(struct oa_proof *p, struct oa_case *a)
+void oa_gradients_match_differences(struct oa_proof *p, struct oa_attention_case *a)
 {
     a->no_gradients = false;
     if (fits_its_inputs(a) || !oa_proof_run(p, a))
@@ -155,8 +156,4 @@ static void verify_gradients(struct oa_proof *p, const char *spec)
                              oa_gradients_match_differences);
 }
 
-const struct oa_subject oa_subject_gradients = {
-    .name = "gradients",
-    .work = 20,
-    .each = verify_gradients,
-};
+const struct oa_subject oa_subject_gradients = { "gradients", 20, verify_gradients, NULL };

@@ -22,7 +22,7 @@ static double count_bit_differences(const double *a, const double *b, long count
 
 /* ---- causality ---- */
 
-bool oa_count_changed_outputs(struct oa_proof *p, struct oa_case *a, double *earlier,
+bool oa_count_changed_outputs(struct oa_proof *p, struct oa_attention_case *a, double *earlier,
                               double *other_items)
 {
     long row = a->D, item = a->T * row, all = a->B * item;
@@ -44,7 +44,7 @@ bool oa_count_changed_outputs(struct oa_proof *p, struct oa_case *a, double *ear
     return true;
 }
 
-void oa_later_tokens_change_nothing(struct oa_proof *p, struct oa_case *a)
+void oa_later_tokens_change_nothing(struct oa_proof *p, struct oa_attention_case *a)
 {
     double earlier, other_items;
     if (!oa_count_changed_outputs(p, a, &earlier, &other_items))
@@ -70,7 +70,7 @@ const struct oa_subject oa_subject_causality = { "causality", 4, verify_causalit
 
 /* ---- padding ---- */
 
-static void fill_case_padding(struct oa_case *a)
+static void fill_case_padding(struct oa_attention_case *a)
 {
     double *padded = a->memory ? a->memory : a->x;
     for (long b = 0; b < a->B; b++) {
@@ -84,7 +84,7 @@ static void fill_case_padding(struct oa_case *a)
     }
 }
 
-static void padding_changes_nothing(struct oa_proof *p, struct oa_case *a)
+static void padding_changes_nothing(struct oa_proof *p, struct oa_attention_case *a)
 {
     long count;
     double infinite = 0, largest = 0;
@@ -109,7 +109,8 @@ static void padding_changes_nothing(struct oa_proof *p, struct oa_case *a)
     oa_proof_measure(p, a, largest, 0, "largest output of a padded row");
 }
 
-static void copy_case_item(const struct oa_case *from, long b, struct oa_case *to)
+static void copy_case_item(const struct oa_attention_case *from, long b,
+                           struct oa_attention_case *to)
 {
     memcpy(to->x, from->x + b * from->T * from->D, (size_t)(to->T * to->D) * sizeof *to->x);
     memcpy(to->words, from->words + b * from->T, (size_t)to->T * sizeof *to->words);
@@ -119,9 +120,9 @@ static void copy_case_item(const struct oa_case *from, long b, struct oa_case *t
 }
 
 /* The second item, whose last two keys are padding, and the same item without them. */
-static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
+static void padding_is_as_if_absent(struct oa_proof *p, struct oa_attention_case *a)
 {
-    struct oa_case alone;
+    struct oa_attention_case alone;
     struct oa_setup setup = a->setup;
     long unpadded = a->lengths[1];
     setup.batch = 1;
@@ -142,13 +143,13 @@ static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
 
 /* Sets the padded queries of the second item in x, y or dy. Their outputs have no meaning, so they
  * are set to 0 before a comparison, and their gradients too. */
-static void set_padded_queries(struct oa_case *a, double *rows, double value)
+static void set_padded_queries(struct oa_attention_case *a, double *rows, double value)
 {
     for (long i = a->query_lengths[1] * a->D; i < a->T * a->D; i++)
         rows[a->T * a->D + i] = value;
 }
 
-static void padded_queries_change_nothing(struct oa_proof *p, struct oa_case *a)
+static void padded_queries_change_nothing(struct oa_proof *p, struct oa_attention_case *a)
 {
     long count;
     set_padded_queries(a, a->dy, 0);
@@ -187,9 +188,9 @@ const struct oa_subject oa_subject_padding = { "padding", 6, verify_padding, NUL
 /* ---- batches ---- */
 
 /* The first item alone, and in a batch. */
-static void other_items_change_nothing(struct oa_proof *p, struct oa_case *a)
+static void other_items_change_nothing(struct oa_proof *p, struct oa_attention_case *a)
 {
-    struct oa_case alone;
+    struct oa_attention_case alone;
     struct oa_setup setup = a->setup;
     setup.batch = 1;
     if (!oa_proof_run(p, a) || !oa_proof_open(p, setup.spec, setup.mode, &setup, &alone))
@@ -211,7 +212,7 @@ const struct oa_subject oa_subject_batches = { "batches", 1, verify_batches, NUL
 
 /* ---- threads ---- */
 
-static void threads_change_nothing(struct oa_proof *p, struct oa_case *a)
+static void threads_change_nothing(struct oa_proof *p, struct oa_attention_case *a)
 {
     long count;
     if (!oa_proof_run(p, a))
@@ -219,7 +220,7 @@ static void threads_change_nothing(struct oa_proof *p, struct oa_case *a)
     const double *results = oa_case_results(a, &count);
     for (int i = 0; results && i < 2; i++) {
         oa_context *c = p->other_threads[i];
-        struct oa_case other;
+        struct oa_attention_case other;
         enum oa_error e = oa_case_open(c, &a->setup, &other);
         e = e == OA_OK ? oa_case_run(&other) : e;
         const double *others = e == OA_OK ? oa_case_results(&other, &count) : NULL;

@@ -16,9 +16,9 @@
 static void swap_token_rows(double *x, long a, long b, long width)
 {
     for (long i = 0; i < width; i++) {
-        double kept = x[a * width + i];
+        double saved = x[a * width + i];
         x[a * width + i] = x[b * width + i];
-        x[b * width + i] = kept;
+        x[b * width + i] = saved;
     }
 }
 
@@ -36,7 +36,7 @@ static bool order_matters(const struct oa_group *g)
 }
 
 /* Does every token attend to itself only? */
-static bool sees_only_itself(struct oa_case *a, const struct oa_group *g)
+static bool sees_only_itself(struct oa_attention_case *a, const struct oa_group *g)
 {
     long rows = g->shape.heads * a->T;
     struct oa_oracle in = oa_case_oracle(a, 0);
@@ -50,29 +50,25 @@ static bool sees_only_itself(struct oa_case *a, const struct oa_group *g)
     return others == 0;
 }
 
-static bool sees_all_keys(const struct oa_case *a, const struct oa_group *g)
-{
-    return g->support.form != OA_SUPPORT_ALL &&
-           oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
-}
-
 /* Order cannot matter where a token attends to itself only, or, without relative positions, to all
  * tokens. */
-static bool order_can_matter(struct oa_case *a)
+static bool order_can_matter(struct oa_attention_case *a)
 {
-    bool shows = false;
-    for (int i = 0; i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
-        shows |= !sees_only_itself(a, g) &&
-                 (has_relative_positions(g) || (order_matters(g) && !sees_all_keys(a, g)));
+    bool can = false;
+    for (int i = 0; i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
+        bool sees_all = g->support.form != OA_SUPPORT_ALL &&
+                        oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
+        can |= !sees_only_itself(a, g) &&
+               (has_relative_positions(g) || (order_matters(g) && !sees_all));
     }
-    return shows;
+    return can;
 }
 
 /* The largest change of an output of the first item, moved with its token, when tokens i and j are
  * swapped. */
-static double change_by_swap(struct oa_proof *p, struct oa_case *a, const double *before, long i,
-                             long j)
+static double change_by_swap(struct oa_proof *p, struct oa_attention_case *a, const double *before,
+                             long i, long j)
 {
     swap_token_rows(a->x, i, j, a->D);
     bool done = oa_proof_run(p, a);
@@ -82,7 +78,7 @@ static double change_by_swap(struct oa_proof *p, struct oa_case *a, const double
 }
 
 /* Of several pairs, since both tokens of a pair may see the same keys. */
-double oa_order_difference(struct oa_proof *p, struct oa_case *a)
+double oa_order_difference(struct oa_proof *p, struct oa_attention_case *a)
 {
     static const long pairs[][2] = { { 0, 3 }, { 1, 5 }, { 0, 5 }, { 2, 3 } };
     double difference = 0, *before = oa_case_array(a, a->B * a->T * a->D);
@@ -95,12 +91,12 @@ double oa_order_difference(struct oa_proof *p, struct oa_case *a)
     return difference;
 }
 
-static void swapped_tokens_swap_outputs(struct oa_proof *p, struct oa_case *a)
+static void swapped_tokens_swap_outputs(struct oa_proof *p, struct oa_attention_case *a)
 {
     bool matters = false;
     double difference = oa_order_difference(p, a);
-    for (int i = 0; i < a->rig.layer.groups; i++)
-        matters |= order_matters(&a->rig.layer.group[i]);
+    for (int i = 0; i < a->single.layer.groups; i++)
+        matters |= order_matters(&a->single.layer.group[i]);
     if (isnan(difference))
         return;
     if (!matters)
@@ -116,17 +112,13 @@ static void verify_order(struct oa_proof *p, const char *spec)
     oa_proof_check_modes(p, spec, &setup, OA_MODE_BOTH, OA_MODE_BOTH, swapped_tokens_swap_outputs);
 }
 
-const struct oa_subject oa_subject_order = {
-    .name = "order",
-    .work = 1,
-    .each = verify_order,
-};
+const struct oa_subject oa_subject_order = { "order", 1, verify_order, NULL };
 
 /* ---- lengths ---- */
 
 /* Copies the leading part of a parameter with larger dimensions. */
-static void copy_leading_values(const struct oa_case *from, const struct oa_parameter *w,
-                                struct oa_case *to, struct oa_parameter *cut)
+static void copy_leading_values(const struct oa_attention_case *from, const struct oa_parameter *w,
+                                struct oa_attention_case *to, struct oa_parameter *cut)
 {
     for (long i = 0; w && i < cut->count; i++) {
         long rest = i, at = 0, stride = 1;
@@ -135,7 +127,8 @@ static void copy_leading_values(const struct oa_case *from, const struct oa_para
             rest /= cut->dim[d];
             stride *= w->dim[d];
         }
-        oa_real_write(to->rig.device, cut->value, i, oa_real_read(from->rig.device, w->value, at));
+        oa_real_write(to->single.device, cut->value, i,
+                      oa_real_read(from->single.device, w->value, at));
     }
 }
 
@@ -148,59 +141,48 @@ static bool depends_on_maximum_length(const struct oa_group *groups, int count)
     return counts;
 }
 
-static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_case *a)
+/* Compares a case with one of N = its number of tokens; sums may have another order. Parameters of
+ * the same name have the same values, and smaller tables the leading part. */
+static void compare_with_exact_length(struct oa_proof *p, struct oa_attention_case *a,
+                                      const char *what)
 {
-    struct oa_case cut;
+    struct oa_attention_case exact;
     struct oa_setup setup = a->setup;
     setup.length = a->T;
-    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
-        !oa_proof_open(p, setup.spec, setup.mode, &setup, &cut))
+    if (depends_on_maximum_length(a->single.layer.group, a->single.layer.groups) ||
+        !oa_proof_open(p, setup.spec, setup.mode, &setup, &exact))
         return;
-    for (int i = 0; i < cut.rig.store.count; i++)
-        copy_leading_values(a, oa_store_find(&a->rig.store, cut.rig.store.parameter[i]->name), &cut,
-                            cut.rig.store.parameter[i]);
-    oa_store_refresh(&cut.rig.store);
-    a->no_gradients = cut.no_gradients = true;
-    if (oa_proof_run(p, a) && oa_proof_run(p, &cut))
-        oa_proof_measure(p, a, oa_proof_difference(cut.y, a->y, a->B * a->T * a->D), 1e-12,
-                         "6 tokens with N = 11, against tables cut to N = 6");
-    oa_case_close(&cut);
+    for (int i = 0; a->N > a->T && i < exact.single.store.count; i++) {
+        struct oa_parameter *w = exact.single.store.parameter[i];
+        copy_leading_values(a, oa_store_find(&a->single.store, w->name), &exact, w);
+    }
+    oa_store_refresh(&exact.single.store);
+    a->no_gradients = exact.no_gradients = true;
+    if (oa_proof_run(p, a) && oa_proof_run(p, &exact))
+        oa_proof_measure(p, a, oa_proof_difference(exact.y, a->y, a->B * a->T * a->D), 1e-12, "%s",
+                         what);
+    oa_case_close(&exact);
 }
 
-static void longer_is_rejected(struct oa_proof *p, struct oa_case *a)
+static void shorter_equals_shorter_tables(struct oa_proof *p, struct oa_attention_case *a)
 {
+    compare_with_exact_length(p, a, "6 tokens with N = 11, against tables cut to N = 6");
+}
+
+void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_attention_case *a)
+{
+    bool bound = false;
+    for (int i = 0; i < a->single.layer.groups; i++)
+        bound |= (oa_atom_capabilities(a->single.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
+    if (!bound) {
+        compare_with_exact_length(p, a, "more tokens than N, against a layer with larger N");
+        return;
+    }
+    a->no_gradients = true;
     enum oa_error e = oa_case_run(a);
     if (e != OA_NO_MEMORY)
         oa_clear_error(p->context);
     oa_proof_measure(p, a, e != OA_SHAPE, 0, "sequence longer than N is accepted (0: rejected)");
-}
-
-/* Parameters of the same name have the same values. */
-static void longer_equals_larger_n(struct oa_proof *p, struct oa_case *a)
-{
-    struct oa_case longer;
-    struct oa_setup setup = a->setup;
-    setup.length = a->T;
-    if (depends_on_maximum_length(a->rig.layer.group, a->rig.layer.groups) ||
-        !oa_proof_open(p, setup.spec, setup.mode, &setup, &longer))
-        return;
-    longer.no_gradients = true;
-    if (oa_proof_run(p, a) && oa_proof_run(p, &longer))
-        oa_proof_measure(p, a, oa_proof_difference(longer.y, a->y, a->B * a->T * a->D), 1e-12,
-                         "more tokens than N, against a layer with larger N");
-    oa_case_close(&longer);
-}
-
-void oa_longer_is_rejected_or_equal(struct oa_proof *p, struct oa_case *a)
-{
-    bool bound = false;
-    for (int i = 0; i < a->rig.layer.groups; i++)
-        bound |= (oa_atom_capabilities(a->rig.layer.group[i].atom) & OA_BOUND_LENGTH) != 0;
-    a->no_gradients = true;
-    if (bound)
-        longer_is_rejected(p, a);
-    else
-        longer_equals_larger_n(p, a);
 }
 
 static void verify_lengths(struct oa_proof *p, const char *spec)
@@ -213,8 +195,4 @@ static void verify_lengths(struct oa_proof *p, const char *spec)
                          oa_longer_is_rejected_or_equal);
 }
 
-const struct oa_subject oa_subject_lengths = {
-    .name = "lengths",
-    .work = 1,
-    .each = verify_lengths,
-};
+const struct oa_subject oa_subject_lengths = { "lengths", 1, verify_lengths, NULL };

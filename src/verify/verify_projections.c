@@ -239,8 +239,4 @@ static void verify_projections(struct oa_proof *p)
     oa_free(values);
 }
 
-const struct oa_subject oa_subject_projections = {
-    .name = "projections",
-    .work = 16,
-    .once = verify_projections,
-};
+const struct oa_subject oa_subject_projections = { "projections", 16, NULL, verify_projections };

@@ -95,13 +95,6 @@ static json_t *check_object(const struct oa_check *f)
                      finite_or_null(f->error), "bound", finite_or_null(f->bound));
 }
 
-static json_t *inconclusive_object(const struct oa_check *f)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "subject", f->subject, "spec", f->spec,
-                     "mode", f->mode, "precision", f->precision, "why", f->what, "rounding",
-                     finite_or_null(f->bound));
-}
-
 static json_t *line_object(const struct oa_proof_line *l)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "subject", l->subject, "mechanism",
@@ -121,8 +114,13 @@ void oa_proof_json(const struct oa_proof *p, struct oa_text *out)
         json_array_append_new(lines, line_object(&p->line[i]));
     for (int i = 0; i < p->failures; i++)
         json_array_append_new(failures, check_object(&p->failure[i]));
-    for (int i = 0; i < p->inconclusives; i++)
-        json_array_append_new(left_out, inconclusive_object(&p->inconclusive[i]));
+    for (int i = 0; i < p->inconclusives; i++) {
+        const struct oa_check *f = &p->inconclusive[i];
+        json_array_append_new(left_out,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "subject", f->subject,
+                                        "spec", f->spec, "mode", f->mode, "precision", f->precision,
+                                        "why", f->what, "rounding", finite_or_null(f->bound)));
+    }
     for (int i = 0; i < p->refusals; i++)
         json_array_append_new(refusals,
                               json_pack("{s:s, s:s, s:s}", "spec", p->refusal[i].spec, "mode",

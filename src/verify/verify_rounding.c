@@ -21,14 +21,14 @@ void oa_raise_conditions(const struct oa_group *g, const double *map, long queri
     }
 }
 
-double *oa_case_conditions(struct oa_case *a)
+double *oa_case_conditions(struct oa_attention_case *a)
 {
     double *row = oa_case_array(a, a->B * a->T),
            *map = oa_case_array(a, a->setup.heads * a->T * a->S);
     for (long i = 0; row && i < a->B * a->T; i++)
         row[i] = 1;
-    for (int i = 0; row && map && i < a->rig.layer.groups; i++) {
-        const struct oa_group *g = &a->rig.layer.group[i];
+    for (int i = 0; row && map && i < a->single.layer.groups; i++) {
+        const struct oa_group *g = &a->single.layer.group[i];
         for (long b = 0; b < a->B && oa_atom_divides_signed(g->atom); b++) {
             struct oa_oracle in = oa_case_oracle(a, b);
             if (g->mechanism->weights(g, &in, map) != OA_OK)
@@ -58,7 +58,7 @@ double oa_row_set_difference(const struct oa_row_set *r, double bound)
     return off == 0 ? 0 : sqrt(off / (all > 0 ? all : 1));
 }
 
-void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_case *a,
+void oa_proof_report_inconclusive(struct oa_proof *p, const struct oa_attention_case *a,
                                   const double *condition, double bound, long item)
 {
     double worst = 0;

@@ -126,8 +126,8 @@ static void add_spec(struct oa_proof *p, const char *text)
     if (e != OA_OK)
         return;
     if (n == 0 || (n >= FIRST_CAPACITY && (n & (n - 1)) == 0)) {
-        size_t size = sizeof p->specs[0], room = n ? 2 * (size_t)n : FIRST_CAPACITY;
-        void *grown = oa_grow(p->context, p->specs, (size_t)n * size, room * size);
+        size_t size = sizeof p->specs[0], capacity = n ? 2 * (size_t)n : FIRST_CAPACITY;
+        void *grown = oa_grow(p->context, p->specs, (size_t)n * size, capacity * size);
         if (!grown)
             return;
         p->specs = grown;
@@ -172,10 +172,10 @@ static void add_layer_specs(struct oa_proof *p)
         struct oa_text text;
         oa_text_init(&text, p->context);
         oa_spec_print(&one, &text);
-        bool whole = oa_status(p->context) == OA_OK;
-        if (whole && text.length < sizeof p->specs[0])
+        bool complete = oa_status(p->context) == OA_OK;
+        if (complete && text.length < sizeof p->specs[0])
             add_spec(p, text.s);
-        else if (whole)
+        else if (complete)
             oa_fail(p->context, OA_ARGUMENT, "the attention is longer than %d characters",
                     OA_PROOF_TEXT - 1);
         oa_text_free(&text);

@@ -249,14 +249,10 @@ static void verify_targets(struct oa_proof *p)
     enum oa_error e = oa_last_error(p->context, &sentence);
     if (e == OA_OK || e == OA_NO_MEMORY)
         return;
-    char kept[OA_PROOF_TEXT];
-    snprintf(kept, sizeof kept, "%s", sentence);
+    char saved[OA_PROOF_TEXT];
+    snprintf(saved, sizeof saved, "%s", sentence);
     oa_clear_error(p->context);
-    oa_proof_measure_mechanism(p, "batches", INFINITY, 0, "error: %s", kept);
+    oa_proof_measure_mechanism(p, "batches", INFINITY, 0, "error: %s", saved);
 }
 
-const struct oa_subject oa_subject_targets = {
-    .name = "targets",
-    .work = 0.1,
-    .once = verify_targets,
-};
+const struct oa_subject oa_subject_targets = { "targets", 0.1, NULL, verify_targets };

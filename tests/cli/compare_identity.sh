@@ -17,7 +17,7 @@ compare() { # CODE WORD...: a comparison of softmax and random in the folder a
 compare 0
 head -c 60000 "$source/data/tinyshakespeare.txt" | tail -c 30000 >text.txt
 compare 2
-says err 'training text was sha256:[0-9a-f]*, and now it is sha256:'
+says err 'training text was sha256:[0-9a-f]*, but it is sha256:'
 says err 'another comparison'
 cp first.txt text.txt
 compare 0
@@ -32,13 +32,13 @@ cp first.txt text.txt
 
 # Everything else that decides numbers.
 compare 2 --train.lr 0.002
-says err 'train.lr was 0.001, and now it is 0.002'
+says err 'train.lr was 0.001, but it is 0.002 now'
 compare 2 --data.tokenizer byte
 says err 'tokenizer was sha256:'
 compare 2 --train.precision bf16
-says err 'train.precision was f32, and now it is bf16'
+says err 'train.precision was f32, but it is bf16 now'
 compare 2 --equal flops
-says err 'compare.equal was tokens, and now it is flops'
+says err 'compare.equal was tokens, but it is flops now'
 compare 0 --train.checkpoint_every 3
 
 # Going on with more of both trains only what is missing.
@@ -108,15 +108,15 @@ says err 'line 2 of a/runs/attention-02/seed-2/log.jsonl'
 restore
 cp a/runs/attention-02/seed-1/result.json $result
 compare 2
-says err 'model.attention was random, and now it is softmax'
+says err 'model.attention was random, but it is softmax now'
 restore
 cp a/runs/attention-01/seed-2/result.json $result
 compare 2
-says err 'train.seed was 2, and now it is 1'
+says err 'train.seed was 2, but it is 1 now'
 restore
 rm a/contest.json
 compare 2 --train.lr 0.002
-says err 'train.lr was 0.001, and now it is 0.002'
+says err 'train.lr was 0.001, but it is 0.002 now'
 [ ! -e a/contest.json ] || fail "a refused start wrote contest.json"
 compare 0
 
@@ -131,7 +131,7 @@ compare 1
 restore
 cp a/runs/attention-01/seed-2/run.json a/runs/attention-01/seed-1/run.json
 compare 2
-says err 'run.json: train.seed was 2, and now it is 1'
+says err 'run.json: train.seed was 2, but it is 1 now'
 restore
 rm a/runs/attention-01/seed-1/model.safetensors a/runs/attention-01/seed-1/run.json
 compare 0

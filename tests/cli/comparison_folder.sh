@@ -48,7 +48,7 @@ for change in '--train.steps 40' '--train.eval_every 15' '--train.log_every 3'; 
     expect 0 train --config tiny.yaml --model.ffn 128 --quiet --train.steps 60 $change --train.checkpoint_every 10 --out other/run
     for file in other/run/checkpoint-* other/run/log.jsonl; do cp "$file" $run/; done
     expect 2 compare $options --out c
-    name=${change#--}; says err "$run was begun with ${name% *} = .*not of this comparison"
+    name=${change#--}; says err "$run was begun with ${name% *} = .*of another comparison"
     rm -r $run/checkpoint-* other/run
 done
 
@@ -63,7 +63,7 @@ cp config.json $run/
 # 4. Where nothing was measured nothing is said of how.
 expect 4 compare $options --train.optimizer sgd --train.lr 1000 --train.clip 0 --train.warmup 1 --out diverged
 says out 'failed 2 of 2'
-! grep -q 'measured apart' out || fail "speeds of runs that failed are said to have been measured"
+! grep -q 'timing rounds' out || fail "speeds of runs that failed are said to have been measured"
 ! grep -q 'easured apart' diverged/report.html || fail "the page says that speeds were measured"
 [ ! -e diverged/speed.json ] || fail "speeds of nothing are kept"
 

@@ -129,7 +129,7 @@ says err 'altered/data.json was changed'
 sed -i 's/"test.source":/"..\/before":/' altered/data.json # a checksum that fits: still nothing outside is touched
 update_checksum altered
 expect 1 data copy $small --out altered
-says err 'lists "../before", which no data set has'
+says err 'lists "../before", which is not a file of a data set'
 [ -e before ] || fail "a file outside was removed"
 echo '{}' >altered/data.json
 expect 1 data copy $small --out altered

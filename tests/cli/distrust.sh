@@ -31,7 +31,7 @@ expect 0 compare $options $pair --seeds 1 --train.seed_init 5 --out one
 # Seeds that a reader of JSON could not tell apart.
 last=9007199254740991
 refused "train.seed = $last with 2 seeds exceeds $last" $pair --train.seed $last
-refused "train.seed = $last and 30 seeds" $pair --train.seed $last --until-resolved --seeds 3
+refused "train.seed = $last with 30 seeds" $pair --train.seed $last --until-resolved --seeds 3
 expect 0 compare $options --attention softmax --compare.uniform_baseline off --train.seed $((last - 1)) --out far
 says far/results.json "\"seed\": $last,"
 expect 2 generate far/runs/attention-01/seed-$last --seed $last --samples 2 --tokens 3
@@ -59,18 +59,18 @@ says err 'The best train.lr of linear, 0.01, is the largest that was tried'
 # A folder holds one thing.
 expect 0 train --config tiny.yaml --quiet --out run
 expect 2 compare $options $pair --out run
-says err 'run holds a run, and a comparison needs a folder of its own: give another --out'
+says err 'run contains a run, and a comparison needs a folder of its own: give another --out'
 [ ! -e run/contest.json ] || fail "a comparison was begun in the folder of a run"
 expect 2 train --config tiny.yaml --quiet --out held
-says err 'held holds a comparison, and a run needs a folder of its own: give another --out'
+says err 'held contains a comparison, and a run needs a folder of its own: give another --out'
 [ ! -e held/config.json ] || fail "a run was begun in the folder of a comparison"
 
 # Options that do nothing beside the others.
 expect 0 train --config tiny.yaml --train.eval_tokens 9 --quiet --out remark
-says err 'train.eval_tokens does nothing here: train.eval_every is 0'
+says err 'train.eval_tokens has no effect: train.eval_every is 0'
 rm -rf remark
 expect 0 train --config tiny.yaml --train.clock wall --quiet --out remark
-says err 'train.clock does nothing here: '
+says err 'train.clock has no effect: '
 expect 0 compare $options --attention softmax --equal time --train.clock wall --out clock
 ! grep -q 'train.clock' err || fail "equal time goes by the clock"
 

@@ -80,7 +80,7 @@ wait $pid 2>/dev/null || true
 cp busy/log.jsonl old.log
 : >busy/model.safetensors.12345-0.tmp
 expect 0 train $options --resume --train.steps 3 --out busy
-says err 'no checkpoint was left'
+says err 'there is no checkpoint to resume from'
 same old.log busy/log.jsonl.1
 [ ! -e busy/.lock ] && [ ! -e busy/model.safetensors.12345-0.tmp ] || fail "leftovers were not removed"
 expect 2 train $options --resume --train.steps 2 --out fresh
@@ -88,7 +88,7 @@ says err '^orthant: --resume: there is no folder fresh'
 [ ! -e fresh ] || fail "--resume of a folder that is not there made one"
 mkdir fresh
 expect 0 train $options --resume --train.steps 2 --out fresh
-says err 'nothing to go on from'
+says err 'no checkpoint to resume from'
 
 # By time: a checkpoint comes without being asked for, changes no bit, and --resume says where it goes on.
 constant="$options --train.schedule constant"
@@ -102,14 +102,14 @@ kill -9 $pid
 wait $pid 2>/dev/null || true
 step=$(ls timed | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | sort -n | tail -n 1)
 expect 0 train $constant --resume --train.steps $((step + 5)) --out timed
-says err "going on from step $step of $((step + 5)), after $((step * 128)) tokens; the checkpoint is [0-9]* seconds old"
+says err "resuming after step $step of $((step + 5)) and $((step * 128)) tokens; the checkpoint is [0-9]* seconds old"
 expect 0 train $constant --train.steps $((step + 5)) --train.checkpoint_minutes 0 --out untimed
 same timed/model.safetensors untimed/model.safetensors
 
 # A model that is ready and has no checkpoint is not trained over.
 rm kept/checkpoint-*
 expect 2 train --resume --quiet --train.steps 40 --out kept
-says err 'no checkpoint to go on from'
+says err 'no checkpoint to resume from'
 
 # 4. A symbolic link stays a link, and what was laid under a temporary name is not followed.
 echo precious >precious
@@ -171,7 +171,7 @@ wait
 # 6. Control characters of names are shown, not sent.
 escape=$(printf '\033')
 expect 1 eval "$(printf 'a\033]0;title\007\302\233\377\303\244')"
-says err 'holds no run'
+says err 'contains no run'
 says err 'a\\x1b\]0;title\\x07\\xc2\\x9b\\xff'"$(printf '\303\244')"
 ! grep -q "$escape" err || fail "an escape character reached the terminal"
 if command -v script >/dev/null; then # results, too, where standard output is a terminal

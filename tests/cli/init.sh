@@ -12,7 +12,7 @@ classify="--config tiny.yaml --task classify --data.train plain.tsv"
 expect 0 train --config tiny.yaml --task mlm --out m
 expect 0 train $classify --init m --out c
 says out '^started from    m: 19 of 21 tensors (init.json)$'
-says err '19 of 21 tensors begin with the values of m; not taken: classifier.weight, classifier.bias (not there)$'
+says err '19 of 21 tensors start with the values of m; not taken: classifier.weight, classifier.bias (not there)$'
 says c/init.json '"from": "m"'
 says c/init.json "\"model\": \"sha256:$(sha256sum <m/model.safetensors | cut -d ' ' -f 1)\""
 [ "$(grep -c '"tensor"' c/init.json)" -eq 21 ] || fail "init.json has not every tensor"
@@ -33,7 +33,7 @@ same c/model.safetensors f/model.safetensors
 
 # Other options of the model are said, what is another stack is not taken.
 expect 0 train $classify --init m --model.heads 2 --train.steps 1 --out h
-says err 'm was trained with model.heads = 4, and here it is 2'
+says err 'm was trained with model.heads = 4, but it is 2 here'
 expect 0 train --config tiny.yaml --init m --train.steps 1 --out l
 says err 'not taken: 17 (there in another stack)$'
 
@@ -42,7 +42,7 @@ says err 'not taken: 17 (there in another stack)$'
 expect 0 train --config tiny.yaml --train.steps 1 --out letters
 expect 0 train --config tiny.yaml --task classify --data.train class.tsv --data.tokenizer char --train.steps 5 --out own
 expect 2 train --resume --init letters --out own
-says err 'own was begun without train.init, and now one is given'
+says err 'own was begun without train.init, but now one is given'
 
 # A run that was killed goes on with the same bits; without the model it started from, or with another, it does not.
 "$orthant" train $classify --init m --out g --train.steps $steps --train.checkpoint_every 1 >out 2>err &
@@ -59,7 +59,7 @@ says err 'train.init = m: no such run'
 expect 0 train --config tiny.yaml --task mlm --train.seed 2 --out m
 cp g/config.json before
 expect 2 train --resume --out g
-says err 'g was begun with another model to start from (train.init): SHA-256 .*nothing was changed'
+says err 'g was begun with another model to start from (train.init) (SHA-256 .*nothing was changed'
 same before g/config.json
 rm -r m
 expect 0 train --resume --init kept --out g --train.checkpoint_every 0 # at another place
@@ -71,7 +71,7 @@ same g/model.safetensors whole/model.safetensors
 comparison="--config tiny.yaml --task classify --data.train plain.tsv --seeds 2 --compare.uniform_baseline off --out comparison"
 pair="--attention softmax --attention softmax(qk=haar)"
 expect 0 compare $comparison --init m $pair
-[ "$(grep -c 'tensors begin with the values of m' err)" -eq 2 ] || fail "what fits is not said once for each"
+[ "$(grep -c 'tensors start with the values of m' err)" -eq 2 ] || fail "what fits is not said once for each"
 says err 'softmax(qk=haar): 15 of 21 tensors .*attention.key.weight (frozen here and learnt there)'
 [ "$(find comparison -name init.json | wc -l)" -eq 4 ] || fail "not every run has an init.json"
 says comparison/contest.json '"first values":"sha256:'
@@ -79,7 +79,7 @@ touch mark
 expect 0 compare $comparison --init m $pair
 [ -z "$(find comparison -newer mark -name result.json)" ] || fail "runs were made again"
 expect 2 compare $comparison --data.tokenizer m/tokenizer.json $pair
-says err 'first values was sha256:.*, and now it is not given'
+says err 'first values was sha256:.*, but it is not given now'
 expect 2 compare $comparison --init c $pair
 says err 'first values was sha256:'
 expect 2 compare $comparison --init comparison/runs/attention-01/seed-1 $pair --overwrite
@@ -91,10 +91,10 @@ expect 0 compare $comparison --init m --attention softmax --compare.tune train.l
 # means nothing in models of the task is left out.
 bare="--task classify --data.train plain.tsv --train.batch 4 --train.steps 2 --train.warmup 1"
 expect 0 train $bare --init m --out bare
-says err 'not given, so as in m: model.layers 2, model.width 32, model.context 32$'
+says err 'using the options of m: model.layers 2, model.width 32, model.context 32$'
 says out 'm: 19 of 21 tensors'
 expect 0 train $bare --init m --model.context 16 --model.dropout 0 --out given
-says err 'not given, so as in m: model.layers 2, model.width 32$'
+says err 'using the options of m: model.layers 2, model.width 32$'
 says given/config.json '"context": 16'
 expect 0 train --config tiny.yaml --attention 'local(window=8)' --model.pool mean --task classify --data.train plain.tsv --out near
 expect 0 train --data.train text.txt --train.steps 1 --train.warmup 1 --init near --out language
@@ -103,10 +103,10 @@ says language/config.json '"pool": "cls"'
 expect 0 train $bare --init near --out again
 says again/config.json '"pool": "mean"'
 expect 0 compare $bare --init m --attention linear --seeds 2 --compare.uniform_baseline off --out bare-comparison
-says err 'not given, so as in m: model.layers 2, model.width 32'
+says err 'using the options of m: model.layers 2, model.width 32'
 says err 'linear: 19 of 21 tensors'
 expect 0 compare $bare --init bare-comparison --attention linear --seeds 2 --compare.uniform_baseline off --out bare-further
-says err 'not given, so as in bare-comparison: .*model.width 32'
+says err 'using the options of bare-comparison: .*model.width 32'
 expect 0 plan --data.train text.txt --init m --json
 grep -o '"trainable": [0-9.]*' out >one
 expect 0 plan --config tiny.yaml --init m --json
@@ -124,11 +124,11 @@ says err 'train.init = nowhere: no such run'
 expect 2 train $classify --init m --data.tokenizer bpe:300 --out x
 says err 'its tokenizer differs from data.tokenizer = bpe:300'
 expect 2 train $classify --init m --model.width 64 --out x
-says err 'none of its tensors fits this model: it has model.width = 32'
+says err 'none of its tensors fits this model: model.width, model.layers and model.heads are 32'
 expect 2 train $classify --init c --out c --overwrite
 says err 'lies in c, where the new run is to be'
 expect 2 train $classify --init m --out x --train.average 2
-says err 'train.average = 2: there are no validations before the end'
+says err 'train.average = 2: weights are averaged at validations'
 [ ! -e x ] || fail "a refused start left a folder"
 
 # The mean of the last weights is what is measured and kept.

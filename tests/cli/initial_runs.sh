@@ -16,7 +16,7 @@ grep -q started_from pre/results.json && ! grep -q '"started_from": {' pre/resul
 comparison="$classify --seeds 3 --attention random --attention softmax --init pre"
 expect 0 compare $comparison --out fine
 says err '^orthant: Every run starts from the run of the same attention in pre, and of the same seed where there is one, else of the first (of 3 from that of 1)'
-says err '^orthant: softmax: 19 of 21 tensors begin with the values of pre/runs/attention-01/seed-1; not taken: classifier'
+says err '^orthant: softmax: 19 of 21 tensors start with the values of pre/runs/attention-01/seed-1; not taken: classifier'
 says out 'else of the first (of 3 from that of 1): runs that share an initial run show less spread\.$'
 [ "$(grep -c '"started_from": {' fine/results.json)" -eq 9 ] || fail "not every run says what it started from"
 says fine/results.json "\"model\": \"sha256:$(sha256sum <pre/runs/attention-02/seed-2/model.safetensors | cut -d ' ' -f 1)\""
@@ -41,7 +41,7 @@ await $pid begun
 kill -KILL $pid
 ended 137 $pid "a comparison after SIGKILL"
 expect 2 compare $classify --seeds 3 --attention random --attention softmax --init pre/runs/attention-01/seed-1 --out killed
-says err 'first values was sha256:.*, and now it is sha256:'
+says err 'first values was sha256:.*, but it is sha256:'
 expect 0 compare $comparison --out killed --threads 2
 for model in $(cd fine && find runs -name model.safetensors); do
     same "fine/$model" "killed/$model"

@@ -45,7 +45,7 @@ says err 'vocabulary'
 expect 2 inspect run --text ""
 says err 'empty'
 expect 1 inspect nowhere --text "To be"
-says err 'holds no run'
+says err 'contains no run'
 expect 2 inspect run --text "To be" --target "x"
 says err 'has no effect'
 expect 1 inspect run --text "To be" --out no/such/page.html

@@ -25,7 +25,7 @@ tokens_of j char
 expect 0 train --resume --out j --train.steps 6
 tokens_of j char
 expect 2 train --resume --out j --train.steps 8 --data.bleu_tokenize 13a
-says err 'begun with data.bleu_tokenize = char, and now it is 13a'
+says err 'begun with data.bleu_tokenize = char, but it is 13a now'
 expect 0 train --task translate --data.train spaced.tsv $model --train.steps 2 --out s
 ! grep -q 'no spaces' err || fail "a text with spaces is said to have none"
 tokens_of s 13a
@@ -57,15 +57,15 @@ says c/runs/attention-01/seed-1/config.json '"bleu_tokenize": "char"'
 says c/results.json '"bleu_tokenize": "char"'
 expect 0 compare $comparison --seeds 1 --out c
 expect 2 compare $comparison --seeds 1 --out c --data.bleu_tokenize 13a
-says err 'data.bleu_tokenize was char, and now it is 13a'
+says err 'data.bleu_tokenize was char, but it is 13a now'
 
 # The measure that the best model is chosen by.
 expect 0 train --task translate --data.train spaced.tsv $model --train.steps 6 --train.eval_every 2 --train.keep_best on \
     --metric chrf --out m
 says m/config.json '"metric": "chrf"'
-says err 'the model kept is that of step [246], with the highest chrF2'
+says err 'the final model is that of step [246], with the highest chrF2'
 expect 0 train --task translate --data.train spaced.tsv $model --train.steps 2 --metric chrf --out n
-says err 'compare.metric has no effect here without train.keep_best or train.patience'
+says err 'compare.metric has no effect without train.keep_best or train.patience'
 expect 2 train --task translate --data.train spaced.tsv $model --metric ter --out z
 says err 'the task translate has no measure "ter"; it has: loss, bleu, chrf'
 

@@ -20,7 +20,7 @@ expect 0 train $short --out fresh
 expect 0 train $short --train.seed 2 --train.tensorboard on --train.keep_best on --train.eval_every 2 --out run
 touch run/log.jsonl.1 run/config.json.12-3.tmp run/checkpoint-000000002.safetensors
 expect 2 train $short --out run
-says err 'overwrite removes it'
+says err 'overwrite to remove it'
 untouched run 2 'give --resume or --overwrite, not both' train --resume
 untouched run 1 'nowhere.txt' train --config tiny.yaml --data.train nowhere.txt
 untouched run 2 'did you mean softmax' train --config tiny.yaml --attention sofmax
@@ -33,23 +33,23 @@ same new/one/model.safetensors fresh/model.safetensors
 # What is none of its files, whatever it is called, keeps all of them.
 for odd in notes.txt model.safetensors.old log.jsonl.x checkpoint-.safetensors checkpoint-1a.safetensors .hidden; do
     touch run/$odd
-    untouched run 2 "run/$odd is nothing that a run consists of" train $short
+    untouched run 2 "run/$odd does not belong to a run" train $short
     rm run/$odd
 done
 mkdir run/pace.json
-untouched run 2 'run/pace.json is nothing' train $short
+untouched run 2 'run/pace.json does not belong' train $short
 rmdir run/pace.json
 
 # Links are not followed, and what they lead to stays.
 mkdir precious
 echo gold >precious/log.jsonl
 ln -s ../precious/log.jsonl run/pace.json
-untouched run 2 'run/pace.json is nothing' train $short
+untouched run 2 'run/pace.json does not belong' train $short
 rm run/pace.json
 [ "$(cat precious/log.jsonl)" = gold ] || fail "a link was followed"
 
 # Whose folder it is must be known.
-untouched precious 2 'precious holds no run, there is no config.json' train $short
+untouched precious 2 'precious contains no run (no config.json)' train $short
 echo '{"name": "of another program"}' >precious/config.json
 listing precious >before
 status=0
@@ -64,7 +64,7 @@ expect 0 compare $options --out fair
 expect 0 compare $options --compare.vary each --compare.vary_seeds 2 --train.seed 5 --out comparison
 expect 2 compare $options --out comparison
 untouched comparison 1 'heads' compare $options --model.heads 3
-untouched comparison 2 'comparison holds no run, there is no config.json in it' train $short
+untouched comparison 2 'comparison contains no run (no config.json)' train $short
 expect 2 compare $options --resume --overwrite --out comparison
 expect 0 compare $options --overwrite --out comparison
 [ ! -e comparison/vary ] || fail "runs of the old comparison are left"
@@ -72,11 +72,11 @@ same comparison/runs/attention-01/seed-1/model.safetensors fair/runs/attention-0
 [ "$(cd comparison && find . | sort)" = "$(cd fair && find . | sort)" ] || fail "the comparison has other files"
 
 touch comparison/runs/attention-01/seed-2/mine
-untouched comparison 2 'comparison/runs/attention-01/seed-2/mine is nothing that a comparison' compare $options
+untouched comparison 2 'comparison/runs/attention-01/seed-2/mine does not belong to a comparison' compare $options
 rm comparison/runs/attention-01/seed-2/mine
 mv comparison/runs/attention-02 elsewhere
 ln -s ../../elsewhere comparison/runs/attention-02
-untouched comparison 2 'comparison/runs/attention-02 is nothing' compare $options
+untouched comparison 2 'comparison/runs/attention-02 does not belong' compare $options
 [ -e elsewhere/seed-1/model.safetensors ] || fail "a link was followed out of the folder"
 rm comparison/runs/attention-02
 
@@ -89,7 +89,7 @@ listing comparison >before
 status=0
 "$orthant" compare $options --overwrite --out comparison >out 2>err || status=$?
 [ $status -ne 0 ] || fail "a contest.json that was changed is no proof"
-says err 'it is not known whose folder this is'
+says err 'not a folder that this program made'
 listing comparison >after
 same before after
 

@@ -19,7 +19,7 @@ if grep -q 'ranks *one: built without MPI' out; then
     done
 fi
 expect 2 train --config tiny.yaml --cluster.ranks 2 --out several
-says err 'cluster.ranks is 2, and there is 1: start as many'
+says err 'cluster.ranks = 2, but there is 1: start as many'
 
 # Of R ranks each sends 2 (R-1)/R of the gradients (half of that in each of two rounds), at so many bits a second; the
 # rest of the waiting is latency, and a little for each message.
@@ -39,7 +39,7 @@ awk '
 
 # A number of ranks that train would refuse is said to be one.
 expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 1
-says out '^7 ranks do not: give train.accumulate a multiple of 7'
+says out '^7 ranks do not divide it: give train.accumulate a multiple of 7'
 expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 14
 ! grep -q 'ranks do not' out || fail "7 ranks do not divide 14 micro-batches"
 
@@ -64,6 +64,6 @@ numbers=$(head -c 4000 whole/checkpoint-000000001.safetensors | tr -cd '[:print:
 saved=$(($(memory_of) - $(memory_of --cluster.shard on)))
 [ "$saved" -eq $((8 * (numbers - 65536) + 3 * 4 * ((numbers - 4 * 65536) / 4))) ] || fail "shards of $numbers numbers save $saved bytes"
 expect 2 $plan --ranks 4 --cluster.shard on --train.optimizer adafactor
-says err 'train.optimizer adafactor looks at whole ones'
+says err 'train.optimizer adafactor, which needs whole tensors'
 expect 2 compare --config tiny.yaml --compare.ranks 2 --train.accumulate 2 --out several
-says err 'compare.ranks is 2, and there is one rank'
+says err 'compare.ranks = 2 needs several ranks'

@@ -60,7 +60,7 @@ ended 141 $pid "a command whose reader left"
 step=$(ls INT | sed -n 's/^checkpoint-0*\([0-9]*\).*/\1/p' | sort -n | tail -n 1)
 for words in "eval INT" "generate INT --tokens 3" "inspect INT --text To"; do
     expect 0 $words
-    says err "^orthant: INT has not ended: the checkpoint of step $step is used"
+    says err "^orthant: INT has not ended: using the checkpoint of step $step"
     expect 0 $words --json
     says out "\"checkpoint\": $step"
 done
@@ -72,13 +72,13 @@ for model in "f32 softmax" "bf16 softmax" "f64 performer(kernel=favor++)" "f32 o
         mv used/model.safetensors aside
         expect 0 $words
         same out finished
-        says err 'used has not ended: the checkpoint of step 5 is used'
+        says err 'used has not ended: using the checkpoint of step 5'
         mv aside used/model.safetensors
     done
 done
 rm used/model.safetensors used/checkpoint-*
 expect 1 eval used
-says err 'has not ended, there is neither model.safetensors nor a checkpoint'
+says err 'has not ended: there is neither model.safetensors nor a checkpoint'
 
 # The steps that a run is cut into do not matter.
 expect 0 train --config tiny.yaml --out parts --train.steps 10 --train.schedule constant
@@ -96,11 +96,11 @@ expect 0 train $timed --train.seconds 0.1 --out timed
 before=$(grep -c . timed/log.jsonl)
 expect 0 train --resume --train.seconds 0.4 --out timed
 says err 'timed: train.seconds was 0.1 and is now 0.4: the learning rate follows the new schedule'
-says err 'going on from step [0-9]*, 0[.0-9]* of 0.4 seconds'
+says err 'resuming after step [0-9]*, 0[.0-9]* of 0.4 seconds'
 [ "$(grep -c . timed/log.jsonl)" -gt "$before" ] || fail "a run that got more time made no step"
 says timed/pace.json '"budget_changed_after_step":[1-9]'
 expect 2 train --resume --train.seconds 0.2 --out timed
-says err 'timed has used [0-9.]* seconds and train.seconds is 0.2; give at least as many'
+says err 'timed has used [0-9.]* seconds already, but train.seconds is 0.2: give at least as many'
 expect 2 train --resume --train.seconds 0 --out timed
 says err 'begun with train.seconds = 0.4'
 expect 2 train --resume --train.seconds 1 --out whole
@@ -127,7 +127,7 @@ cmp -s moved/model.safetensors still/model.safetensors && fail "redraw does noth
 
 # A run that has ended is not begun again by accident, and does not change when it is resumed.
 expect 2 train --config tiny.yaml --out whole
-says err 'holds a run already'
+says err 'contains a run already'
 cp whole/model.safetensors before
 expect 0 train --resume --out whole
 same before whole/model.safetensors

@@ -48,7 +48,7 @@ mv config.json laid/config.json
 expect 1 generate laid --tokens 3 # its attention is not that of the weights
 rm laid/model.safetensors
 expect 1 generate laid --tokens 3
-says err 'only a finished model holds the layout'
+says err 'only a finished model includes the layout'
 rm -rf strange
 cp -r classes strange
 sed 's|"width": 16|"width": 461168601|' classes/config.json >strange/config.json

@@ -53,7 +53,7 @@ expect 0 train --resume --json --out mean
 python3 -c 'import json; assert json.load(open("out"))["test"] == json.load(open("trained.json"))["test"]' ||
     fail "a sitting without a step says something else of the test data"
 expect 0 train $small --data.test test.txt --out said
-says out '^tested          [0-9]* tokens of the test text, which nothing was chosen by$'
+says out '^tested          [0-9]* tokens of the test text, not used for any selection$'
 says out '^test loss       [0-9.]* nats a token$'
 expect 1 train $small --data.test nowhere.txt --out refused
 head -c 1 test.txt >one.txt

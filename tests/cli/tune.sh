@@ -83,17 +83,17 @@ pair="--attention softmax --attention random --out whole --quiet"
 expect 0 compare $options $pair --compare.tune " train.lr = 1e-3, 1e-2 ,3e-3"
 for other in "train.lr=0.001,0.01" "train.lr=0.01,0.001,0.003"; do
     expect 2 compare $options $pair --compare.tune "$other"
-    says err 'compare.tune was train.lr=0.001,0.01,0.003, and now it is train.*give another --out'
+    says err 'compare.tune was train.lr=0.001,0.01,0.003, but it is train.*give another --out'
 done
 for other in "" "train.clip=1,2"; do
     expect 2 compare $options $pair --compare.tune "$other"
-    says err 'train.lr was tuned, and now it is 0.001'
+    says err 'train.lr was tuned, but it is 0.001 now'
 done
 expect 2 compare $options $pair --compare.tune "$rates" --compare.tune_seeds 2
-says err 'compare.tune_seeds was 1, and now it is 2'
+says err 'compare.tune_seeds was 1, but it is 2 now'
 expect 2 compare $options $pair --compare.tune "$rates" --compare.tune_steps 9
 expect 2 compare $options $pair --compare.tune "$rates" --compare.tune_fraction 0.2
-says err 'compare.tune_fraction was 0.1, and now it is 0.2'
+says err 'compare.tune_fraction was 0.1, but it is 0.2 now'
 expect 0 compare $options $pair --compare.tune "$rates" --train.lr 0.5
 says err 'train.lr = 0.5 is ignored: overridden by compare.tune'
 
@@ -105,7 +105,7 @@ expect 1 compare $options $pair --compare.tune "$rates"
 says err "$result was changed after it was written"
 cp whole/tune/attention-01/train.lr=0.001/seed-1000001/result.json $result
 expect 2 compare $options $pair --compare.tune "$rates"
-says err 'train.lr was 0.001, and now it is 0.003'
+says err 'train.lr was 0.001, but it is 0.003 now'
 rm -r whole/tune/attention-01/train.lr=0.003
 expect 0 compare $options $pair --compare.tune "$rates"
 loss() {

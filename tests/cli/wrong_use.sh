@@ -66,7 +66,7 @@ for remark in "data.valid_fraction.*data.valid names:--data.valid text.txt --dat
     "train.final_tokens.*no validation text:--data.valid_fraction 0 --train.final_tokens 9" \
     "train.min_lr.*cosine and linear:--train.min_lr 0.2 --train.schedule constant" \
     "train.beta2.*only adamw:--train.beta2 0.9 --train.optimizer sgd" \
-    "train.warmup is 7 and train.steps 3. .* ends at 0.000429:--train.warmup 7 --train.steps 3"; do
+    "train.warmup = 7 exceeds train.steps = 3. .* ends at 0.000429:--train.warmup 7 --train.steps 3"; do
     rm -rf remark
     expect 0 train --config tiny.yaml --train.steps 5 --quiet --out remark ${remark#*:}
     says err "^orthant: ${remark%%:*}"
@@ -84,7 +84,7 @@ wrong 'bad.yaml:2:.*did you mean' train --config bad.yaml
 expect 1 train --config nowhere.yaml
 says err 'nowhere.yaml'
 expect 1 eval nowhere
-says err 'holds no run'
+says err 'contains no run'
 expect 1 train --config tiny.yaml --data.train nowhere.txt --out x
 says err 'nowhere.txt.*data.train'
 [ ! -e x ] || fail "a run that could not begin left a folder"
@@ -97,7 +97,7 @@ wrong 'attention, character' explain "local(window=$break, windw=3)"
 [ "$(grep -c . err)" -eq 3 ] || fail "a line end of a specification breaks the picture"
 expect 1 eval "no$break"
 [ "$(grep -c . err)" -eq 1 ] || fail "a line end of a name breaks a sentence"
-says err 'noa\\x0ab holds no run'
+says err 'noa\\x0ab contains no run'
 
 # Shapes that cannot be, before anything is trained.
 expect 1 train --config tiny.yaml --model.heads 3 --out x

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to the attention language. Files, in the order of parsing:
+ * The parts of the attention language. Files, in the order of parsing:
  *
  *     language_reader.c    tokens, error messages
  *     language_stacks.c    labelled stacks of a model, &

@@ -143,14 +143,6 @@ static long unit_end(const struct pattern_rows *r, long i)
     return e;
 }
 
-static long count_pattern_units(const struct pattern_rows *r)
-{
-    long units = 0;
-    for (long i = 0; i < r->tokens; i = unit_end(r, i))
-        units++;
-    return units;
-}
-
 /* Sums of the tokens of each unit, or their means. */
 static void gather_units(struct pattern_rows *r, const void *x, long ld, long length, bool means)
 {
@@ -210,12 +202,6 @@ static void apply_shift(struct pattern_rows *r, bool transposed, long offset)
         long j = i + offset, nearest = j < 0 ? 0 : unit_count(r) - 1;
         add_unit(r, transposed, i, j >= 0 && j < unit_count(r) ? j : edge_unit(r, i, nearest));
     }
-}
-
-static void apply_last(struct pattern_rows *r, bool transposed)
-{
-    for (long i = 0; i < r->units; i++)
-        add_unit(r, transposed, i, r->units - 1);
 }
 
 /* The unit at place i counted from the side where the weights begin with 1. */
@@ -318,17 +304,10 @@ static void apply_pattern(struct pattern_rows *r, bool transposed)
             apply_whole(r, true, transposed);
         break;
     case OA_PATTERN_LAST:
-        apply_last(r, transposed);
+        for (long i = 0; i < r->units; i++)
+            add_unit(r, transposed, i, r->units - 1);
         break;
     }
-}
-
-/* ---- items ---- */
-
-static long real_tokens(const struct oa_attention_shape *s, long b)
-{
-    return oa_min(oa_real_length(s->key_lengths, b, s->keys),
-                  oa_real_length(s->query_lengths, b, s->keys));
 }
 
 /* ---- the state between calls: values of the last units, then running sums ---- */
@@ -338,14 +317,10 @@ static int kept_values(enum oa_pattern_kind p)
     return p == OA_PATTERN_PREVIOUS ? 1 : p == OA_PATTERN_LEFT ? 2 : 0;
 }
 
-static int kept_sums(enum oa_pattern_kind p)
-{
-    return p == OA_PATTERN_LEFT ? 1 : p == OA_PATTERN_START ? 4 : 0;
-}
-
 int oa_pattern_state(enum oa_pattern_kind p)
 {
-    return kept_values(p) + kept_sums(p);
+    int sums = p == OA_PATTERN_LEFT ? 1 : p == OA_PATTERN_START ? 4 : 0;
+    return kept_values(p) + sums;
 }
 
 static double *kept_row(const struct pattern_rows *r, int i)
@@ -385,9 +360,11 @@ static bool open_pattern_rows(struct pattern_rows *r, const struct pattern_call 
     };
     r->values = s->value_width;
     r->width = oa_blocks(r->values, LANES) * LANES;
-    r->tokens = real_tokens(s, r->b);
+    r->tokens = oa_min(oa_real_length(s->key_lengths, r->b, s->keys),
+                       oa_real_length(s->query_lengths, r->b, s->keys));
     r->words = f->a->words ? f->a->words + r->b * s->keys : NULL;
-    r->units = count_pattern_units(r);
+    for (long i = 0; i < r->tokens; i = unit_end(r, i))
+        r->units++;
     r->first = s->first;
     r->history = f->a->state ? kept_values(f->a->pattern) : 0;
     if (!w) /* no rows of doubles */

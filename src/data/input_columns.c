@@ -3,11 +3,11 @@
  * The columns of unlabelled lines, separated by tabs as in the training tables.
  */
 #include "data/example_parts.h"
-#include "data/given.h"
+#include "data/inputs.h"
 
 #include <string.h>
 
-struct oa_given_columns {
+struct oa_input_columns {
     oa_context *context;
     char *columns; /* NULL: none were named */
     int texts;
@@ -18,10 +18,10 @@ struct oa_given_columns {
     struct oa_text joined[2]; /* of each text */
 };
 
-enum oa_error oa_given_columns_open(oa_context *c, const char *columns, int texts,
-                                    enum oa_answer answer, struct oa_given_columns **out)
+enum oa_error oa_input_columns_open(oa_context *c, const char *columns, int texts,
+                                    enum oa_answer answer, struct oa_input_columns **out)
 {
-    struct oa_given_columns *g = *out = oa_alloc(c, sizeof *g);
+    struct oa_input_columns *g = *out = oa_alloc(c, sizeof *g);
     if (!g)
         return OA_NO_MEMORY;
     g->context = g->cells.context = c;
@@ -34,7 +34,7 @@ enum oa_error oa_given_columns_open(oa_context *c, const char *columns, int text
     return oa_status(c);
 }
 
-void oa_given_columns_close(struct oa_given_columns *g)
+void oa_input_columns_close(struct oa_input_columns *g)
 {
     if (!g)
         return;
@@ -45,23 +45,23 @@ void oa_given_columns_close(struct oa_given_columns *g)
     oa_free(g);
 }
 
-int oa_given_texts(const struct oa_given_columns *g)
+int oa_input_columns_texts(const struct oa_input_columns *g)
 {
     return g->texts;
 }
 
-bool oa_given_whole(const struct oa_given_columns *g)
+bool oa_input_columns_whole(const struct oa_input_columns *g)
 {
     return !g->columns && g->texts == 1;
 }
 
-void oa_given_begin(struct oa_given_columns *g)
+void oa_input_columns_begin(struct oa_input_columns *g)
 {
     g->planned = false;
 }
 
 /* Columns 1 and 2 of two, where none are named. */
-static enum oa_error plan_given_columns(struct oa_given_columns *g, const char *place)
+static enum oa_error plan_input_columns(struct oa_input_columns *g, const char *place)
 {
     g->planned = true;
     if (g->columns)
@@ -73,8 +73,8 @@ static enum oa_error plan_given_columns(struct oa_given_columns *g, const char *
     return OA_OK;
 }
 
-static enum oa_error take_given_cells(struct oa_given_columns *g, const char *place,
-                                      struct oa_given_text *out)
+static enum oa_error take_input_cells(struct oa_input_columns *g, const char *place,
+                                      struct oa_input_text *out)
 {
     if (!g->columns && g->cells.count != (size_t)g->texts)
         return oa_fail(g->context, OA_FORMAT,
@@ -83,22 +83,22 @@ static enum oa_error take_given_cells(struct oa_given_columns *g, const char *pl
     OA_TRY(oa_cells_check(&g->cells, &g->plan, place));
     for (int i = 0; i < g->texts; i++) {
         const struct oa_cell cell = oa_cells_join(&g->cells, &g->plan.column[i], &g->joined[i]);
-        out[i] = (struct oa_given_text){ cell.s, cell.length };
+        out[i] = (struct oa_input_text){ cell.s, cell.length };
     }
     return OA_OK;
 }
 
-enum oa_error oa_given_cut(struct oa_given_columns *g, const char *place, const char *line,
-                           size_t length, struct oa_given_text *out, bool *header)
+enum oa_error oa_input_columns_cut(struct oa_input_columns *g, const char *place, const char *line,
+                                   size_t length, struct oa_input_text *out, bool *header)
 {
     bool first = !g->planned;
     *header = false;
-    out[0] = (struct oa_given_text){ line, length };
-    if (oa_given_whole(g))
+    out[0] = (struct oa_input_text){ line, length };
+    if (oa_input_columns_whole(g))
         return OA_OK;
     OA_TRY(oa_cells_cut(&g->cells, (char *)(uintptr_t)line, length));
     if (first)
-        OA_TRY(plan_given_columns(g, place));
+        OA_TRY(plan_input_columns(g, place));
     *header = first && g->plan.header;
-    return *header ? OA_OK : take_given_cells(g, place, out);
+    return *header ? OA_OK : take_input_cells(g, place, out);
 }

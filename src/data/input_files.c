@@ -3,12 +3,12 @@
  * Unlabelled lines, read in pieces, and pictures.
  */
 #include "data/example_parts.h"
-#include "data/given.h"
+#include "data/inputs.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-struct oa_given_files {
+struct oa_input_files {
     oa_context *context;
     char *list;       /* cut at its commas */
     char *left;       /* rest of the list; NULL: no more files */
@@ -26,7 +26,7 @@ struct oa_given_files {
 
 /* Quoted cells and JSON objects cannot be read as lines, nor a table as whole lines.
  */
-static enum oa_error check_given_form(oa_context *c, const char *file, bool whole)
+static enum oa_error check_input_form(oa_context *c, const char *file, bool whole)
 {
     oa_rows_reader *form = oa_rows_reader_of(file);
     if (form == oa_read_csv || form == oa_read_jsonl)
@@ -48,17 +48,17 @@ static enum oa_error check_forms(oa_context *c, const char *files, bool whole)
     enum oa_error e = list ? OA_OK : OA_NO_MEMORY;
     for (char *name, *left = list; left && e == OA_OK;) {
         left = oa_cut_name(left, &name);
-        e = check_given_form(c, name, whole);
+        e = check_input_form(c, name, whole);
     }
     oa_free(list);
     return e;
 }
 
-enum oa_error oa_given_files_open(oa_context *c, const char *files, bool whole,
-                                  struct oa_given_files **out)
+enum oa_error oa_input_files_open(oa_context *c, const char *files, bool whole,
+                                  struct oa_input_files **out)
 {
     OA_TRY(check_forms(c, files, whole));
-    struct oa_given_files *g = *out = oa_alloc(c, sizeof *g);
+    struct oa_input_files *g = *out = oa_alloc(c, sizeof *g);
     if (!g)
         return OA_NO_MEMORY;
     g->context = c;
@@ -69,7 +69,7 @@ enum oa_error oa_given_files_open(oa_context *c, const char *files, bool whole,
     return oa_status(c);
 }
 
-static void close_file(struct oa_given_files *g)
+static void close_file(struct oa_input_files *g)
 {
     oa_reader_close(g->reader);
     oa_rows_free(&g->rows);
@@ -78,7 +78,7 @@ static void close_file(struct oa_given_files *g)
     g->row = 0;
 }
 
-void oa_given_files_close(struct oa_given_files *g)
+void oa_input_files_close(struct oa_input_files *g)
 {
     if (!g)
         return;
@@ -91,26 +91,26 @@ void oa_given_files_close(struct oa_given_files *g)
 /* ---- a file ---- */
 
 /* Checks the format of the first piece, up to its last line end. */
-static enum oa_error check_first_lines(struct oa_given_files *g)
+static enum oa_error check_first_lines(struct oa_input_files *g)
 {
     OA_TRY(oa_reader_next(g->reader, &g->piece, &g->length));
     size_t n = g->length;
     while (n && g->piece[n - 1] != '\n')
         n--;
-    const struct oa_appearance l = oa_appearance_of(g->context, g->piece, n ? n : g->length);
+    const struct oa_detected_format l = oa_detect_format(g->context, g->piece, n ? n : g->length);
     if (l.objects)
-        return oa_refuse_appearance(g->context, g->file, "the lines are JSON objects",
-                                    "write the texts into a file, one per line; if the objects are "
-                                    "the texts, pipe them to standard input");
+        return oa_refuse_format(g->context, g->file, "the lines are JSON objects",
+                                "write the texts into a file, one per line; if the objects are "
+                                "the texts, pipe them to standard input");
     if (g->whole && l.columns)
-        return oa_refuse_appearance(g->context, g->file,
-                                    "the file is a table: every line has as many tabs",
-                                    "give the text's column with --columns; if the tabs are part "
-                                    "of the texts, pipe them to standard input");
+        return oa_refuse_format(g->context, g->file,
+                                "the file is a table: every line has as many tabs",
+                                "give the text's column with --columns; if the tabs are part "
+                                "of the texts, pipe them to standard input");
     return OA_OK;
 }
 
-static enum oa_error open_given_file(struct oa_given_files *g)
+static enum oa_error open_input_file(struct oa_input_files *g)
 {
     char *name;
     g->left = oa_cut_name(g->left, &name);
@@ -128,7 +128,7 @@ static enum oa_error open_given_file(struct oa_given_files *g)
 }
 
 /* Appends the piece up to its first LF to the line. Returns whether the line is complete. */
-static bool append_piece(struct oa_given_files *g)
+static bool append_piece(struct oa_input_files *g)
 {
     const char *feed = memchr(g->piece, '\n', g->length);
     size_t n = feed ? (size_t)(feed - g->piece) : g->length;
@@ -139,7 +139,7 @@ static bool append_piece(struct oa_given_files *g)
 }
 
 /* The last line may have no LF. */
-static bool next_given_line(struct oa_given_files *g, const char **s, size_t *n)
+static bool next_input_line(struct oa_input_files *g, const char **s, size_t *n)
 {
     bool whole = false;
     oa_text_cut(&g->text, 0);
@@ -156,15 +156,15 @@ static bool next_given_line(struct oa_given_files *g, const char **s, size_t *n)
 
 /* ---- all files ---- */
 
-bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
+bool oa_input_files_next(struct oa_input_files *g, const char **s, size_t *n)
 {
     bool there = false;
     g->first = false;
     while (!there && oa_status(g->context) == OA_OK) {
-        if (!g->file && (!g->left || open_given_file(g) != OA_OK))
+        if (!g->file && (!g->left || open_input_file(g) != OA_OK))
             return false;
         if (g->reader)
-            there = next_given_line(g, s, n);
+            there = next_input_line(g, s, n);
         else if ((there = g->row < g->rows.count))
             *s = oa_rows_cell(&g->rows, g->row++, 1, n);
         if (!there)
@@ -173,13 +173,13 @@ bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
     return there;
 }
 
-const char *oa_given_file(const struct oa_given_files *g, bool *first)
+const char *oa_input_files_name(const struct oa_input_files *g, bool *first)
 {
     *first = g->first;
     return g->file;
 }
 
-double oa_given_bytes(oa_context *c, const char *files)
+double oa_input_files_bytes(oa_context *c, const char *files)
 {
     struct stat about;
     double all = 0;

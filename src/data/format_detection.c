@@ -33,7 +33,7 @@ static void count_separators(const char *line, size_t length, char mark, bool fi
     s->most = first || count > s->most ? count : s->most;
 }
 
-static bool are_cells(const struct oa_appearance *l, const struct separators *s)
+static bool are_cells(const struct oa_detected_format *l, const struct separators *s)
 {
     return l->lines > 1 && s->least > 0 && s->least == s->most;
 }
@@ -55,9 +55,9 @@ static size_t cut_line(const char *s, const char *end, const char **next)
     return (size_t)(stop - s) - (stop > s && stop[-1] == '\r');
 }
 
-struct oa_appearance oa_appearance_of(oa_context *c, const char *text, size_t length)
+struct oa_detected_format oa_detect_format(oa_context *c, const char *text, size_t length)
 {
-    struct oa_appearance l = { .objects = true };
+    struct oa_detected_format l = { .objects = true };
     struct separators tab = { .bare = true }, comma = { .bare = true },
                       semicolon = { .bare = true };
     const char *end = text + length, *next;
@@ -79,32 +79,32 @@ struct oa_appearance oa_appearance_of(oa_context *c, const char *text, size_t le
     return l;
 }
 
-enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *what,
-                                   const char *remedy)
+enum oa_error oa_refuse_format(oa_context *c, const char *file, const char *what,
+                               const char *remedy)
 {
     return oa_fail(c, OA_FORMAT, "%s: %s; %s", file, what, remedy);
 }
 
 #define OBJECTS "the lines are JSON objects"
 
-enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f,
-                                  enum oa_read_as expected)
+enum oa_error oa_check_format(oa_context *c, const struct oa_text_file *f,
+                              enum oa_expected_format expected)
 {
-    const struct oa_appearance l = oa_appearance_of(c, f->at, (size_t)(f->end - f->at));
+    const struct oa_detected_format l = oa_detect_format(c, f->at, (size_t)(f->end - f->at));
     if (l.objects)
-        return oa_refuse_appearance(c, f->name, OBJECTS, "name the file *.jsonl");
-    if (expected == OA_READ_AS_TSV && !l.any_tab && (l.commas || l.semicolons))
-        return oa_refuse_appearance(c, f->name,
-                                    l.commas ? "no tabs, and every line has as many commas"
-                                             : "no tabs, and every line has as many semicolons",
-                                    l.commas ? "name a table with commas *.csv"
-                                             : "write it with tabs (*.tsv) or commas (*.csv)");
-    if (expected == OA_READ_AS_CSV && !l.commas && l.columns)
-        return oa_refuse_appearance(c, f->name, "cells are separated by tabs, not commas",
-                                    "name a table with tabs *.tsv");
-    if (expected == OA_READ_AS_CSV && !l.commas && l.semicolons)
-        return oa_refuse_appearance(c, f->name, "cells are separated by semicolons, not commas",
-                                    "convert it to commas (csvformat -d ';'), or to tabs as *.tsv");
+        return oa_refuse_format(c, f->name, OBJECTS, "name the file *.jsonl");
+    if (expected == OA_EXPECT_TSV && !l.any_tab && (l.commas || l.semicolons))
+        return oa_refuse_format(c, f->name,
+                                l.commas ? "no tabs, and every line has as many commas"
+                                         : "no tabs, and every line has as many semicolons",
+                                l.commas ? "name a table with commas *.csv"
+                                         : "write it with tabs (*.tsv) or commas (*.csv)");
+    if (expected == OA_EXPECT_CSV && !l.commas && l.columns)
+        return oa_refuse_format(c, f->name, "cells are separated by tabs, not commas",
+                                "name a table with tabs *.tsv");
+    if (expected == OA_EXPECT_CSV && !l.commas && l.semicolons)
+        return oa_refuse_format(c, f->name, "cells are separated by semicolons, not commas",
+                                "convert it to commas (csvformat -d ';'), or to tabs as *.tsv");
     return OA_OK;
 }
 
@@ -112,33 +112,33 @@ enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, 
 {
     oa_rows_reader *form = oa_rows_reader_of(name);
     const char *format = oa_binary_format(text, length);
-    const struct oa_appearance l = oa_appearance_of(c, text, length);
+    const struct oa_detected_format l = oa_detect_format(c, text, length);
     if (format)
         return oa_fail(c, OA_FORMAT, "%s is not a text file: it is %s", name, format);
     if (form == oa_read_jsonl && l.objects)
-        return oa_refuse_appearance(
-            c, name, OBJECTS, "extract the field into a file, one value per line (jq -r .KEY)");
+        return oa_refuse_format(c, name, OBJECTS,
+                                "extract the field into a file, one value per line (jq -r .KEY)");
     if ((form == oa_read_tsv && l.columns) || (form == oa_read_csv && l.commas))
-        return oa_refuse_appearance(c, name, "the file is a table, but whole lines are read",
-                                    "extract the column into a file (cut -f N)");
+        return oa_refuse_format(c, name, "the file is a table, but whole lines are read",
+                                "extract the column into a file (cut -f N)");
     return OA_OK;
 }
 
 /* One file of a pair may have tabs or an object in every line; if both do, they are tables. */
-enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a,
-                                   const struct oa_text_file *b)
+enum oa_error oa_check_parallel_formats(oa_context *c, const struct oa_text_file *a,
+                                        const struct oa_text_file *b)
 {
-    const struct oa_appearance x = oa_appearance_of(c, a->at, (size_t)(a->end - a->at)),
-                               y = oa_appearance_of(c, b->at, (size_t)(b->end - b->at));
+    const struct oa_detected_format x = oa_detect_format(c, a->at, (size_t)(a->end - a->at)),
+                                    y = oa_detect_format(c, b->at, (size_t)(b->end - b->at));
     char what[64];
     if (x.objects && y.objects)
-        return oa_refuse_appearance(
+        return oa_refuse_format(
             c, a->name, OBJECTS ", also in the parallel file",
             "name files of pairs *.jsonl; if the objects are the texts, put them into one *.tsv");
     snprintf(what, sizeof what, "every line here and in the parallel file has %zu columns",
              x.columns);
     if (x.columns && x.columns == y.columns)
-        return oa_refuse_appearance(
+        return oa_refuse_format(
             c, a->name, what,
             "name tables *.tsv; in parallel texts replace tabs by blanks (tr '\\t' ' ')");
     return OA_OK;
