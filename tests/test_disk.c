@@ -531,7 +531,7 @@ static void input_is_not_overwritten(void **state)
     assert_int_equal(link("y.tmp", "other-name"), 0);
     o.out = "other-name";
     assert_int_equal(oa_attend(context, &o), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "are one file");
+    expect_error(OA_ARGUMENT, "are the same file");
     put("text", "some text", 9);
     assert_int_equal(oa_tokenizer_make(context, "char", "y.tmp,text", "text", NULL), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "text is one of the texts");

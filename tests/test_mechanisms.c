@@ -674,7 +674,7 @@ static void invalid_attentions_are_rejected(void **state)
     assert_refused(
         (struct oa_setup){
             .spec = "orthogonal(qk=slice)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-        "make 9");
+        "have 9 columns");
     assert_refused(
         (struct oa_setup){ .spec = "softmax", .mode = OA_MODE_BOTH, .width = 2, .heads = 3 },
         "at least 1");
