@@ -252,8 +252,7 @@ static void invalid_parameters_are_rejected(void **state)
     assert_rejected(&f, "softmax", plain, "tensor query.weight is [8, 4]; expected [8, 8]");
     f = start();
     add(&f, "query.wieght", OA_F32, 2, 8, 8, 0);
-    assert_rejected(&f, "softmax", plain,
-                    "unknown tensor query.wieght for");
+    assert_rejected(&f, "softmax", plain, "unknown tensor query.wieght for");
     f = start();
     add(&f, "query.bias", OA_F32, 1, 8, 0, 0);
     assert_rejected(&f, "orthogonal", plain, "unknown tensor query.bias");
@@ -265,8 +264,7 @@ static void invalid_parameters_are_rejected(void **state)
     assert_int_equal(attend(&f, "softmax", plain), OA_OK);
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 4, 4);
-    assert_rejected(&f, "random", plain,
-                    "5 tokens is longer than the tables of random, N = 4");
+    assert_rejected(&f, "random", plain, "5 tokens is longer than the tables of random, N = 4");
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 7, 9);
     assert_rejected(&f, "random", plain, "tensor random.logits is [2, 7, 9]; expected [2, 9, 9]");
