@@ -241,7 +241,7 @@ static void invalid_inputs_are_rejected(void **state)
     assert_rejected(&f, "softmax", plain, "the number of heads is two");
     f = start();
     f.heads = "3";
-    assert_rejected(&f, "softmax", plain, "the model width 8 must divide by its 3 heads");
+    assert_rejected(&f, "softmax", plain, "the model width 8 must be divisible by its 3 heads");
 }
 
 static void invalid_parameters_are_rejected(void **state)
@@ -252,8 +252,7 @@ static void invalid_parameters_are_rejected(void **state)
     assert_rejected(&f, "softmax", plain, "tensor query.weight is [8, 4]; expected [8, 8]");
     f = start();
     add(&f, "query.wieght", OA_F32, 2, 8, 8, 0);
-    assert_rejected(&f, "softmax", plain,
-                    "no use for the tensor query.wieght; did you mean query.weight?");
+    assert_rejected(&f, "softmax", plain, "unknown tensor query.wieght for");
     f = start();
     add(&f, "query.bias", OA_F32, 1, 8, 0, 0);
     assert_rejected(&f, "orthogonal", plain, "unknown tensor query.bias");
@@ -265,8 +264,7 @@ static void invalid_parameters_are_rejected(void **state)
     assert_int_equal(attend(&f, "softmax", plain), OA_OK);
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 4, 4);
-    assert_rejected(&f, "random", plain,
-                    "5 tokens is longer than the tables of random, which end at N = 4");
+    assert_rejected(&f, "random", plain, "5 tokens is longer than the tables of random, N = 4");
     f = start();
     add(&f, "random.logits", OA_F32, 3, 2, 7, 9);
     assert_rejected(&f, "random", plain, "tensor random.logits is [2, 7, 9]; expected [2, 9, 9]");
@@ -281,10 +279,10 @@ static void causal_fits_need_stored_statistics(void **state)
     (void)state;
     const struct oa_attend_options causal = { .causal = true };
     struct input f = start();
-    assert_rejected(&f, "performer(kernel=sderf)", causal, "only with frozen statistics");
+    assert_rejected(&f, "performer(kernel=sderf)", causal, "needs frozen statistics");
     f = start();
     add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
-    assert_rejected(&f, "performer(kernel=sderf)", causal, "only with frozen statistics");
+    assert_rejected(&f, "performer(kernel=sderf)", causal, "needs frozen statistics");
     f = start();
     add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
     add(&f, "features.square", OA_F32, 3, 2, 2, 16);
@@ -359,14 +357,14 @@ static void unsupported_combinations_are_rejected(void **state)
     assert_rejected(&f, "sofmax", plain, "did you mean softmax?");
     f = start();
     assert_rejected(&f, "softmax", (struct oa_attend_options){ .precision = "f16" },
-                    "choose f32, bf16 or f64");
+                    "expected f32, bf16 or f64");
     f = start();
     assert_rejected(&f, "pattern(next)", (struct oa_attend_options){ .causal = 1 },
                     "no causal form");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 3, 8);
     assert_rejected(&f, "softmax", (struct oa_attend_options){ .causal = 1 },
-                    "cross-attention is never causal");
+                    "cross-attention cannot be causal");
     f = start();
     add(&f, "memory", OA_F32, 3, 2, 3, 8);
     assert_rejected(&f, "local", plain, "local is for self-attention only");

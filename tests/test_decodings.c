@@ -455,7 +455,8 @@ static void models_that_cannot_decode_are_refused(void **state)
     assert_refusal(&r, oa_decoding_read(&a, ids, 1, logits), "source");
     assert_refusal(&r, oa_decoding_source(&a, ids, NULL, SOURCE + 1), "1 to 9");
     assert_int_equal(oa_decoding_source(&a, ids, NULL, SOURCE), OA_OK);
-    assert_refusal(&r, oa_decoding_continue(&a, ids, STEPS + 1, logits), "ends at 7 tokens");
+    assert_refusal(&r, oa_decoding_continue(&a, ids, STEPS + 1, logits),
+                   "context of the model, 7 tokens");
     oa_decoding_batch_open(r.model, 2, &d);
     assert_refusal(&r, oa_decoding_batch_begin(&d, 3, NULL), "1 to 2");
     assert_refusal(&r, oa_decoding_batch_begin(&d, 2, NULL), "sources are missing");

@@ -242,8 +242,9 @@ static void try_every_number(const char *text, bool checksummed)
         for (int i = 0; (row = oa_option_at(i)); i++) {
             if (row->kind != OA_OPTION_INT && row->kind != OA_OPTION_REAL)
                 continue;
-            snprintf(section, sizeof section, "\"%s\": {", row->section);
-            snprintf(key, sizeof key, "\"%s\": ", row->name);
+            const char *name = oa_option_stored_key(row), *dot = strchr(name, '.');
+            snprintf(section, sizeof section, "\"%.*s\": {", (int)(dot - name), name);
+            snprintf(key, sizeof key, "\"%s\": ", dot + 1);
             open_altered(text, section, key, hostile[v], checksummed);
         }
     }
@@ -530,7 +531,7 @@ static void input_is_not_overwritten(void **state)
     assert_int_equal(link("y.tmp", "other-name"), 0);
     o.out = "other-name";
     assert_int_equal(oa_attend(context, &o), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "are one file");
+    expect_error(OA_ARGUMENT, "are the same file");
     put("text", "some text", 9);
     assert_int_equal(oa_tokenizer_make(context, "char", "y.tmp,text", "text", NULL), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "text is one of the texts");

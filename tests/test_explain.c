@@ -60,7 +60,7 @@ static void relative_positions_are_explained(void **state)
     assert_explained("softmax(relative=t5, buckets=16)",
                      "Raffel et al. 2020 (JMLR), arXiv 1910.10683");
     assert_explained("mix(random, softmax, relative=t5)",
-                     "positions in two sequences have no distance");
+                     "relative positions are for self-attention only");
 }
 
 static void each_stack_is_explained(void **state)

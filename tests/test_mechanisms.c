@@ -642,7 +642,7 @@ static void invalid_attentions_are_rejected(void **state)
     assert_refused((struct oa_setup){ .spec = "block-sparse(layout=a, from=local)" },
                    "give one of them");
     assert_refused((struct oa_setup){ .spec = "sparse(summary=2)" }, "summary belongs to fixed");
-    assert_refused((struct oa_setup){ .spec = "bigbird(window=2)" }, "give 1 or 3");
+    assert_refused((struct oa_setup){ .spec = "bigbird(window=2)" }, "use 1 or 3");
     assert_refused((struct oa_setup){ .spec = "softmax:3", .mode = OA_MODE_BOTH, .heads = 2 },
                    "2 heads do not fit");
     assert_refused(
@@ -674,7 +674,7 @@ static void invalid_attentions_are_rejected(void **state)
     assert_refused(
         (struct oa_setup){
             .spec = "orthogonal(qk=slice)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },
-        "make 9");
+        "have 9 columns");
     assert_refused(
         (struct oa_setup){ .spec = "softmax", .mode = OA_MODE_BOTH, .width = 2, .heads = 3 },
         "at least 1");

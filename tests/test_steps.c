@@ -425,7 +425,7 @@ static void refusals(void **state)
     double *y = oa_case_array(&a, 3 * a.D);
     assert_int_equal(oa_layer_state_open(&a.single.layer, 2, &s), OA_OK);
     steps(&a, s, 0, 0, 2, 2, y);
-    says(OA_SHAPE, oa_case_step(&a, s, 0, 2, 1, y), "opened for 2 tokens");
+    says(OA_SHAPE, oa_case_step(&a, s, 0, 2, 1, y), "room for 2 tokens");
     oa_layer_state_close(&a.single.layer, s);
     oa_case_close(&a);
 }

@@ -208,7 +208,7 @@ says out 'accuracy  *100.00 %'
 expect 0 eval v --data grey.bin --json
 says out '"tokenizer": "patch:8"'
 expect 2 inspect v --text abc --out v.html
-says err 'was trained on pictures'
+says err 'the model reads images'
 expect 2 classify c --data grey.bin
 says err 'was trained on texts'
 
