@@ -4,7 +4,7 @@
  *
  *     oa_tokenizer_open(c, "bpe:1000", train_files, valid_files, &tok);
  *     oa_corpus_open(c, tok, train_files, valid_files, 0.1, &corpus);
- *         oa_batches_open(c, &corpus.train, 12, 64, seed, &train);
+ *     oa_batches_open(c, &corpus.train, 12, 64, seed, &train);
  *     oa_batches_random(train, step, accumulate, micro, &batch);      for each micro-batch
  *     oa_batches_open(c, &corpus.valid, 12, 64, 0, &valid);
  *     oa_batches_cover(valid, tok, eval_tokens, &cover);

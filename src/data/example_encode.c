@@ -76,7 +76,8 @@ static enum oa_error append_text(struct encoder *e, struct coded *to, size_t sta
 
 /* ---- a row ---- */
 
-static enum oa_error encode_text(struct encoder *e, const char *s, size_t n, struct coded *out)
+static enum oa_error encode_example_text(struct encoder *e, const char *s, size_t n,
+                                         struct coded *out)
 {
     out->ids.count = out->words.count = 0;
     if (e->out->patch) { /* each patch is a word */
@@ -94,7 +95,7 @@ static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct
 {
     size_t n;
     const char *s = oa_rows_cell(e->rows, row, cell, &n);
-    return encode_text(e, s, n, out);
+    return encode_example_text(e, s, n, out);
 }
 
 static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens,
@@ -310,7 +311,7 @@ static enum oa_error encode_unlabelled(struct encoder *e, const struct oa_input_
         return OA_NO_MEMORY;
     OA_TRY(find_specials(e));
     for (int i = 0; i < texts; i++)
-        OA_TRY(encode_text(e, text[i].s, text[i].length, &e->text[i]));
+        OA_TRY(encode_example_text(e, text[i].s, text[i].length, &e->text[i]));
     return join_source(e, 0, texts);
 }
 

@@ -180,7 +180,7 @@ static enum oa_error draw_resamples(struct resampling *r, uint64_t seed, draw_so
 
 /* ---- intervals ---- */
 
-static int compare_doubles(const void *a, const void *b)
+static int compare_sampled_scores(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -197,7 +197,7 @@ static double half_interval(double *score, long n, bool single)
     for (long i = 0; i < n; i++)
         if (isnan(score[i]))
             return (double)NAN;
-    qsort(score, (size_t)n, sizeof *score, compare_doubles);
+    qsort(score, (size_t)n, sizeof *score, compare_sampled_scores);
     return oa_rounded(0.5 * oa_rounded(score[n - 1 - n / 40] - score[n / 40], single), single);
 }
 

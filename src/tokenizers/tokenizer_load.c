@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Read are
+ * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Supported:
  *
- *     model          BPE over bytes, merges as pairs or "a b"; WordLevel as saved for char, word,
- * ids; without a type (before tokenizers 0.9) by its fields pre_tokenizer  ByteLevel, or a Sequence
- * of Split and Digits that ends with ByteLevel normalizer     null, NFC, NFD, NFKC, NFKD,
- * Lowercase, or a Sequence of them added_tokens   all fields
+ *     model          BPE over bytes, merges as pairs or "a b"; WordLevel as saved for char,
+ *                    word, ids; without a type (before tokenizers 0.9) by its fields
+ *     pre_tokenizer  ByteLevel, or a Sequence of Split and Digits that ends with ByteLevel
+ *     normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them
+ *     added_tokens   all fields
  *
  * Anything else that would change ids is rejected by name. What does not change the ids of plain
  * text (truncation, padding, post_processor, decoder) is kept for saving. The file is not trusted:
