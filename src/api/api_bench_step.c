@@ -100,8 +100,8 @@ static void sum_up(struct step_bench *r)
 /* What add_costs fills. */
 #define COSTS                                                                                      \
     { .title = "share", .right = true }, { .title = "FLOPs", .right = true },                      \
-        { .title = "bytes", .right = true }, { .title = "floor", .right = true },                  \
-        { .title = "times\nthe floor", .right = true },                                            \
+        { .title = "bytes", .right = true }, { .title = "lower\nbound", .right = true },           \
+        { .title = "times\nthe bound", .right = true },                                            \
     {                                                                                              \
         .title = "set by"                                                                          \
     }
