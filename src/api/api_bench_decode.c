@@ -113,8 +113,8 @@ static enum oa_error time_decode_steps(const struct decode_bench *r, struct read
     return OA_OK;
 }
 
-static enum oa_error count_step(const struct decode_bench *r, struct reader *x,
-                                struct decode_row *out)
+static enum oa_error count_decode_step(const struct decode_bench *r, struct reader *x,
+                                       struct decode_row *out)
 {
     OA_TRY(read_before(r, x));
     double bytes = x->device->bytes, flops = x->device->flops;
@@ -131,7 +131,7 @@ static enum oa_error measure_decode_row(const struct decode_bench *r, const stru
     struct reader real = { 0 }, plan = { 0 };
     enum oa_error e = open_reader(r, o, row->sequences, true, &plan);
     if (e == OA_OK)
-        e = count_step(r, &plan, row);
+        e = count_decode_step(r, &plan, row);
     close_reader(&plan);
     if (e == OA_OK)
         e = open_reader(r, o, row->sequences, false, &real);

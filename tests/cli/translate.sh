@@ -152,7 +152,7 @@ says err 't was trained for the task "translate"; generate needs a run of lm; us
 expect 2 translate t --nbest 2 --scores
 says err 'scores has no effect'
 expect 2 translate t --nbest 5 --beam 4
-says err 'decode.beam must be at least as many'
+says err 'need decode.beam of at least as many'
 expect 2 translate t --beam 0
 
 # ---- a signal: at once, with the exit code of the signal, after whole lines
