@@ -291,7 +291,7 @@ static void a_run_counts_right(void **state)
     close_to("tokens a second", number_at(run, "tokens_per_second"), a_step / median,
              0.01 + 4e-6 / median);
     oa_config *config = config_of(c, NULL);
-    assert_int_equal(oa_plan(config, NULL, 0, &as_json), OA_OK);
+    assert_int_equal(oa_plan_training(config, NULL, 0, &as_json), OA_OK);
     json_t *plan = printed_json(), *row = json_array_get(json_object_get(plan, "attentions"), 0);
     struct oa_plan counted;
     assert_int_equal(plan_of(c, &config->options, 11, &counted), OA_OK);

@@ -157,7 +157,7 @@ enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out)
     else
         oa_table_text(&k.table, out ? out->width : 0, &t);
     if (!k.rows && stopped)
-        oa_text_printf(&t, "\nThe bench was stopped by signal %d: kernels are missing.\n", stopped);
+        oa_text_printf(&t, "\nStopped by signal %d: kernels are missing.\n", stopped);
     oa_table_free(&k.table);
     OA_TRY(oa_emit(out, &t));
     return stopped ? oa_fail(c, OA_INTERRUPTED, "the bench was stopped") : OA_OK;

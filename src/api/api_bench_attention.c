@@ -115,7 +115,7 @@ static enum oa_error check_bench_request(struct attention_bench *b)
         return oa_fail(b->c, OA_ARGUMENT, "width %ld does not divide into %ld heads", r->width,
                        r->heads);
     if (r->count < 1 || r->lengths < 1 || r->lengths > MOST_LENGTHS || r->tokens < 1)
-        return oa_fail(b->c, OA_ARGUMENT, "a bench needs an attention, 1 to %d lengths, and tokens",
+        return oa_fail(b->c, OA_ARGUMENT, "bench needs an attention, 1 to %d lengths, and tokens",
                        MOST_LENGTHS);
     if (!oa_precision_parse(r->precision ? r->precision : "f32", &b->form.precision))
         return oa_fail(b->c, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64",
@@ -255,7 +255,7 @@ static void add_bench_notes(const struct attention_bench *b, struct oa_text *out
             out, "The repeats of a measurement were at most %.0f %% apart; the least counts.\n",
             100 * spread);
     if (b->stopped)
-        oa_text_printf(out, "The bench was stopped after %d of %d measurements.\n", reached,
+        oa_text_printf(out, "Stopped after %d of %d measurements.\n", reached,
                        b->count * b->lengths);
 }
 

@@ -56,8 +56,8 @@ static enum oa_error open_reader(const struct decode_bench *r, const struct oa_o
     OA_TRY(oa_model_open(x->device, o, &r->workload.form, false, &x->model));
     if (x->model->form.encoder)
         return oa_fail(r->c, OA_ARGUMENT,
-                       "bench --decode times models that are a decoder alone; those of the task %s "
-                       "have an encoder",
+                       "bench --decode needs a decoder-only model; those of the task %s have an "
+                       "encoder",
                        r->workload.task->name);
     OA_TRY(oa_decoding_batch_open(x->model, (int)sequences, &x->decodings));
     x->ids = oa_alloc(r->c, (size_t)sequences * sizeof *x->ids);
@@ -113,8 +113,8 @@ static enum oa_error time_decode_steps(const struct decode_bench *r, struct read
     return OA_OK;
 }
 
-static enum oa_error count_step(const struct decode_bench *r, struct reader *x,
-                                struct decode_row *out)
+static enum oa_error count_decode_step(const struct decode_bench *r, struct reader *x,
+                                       struct decode_row *out)
 {
     OA_TRY(read_before(r, x));
     double bytes = x->device->bytes, flops = x->device->flops;
@@ -131,7 +131,7 @@ static enum oa_error measure_decode_row(const struct decode_bench *r, const stru
     struct reader real = { 0 }, plan = { 0 };
     enum oa_error e = open_reader(r, o, row->sequences, true, &plan);
     if (e == OA_OK)
-        e = count_step(r, &plan, row);
+        e = count_decode_step(r, &plan, row);
     close_reader(&plan);
     if (e == OA_OK)
         e = open_reader(r, o, row->sequences, false, &real);
@@ -194,13 +194,12 @@ static enum oa_error check_decode_bench(const struct decode_bench *r)
     long most = r->options->model_context - WARM_UP - STEPS;
     if (q->after < 0 || q->after > most)
         return oa_fail(r->c, OA_ARGUMENT,
-                       "a context of %ld tokens has no room for %ld before those that are timed "
-                       "and %d that are; give "
-                       "--after from 0 to %ld, or a longer model.context",
+                       "model.context = %ld is too short for %ld tokens (--after) and the %d "
+                       "that are timed; give --after 0 to %ld, or a longer model.context",
                        r->options->model_context, q->after, WARM_UP + STEPS, oa_max(0, most));
     for (int i = 0; i < q->sizes; i++)
         if (q->sequences[i] < 1 || q->sequences[i] > 4096)
-            return oa_fail(r->c, OA_ARGUMENT, "%ld sequences side by side; there can be 1 to 4096",
+            return oa_fail(r->c, OA_ARGUMENT, "%ld parallel sequences: give 1 to 4096",
                            q->sequences[i]);
     return OA_OK;
 }
@@ -214,9 +213,9 @@ static const struct oa_column columns[] = {
     { .title = "tokens/s", .right = true },
     { .title = "bytes\na step", .right = true },
     { .title = "bytes\na token", .right = true },
-    { .title = "floor", .right = true },
-    { .title = "tokens/s\nat the floor", .right = true },
-    { .title = "share of\nthe floor", .right = true },
+    { .title = "lower\nbound", .right = true },
+    { .title = "tokens/s\nat the bound", .right = true },
+    { .title = "share of\nthe bound", .right = true },
     { .title = "set by" },
 };
 

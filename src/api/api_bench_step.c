@@ -100,8 +100,8 @@ static void sum_up(struct step_bench *r)
 /* What add_costs fills. */
 #define COSTS                                                                                      \
     { .title = "share", .right = true }, { .title = "FLOPs", .right = true },                      \
-        { .title = "bytes", .right = true }, { .title = "floor", .right = true },                  \
-        { .title = "times\nthe floor", .right = true },                                            \
+        { .title = "bytes", .right = true }, { .title = "lower\nbound", .right = true },           \
+        { .title = "times\nthe bound", .right = true },                                            \
     {                                                                                              \
         .title = "set by"                                                                          \
     }
@@ -289,7 +289,7 @@ static enum oa_error profile_busy(struct step_bench *r, const struct oa_workload
     return e;
 }
 
-static enum oa_error profile_step(struct step_bench *r)
+static enum oa_error profile_bench_step(struct step_bench *r)
 {
     struct oa_workload w;
     enum oa_error e = oa_workload_open(r->c, r->options, &w);
@@ -319,7 +319,7 @@ enum oa_error oa_bench_step(const oa_config *config, int processor_time,
                             .by_wall = processor_time < 0 };
     struct oa_text t;
     OA_TRY(oa_status(r.c));
-    enum oa_error e = profile_step(&r);
+    enum oa_error e = profile_bench_step(&r);
     bool stopped = r.profile.stopped;
     oa_text_init(&t, r.c);
     if (e == OA_OK) {

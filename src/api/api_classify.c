@@ -30,17 +30,15 @@ static enum oa_error check_classifier_run(const struct classification *x, const 
     const struct oa_model_form *f = &x->t.model->form;
     if (!task || !task->layout || f->output == OA_OUTPUT_TOKENS)
         return oa_fail(x->t.context, OA_ARGUMENT,
-                       "%s was trained for the task \"%s\", which says no class and no number of a "
-                       "text; classify takes "
-                       "runs of classify and regress",
+                       "%s was trained for the task \"%s\"; classify needs a run of classify or "
+                       "regress",
                        folder, x->t.options.data_task);
     if (f->output == OA_OUTPUT_CLASSES && !f->labels)
         return oa_fail(x->t.context, OA_FORMAT, "%s: " OA_NO_LABELS, folder);
     if (x->r->scores && f->output == OA_OUTPUT_NUMBER)
-        return oa_fail(
-            x->t.context, OA_ARGUMENT,
-            "%s says a number of each text: there are no probabilities; leave --scores out",
-            folder);
+        return oa_fail(x->t.context, OA_ARGUMENT,
+                       "--scores has no effect: %s predicts numbers, which have no probabilities",
+                       folder);
     return OA_OK;
 }
 
@@ -51,8 +49,8 @@ static enum oa_error check_pictures(const struct classification *x, const char *
     if (pictures == given)
         return OA_OK;
     return oa_fail(x->t.context, OA_ARGUMENT,
-                   pictures ? "%s was trained on pictures: --data names files of them, *.bin"
-                            : "%s was trained on texts, and --data names pictures (*.bin)",
+                   pictures ? "%s was trained on images: give image files (*.bin) with --data"
+                            : "%s was trained on texts, but --data names images (*.bin)",
                    folder);
 }
 

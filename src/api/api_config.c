@@ -60,8 +60,7 @@ void oa_config_say_preset(const oa_config *config)
     if (task)
         oa_task_print_preset(task, &config->given, &text);
     if (text.length)
-        oa_log(config->context, 0, "not given, so as 'orthant list tasks' has them for %s: %s",
-               task->name, text.s);
+        oa_log(config->context, 0, "using the defaults of task %s: %s", task->name, text.s);
     oa_text_free(&text);
 }
 

@@ -132,7 +132,7 @@ static enum oa_error check_columns(const struct oa_trained *t, const char *folde
     const struct oa_task *task = oa_task_find(t->options.data_task);
     if (columns && (!task || !task->layout))
         return oa_fail(t->context, OA_ARGUMENT,
-                       "%s was trained on running text, which has no columns", folder);
+                       "columns have no effect: %s was trained on running text", folder);
     return OA_OK;
 }
 
@@ -152,9 +152,8 @@ static enum oa_error open_named(struct oa_trained *t, const char *folder,
         return e;
     oa_clear_error(t->context);
     return oa_fail(t->context, OA_FORMAT,
-                   "the data that %s/config.json names (data.train \"%.200s\", data.valid "
-                   "\"%.200s\") are not what "
-                   "task %s reads; give the files with --data, which shows what is wrong with them",
+                   "the data in %s/config.json (data.train \"%.200s\", data.valid \"%.200s\") do "
+                   "not fit the task %s; give the files with --data to see why",
                    folder, o->data_train, o->data_valid, o->data_task);
 }
 

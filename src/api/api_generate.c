@@ -38,8 +38,7 @@ static enum oa_error check_stops(const struct generation *g)
 {
     for (int i = 0; i < g->r->stops; i++)
         if (!g->r->stop[i][0])
-            return oa_fail(g->t.context, OA_ARGUMENT,
-                           "a stop text is empty: it would end every continuation at once");
+            return oa_fail(g->t.context, OA_ARGUMENT, "a stop text is empty");
     return OA_OK;
 }
 
@@ -49,12 +48,9 @@ static enum oa_error check_generator_run(const struct generation *g, const char 
     if (oa_is_language_model(&g->t.model->form))
         return OA_OK;
     return oa_fail(g->t.context, OA_ARGUMENT,
-                   "%s was trained for the task \"%s\", and generate, which goes on from a text, "
-                   "takes runs of lm%s",
-                   folder, g->t.options.data_task,
-                   task && oa_task_writes(task)
-                       ? "; use 'orthant translate', which writes for each line"
-                       : "");
+                   "%s was trained for the task \"%s\"; generate needs a run of lm%s", folder,
+                   g->t.options.data_task,
+                   task && oa_task_writes(task) ? "; use 'orthant translate'" : "");
 }
 
 static enum oa_error prepare_generation(struct generation *g, const char *folder)
@@ -272,7 +268,7 @@ static enum oa_error go_on_from_next(struct generation *g, const char *folder, c
         return e;
     oa_last_error(c, &why);
     oa_log(c, 0, "prompt %llu: %s; %s", (unsigned long long)g->prompts, why,
-           oa_wants_json(g->out) ? "it has no samples" : "an empty line stands for it");
+           oa_wants_json(g->out) ? "it has no samples" : "printing an empty line");
     oa_clear_error(c);
     if (oa_wants_json(g->out))
         return emit_json(g, folder);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-struct plan_row {
+struct planned_row {
     const char *attention;
     struct oa_plan plan;
     struct oa_step_time time;
@@ -26,9 +26,9 @@ struct planning {
     struct oa_machine_rates rates; /* of this precision on all threads */
     struct oa_model_form form;
     struct oa_step_shape shape;
-    struct plan_row *row;
+    struct planned_row *row;
     int count;
-    struct plan_row softmax; /* for comparison */
+    struct planned_row softmax; /* for comparison */
 };
 
 /* ---- making ---- */
@@ -44,7 +44,7 @@ static void measure_plan_peaks(struct planning *p)
     p->rates.bytes = 1e9 * p->peak.copy.all;
 }
 
-static enum oa_error plan_row(struct planning *p, struct plan_row *row)
+static enum oa_error plan_row(struct planning *p, struct planned_row *row)
 {
     struct oa_options o = p->options;
     if (strlen(row->attention) >= sizeof o.model_attention)
@@ -114,14 +114,14 @@ static enum oa_error make_plan(struct planning *p, const char *const *attentions
 }
 
 /* Seconds of the whole training: of a run by the clock they are given. */
-static double total_seconds(const struct planning *p, const struct plan_row *row)
+static double total_seconds(const struct planning *p, const struct planned_row *row)
 {
     const struct oa_options *o = &p->options;
     return o->train_seconds > 0 ? o->train_seconds : row->time.seconds * (double)o->train_steps;
 }
 
 /* By the fastest steps, which other programs disturbed least. */
-static bool no_faster(const struct planning *p, const struct plan_row *row)
+static bool no_faster(const struct planning *p, const struct planned_row *row)
 {
     return row->time.least >= p->softmax.time.least && strcmp(row->attention, "softmax") != 0;
 }
@@ -138,7 +138,8 @@ static const struct oa_column columns[] = { { .title = "attention", .shorten = t
                                             { .title = "\nin all", .right = true } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void add_plan_row(const struct planning *p, const struct plan_row *row, struct oa_table *t)
+static void add_plan_row(const struct planning *p, const struct planned_row *row,
+                         struct oa_table *t)
 {
     char out[OA_NUMBER];
     const struct oa_plan *plan = &row->plan;
@@ -161,7 +162,8 @@ static void add_plan_notes(const struct planning *p, struct oa_text *out)
 }
 
 /* What a step's time was taken from. */
-static void add_plan_time(const struct planning *p, const struct plan_row *row, struct oa_text *out)
+static void add_plan_time(const struct planning *p, const struct planned_row *row,
+                          struct oa_text *out)
 {
     const struct oa_step_time *t = &row->time;
     char least[OA_NUMBER], most[OA_NUMBER];
@@ -260,7 +262,7 @@ static json_t *time_json(const struct oa_step_time *t)
                      (json_int_t)t->layers);
 }
 
-static json_t *row_json(const struct planning *p, const struct plan_row *row)
+static json_t *row_json(const struct planning *p, const struct planned_row *row)
 {
     const struct oa_plan *plan = &row->plan;
     struct oa_text notes;
@@ -299,8 +301,8 @@ static json_t *plan_json(const struct planning *p)
     return root;
 }
 
-enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
-                      const struct oa_output *out)
+enum oa_error oa_plan_training(const oa_config *config, const char *const *attentions, int count,
+                               const struct oa_output *out)
 {
     oa_config all;
     struct planning p = { .c = config->context };

@@ -49,8 +49,8 @@ static enum oa_error same_count(oa_context *c, const struct oa_lines *first,
     if (first->count == other->count)
         return OA_OK;
     return oa_fail(c, OA_SHAPE,
-                   "%s has %ld lines, but %s has %ld: line i of each must belong together, an "
-                   "empty one where there is nothing",
+                   "%s has %ld lines, but %s has %ld: lines must correspond; use an empty line "
+                   "where a text is missing",
                    first->name, first->count, other->name, other->count);
 }
 
@@ -75,8 +75,8 @@ static enum oa_error no_empty_line(oa_context *c, const struct oa_lines *lines)
 {
     for (long i = 0; i < lines->count; i++)
         if (lines->line[i].length == 0)
-            return oa_fail(c, OA_FORMAT, "%s: line %ld is empty, where a label should be",
-                           lines->name, i + 1);
+            return oa_fail(c, OA_FORMAT, "%s: line %ld is empty; a label is expected", lines->name,
+                           i + 1);
     return OA_OK;
 }
 
@@ -475,8 +475,8 @@ static void choose_tokens(oa_context *c, struct score_plan *p, const struct side
     }
     if (rouge && oa_is_unread_by_rouge(&spacing))
         oa_log(c, 0,
-               "ROUGE reads letters from a to z and digits only, as rouge-score does, and most of "
-               "%s is others: chrf or bleu measure such text",
+               "ROUGE ignores all but letters a to z and digits, as rouge-score does, and thus "
+               "most of %s: use chrf or bleu",
                s->reference[0].name);
 }
 
@@ -491,8 +491,8 @@ static void warn_of_tokens(oa_context *c, const struct sides *s)
         long lines = oa_tokenised_lines(s->hypothesis[k].line, s->hypothesis[k].count);
         if (lines >= MANY_TOKENISED)
             oa_log(c, 0,
-                   "%ld lines of %s end in a tokenised full stop (' .'): BLEU is of detokenised "
-                   "text; --force for no such notice",
+                   "%ld lines of %s end in a tokenised full stop (' .'), but BLEU expects "
+                   "detokenised text; --force turns this notice off",
                    lines, s->hypothesis[k].name);
     }
 }

@@ -3,7 +3,8 @@
 #include "api/api.h"
 #include "theory/theory.h"
 
-static enum oa_error write_theory_page(oa_context *c, const struct oa_theory_results *t, const char *path)
+static enum oa_error write_theory_page(oa_context *c, const struct oa_theory_results *t,
+                                       const char *path)
 {
     struct oa_text page;
     oa_text_init(&page, c);

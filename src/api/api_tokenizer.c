@@ -29,10 +29,9 @@ static enum oa_error check_output(oa_context *c, const char *files, const char *
         same = same || oa_same_file(file, path);
     oa_free(list);
     if (same)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "%s is one of the texts, which the tokenizer would replace: write to another file",
-            path);
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s is one of the input texts and would be overwritten: give another --out",
+                       path);
     return oa_status(c);
 }
 

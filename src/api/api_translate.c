@@ -23,9 +23,8 @@ static enum oa_error check_task(const struct translation *x, const char *folder,
     if (task && oa_task_writes(task))
         return OA_OK;
     return oa_fail(x->t.context, OA_ARGUMENT,
-                   "%s was trained for the task \"%s\", which writes no text for a line; translate "
-                   "takes runs of "
-                   "translate, summarize and dialogue",
+                   "%s was trained for the task \"%s\"; translate needs a run of translate, "
+                   "summarize or dialogue",
                    folder, x->t.options.data_task);
 }
 
@@ -35,7 +34,7 @@ static enum oa_error open_translation(struct translation *x, const oa_config *co
     int best = x->r->best ? x->r->best : 1;
     if (best > config->options.decode_beam)
         return oa_fail(x->t.context, OA_ARGUMENT,
-                       "%d hypotheses of a beam of %ld: decode.beam must be at least as many", best,
+                       "%d hypotheses need decode.beam of at least as many; it is %ld", best,
                        config->options.decode_beam);
     OA_TRY(oa_trained_open(x->t.context, folder, &x->t));
     const struct oa_task *task = oa_task_find(x->t.options.data_task);
@@ -217,9 +216,8 @@ static void account(const struct translation *x)
     oa_input_lines_account(&x->lines);
     if (x->unended)
         oa_log(x->t.context, 0,
-               "%llu of %llu outputs did not end within the %ld tokens that the model writes "
-               "(model.context): they are "
-               "cut there, and their log p is without an end",
+               "%llu of %llu outputs did not end within %ld tokens (model.context): they are "
+               "truncated, and their log p lacks the end token",
                (unsigned long long)x->unended, (unsigned long long)x->written,
                x->t.options.model_context - 1);
 }

@@ -32,10 +32,9 @@ static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f
             "width %ld, %ld heads, length %ld: each must be positive, and heads divide width",
             f->width, f->heads, f->length);
     if (f->memory_length < 0 || (f->memory_length && !f->cross))
-        return oa_fail(
-            c, OA_SHAPE,
-            "a memory of %ld tokens: only cross-attention has one, of at least one token",
-            f->memory_length);
+        return oa_fail(c, OA_SHAPE,
+                       "memory_length is %ld: give 0 or more, and 0 without cross-attention",
+                       f->memory_length);
     if (!oa_precision_parse(f->precision ? f->precision : "f32", precision))
         return oa_fail(c, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64",
                        f->precision);
@@ -60,7 +59,7 @@ static enum oa_error open_layer(struct oa_attention *a)
     shape.cross = f->cross != 0;
     shape.bias = f->bias != 0;
     if (a->rig.spec.layers > 1)
-        return oa_fail(a->context, OA_ARGUMENT, "this is one layer, and the attention has %d",
+        return oa_fail(a->context, OA_ARGUMENT, "the attention has %d layers; give one",
                        a->rig.spec.layers);
     OA_TRY(oa_single_layer_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, f->seed, true));
@@ -201,10 +200,10 @@ enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx, v
 {
     OA_TRY(oa_status(a->context));
     if (!a->y)
-        return oa_fail(a->context, OA_ARGUMENT, "a backward call follows one forward call");
+        return oa_fail(a->context, OA_ARGUMENT, "backward needs a forward call before it");
     if (dmemory && !a->memory)
         return oa_fail(a->context, OA_ARGUMENT,
-                       "self-attention has no memory to give a gradient of");
+                       "dmemory must be NULL: self-attention has no memory");
     a->y->gradient = take_in(&a->rig.tape, dy, a->y->rows * a->y->cols);
     OA_TRY(oa_status(a->context));
     oa_tape_backward(&a->rig.tape);
@@ -256,7 +255,8 @@ enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention
     struct oa_layer_input taken;
     OA_TRY(check_call(a, in));
     if (in->batch != 1)
-        return oa_fail(a->context, OA_SHAPE, "a step reads one sequence, not %ld", in->batch);
+        return oa_fail(a->context, OA_SHAPE, "a step reads one sequence, but batch is %ld",
+                       in->batch);
     oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
     take_input(a, &s->tape, in, false, &taken);
     OA_TRY(oa_status(a->context));

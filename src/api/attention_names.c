@@ -39,8 +39,7 @@ static enum oa_error take_given(oa_context *c, const char *const *given, int cou
                                 struct oa_names *out)
 {
     if (out->count)
-        oa_log(c, 0, "the attentions given take the place of the %d of compare.attentions",
-               out->count);
+        oa_log(c, 0, "--attention overrides the %d attentions of compare.attentions", out->count);
     oa_names_free(out);
     out->name = oa_alloc(c, (size_t)count * sizeof *out->name);
     if (!out->name)

@@ -84,7 +84,7 @@ struct runs {
 static enum oa_error time_run(struct layer_bench *b, bool backward, struct runs *r)
 {
     if (oa_stop_requested(b->c))
-        return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
+        return oa_fail(b->c, OA_INTERRUPTED, "stopped");
     double start = b->what->clock();
     OA_TRY(pass(b, backward));
     oa_device_sync(b->rig.device);
@@ -127,8 +127,8 @@ static enum oa_error count_layer(struct layer_bench *b, struct oa_layer_cost *ou
     read_memory(b, out);
     if (limit > 0 && out->parameters + out->pass > limit)
         return oa_fail(b->c, OA_UNSUPPORTED,
-                       "a layer of %ld tokens needs %s, too much for this machine", b->what->length,
-                       oa_number_bytes(needed, out->parameters + out->pass));
+                       "a layer of %ld tokens needs %s, more than this machine has",
+                       b->what->length, oa_number_bytes(needed, out->parameters + out->pass));
     return OA_OK;
 }
 

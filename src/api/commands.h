@@ -51,8 +51,8 @@ enum oa_error oa_inspect(oa_context *c, const char *folder,
 
 /* Parameters, FLOPs, memory and estimated time of a training, without doing it: a row for each of
  * `count` attentions; 0: model.attention. */
-enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
-                      const struct oa_output *out);
+enum oa_error oa_plan_training(const oa_config *config, const char *const *attentions, int count,
+                               const struct oa_output *out);
 
 /* Experiments (*.yaml, docs/evidence-experiments.md) that test published claims. */
 struct oa_evidence_request {

@@ -65,14 +65,14 @@ static enum oa_error encode_input_line(struct oa_input_lines *l, const char *s, 
     print_line_place(l, place, sizeof place);
     if (why) {
         l->bad++;
-        oa_log(c, 0, "%s %s: an empty line stands for it", place, why);
+        oa_log(c, 0, "%s %s: printing an empty line", place, why);
         return OA_OK;
     }
     enum oa_error e = encode_texts(l, place, s, n, header, out);
     if (e != OA_FORMAT && e != OA_SHAPE)
         return e;
     oa_last_error(c, &why);
-    oa_log(c, 0, "%s; an empty line stands for it", why);
+    oa_log(c, 0, "%s; printing an empty line", why);
     oa_clear_error(c);
     l->bad++;
     return OA_OK;
@@ -132,7 +132,7 @@ enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_
     }
     if (oa_stop_requested(l->context))
         return oa_fail(l->context, OA_INTERRUPTED,
-                       "stopped by signal %d while line %llu was waited for",
+                       "stopped by signal %d while waiting for line %llu",
                        oa_stop_requested(l->context), (unsigned long long)l->lines + 1);
     *more = there != 0;
     l->failed = there < 0;
@@ -154,7 +154,7 @@ void oa_input_lines_account(const struct oa_input_lines *l)
 {
     const char *what = l->pictures ? "pictures" : "lines";
     if (l->cut)
-        oa_log(l->context, 0, "%llu of %llu %s were cut to the %ld tokens that the model reads",
+        oa_log(l->context, 0, "%llu of %llu %s were truncated to the %ld tokens of the context",
                (unsigned long long)l->cut, (unsigned long long)l->lines, what,
                l->layout.source_limit);
     if (l->bad)

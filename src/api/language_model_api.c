@@ -66,8 +66,8 @@ static enum oa_error copy_ids(oa_context *c, const struct oa_ids *from, int32_t 
 {
     *count = (size_t)from->count;
     if (*count > room)
-        return oa_fail(c, OA_SHAPE, "the text has %zu tokens, and there is room for %zu", *count,
-                       room);
+        return oa_fail(c, OA_SHAPE, "the text has %zu tokens, but the array has room for %zu",
+                       *count, room);
     if (*count)
         memcpy(ids, from->id, *count * sizeof *ids);
     return OA_OK;
@@ -101,7 +101,7 @@ static enum oa_error check_ids(const oa_language_model *m, const int32_t *ids, s
     OA_TRY(oa_status(context_of(m)));
     for (size_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= m->trained.model->vocabulary)
-            return oa_fail(context_of(m), OA_ARGUMENT, "token %zu is %d: ids go from 0 to %ld", i,
+            return oa_fail(context_of(m), OA_ARGUMENT, "token %zu has id %d; ids are 0 to %ld", i,
                            ids[i], m->trained.model->vocabulary - 1);
     return OA_OK;
 }
@@ -150,7 +150,7 @@ enum oa_error oa_language_model_state_copy(const oa_language_model_state *from,
     OA_TRY(oa_status(context_of(from->model)));
     if (from->model != to->model)
         return oa_fail(context_of(from->model), OA_ARGUMENT,
-                       "a copy goes from a state of a model to one of the same");
+                       "the states belong to different models");
     return oa_decoding_copy(&from->decoding, &to->decoding);
 }
 
@@ -160,9 +160,8 @@ enum oa_error oa_language_model_step(oa_language_model_state *s, const int32_t *
     long context = s->model->trained.options.model_context;
     OA_TRY(check_ids(s->model, ids, count));
     if (count < 1 || s->decoding.tokens + (long)count > context)
-        return oa_fail(
-            context_of(s->model), OA_SHAPE,
-            "%zu tokens after %ld: give at least one, and no more than the context of %ld holds",
-            count, s->decoding.tokens, context);
+        return oa_fail(context_of(s->model), OA_SHAPE,
+                       "%zu tokens after %ld: give at least one, and at most %ld in all (context)",
+                       count, s->decoding.tokens, context);
     return oa_decoding_read(&s->decoding, ids, (long)count, logits);
 }

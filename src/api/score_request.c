@@ -36,11 +36,9 @@ static enum oa_error refuse_models(oa_context *c, const char *name)
     for (int i = 0; name && other[i]; i++)
         if (strcmp(other[i], name) == 0)
             return oa_fail(c, OA_ARGUMENT,
-                           "sacreBLEU's tokenizer %s needs a dictionary, a trained model or rules "
-                           "for one language, which "
-                           "orthant does not have; use char for text without blanks between words, "
-                           "or tokenise before "
-                           "and use none",
+                           "the tokenizer %s of sacreBLEU needs a dictionary, a trained model or "
+                           "rules of one language, which are not included; use char for text "
+                           "without blanks between words, or tokenise first and use none",
                            name);
     return OA_OK;
 }
@@ -59,7 +57,7 @@ static enum oa_error add_score_item(oa_context *c, struct score_plan *p, enum sc
     const struct oa_metric *m = kind == SCORE_SEGMENTS ? oa_metric_find(name) : NULL;
     for (int i = 0; i < p->items; i++)
         if (p->item[i].kind == kind && p->item[i].metric == m)
-            return oa_fail(c, OA_ARGUMENT, "the metric %s is there twice", name);
+            return oa_fail(c, OA_ARGUMENT, "the metric %s is given twice", name);
     p->item[p->items++] = (struct score_item){ kind, m };
     return OA_OK;
 }
@@ -94,7 +92,7 @@ static enum oa_error add_metrics(oa_context *c, struct score_plan *p)
 {
     const struct oa_score_request *r = p->request;
     if (r->metrics < 1 || r->metrics > SCORE_MOST / 4)
-        return oa_fail(c, OA_ARGUMENT, "%d metrics are asked for; name 1 to %d of them", r->metrics,
+        return oa_fail(c, OA_ARGUMENT, "%d metrics given; give 1 to %d", r->metrics,
                        SCORE_MOST / 4);
     for (int i = 0; i < r->metrics; i++)
         OA_TRY(add_metric(c, p, r->metric[i]));
@@ -207,21 +205,21 @@ static enum oa_error check_sides(oa_context *c, const struct score_plan *p)
 {
     const struct oa_score_request *r = p->request;
     if (r->references < 1 || r->hypotheses < 1)
-        return oa_fail(c, OA_ARGUMENT, "a score needs a file of references and one of hypotheses");
+        return oa_fail(c, OA_ARGUMENT, "score needs a reference file and a hypothesis file");
     if (r->references > 1 && !only_segments(p))
         return oa_fail(c, OA_ARGUMENT,
-                       "labels and numbers have one reference, and %d files are given",
+                       "labels and numbers have one reference, but %d files are given",
                        r->references);
     if (r->sentence_level && (p->items != 1 || !only_segments(p)))
         return oa_fail(
             c, OA_ARGUMENT,
-            "scores line by line are of one of bleu, chrf, ter, rouge1, rouge2, rougeL and "
-            "rougeLsum; name that one alone");
+            "sentence-level scores need a single metric: bleu, chrf, ter, rouge1, rouge2, rougeL "
+            "or rougeLsum");
     if (r->sentence_level && r->hypotheses > 1)
-        return oa_fail(c, OA_ARGUMENT, "scores line by line are of one system, and %d are given",
+        return oa_fail(c, OA_ARGUMENT, "sentence-level scores need one system, but %d are given",
                        r->hypotheses);
     if (r->decimals && (r->decimals < 1 || r->decimals > 12))
-        return oa_fail(c, OA_ARGUMENT, "%d decimals are asked for; give 1 to 12", r->decimals);
+        return oa_fail(c, OA_ARGUMENT, "%d decimals: give 1 to 12", r->decimals);
     return oa_check_reserved(c, "oa_score_request", r->reserved, 4);
 }
 
@@ -234,27 +232,24 @@ static enum oa_error plan_resampling(oa_context *c, struct score_plan *p)
     p->resample = (enum score_resample)kind;
     p->samples = r->samples ? r->samples : p->resample == SCORE_PAIRED_AR ? 10000 : 1000;
     if (r->samples && !kind)
-        return oa_fail(c, OA_ARGUMENT, "a number of resamples is given, but nothing is resampled");
+        return oa_fail(c, OA_ARGUMENT, "samples have no effect without resampling");
     if (p->samples < 1 || p->samples > 10000000)
-        return oa_fail(c, OA_ARGUMENT, "%ld resamples are asked for; give 1 to 10000000",
-                       p->samples);
+        return oa_fail(c, OA_ARGUMENT, "%ld resamples: give 1 to 10000000", p->samples);
     if (has_kind(p, SCORE_CONFUSION) && (kind || r->hypotheses > 1))
         return oa_fail(
             c, OA_ARGUMENT,
-            "a confusion matrix is of one system, and no score that could be resampled: ask "
-            "for it alone, with one file of hypotheses");
+            "a confusion matrix needs one hypothesis file, no other metric and no resampling");
     if (kind && r->sentence_level)
         return oa_fail(c, OA_ARGUMENT,
-                       "%s is of the score of all lines, and scores line by line are asked for",
+                       "%s resamples the corpus score: leave out sentence-level scores",
                        kinds[kind]);
     if (p->resample == SCORE_CONFIDENCE && r->hypotheses > 1)
-        return oa_fail(
-            c, OA_ARGUMENT,
-            "with several systems ask for paired-bs, which gives intervals and compares");
+        return oa_fail(c, OA_ARGUMENT,
+                       "for several systems use paired-bs, which gives intervals and compares");
     if (kind > SCORE_CONFIDENCE && r->hypotheses < 2)
         return oa_fail(
             c, OA_ARGUMENT,
-            "%s compares systems: give two files of hypotheses at least, the baseline first",
+            "%s compares systems: give at least two hypothesis files, the baseline first",
             kinds[kind]);
     return OA_OK;
 }

@@ -366,10 +366,10 @@ struct oa_given {
 };
 /* The words of a choice, which files and sentences have: oa_option_word("compare.equal",
  * OA_EQUAL_TIME).s is "time"; oa_choice_of gives -1 for what is no choice. */
-struct oa_option_word {
+struct oa_choice_word {
     char s[24];
 };
-struct oa_option_word oa_option_word(const char *key, int choice);
+struct oa_choice_word oa_option_word(const char *key, int choice);
 int oa_option_choice(const char *key, const char *word);
 void oa_options_default(struct oa_options *o);
 /* key: "model.layers"; an unknown key or a value out of range is refused, with the nearest spelling

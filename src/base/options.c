@@ -269,16 +269,16 @@ enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *ke
 
 /* ---- choices ---- */
 
-static struct oa_option_word choice_word(const char *choices, int i)
+static struct oa_choice_word choice_word(const char *choices, int i)
 {
-    struct oa_option_word word;
+    struct oa_choice_word word;
     for (; i > 0; i--)
         choices = strchr(choices, '|') + 1;
     snprintf(word.s, sizeof word.s, "%.*s", (int)strcspn(choices, "|"), choices);
     return word;
 }
 
-struct oa_option_word oa_option_word(const char *key, int choice)
+struct oa_choice_word oa_option_word(const char *key, int choice)
 {
     return choice_word(option_find(key)->choices, choice);
 }
@@ -311,7 +311,7 @@ void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, 
     }
 }
 
-static struct oa_option_word former_word(const struct oa_options *o, const struct oa_option_row *r)
+static struct oa_choice_word former_word(const struct oa_options *o, const struct oa_option_row *r)
 {
     const bool *value = (const void *)((const char *)o + r->offset);
     return choice_word(r->former_words, *value);

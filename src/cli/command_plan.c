@@ -13,8 +13,8 @@ static enum oa_error run_plan(struct call *call)
     const char **attentions = want_memory((size_t)call->givens + 1, sizeof *attentions);
     enum oa_error e = apply_options(call);
     if (e == OA_OK)
-        e = oa_plan(call->config, attentions, flag_values(call, "attention", attentions),
-                    &call->out);
+        e = oa_plan_training(call->config, attentions, flag_values(call, "attention", attentions),
+                             &call->out);
     free(attentions);
     return e;
 }

@@ -22,7 +22,7 @@ static enum oa_error take_text(struct call *call, char **text, size_t *length)
     return stop_asked() ? OA_INTERRUPTED : *text ? OA_OK : OA_IO;
 }
 
-static enum oa_error encode_text(struct call *call)
+static enum oa_error encode_given_text(struct call *call)
 {
     char *text;
     size_t length;
@@ -91,7 +91,7 @@ static enum oa_error run_tokenizer(struct call *call)
         !allow_none(call, "kind out", "only 'tokenizer train' uses it"))
         return OA_ARGUMENT;
     if (strcmp(what, "encode") == 0)
-        return encode_text(call);
+        return encode_given_text(call);
     if (strcmp(what, "decode") == 0)
         return decode_ids(call);
     if (strcmp(what, "train") == 0)

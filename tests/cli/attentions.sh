@@ -33,7 +33,7 @@ members softmax random
 # The command line takes the place of the list, and says so.
 expect 0 compare --config list.yaml $options --attention orthogonal --out given
 members orthogonal
-says err 'take the place of the 2 of compare.attentions'
+says err 'overrides the 2 attentions of compare.attentions'
 
 # A list that is no list of texts, or where none belongs.
 refused() { # PATTERN LINE...
@@ -56,4 +56,4 @@ refused 'did you mean softmax' 'compare: {attentions: [sofmax]}'
 long=$(printf 'x%.0s' $(seq 300))
 refused 'the list is too long' "compare: {attentions: [$long, $long, $long, $long]}"
 expect 2 compare --config tiny.yaml --compare.attentions softmax --out no
-says err 'on the command line attentions are given with --attention'
+says err 'compare.attentions has no effect: attentions are given with --attention'

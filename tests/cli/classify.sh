@@ -126,7 +126,7 @@ for i in 2 3 6; do # blank lines have the answer that eval counts
 done
 says err 'line 4 is not UTF-8'
 says err 'line 5 has a byte 0 in it'
-says err '1 of 7 lines were cut to the 32 tokens that the model reads'
+says err '1 of 7 lines were truncated to the 32 tokens of the context'
 says err '2 of 7 lines could not be read'
 "$orthant" classify c --data test.tsv,in --columns 2 >out 2>err || fail "lines without the column"
 says err '60 of 120 lines could not be read'
@@ -160,7 +160,7 @@ r=$(awk '/^pearson/ { print $2 }' out)
 cut -f 1 similar.tsv | paste - numbers | awk -v r="$r" '{ n++; x += $1; y += $2; xx += $1 * $1; yy += $2 * $2; xy += $1 * $2 }
     END { p = 100 * (n * xy - x * y) / sqrt((n * xx - x * x) * (n * yy - y * y)); exit !(p - r < 0.02 && r - p < 0.02) }' || fail "the numbers correlate otherwise than $r"
 expect 2 classify r --scores
-says err 'there are no probabilities'
+says err 'which have no probabilities'
 cut -f 2 similar.tsv | "$orthant" classify r >out 2>err || fail "halves of pairs"
 says err '200 of 200 lines could not be read'
 says err 'line 1: 1 column; a pair of texts is 2'
@@ -193,7 +193,7 @@ expect 0 train --task classify --data.train grey.bin --data.tokenizer byte --dat
 expect 0 classify p --data grey.bin
 [ "$(wc -l <out)" -eq 12 ] || fail "not a line for each picture"
 expect 2 classify p
-says err 'was trained on pictures'
+says err 'was trained on images'
 expect 0 train --task classify --data.train grey.bin --data.tokenizer patch:8 --data.valid_fraction 0.2 $model --model.context 17 --model.width 8 --model.heads 2 \
     --train.batch 2 --train.steps 40 --train.lr 0.01 --threads 2 --out v
 expect 0 train --task classify --data.train grey.bin --data.tokenizer patch:8 --data.valid_fraction 0.2 $model --model.context 17 --model.width 8 --model.heads 2 \
@@ -216,9 +216,9 @@ says err 'was trained on texts'
 awk '{ print $0 }' in >text.txt
 expect 0 train --data.train text.txt --data.tokenizer char $model --model.context 8 --train.steps 1 --out lm
 expect 2 classify lm
-says err 'classify takes runs of classify and regress'
+says err 'classify needs a run of classify or regress'
 expect 2 generate c --prompt good
-says err 'c was trained for the task "classify", and generate, which goes on from a text, takes runs of lm$'
+says err 'c was trained for the task "classify"; generate needs a run of lm$'
 
 # A last line that does not end.
 printf 'so so\nbad' >open

@@ -106,7 +106,7 @@ printf "$start\n" | "$orthant" generate run --interactive --tokens 9 --seed 5 >>
 printf "$start\nnot \377 text\n$start\n" >lines
 "$orthant" generate run --interactive --tokens 9 --seed 4 <lines >out 2>err || fail "a line that cannot be read"
 same out wanted
-says err 'prompt 2: .*byte 0xFF.*an empty line stands for it'
+says err 'prompt 2: .*byte 0xFF.*printing an empty line'
 "$orthant" generate run --interactive --tokens 9 --seed 4 --json <lines >out 2>err || fail "the same as JSON"
 [ "$(wc -l <out)" -eq 3 ] || fail "not an object a line"
 sed -n 2p out | grep -q '"samples": \[\], "interrupted": false}$' || fail "samples of what cannot be read"

@@ -161,7 +161,7 @@ says err 'it belongs to --decode'
 expect 2 bench --decode --config tiny.yaml --sequences 3,5000
 says err 'there can be 1 to 4096'
 expect 2 bench --decode --config tiny.yaml --after 100000
-says err 'has no room for .* give --after from 0 to'
+says err 'is too short for .* give --after 0 to'
 expect 0 bench --decode --config tiny.yaml --model.context 64 --after 30 --clock processor --sequences 1 --quiet
 says out 'after 30 tokens.*processor time'
 

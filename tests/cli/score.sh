@@ -115,7 +115,7 @@ expect 0 score bleu --ref one_word_per_line --hyp one_word_per_line
 says out 'tok:13a'
 [ ! -s err ] || fail "English words of a line each were taken for text without spaces"
 expect 0 score rouge1 --ref japanese --hyp japanese
-says err 'ROUGE reads letters from a to z and digits only'
+says err 'ROUGE ignores all but letters a to z and digits'
 expect 0 score rouge1 bleu --ref ref --hyp hyp
 [ ! -s err ] || fail "there are notices of English text"
 
@@ -134,21 +134,21 @@ refused 1 'latin, line 2: not UTF-8 (byte 2 of the line is 0xFC)' score bleu --r
 : >nothing
 refused 1 'nothing is empty' score bleu --ref nothing --hyp hyp
 refused 1 'cannot .* nowhere' score bleu --ref ref --hyp nowhere
-refused 1 'ref: line 3 is empty, where a label should be' score accuracy --ref ref --hyp hyp
+refused 1 'ref: line 3 is empty; a label is expected' score accuracy --ref ref --hyp hyp
 refused 1 'hyp, line 1: "The fast' score pearson --ref labels --hyp hyp
 refused 2 'did you mean "bleu"' score blue --ref ref --hyp hyp
 refused 2 'did you mean "intl"' score bleu --tokenize intel --ref ref --hyp hyp
-refused 2 'tokenizer ja-mecab needs' score bleu --tokenize ja-mecab --ref ref --hyp hyp
+refused 2 'tokenizer ja-mecab of sacreBLEU needs' score bleu --tokenize ja-mecab --ref ref --hyp hyp
 refused 2 'needs --ref FILE' score bleu --hyp hyp
 refused 2 'one to eight metrics' score --ref ref --hyp hyp
-refused 2 'is there twice' score bleu bleu --ref ref --hyp hyp
+refused 2 'is given twice' score bleu bleu --ref ref --hyp hyp
 refused 2 'options of chrF have no effect' score bleu --word-order 2 --ref ref --hyp hyp
 refused 2 'options of F1 have no effect without f1' score accuracy --average macro --ref labels --hyp guesses
 refused 2 'a smoothing value' score bleu --smooth-value 2 --ref ref --hyp hyp
 refused 2 'has no effect: it needs --confidence' score bleu --seed 3 --ref ref --hyp hyp
 refused 2 'not both' score bleu --paired-bs --paired-ar --ref ref --hyp hyp --hyp other
 refused 2 'compares systems' score bleu --paired-bs --ref ref --hyp hyp
-refused 2 'with several systems' score bleu --confidence --ref ref --hyp hyp --hyp other
+refused 2 'for several systems' score bleu --confidence --ref ref --hyp hyp --hyp other
 refused 2 'can be read only once' score bleu --ref - --hyp -
 refused 2 'one reference' score accuracy --ref labels --ref labels --hyp guesses
 printf 'a\nb\na\nb\n' >letters

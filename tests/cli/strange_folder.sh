@@ -25,11 +25,11 @@ names() { # FOLDER PATH: a copy of the run whose config.json names these data
 for run in classes pairs; do
     names $run "$work/secret"
     expect 1 eval strange
-    says err "the data that strange/config.json names"
+    says err "the data in strange/config.json"
     ! grep -q 'secret:x' out err || fail "a line of a file that the folder names was printed"
     names $run "$work/fifo"
     expect 1 eval strange
-    says err 'not a regular file\|are not what task'
+    says err 'not a regular file\|do not fit the task'
 done
 names text "$work/fifo"
 expect 1 eval strange

@@ -62,7 +62,7 @@ says err 'line 3 is not UTF-8'
 "$orthant" translate t --nbest 2 <in >out 2>err || fail "nbest"
 [ -n "$slow" ] || says out '^0 ||| AB CD ||| -'
 expect 2 translate c
-says err 'takes runs of'
+says err 'needs a run of'
 
 # A comparison on examples: where scores come from, and all of it again from the folder.
 head -n 300 class.tsv >train.tsv

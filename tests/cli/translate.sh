@@ -111,7 +111,7 @@ for line, o in zip(open("linked"), map(json.loads, open("objects"))):
 fi
 expect 0 train --task translate --data.train copy.tsv $model --train.steps 1 --out mapless --model.attention "cross: linformer(rank=4)"
 ! "$orthant" translate mapless --alignment <lines >out 2>err || fail "an alignment of no map"
-says err 'an alignment is read from the map of cross-attention, and linformer has no map'
+says err 'an alignment needs the map of cross-attention, and linformer has none'
 
 # ---- what cannot write is refused before a step is done, alone and in a comparison
 fitted='cross: performer(kernel=favor++)'
@@ -132,7 +132,7 @@ done
 [ -n "$(sed -n 6p bad)" ] || fail "a long line is not cut"
 says err 'line 4 is not UTF-8'
 says err 'line 5.*z'
-says err 'cut'
+says err 'truncated'
 printf 'cd\n' >one
 translate other one
 [ "$(cat other)" = "$(sed -n 7p bad)" ] || fail "a line is another one behind bad ones"
@@ -147,12 +147,12 @@ translate other none
 
 # ---- wrong use
 expect 2 generate t --prompt "ab"
-says err 't was trained for the task "translate", .* takes runs of lm; use .orthant translate.'
+says err 't was trained for the task "translate"; generate needs a run of lm; use .orthant translate.'
 [ ! -s out ] || fail "a prompt is printed that nothing can follow"
 expect 2 translate t --nbest 2 --scores
-says err 'leave --scores out'
+says err 'scores has no effect'
 expect 2 translate t --nbest 5 --beam 4
-says err 'decode.beam must be at least as many'
+says err 'need decode.beam of at least as many'
 expect 2 translate t --beam 0
 
 # ---- a signal: at once, with the exit code of the signal, after whole lines
@@ -178,7 +178,7 @@ printf 'ab cd\n\ncd ab\n' >in
 "$orthant" translate short --beam 1 --json <in >out 2>err || fail "translate of a run that cannot end"
 cut=$(grep -o '"ended": *false' out | wc -l)
 [ "$cut" -gt 0 ] || fail "all outputs of two tokens end"
-says err "^orthant: $cut of 2 outputs did not end within the 2 tokens that the model writes (model.context)"
+says err "^orthant: $cut of 2 outputs did not end within 2 tokens (model.context)"
 
 # ---- summaries are written by the same command
 expect 0 train --task summarize --data.train copy.tsv $model --train.steps 20 --out s
