@@ -42,7 +42,7 @@ static bool bit(unsigned word, int i)
     return word >> i & 1;
 }
 
-/* Measured (docs/speed-log.md, "Decoding"): true of AMD's cores; on Intel's, software prefetch is
+/* Measured (docs/history/speed-decoding.md, "Decoding"): true of AMD's cores; on Intel's, software prefetch is
  * half as fast again. */
 static bool cpu_prefetches_early(void)
 {

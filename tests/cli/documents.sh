@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Documents and comments name only what exists: source files, documents, commands and options. docs/speed-log.md, a
-# history, and the lists of faults (tools/faults.sh --check) are left out.
+# Documents and comments name only what exists: source files, documents, commands and options. docs/history
+# and the lists of faults are left out.
 . "$2/tests/cli/common"
 
 cd "$source"
 sources=$(find src include tests bench examples -name '*.[ch]' -o -name '*.def')
-documents=$(find . -maxdepth 2 -name '*.md' -not -path './build*' -not -path './docs/speed-log.md')
+documents=$(find . -maxdepth 2 -name '*.md' -not -path './build*')
 cd "$work"
 
 # Names of files end as ours do. Names of the system's headers, of those of examples and of a kind (NAME, *) are none.
