@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The commands of the documents work, and print what the documents show. A block ```console has commands after "$ ",
 # continued after "\", each followed by lines of its output, of which "…" stands for any number. They are run in the
-# order of the document, in a folder of its own with data/ in it. Numbers, verdicts and the order of the lines of one
+# order of the document, in a folder of its own with data/ and experiments/ in it. Numbers, verdicts and the order of the lines of one
 # output do not count. "```console not run: REASON" is not run. Training is cut to 10 steps.
 . "$2/tests/cli/common"
 
@@ -49,7 +49,7 @@ for name in $(cd "$source" && echo README.md docs/*.md); do
     folder=$work/$(echo "$name" | tr / -)
     mkdir "$folder"
     cd "$folder"
-    ln -s "$source/data" data
+    ln -s "$source/data" "$source/experiments" .
     cases "$source/$name"
     for command in [0-9]*.command; do
         case=${command%.command}
