@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The commands of the documents work, and print what the documents show. A block ```console has commands after "$ ",
-# continued after "\", each followed by lines of its output, of which "…" stands for any number. They are run in the
-# order of the document, in a folder of its own with data/ and experiments/ in it. Numbers, verdicts and the order of the lines of one
-# output do not count. "```console not run: REASON" is not run. Training is cut to 10 steps.
+# continued after "\", each followed by lines of its output; "…" is any number of lines. They are run in the order of
+# the document, in a folder of its own with data/ and experiments/. Numbers, verdicts and the order of the lines of one
+# output are not compared. "```console not run: REASON" is not run. Training is cut to 10 steps.
 . "$2/tests/cli/common"
 
 mkdir bin

@@ -38,3 +38,16 @@ grep -vxF -f commands words >unknown || true
 grep -vxF -f options used >unknown || true
 [ ! -s unknown ] || fail "documents name options that do not exist: $(tr '\n' ' ' <unknown)"
 [ "$(wc -l <used)" -ge 50 ] || fail "only $(wc -l <used) options were found in documents"
+
+# Lengths: what is longer is split, or moved to docs/history. attention.md and evidence.md are written by the program.
+words() {
+    wc -w <"$source/$1"
+}
+[ "$(words README.md)" -le 1500 ] || fail "README.md has $(words README.md) words, more than 1500"
+[ "$(words docs/architecture.md)" -le 2000 ] || fail "docs/architecture.md has $(words docs/architecture.md) words, more than 2000"
+for document in $(cd "$source" && find . -path './build*' -prune -o -path './docs/*.md' -print); do
+    case $document in */attention.md | */evidence.md | */headline.md) continue ;; esac
+    [ "$(wc -l <"$source/$document")" -le 300 ] || fail "$document has more than 300 lines"
+    [ "$document" = ./docs/README.md ] || grep -q "$(basename "$document")" "$source/docs/README.md" ||
+        fail "docs/README.md does not name $document"
+done
