@@ -233,7 +233,7 @@ oa_validation_unit(const struct oa_comparison *k); /* "validation tokens", "vali
 /* "all 111539 tokens of the validation text that have one before them", "20000 of the 111539 tokens
  * …". */
 void oa_validation_text(const struct oa_comparison *k, double used, struct oa_text *out);
-/* " The same with every seed: …" of a source of chance that was held (held_chance.c), and which
+/* " The same with every seed: …" of a source of chance that was held (fixed_sources.c), and which
  * runs of another comparison the runs start from; nothing where neither is. */
 void oa_fixed_sources_sentence(const struct oa_comparison *k, const struct oa_summary *s,
                                struct oa_text *out);

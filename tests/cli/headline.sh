@@ -9,7 +9,7 @@ here=$PWD
     --compare.tune "train.lr=1e-3,3e-3" --quiet) >out 2>err || fail "tools/headline.sh failed"
 [ "$(grep -c '^<svg' made/docs/headline.svg)" = 1 ] || fail "docs/headline.svg is no picture"
 says made/docs/headline.svg 'uniform baseline'
-says made/docs/headline.md 'Losses are on 500 of the'
+says made/docs/headline.md 'Losses are .*500 of the'
 sed -n '/headline: begin/,/headline: end/p' made/README.md >table
 rows=$(($(sed -n '/attentions:/,$p' "$source/data/headline.yaml" | grep -c '^ *- ') + 3))
 [ "$(grep -c '^| ' table)" = $rows ] || fail "the table has not a row for each attention and the uniform baseline"
