@@ -5,7 +5,7 @@
 
 cd "$source"
 sources=$(find src include tests bench examples -name '*.[ch]' -o -name '*.def')
-documents=$(find . -maxdepth 2 -name '*.md' -not -path './build*')
+documents=$(find . -maxdepth 2 -name '*.md' -not -path './build*' -not -path './docs/headline.md')
 cd "$work"
 
 # Names of files end as ours do. Names of the system's headers, of those of examples and of a kind (NAME, *) are none.
