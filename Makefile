@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            builds build/orthant and the library
-# make demo       installs what that needs (and says what), builds, and holds a comparison on the text in data/
-# make demo-translate  the same for translation: two attentions on sentences in data/tatoeba, and some translated
-# make headline   builds, holds the comparison of README's table (a quarter of an hour), and puts its results into README
-# make test       installs what it needs (and says what), and runs every test; the last line is the result
+# make demo       installs what that needs (it prints what, and asks on a terminal), builds, and runs a comparison on the text in data/
+# make demo-translate  the same for translation: two attentions on sentences in data/tatoeba, and some translations
+# make headline   builds, runs the comparison of the README (data/headline.yaml), and writes its table into the README
+# make test       installs what it needs (as above), and runs every test; the last line is the result
 # make test-quick the release build alone, short forms of the slow tests, and no test that only calculates
 # make check      T=NAME: the tests whose names contain NAME; L=LABEL: unit, script, browser or slow; T=NAME F=PATTERN: the
 #                 functions of one unit test
@@ -16,11 +16,11 @@ MAKEFLAGS += --no-print-directory
 all: $(BUILD)/Makefile
 	@cmake --build $(BUILD) -j$(JOBS)
 
-# What a failed configuration has found so far is forgotten: the next one, with more installed, begins anew.
+# The cache of a failed configuration is removed: the next one, with more installed, starts from scratch.
 $(BUILD)/Makefile: CMakeLists.txt
 	@cmake -S . -B $(BUILD) -DORTHANT_TESTS=OFF $(CMAKE_FLAGS) || \
 	    { rm -rf $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles $(BUILD)/Makefile; \
-	      echo "make: not configured; tools/packages.sh build installs what is needed" >&2; exit 1; }
+	      echo "make: configuration failed; \"tools/packages.sh build\" lists and installs what is missing" >&2; exit 1; }
 
 demo:
 	@tools/packages.sh build

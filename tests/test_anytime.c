@@ -164,7 +164,7 @@ static void wrong_verdicts_are_rare(void **state)
         }
 }
 
-/* And right ones are reached: the figures of docs/results.md. */
+/* And right ones are reached: the figures of docs/sequential.md. */
 static void right_verdicts_come(void **state)
 {
     (void)state;

@@ -152,7 +152,7 @@ static void twins_and_stuck_runs_are_said(void **state)
     oa_close(c);
 }
 
-/* ---- error rates: docs/results.md has them ---- */
+/* ---- error rates: docs/statistics.md has them ---- */
 
 /* The share of comparisons in which any of four attentions, all `apart` from the baseline, gets one
  * of two verdicts. */

@@ -437,7 +437,7 @@ static void hardly_different_attentions(void **state)
     assert_true(rare(apart.reversed, 20, n) && rare(close.best, 24, n) && rare(apart.best, 24, n));
 }
 
-/* The rates that docs/results.md has: test_statistics table COMPARISONS. */
+/* The rates that docs/statistics.md has: test_statistics table COMPARISONS. */
 static int print_rates(int comparisons)
 {
     static const double equal[12] = { 0 }, two[12] = { 0, 1e-9, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };

@@ -7,7 +7,7 @@
  * scipy.integrate.quad over the density of the deviation. The rule is held to hand-made cases, its
  * error rates to simulations:
  *
- *     test_until table [TRIALS]     prints the table of docs/results.md
+ *     test_until table [TRIALS]     prints the table of docs/sequential.md
  */
 #include "compare/comparison.h"
 #include "report/notes.h"
@@ -75,7 +75,7 @@ static void seeds_texts(void **state)
 }
 
 /* The range holds the number that the truth asks for in 80 % of samples; among those in which a
- * test at 5 % found nothing, of which it is printed, the figures of docs/results.md. */
+ * test at 5 % found nothing, of which it is printed, the figures of docs/sequential.md. */
 static void ranges_hold_the_truth(void **state)
 {
     int times = tries(400);

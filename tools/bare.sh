@@ -111,7 +111,7 @@ refused() {
 step "a minimal Debian $suite with make" minimal
 step "clone $(git rev-parse --short HEAD)" git clone -q --no-local . "$root/orthant"
 step "make" refused
-says 'tools/packages.sh build installs what is needed'
+says 'tools/packages.sh build. lists and installs what is missing'
 step "make demo" inside make demo
 says 'packages: installing '
 for file in results.json report.html; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# demo.sh ORTHANT: a comparison between seven attentions and their floor on tiny Shakespeare, three seeds each. A frozen
-# random map (fixed-random) is not among them: with its usual first values it is within a percent of the floor here.
+# demo.sh ORTHANT: a comparison of seven attentions and the uniform baseline on tiny Shakespeare, three seeds each. A frozen
+# random map (fixed-random) is not among them: with its usual initial values it is within a percent of the uniform baseline here.
 set -eu
 cd "$(dirname "$0")/.."
 orthant=$1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# headline.sh ORTHANT FOLDER [OPTION]...: holds the comparison of README's table, and writes its table into FOLDER/README.md
-# between the two marks, and its report and picture to FOLDER/docs. Run in the source folder. A comparison that was
-# interrupted goes on.
+# headline.sh ORTHANT FOLDER [OPTION]...: runs the comparison of the README (data/headline.yaml), writes its table into
+# FOLDER/README.md between the two marks, and its report and picture to FOLDER/docs. Run in the source folder. A
+# comparison that was interrupted is resumed.
 set -eu
 orthant=$1
 folder=$2
@@ -11,10 +11,38 @@ comparison=$folder/build/headline
 "$orthant" compare --config data/headline.yaml --out "$comparison" "$@"
 cp "$comparison/report.svg" "$folder/docs/headline.svg"
 cp "$comparison/report.md" "$folder/docs/headline.md"
-sed '/^Budget and cost/,$d' "$comparison/report.md" >"$comparison/table.md"
-awk -v table="$comparison/table.md" '
-    /<!-- headline: begin/ { print; while ((getline line < table) > 0) print line; skip = 1 }
+
+# Of the first table of the report the columns that decide, and what the margin means.
+awk '
+    /^Baseline: / { note = $0 }
+    /^\| attention/ && !columns {
+        columns = split("attention|loss|against the baseline|against.*uniform|^ *seeds|tuned", wanted, "|")
+        n = split($0, cell, " [|] ")
+        for (i = 1; i <= columns; i++)
+            for (j = n; j >= 1; j--)
+                if (cell[j] ~ wanted[i] && !(i == 4 && cell[j] ~ /the baseline/)) place[i] = j
+        open = 1
+    }
+    open && /^\|/ {
+        n = split($0, cell, " [|] ")
+        line = ""
+        for (i = 1; i <= columns; i++)
+            if (place[i]) line = line (i > 1 ? " | " : "") cell[place[i]]
+        sub(/^[|] /, "", line)
+        sub(/ [|]$/, "", line)
+        print "| " line " |"
+    }
+    open && !/^\|/ { open = 0 }
+    END { print ""; print note }' "$comparison/report.md" >"$comparison/table.md"
+{
+    echo "<!-- headline: begin -->"
+    cat "$comparison/table.md"
+    echo
+    echo "\`make headline\` repeats it: \`orthant compare --config data/headline.yaml\`, $("$orthant" --version), $(date -u +%F)."
+} >"$comparison/headline.md"
+awk -v table="$comparison/headline.md" '
+    /<!-- headline: begin/ { while ((getline line < table) > 0) print line; skip = 1 }
     /<!-- headline: end/ { skip = 0 }
-    !skip || /<!-- headline: begin/ { if (!/<!-- headline: begin/) print }' "$folder/README.md" >"$comparison/README.md"
+    !skip' "$folder/README.md" >"$comparison/README.md"
 grep -q 'headline: end' "$comparison/README.md" || { echo "headline.sh: README.md has no marks for the table"; exit 1; }
 mv "$comparison/README.md" "$folder/README.md"

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # packages.sh build|quick|test: installs what building Orthant needs from the distribution and is not there yet; also what
-# `make test-quick` needs; also what `make test` needs. Says which packages and why, works as root or through sudo, and
-# touches nothing that is installed.
+# `make test-quick` needs; also what `make test` needs. It prints what is missing and why, and the command that installs
+# it. On a terminal it asks before it installs. Without one it installs as root, and never uses sudo unless
+# ORTHANT_INSTALL=yes is in the environment. It changes nothing that is installed.
 set -eu
 goal=${1:-build}
 
-# goal, package or what is as good (the first is installed), reason
+# goal, package or equivalents (the first is installed), reason
 list() {
     cat <<'END'
 build gcc           compiles the library and the program
@@ -29,7 +30,7 @@ test  clang-format  the layout of the source
 test  patch         puts the mistakes into copies of the source that tests must notice
 test  gcc-aarch64-linux-gnu compiles the portable code for another processor
 test  libc6-dev-arm64-cross its headers
-test  mmdebstrap    a Debian with nothing in it, for the first two commands of the README
+test  mmdebstrap    a minimal Debian, in which `make demo` and `make test-quick` are tried
 test  libopenmpi-dev MPI: several machines (cmake -DORTHANT_MPI=ON)
 test  openmpi-bin   starts ranks
 test  git           clones the commit into it
@@ -37,7 +38,7 @@ END
 }
 
 if ! command -v dpkg-query >/dev/null; then
-    echo "packages: this system has no dpkg; what is needed, by its Debian names:"
+    echo "packages: this system has no dpkg; these packages are needed, by their Debian names:"
     list | sed 's/^[a-z]* */  /'
     exit 0
 fi
@@ -46,7 +47,7 @@ case $goal in
 build) goals=build ;;
 quick) goals="build quick" ;;
 test) goals="build quick test" ;;
-*) echo "packages: for what? build, quick or test, not \"$goal\"" >&2; exit 2 ;;
+*) echo "packages: unknown goal \"$goal\"; use build, quick or test" >&2; exit 2 ;;
 esac
 
 installed() { # NAME|NAME...
@@ -65,19 +66,30 @@ done)
 [ -n "$missing" ] || exit 0
 
 as_root=
-if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || {
-        echo "packages: neither root nor sudo; ask someone to run: apt-get install" $missing >&2
-        exit 1
-    }
-    as_root=sudo
+[ "$(id -u)" -eq 0 ] || as_root=sudo
+echo "packages: this installs them: ${as_root:+sudo }apt-get install" $missing >&2
+refuse() {
+    echo "packages: nothing was installed; $*" >&2
+    exit 1
+}
+if [ -n "$as_root" ] && ! command -v sudo >/dev/null; then
+    refuse "without sudo, ask someone to run the command above"
+fi
+if [ "${ORTHANT_INSTALL:-}" != yes ]; then
+    if [ -t 0 ] && [ -t 2 ]; then
+        printf 'packages: run it now? [y/N] ' >&2
+        read -r answer || answer=
+        case $answer in y | Y | yes) ;; *) refuse "run the command above, then make again" ;; esac
+    elif [ -n "$as_root" ]; then
+        refuse "run the command above, or set ORTHANT_INSTALL=yes to let this use sudo"
+    fi
 fi
 
 install() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
 }
 
-# The lists of packages are fetched only if some package cannot be had from the ones that are there.
+# The lists of packages are fetched only if the present ones lack a package.
 known() {
     for package in $missing; do
         apt-cache show --no-all-versions "$package" >/dev/null 2>&1 || return 1

@@ -42,8 +42,8 @@ static bool bit(unsigned word, int i)
     return word >> i & 1;
 }
 
-/* Measured (docs/speed-log.md, "Decoding"): true of AMD's cores; on Intel's, software prefetch is
- * half as fast again. */
+/* Measured (docs/history/speed-decoding.md, "Decoding"): true of AMD's cores; on Intel's, software
+ * prefetch is half as fast again. */
 static bool cpu_prefetches_early(void)
 {
     struct cpuid_leaf zero = cpuid(0, 0);

@@ -87,7 +87,7 @@ const struct command command_data = {
         "give the same bytes, and validation and test examples do not depend on the number of "
         "training examples. data.json, with a checksum, records the contents. An existing data "
         "set is replaced when the new one is complete; a folder with anything else is refused. "
-        "docs/data.md has an example of each file.",
+        "docs/synthetic-data.md has an example of each file.",
     .examples = "$ orthant data listops --out listops\n"
                 "$ orthant data recall --min-length 8 --max-length 32 --alphabet 100 --values 100 "
                 "--out recall\n"

@@ -22,8 +22,8 @@
 
 /* g: effects of about √3 deviations, as differences between attentions over seeds often are. In
  * simulations of 3 to 30 seeds, alone and as one of five, other values resolve large effects (g =
- * 10) or small ones (g = 1) with fewer seeds and lose as much at the other end; docs/results.md has
- * the figures. */
+ * 10) or small ones (g = 1) with fewer seeds and lose as much at the other end; docs/sequential.md
+ * has the figures. */
 static const double effect_variance = 3;
 
 double oa_anytime_half(const struct oa_estimate *e, double level)

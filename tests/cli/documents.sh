@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Documents and comments name only what exists: source files, documents, commands and options. docs/speed-log.md, a
-# history, and the lists of faults (tools/faults.sh --check) are left out.
+# Documents and comments name only what exists: source files, documents, commands and options. docs/history
+# and the lists of faults are left out.
 . "$2/tests/cli/common"
 
 cd "$source"
 sources=$(find src include tests bench examples -name '*.[ch]' -o -name '*.def')
-documents=$(find . -maxdepth 2 -name '*.md' -not -path './build*' -not -path './docs/speed-log.md')
+documents=$(find . -maxdepth 2 -name '*.md' -not -path './build*' -not -path './docs/headline.md')
 cd "$work"
 
 # Names of files end as ours do. Names of the system's headers, of those of examples and of a kind (NAME, *) are none.
@@ -31,10 +31,23 @@ done | sort -u >options
 sed -n 's,.*orthant \([a-z]*\).*,\1,p' lines | sort -u >words
 grep -vxF -f commands words >unknown || true
 [ ! -s unknown ] || fail "documents name commands that do not exist: $(tr '\n' ' ' <unknown)"
-# Other programs' options stand in lines with their names.
+# Options of other programs are in lines with the names of these.
 (cd "$source" && grep -hE -e '--[a-z]' $documents) |
-    grep -vE 'cmake|ctest|mpirun|srun|faults\.sh|fuzz|chromium|perf |git |python|pip |llama|valgrind|make |mmdebstrap|sacrebleu|apt|SBATCH|--signal|Slurm|--oversubscribe|_peer|--compile|tensorboard|mpi_hosts|--mpi=|--compute-type' |
+    grep -vE 'cmake|ctest|pkg-config|mpirun|srun|faults\.sh|fuzz|chromium|perf |git |python|pip |llama|valgrind|make |mmdebstrap|sacrebleu|apt|SBATCH|--signal|Slurm|--oversubscribe|_peer|--compile|tensorboard|mpi_hosts|--mpi=|--compute-type' |
     grep -oE -e '(^|[`" (])--[a-z][a-z_-]*(\.[a-z_]+)?' | grep -oE -e '--.*' | sort -u >used
 grep -vxF -f options used >unknown || true
 [ ! -s unknown ] || fail "documents name options that do not exist: $(tr '\n' ' ' <unknown)"
 [ "$(wc -l <used)" -ge 50 ] || fail "only $(wc -l <used) options were found in documents"
+
+# Lengths: what is longer is split, or moved to docs/history. attention.md and evidence.md are written by the program.
+words() {
+    wc -w <"$source/$1"
+}
+[ "$(words README.md)" -le 1500 ] || fail "README.md has $(words README.md) words, more than 1500"
+[ "$(words docs/architecture.md)" -le 2000 ] || fail "docs/architecture.md has $(words docs/architecture.md) words, more than 2000"
+for document in $(cd "$source" && find . -path './build*' -prune -o -path './docs/*.md' -print); do
+    case $document in */attention.md | */evidence.md | */headline.md) continue ;; esac
+    [ "$(wc -l <"$source/$document")" -le 300 ] || fail "$document has more than 300 lines"
+    [ "$document" = ./docs/README.md ] || grep -q "$(basename "$document")" "$source/docs/README.md" ||
+        fail "docs/README.md does not name $document"
+done

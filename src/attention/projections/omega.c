@@ -10,7 +10,7 @@
  *                 whose rows have that norm by construction)
  *
  * hd3 blocks are stored as matrices, not as chains (chains.c): at K ≤ 128 the matrix product is
- * faster or equal in all but f32 at K = 128 (docs/speed-log.md).
+ * faster or equal in all but f32 at K = 128 (docs/history/speed-kernels.md).
  *
  * Norms have a stream of their own: Givens rotations have none, and the R_ll of a QR have K − l
  * degrees of freedom, not K. The QR has R_ll > 0; otherwise all rows would be in one half-space and
