@@ -278,7 +278,7 @@ paste whole steps | awk '
     $1 > most { most = $1 }
     END { exit !(most > 0.1 && worst < 1e-5) }' || fail "attend --steps gives another y"
 expect 1 attend softmax --in "$golden" --out steps.safetensors --steps
-says err 'must be causal'
+says err 'needs causal self-attention'
 
 # Features fitted to a sequence would see its future.
 expect 1 attend 'performer(kernel=favor++, features=8)' --in "$source/tests/golden/performer-favor++.safetensors" \
