@@ -62,7 +62,7 @@ await $pid grep -q -s ', f32, ' err
 kill -TERM $pid
 ended 143 $pid "bench --kernels after SIGTERM"
 says out '^kernel '
-says out 'stopped by signal 15: kernels are missing'
+says out 'Stopped by signal 15: kernels are missing'
 ! grep -q ' bf16 ' out || fail "kernels in f32 were all measured before the bench ended"
 rm out err # or what the last bench printed would be read
 "$orthant" bench --kernels --json >out 2>err &
@@ -157,9 +157,9 @@ says err 'sofmax'
 expect 2 bench --decode --config tiny.yaml --width 64
 says err 'has no effect: --decode times the model'
 expect 2 bench --sequences 3
-says err 'it belongs to --decode'
+says err 'it needs --decode'
 expect 2 bench --decode --config tiny.yaml --sequences 3,5000
-says err 'there can be 1 to 4096'
+says err 'give 1 to 4096'
 expect 2 bench --decode --config tiny.yaml --after 100000
 says err 'is too short for .* give --after 0 to'
 expect 0 bench --decode --config tiny.yaml --model.context 64 --after 30 --clock processor --sequences 1 --quiet
@@ -202,14 +202,14 @@ stopped_before_one() { # PATTERN OF A MEASUREMENT, WORD...
         stopped_bench TERM 143 0 "$@"
     done
 }
-stopped_before_one 'stopped after [1-9]'
-says out 'stopped after 0 of 30 measurements'
+stopped_before_one 'Stopped after [1-9]'
+says out 'Stopped after 0 of 30 measurements'
 stopped_before_one '"length": ' --json
 json out
 says out '"interrupted": true'
 ! grep -q 'exponent": [0-9]' out || fail "an exponent without a measurement"
 if [ -z "$quick" ]; then
-    stopped_after_one 'stopped after [1-9][0-9]* of 30'
+    stopped_after_one 'Stopped after [1-9][0-9]* of 30'
     says out '^linear  *16 .* –'
     stopped_after_one '"length": 16' --json
     json out
@@ -278,7 +278,7 @@ paste whole steps | awk '
     $1 > most { most = $1 }
     END { exit !(most > 0.1 && worst < 1e-5) }' || fail "attend --steps gives another y"
 expect 1 attend softmax --in "$golden" --out steps.safetensors --steps
-says err 'must be causal'
+says err 'needs causal self-attention'
 
 # Features fitted to a sequence would see its future.
 expect 1 attend 'performer(kernel=favor++, features=8)' --in "$source/tests/golden/performer-favor++.safetensors" \
