@@ -303,7 +303,7 @@ static void test_steps(void **state)
     assert_null(oa_attention_state_open(a));
     const char *sentence;
     assert_int_equal(oa_last_error(c, &sentence), OA_UNSUPPORTED);
-    assert_non_null(strstr(sentence, "must be causal"));
+    assert_non_null(strstr(sentence, "needs causal self-attention"));
     oa_attention_close(a);
     oa_close(c);
 }

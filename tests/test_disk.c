@@ -534,7 +534,7 @@ static void input_is_not_overwritten(void **state)
     expect_error(OA_ARGUMENT, "are the same file");
     put("text", "some text", 9);
     assert_int_equal(oa_tokenizer_make(context, "char", "y.tmp,text", "text", NULL), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "text is one of the texts");
+    expect_error(OA_ARGUMENT, "text is one of the input texts");
 }
 
 static void links_are_kept_and_not_guessed(void **state)

@@ -382,12 +382,12 @@ static void scores_are_those_of_the_steps(void **state)
     assert_int_equal(oa_language_model_step(s, ids, 1, logits), OA_OK);
     assert_true(fabs(surprise(logits, shape.vocabulary, ids[1]) - nats[0]) < 1e-4);
     expect_refused(context, oa_language_model_step(s, ids, 24, logits), OA_SHAPE,
-                   "the context of 24");
+                   "at most 24 in all (context)");
     assert_int_equal(oa_language_model_step(s, ids, 1, NULL), OA_OK);
     ids[0] = (int32_t)shape.vocabulary;
     expect_refused(context, oa_language_model_step(s, ids, 1, NULL), OA_ARGUMENT, "token 0 has id");
     expect_refused(context, oa_language_model_score(model, ids, 2, nats), OA_ARGUMENT,
-                   "token 0 is");
+                   "token 0 has id");
     oa_language_model_state_close(branch);
     oa_language_model_state_close(s);
 }

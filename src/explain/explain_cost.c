@@ -103,6 +103,6 @@ enum oa_error oa_explanation_cost(struct oa_explanation *s, struct oa_explained_
     }
     oa_arena_free(&inputs);
     if (oa_stop_requested(s->context))
-        return oa_fail(s->context, OA_INTERRUPTED, "explain was interrupted");
+        return oa_fail(s->context, OA_INTERRUPTED, "explain was stopped");
     return oa_status(s->context);
 }

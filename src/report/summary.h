@@ -23,7 +23,7 @@ struct oa_summary {
 enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *comparison,
                               struct oa_summary *out);
 void oa_summary_free(struct oa_summary *s);
-/* The words of an entry's verdict: "failed 1 of 3", "worse than a", … (verdict_words.c) */
+/* The words of an entry's verdict: "failed 1 of 3", "worse than a", … (verdicts.c) */
 void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                     struct oa_text *out);
 int oa_fewest_seeds(const struct oa_summary *s, bool floor_too); /* that an attention has */

@@ -26,7 +26,7 @@ enum oa_verdict {
 enum { OA_VERDICT = 64 };
 /* The word of results.json: "best", "lowest loss" ("highest accuracy" and the like about another
  * measure), "worse", "not resolved", … And the words that people read: "no significant difference",
- * … (verdict_words.c) */
+ * … (verdicts.c) */
 const char *oa_verdict_code(const struct oa_comparison *k, enum oa_verdict v, char out[OA_VERDICT]);
 const char *oa_verdict_words(const struct oa_comparison *k, enum oa_verdict v,
                              char out[OA_VERDICT]);

@@ -68,7 +68,7 @@ enum oa_error oa_draws_run(oa_context *c, const struct oa_draws *d, double *valu
             oa_parallel(c, k.count, measure_draw, &k);
         k.first += k.count;
         if (e == OA_OK)
-            e = oa_stop_requested(c) ? oa_fail(c, OA_INTERRUPTED, "measurement was interrupted")
+            e = oa_stop_requested(c) ? oa_fail(c, OA_INTERRUPTED, "theory was stopped")
                                      : oa_status(c);
     }
     oa_free(k.u);

@@ -341,7 +341,7 @@ enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const c
     close_other_threads(out);
     out->seconds = oa_clock() - progress.start;
     if (oa_stop_requested(c))
-        return oa_fail(c, OA_INTERRUPTED, "verify was interrupted");
+        return oa_fail(c, OA_INTERRUPTED, "verify was stopped");
     if (out->only && !out->of_cases && out->refusals)
         return oa_fail(c, OA_UNSUPPORTED, "%s has no mode to verify: %s", spec,
                        out->refusal[0].sentence);

@@ -82,10 +82,10 @@ says time/runs/attention-01/seed-1/pace.json '"seconds":0.05'
 expect 2 compare $options --train.seconds 1 --attention softmax --out other
 says err 'equal time'
 
-# The floor takes part unless it is not wanted; a loss says how much of the text it is of.
+# The uniform baseline is trained by default; reports say how much of the text a loss covers.
 says whole/report.html 'uniform baseline'
 says whole/results.json '"floor": true'
-says whole/report.md 'Losses are on all 2999 tokens of the validation text but its first'
+says whole/report.md 'Losses are measured on all 2999 tokens of the validation text but its first'
 expect 0 compare $options --compare.uniform_baseline off --train.final_tokens 64 --attention softmax --out bare
-grep -q 'floor' bare/report.md && fail "a comparison without a floor speaks of one"
-says out 'Losses are on 64 of the 3000 tokens'
+grep -q 'floor' bare/report.md && fail "a comparison without a uniform baseline mentions one"
+says out 'Losses are measured on 64 of the 3000 tokens'

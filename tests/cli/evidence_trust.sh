@@ -33,7 +33,7 @@ evidence() { # CODE WORD...: the experiment, with everything where it usually is
 # A file that is refused declares nothing and leaves nothing behind, whichever comparison it is about; mended it is run.
 sed '/softmax @ one/d; /variants:/d; /name: one/d; /name: two/d; s/baseline: softmax, //' kept >experiments/tiny.yaml
 evidence 2
-says err 'give compare.baseline'
+says err 'no effect without compare.baseline'
 [ ! -e evidence ] || fail "a comparison without its baseline left something behind"
 sed 's/model.heads: 2/model.heads: 3/' kept >experiments/tiny.yaml
 evidence 1
@@ -50,7 +50,7 @@ mkdir other
 tr aeiou x <data/text.txt >other/text.txt
 cp page.md saved
 evidence 2 --data other
-says err "text.txt holds was declared as sha256:$digest before the runs, and now it is sha256:"
+says err "text.txt was declared as sha256:$digest before the runs, and now it is sha256:"
 rm -r evidence/tiny/two evidence/tiny/two.json
 evidence 2 --data other
 [ ! -e evidence/tiny/two ] || fail "a comparison was begun on another text"
@@ -85,27 +85,27 @@ refused() { # PATTERN: by every form of the command
     says err "$1"
 }
 cp evidence/tiny/one.json evidence/tiny/two.json
-refused 'two.json is of the comparison one; '
+refused 'two.json belongs to the comparison one; '
 again
 mkdir tasks
 sed 's/steps: 10/steps: 11/' kept >tasks/tiny.yaml
 expect 0 evidence --experiments tasks --out elsewhere --page elsewhere.md
 cp elsewhere/tiny/one.json evidence/tiny/one.json
-refused 'one.json is of a comparison with another train.steps than was declared; '
+refused 'one.json: its comparison has another train.steps than declared; '
 again
 # Predictions that are declared when the results are there.
 sed 's/fixed-random worse/fixed-random better/' kept >experiments/tiny.yaml
 rm evidence/tiny/declared.json
-refused 'one.json is there, and no evidence/tiny/declared.json'
+refused 'one.json exists without evidence/tiny/declared.json'
 mkdir aside
 mv evidence/tiny/one.json evidence/tiny/two.json aside
 evidence 1
-says err 'one/contest.json is there, and no evidence/tiny/declared.json'
+says err 'one/contest.json exists without evidence/tiny/declared.json'
 [ ! -e evidence/tiny/declared.json ] || fail "it was declared over a comparison that had been begun"
 mv evidence/tiny/one evidence/tiny/two aside
 evidence 0
 cp aside/*.json evidence/tiny
-refused 'one.json was not made under the declared.json beside it'
+refused 'one.json does not belong to the declared.json next to it'
 again
 evidence 0 --no-run
 

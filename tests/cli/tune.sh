@@ -20,10 +20,10 @@ grep -q '"lr": 0.001,' whole/results.json && fail "a tuned option stands among t
 says err 'The best train.lr of softmax, 0.01, is the largest that was tried: try larger ones'
 for file in out whole/report.md whole/report.html; do
     says $file 'lr=0.01'
-    says $file 'Each attention had its own train.lr, the best of 3 tried on a part of the training text'
-    says $file '6 runs with [0-9.]*[MG] FLOPs, beside the [0-9.]*[MG] of the comparison'
-    says $file 'none of the comparison.*s, on the last 10 % of the training text (2700 tokens)'
-    says $file 'It took 6 runs: 120 steps, '
+    says $file 'Tuned for each attention: train.lr, the best of 3 settings on a held-out part of the training text'
+    says $file '6 runs with [0-9.]*[MG] FLOPs, in addition to the [0-9.]*[MG] of the comparison'
+    says $file 'other than those of the comparison, on the last 10 % of the training text (2700 tokens)'
+    says $file 'Cost of tuning: 6 runs, 120 steps, '
     says $file 'is the largest that was tried'
 done
 says whole/report.html 'Sensitivity to train.lr'
