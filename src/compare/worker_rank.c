@@ -252,7 +252,7 @@ static void report_stop(struct worker_rank *s)
     if (!status.signal || s->stopped)
         return;
     snprintf(status.line, sizeof status.line,
-             "stopped by signal %d; the same command goes on from here", status.signal);
+             "stopped by signal %d; run the same command again to continue", status.signal);
     report_status(s, &status);
     s->stopped = true;
 }
