@@ -263,7 +263,8 @@ static void fail_as_workers(struct jobs *j)
     else if (j->failed)
         oa_fail_as(j->c, j->failed);
     else if (j->interrupted)
-        oa_fail(j->c, OA_INTERRUPTED, "stopped by signal %d; run the same command again to continue",
+        oa_fail(j->c, OA_INTERRUPTED,
+                "stopped by signal %d; run the same command again to continue",
                 oa_stop_requested(j->c));
 }
 
