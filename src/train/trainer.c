@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One run. The life of a training step, in the order of the code:
  *
- *     batch (data/batches.c) → oa_model_loss (model/transformer.c) → oa_tape_backward (ops/tape.c)
+ *     batch (data/batches.c) → oa_model_loss (model/forward.c) → oa_tape_backward (ops/tape.c)
  *     → the sum over micro-batches and ranks (cluster/tree_sum.c; during the last: handout.c)
- *     → gradient norm and clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
+ *     → gradient norm, and the factor of train.clip → oa_shards_step (shards.c), which calls
+ *     oa_optimizer_update (optimizer.c) → log, validation, checkpoint
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed,
  * step), so a run resumed from a checkpoint gives the same bits as one that was never stopped.
