@@ -23,9 +23,7 @@ static enum oa_error check_use(struct call *call)
         return wrong_use(call, "give --resume or --overwrite, not both");
     snprintf(path, sizeof path, "%.4000s/contest.json", folder);
     if (flag_given(call, "resume") && access(path, F_OK) != 0)
-        return wrong_use(call,
-                         "--resume: no comparison in %.200s (no contest.json); leave out --resume "
-                         "to begin one",
+        return wrong_use(call, "--resume: no comparison in %.200s; leave out --resume to begin one",
                          folder);
     return OA_OK;
 }
