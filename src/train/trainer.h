@@ -85,8 +85,8 @@ enum oa_error oa_ranks_open(struct trainer *t);
 /* Sends values and position of the first rank, which alone reads and writes files, to all. */
 enum oa_error oa_ranks_begin(struct trainer *t);
 enum oa_error oa_ranks_after_gradients(struct trainer *t); /* losses of all micro-batches; stops */
-/* Makes all ranks use the first one's clock. waited: seconds spent waiting for ranks before the
- * step. */
+/* With train.seconds, gives all ranks the first one's clock. waited: seconds that the cluster's
+ * waits had taken before the step. */
 enum oa_error oa_ranks_after_step(struct trainer *t, double waited);
 void oa_ranks_log(struct trainer *t,
                   struct oa_log_line *line); /* how fast all were since the line before */
