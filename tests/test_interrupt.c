@@ -166,8 +166,8 @@ static void stopped_in(int validation, const char *sentence)
 static void test_training_is_stopped_in_a_validation(void **state)
 {
     (void)state;
-    stopped_in(1, "stopped by signal 2 after step 3; --resume goes on from here");
-    stopped_in(2, "stopped by signal 2 after step 6; --resume goes on from here");
+    stopped_in(1, "stopped by signal 2 after step 3; run it again with --resume to continue");
+    stopped_in(2, "stopped by signal 2 after step 6; run it again with --resume to continue");
 }
 
 static void test_eval_is_stopped(void **state)

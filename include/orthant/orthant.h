@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orthant: a measuring instrument for attention. The only public header, and the manual of the
- * library: contexts, options, training, comparisons, trained models, data, scores, layers.
+ * Orthant trains and compares Transformers with any attention. The only public header, and the
+ * manual of the library: contexts, options, training, comparisons, trained models, data, scores,
+ * layers.
  *
  * Conventions. Handles are opaque; whoever opens one closes it, and NULL may be closed. Functions
  * that can fail return enum oa_error; the context keeps the message of the first failure

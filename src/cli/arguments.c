@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words of the command line into a struct call. What a command does not know is refused, with the
- * nearest thing that it does know: nothing is silently ignored. */
+ * Parses the command line into a struct call. Unknown options are refused with the most similar
+ * known one; nothing is silently ignored. */
 #include "cli.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ enum oa_error wrong_use(struct call *call, const char *format, ...)
     return OA_ARGUMENT;
 }
 
-/* ---- what a command takes ---- */
+/* ---- options of a command ---- */
 
 bool has_section(const struct command *c, const char *section)
 {
@@ -203,7 +203,7 @@ void free_arguments(struct call *call)
     free(call->given);
 }
 
-/* ---- asking ---- */
+/* ---- access to what was given ---- */
 
 const char *flag_value(const struct call *call, const char *name)
 {

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Exit codes beside 128 + signal. */
+/* Exit codes other than 128 + signal. */
 enum { DONE = 0, FAILED = 1, USAGE = 2, DIVERGED = 4, DISPROVED = 5 };
 
 struct call;
@@ -27,7 +27,7 @@ struct flag {
     const char *name;     /* without the dashes */
     const char *argument; /* "N", "FILE"; NULL: a switch */
     const char *key;      /* short for this option of the table; NULL: for none */
-    const char *fallback; /* the default as help says it; NULL: none */
+    const char *fallback; /* the default as help prints it; NULL: none */
     const char *help;
     const char *words; /* values to offer, "a|b"; NULL: any */
     bool hidden;       /* a former name: accepted, not shown */
@@ -41,8 +41,8 @@ struct command {
     const char *sections;     /* of the table of options that count here: "model data train" */
     const struct flag *flags; /* ended by an empty row; NULL: none */
     const char *see;          /* other commands, with blanks between */
-    bool ranks;               /* several processes do its work together (oa_join) */
-    bool hidden;              /* not for people */
+    bool ranks;               /* runs on several MPI ranks (oa_join) */
+    bool hidden;              /* not in help */
     enum oa_error (*run)(struct call *call);
 };
 
@@ -100,7 +100,7 @@ struct input {         /* a stream that is read; data is freed by whoever began 
     size_t length, room, taken; /* bytes in data, room there, and how many of them next_line gave */
     unsigned long long lines;   /* given */
 };
-/* All bytes of a file, or of the standard input (NULL or "-"), with a 0 behind them; to be freed.
+/* All bytes of a file, or of the standard input (NULL or "-"), with a 0 after them; to be freed.
  * NULL after an error was printed: the command failed with OA_IO. When a stop is asked for, what
  * was read until then. */
 char *read_input(struct call *call, const char *path, size_t *length);
@@ -146,7 +146,7 @@ int terminal_width(FILE *f); /* 0: not a terminal */
 
 /* ---- main.c ---- */
 void to_stdout(void *argument, const char *text, size_t length); /* the sink of results */
-/* The same, written out; where that fails the program ends, for nobody would read what comes. */
+/* The same, flushed; exits if that fails. */
 void to_stdout_at_once(void *argument, const char *text, size_t length);
 
 /* ---- safe_text.c ---- */

@@ -23,9 +23,7 @@ static enum oa_error check_use(struct call *call)
         return wrong_use(call, "give --resume or --overwrite, not both");
     snprintf(path, sizeof path, "%.4000s/contest.json", folder);
     if (flag_given(call, "resume") && access(path, F_OK) != 0)
-        return wrong_use(call,
-                         "--resume: no comparison in %.200s (no contest.json); leave out --resume "
-                         "to begin one",
+        return wrong_use(call, "--resume: no comparison in %.200s; leave out --resume to begin one",
                          folder);
     return OA_OK;
 }
@@ -140,18 +138,19 @@ const struct command command_compare = {
         "a significant difference to it has not been shown to attend to anything "
         "(--compare.uniform_baseline off omits it).\n"
         "With --equal time every run trains for as much processor time as the first attention's "
-        "run of the same seed took, or for train.seconds; pace.json in its folder repeats it "
-        "exactly.\n"
+        "run of the same seed took, or for train.seconds; --train.pace with the pace.json in its "
+        "folder repeats it exactly.\n"
         "Losses have 95 % confidence intervals over the seeds. Differences to the best attention "
         "are tested paired by seed, with Holm's correction for the number of attentions; the "
         "intervals are those of these tests: one that excludes 0 is a significant difference. "
-        "Without one no winner is named, and the table estimates how many seeds are needed. The "
-        "last sentence is a recommendation: keep or change, what is equivalent and cheaper, or "
-        "how many more seeds and how much time are needed.\n"
+        "Without a significant difference no winner is named, and the table estimates how many "
+        "seeds are needed. The last sentence is a recommendation: keep or change, what is "
+        "equivalent and cheaper, or how many more seeds and how much time are needed.\n"
         "One learning rate for all favours the attention that it suits. With --compare.tune "
         "\"train.lr=3e-4,1e-3,3e-3\" every attention, the uniform baseline too, is first trained "
-        "with each value on the training text without its last tenth, which scores them, with "
-        "seeds used for nothing else; the best value is used in the comparison. The report shows "
+        "with each value on the training text without its last tenth, and scored on that tenth, "
+        "with seeds used for nothing else; the best value is used in the comparison. The report "
+        "shows "
         "the losses of all values, warns if the best value is the smallest or the largest, and "
         "counts the cost.\n"
         "An interrupted comparison continues when it is started again, and with more seeds or "

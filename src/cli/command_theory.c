@@ -37,8 +37,9 @@ const struct command command_theory = {
     .name = "theory",
     .sentence = "measures the published claims about frozen orthogonal projections",
     .usage = "[--model.width N] [--model.heads N] [--out FILE] [--json]",
-    .text = "Do they preserve inner products, lengths and gradients? Are they better conditioned "
-            "than Gaussian ones? Do they keep heads apart? Does the Johnson–Lindenstrauss lemma "
+    .text = "Do frozen orthogonal projections preserve inner products, lengths and gradients? Are "
+            "they better conditioned than Gaussian ones? Do they keep heads apart? Does the "
+            "Johnson–Lindenstrauss lemma "
             "apply at the width of a head? For each proposition: the claim, the closed form, the "
             "measured value with its standard error, and whether the claim holds. Takes seconds.\n"
             "The shape is that of a model of width 512 with 8 heads unless model.width and "

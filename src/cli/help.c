@@ -175,8 +175,9 @@ void write_command(const struct writer *w, FILE *f, const struct command *c)
 
 void write_overview(const struct writer *w, FILE *f)
 {
-    static const struct command orthant = { .name = "",
-                                            .sentence = "a measuring instrument for attention" };
+    static const struct command orthant = {
+        .name = "", .sentence = "trains and compares Transformers with any attention"
+    };
     w->title(f, &orthant);
     w->heading(f, "Usage");
     w->code(f, "orthant COMMAND [--option VALUE]...");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading files and the standard input, whole or line by line. While it waits, a stop that is asked
- * for is noticed: reads that a signal interrupts would be begun again by themselves. */
+ * Reads files and standard input, whole or line by line. It polls for a stop while waiting, since
+ * SA_RESTART restarts an interrupted read. */
 #include "cli.h"
 
 #include <errno.h>
@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BETWEEN_LOOKS = 200 };  /* milliseconds */
-#define MOST ((size_t)1 << 28) /* bytes kept at a time: a device such as /dev/zero has no end */
+enum { BETWEEN_LOOKS = 200 }; /* milliseconds */
+#define MOST                                                                                       \
+    ((size_t)1 << 28) /* bytes in memory at a time: a device such as /dev/zero has no end */
 
 /* False when a stop was asked for first. */
 static bool wait_for(int fd)

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int why_not_written; /* errno of the first write that failed; others may have set it since */
+static int why_not_written; /* errno of the first failed write */
 
-/* The code to end with. Who reads no further knows why: a pipe that was closed is told of by the
- * code alone. */
+/* Reports that standard output could not be written; returns the exit code. After EPIPE it prints
+ * nothing: the reader closed the pipe. */
 static int not_written(void)
 {
     char sentence[160];
@@ -50,8 +50,8 @@ void to_stdout_at_once(void *argument, const char *text, size_t length)
     exit(not_written());
 }
 
-/* Also of what was stopped, where there is more to say than that: how far it came, and what goes on
- * from there. */
+/* Prints the failure, unless a usage error was printed already. An interruption is printed only if
+ * it has a message: the step that was reached, and how to continue. */
 static void say_why(const struct call *call, enum oa_error e)
 {
     const char *sentence;
@@ -60,7 +60,7 @@ static void say_why(const struct call *call, enum oa_error e)
         print_failure(sentence);
 }
 
-/* speaks: whether this rank is to tell of a failure. */
+/* speaks: whether this rank prints the failure. */
 static int exit_code(const struct call *call, enum oa_error e, int signal, bool speaks)
 {
     if (e == OA_OK)
@@ -75,7 +75,7 @@ static int exit_code(const struct call *call, enum oa_error e, int signal, bool 
                                : FAILED;
 }
 
-/* What was printed may still be on its way: a full disk shows here. */
+/* Output may still be buffered: a full disk is noticed here. */
 static int close_stdout(int code)
 {
     fflush(stdout);
@@ -85,8 +85,8 @@ static int close_stdout(int code)
     return code ? code : why;
 }
 
-/* cluster.timeout, in seconds, which is needed before the ranks have joined. 0 where the options
- * are wrong: the first rank reports that after they have. */
+/* cluster.timeout in seconds, needed before the ranks have joined; 0 if the options are wrong,
+ * which the first rank reports after joining. */
 static double join_timeout(struct call *call)
 {
     double seconds = 0;
@@ -146,7 +146,7 @@ static int run_command(struct call *call)
     enum oa_error before = oa_last_error(call->context, &sentence);
     bool speaks = oa_speaks(call->context);
     if (before == OA_NO_MEMORY ||
-        (e != OA_OK && before == OA_IO)) /* whatever was made of it on the way */
+        (e != OA_OK && before == OA_IO)) /* the first cause, not what followed from it */
         e = before;
     if (e == OA_OK && before == OA_OK) /* did all ranks come to the end? */
         e = oa_last_error(call->context, &sentence);

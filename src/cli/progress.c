@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is said on standard error. On a terminal progress is one line that is rewritten; elsewhere
- * it is a line now and then, so that log files stay readable. */
+ * Messages and progress on standard error. On a terminal progress is one line that is rewritten;
+ * elsewhere a line is printed now and then, so that log files stay readable. */
 #include "cli.h"
 
 #include <stdlib.h>

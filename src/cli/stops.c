@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SIGINT, SIGTERM, SIGHUP and SIGPIPE ask for a stop: the library saves and returns, and the
- * program ends with 128 + the signal. Who asks twice by SIGINT or SIGTERM does not want to wait. A
- * hangup comes twice by itself, from the kernel and from the shell, and a closed pipe breaks with
- * every line. What was ignored when the program was started (nohup) stays so. SIGXFSZ is ignored: a
- * write beyond ulimit -f then fails with a sentence instead of ending the program without one.
+ * program ends with 128 + the signal. A second SIGINT or SIGTERM exits at once; a second SIGHUP or
+ * SIGPIPE does not: the kernel and the shell both send SIGHUP, and every write to a closed pipe
+ * raises SIGPIPE. SIGHUP and SIGPIPE stay ignored if they were (nohup). SIGXFSZ is ignored: a write
+ * beyond ulimit -f then fails with a message instead of killing the program.
  */
 #include "cli.h"
 
 #include <signal.h>
 #include <unistd.h>
 
-static volatile int asked; /* a signal number; int, as the library wants it: stores of an int are
-                              whole everywhere */
+static volatile int asked; /* a signal number; int, as struct oa_settings has it: stores are atomic
+                              on all targets */
 
 static void note_signal(int signal)
 {
@@ -30,8 +30,8 @@ static void catch_unless_ignored(int signal, const struct sigaction *action)
 }
 
 /* The handler has a stack of its own: with its frame on that of the program, a bench that was
- * stopped inside a matrix product lost the heap once in seventy times, as if oneDNN's generated
- * code kept data below the stack pointer. */
+ * stopped inside a matrix product corrupted the heap once in seventy times, as if oneDNN's
+ * generated code had data below the stack pointer. */
 volatile int *catch_signals(void)
 {
     static char stack[1 << 16];

@@ -34,7 +34,7 @@ static enum oa_error shared_fingerprint(struct comparison_session *t)
     return OA_OK;
 }
 
-/* Of a comparison that is to be overwritten nothing is taken over. */
+/* With --overwrite no member of the old comparison is used. */
 static enum oa_error open_members(struct comparison_session *t)
 {
     OA_TRY(oa_comparison_check_outside(t->c, t->r->folder));
@@ -133,8 +133,8 @@ static enum oa_error spec_of_cell(const struct comparison_session *t, int entry,
     return oa_comparison_spec(t, entry, &o, &t->workload, folder, out);
 }
 
-/* Checks all runs that are there, as far as their options are known, before anything is written: a
- * start that is refused changes no file. */
+/* Checks existing runs, as far as their options are known, before anything is written: a refused
+ * start changes no file. */
 static enum oa_error check_runs(struct comparison_session *t)
 {
     int count = t->out->count * t->out->seeds;
@@ -148,7 +148,7 @@ static enum oa_error check_runs(struct comparison_session *t)
         OA_TRY(spec_of_cell(t, entry, seed, &spec));
         OA_TRY(oa_run_spec_read(t->c, &spec, NULL, &e->runs[seed], run_ended_flag(t, entry, seed)));
     }
-    for (int i = 0; i < count; i++) { /* until they are wanted */
+    for (int i = 0; i < count; i++) { /* read again when needed */
         struct oa_run *run = &t->out->entries[i % t->out->count].runs[i / t->out->count];
         uint64_t seed = run->seed;
         oa_run_free(run);
@@ -193,14 +193,14 @@ enum oa_error oa_comparison_train(struct comparison_session *t, const struct oa_
     return oa_run_batch_train(t->c, &b, jobs);
 }
 
-/* Cells that are trained side by side. */
+/* Cells that are trained in parallel. */
 struct cell_batch {
     struct comparison_session *t;
     const struct oa_cell *cells;
 };
 
-/* A run of the comparison ended; others of it may still be trained. Runs of two seeds that end with
- * one model were no two runs: something does not follow the seed. */
+/* A run ended; others may still be training. Two seeds must not give the same model: then something
+ * does not depend on the seed. */
 static enum oa_error cell_ended(void *argument, long number, struct oa_run *ended)
 {
     const struct cell_batch *b = argument;
@@ -241,7 +241,7 @@ static void expect_run(struct comparison_session *t, int entry)
     oa_overall_expect(&t->overall, 1, oa_overall_weight(&t->overall, &o));
 }
 
-/* Where a run's time is the budget of others, their specs are known when it has ended. */
+/* Where the time of a run is the budget of others, their specs are known only after it ended. */
 enum oa_error oa_comparison_make(struct comparison_session *t, const struct oa_cell *cells,
                                  int count)
 {
@@ -317,7 +317,7 @@ enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_reque
     t->overall.by_time = oa_comparison_by_time(t);
     oa_comparison_tune_expect(t);
     oa_comparison_vary_expect(t);
-    /* with compare.until_resolved runs are expected when they are wanted */
+    /* with compare.until_resolved runs are counted when they are requested */
     for (int i = 0; i < out->count * out->seeds && !r->options->compare_until_resolved; i++)
         expect_run(t, i % out->count);
     return oa_comparison_tune(t);

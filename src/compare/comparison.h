@@ -103,9 +103,9 @@ struct oa_comparison {
     char *machine_json;       /* processor, isa, threads, memory, kernels, versions, date */
 };
 
-/* Its name in everything people read: its attention, or "uniform baseline". */
+/* Its name in reports and messages: its attention, or "uniform baseline". */
 const char *oa_entry_name(const struct oa_entry *e);
-/* Made, to its end, with a finite loss and a finite score in what the comparison is about. */
+/* Trained to its end, with a finite loss and a finite score in the metric. */
 bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r);
 int oa_runs_made(const struct oa_entry *e, int seeds);
 void oa_comparison_free(struct oa_comparison *comparison);
@@ -160,7 +160,7 @@ struct oa_comparison_request {
  * OA_INTERNAL when two seeds gave the same model, bit for bit. */
 enum oa_error oa_comparison_run(oa_context *c, const struct oa_comparison_request *r,
                                 struct oa_comparison *out);
-/* Refuses what oa_comparison_run would refuse before its first run: options, attentions, texts,
+/* The checks that oa_comparison_run makes before its first run: options, attentions, texts,
  * models that cannot be made, another comparison in the folder. Trains nothing, and writes nothing.
  */
 enum oa_error oa_comparison_check(oa_context *c, const struct oa_comparison_request *r);
@@ -174,9 +174,9 @@ enum oa_error oa_comparison_open(oa_context *c, const struct oa_comparison_reque
                                  struct oa_comparison *out, struct comparison_session **session);
 enum oa_error oa_comparison_make(struct comparison_session *s, const struct oa_cell *cells,
                                  int count);
-/* True: nothing has to be trained for it. */
+/* True: the run has ended already. */
 bool oa_comparison_has(const struct comparison_session *s, const struct oa_cell *cell);
-/* What comes after the runs: those of compare.vary, which share the first seed's, and speeds. */
+/* After the runs: trains those of compare.vary, which share the first seed's, and times steps. */
 enum oa_error oa_comparison_finish(struct comparison_session *s);
 void oa_comparison_close(struct comparison_session *s);
 

@@ -2,13 +2,13 @@
  *
  * A comparison while it runs: what its parts share. Private to compare/.
  *
- *     comparison.c        the order of all this; the runs
+ *     comparison.c        the sequence of these steps; the runs
  *     comparison_setup.c  checks of options and limits; entries; what is recorded next to the runs
  *     initial_runs.c      the run of another comparison that each run starts from
  *     budgets.c           equal budgets; the options of a run
  *     tune.c              trials, and the values that each attention takes from them
- *     run_spec.c          runs: in its folder, to its end, or read from there
- *     jobs.c              runs side by side
+ *     run_spec.c          trains runs in their folders, or reads those that ended
+ *     jobs.c              runs in parallel
  *     vary.c              more runs, in which one source of randomness varies alone
  *     speed.c             steps of all attentions, timed in turn after the runs
  */
@@ -49,7 +49,7 @@ enum oa_error oa_comparison_train(struct comparison_session *t, const struct oa_
 
 /* ---- comparison_setup.c ---- */
 
-/* Refuses what a comparison cannot do, before anything is opened; reads compare.tune. */
+/* Checks the options before anything is opened; reads compare.tune. */
 enum oa_error oa_comparison_check_options(struct comparison_session *t);
 /* Fills what of t->out is known when the data are open: the options that all runs share, machine,
  * sizes; the entries, the uniform baseline last; the baseline; limits on seeds and time. */

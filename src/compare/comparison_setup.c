@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of a comparison, checked before anything is trained: options that mean something
- * else in a comparison, or nothing, or that would weaken its verdicts; the entries and the
- * baseline; limits on seeds and time; and what is recorded next to the runs. */
+ * Checks of a comparison before anything is trained: options that have another meaning or no effect
+ * in a comparison, or would weaken its verdicts; entries and baseline; limits on seeds and time.
+ * Also the metadata recorded next to the runs. */
 #include "compare/comparison_session.h"
 #include "train/average.h"
 
@@ -90,7 +90,7 @@ enum oa_error oa_comparison_check_options(struct comparison_session *t)
     return oa_comparison_tune_read(t);
 }
 
-/* ---- what is recorded next to the runs ---- */
+/* ---- metadata recorded next to the runs ---- */
 
 static char *machine_json(oa_context *c)
 {

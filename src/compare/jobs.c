@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs side by side. Each worker is a thread with a context of its own and takes one run after
+ * Runs in parallel. Each worker is a thread with a context of its own that takes one run after
  * another; the caller's thread waits for events: it passes on ended runs, logs notices and
- * progress, and passes stops on. So all calls of the caller's functions come from its own thread,
- * as if one run were trained at a time. */
+ * progress, and forwards stops. So callbacks are called from the caller's thread only. */
 #include "compare/jobs_parts.h"
 
 #include <errno.h>
@@ -10,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static const double poll_seconds = 0.1;      /* at most between two looks for a stop */
+static const double poll_seconds = 0.1;      /* at most, between two checks for a stop */
 static const double progress_interval = 0.2; /* seconds between two progress lines */
 enum { PROGRESS = 4096 };                    /* bytes of one */
 
@@ -31,7 +30,7 @@ void oa_jobs_add_event(struct jobs *j, const struct worker_event *e)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* Progress is logged for all together. */
+/* Level 1 is progress, which is logged once for all workers. */
 static void forward_notice(void *argument, int level, const char *line)
 {
     struct worker *w = argument;
@@ -75,7 +74,7 @@ static enum oa_error train_taken(struct worker *w, long number)
         return OA_OK;
     }
     if (mine.group && !oa_cluster_all_failed(mine.group)) {
-        /* A rank of this one's group failed alone: no other is heard any more. */
+        /* A rank of this group failed alone: communication with the others is lost. */
         pthread_mutex_lock(&j->lock);
         j->batch->cluster->lost = true;
         pthread_mutex_unlock(&j->lock);
@@ -84,8 +83,7 @@ static enum oa_error train_taken(struct worker *w, long number)
     return e;
 }
 
-/* The first failure is the result; but that of one alone comes before the stops that follow it or
- * came with it. */
+/* Reports the first failure; one that is not an interruption has priority. */
 void oa_jobs_leave(struct worker *w, oa_context *failed)
 {
     struct jobs *j = w->jobs;
@@ -180,7 +178,7 @@ static void log_jobs_progress(struct jobs *j)
     oa_log(j->c, 1, "%s%.*s", whole, PROGRESS - OA_OVERALL, runs);
 }
 
-/* Waits for an event, poll_seconds at most. False: there is nothing more to wait for. */
+/* Waits for an event, at most poll_seconds. False: all workers have ended, no event is left. */
 static bool wait_for_event(struct jobs *j, bool *stopping)
 {
     struct timespec until;
@@ -263,7 +261,8 @@ static void fail_as_workers(struct jobs *j)
     else if (j->failed)
         oa_fail_as(j->c, j->failed);
     else if (j->interrupted)
-        oa_fail(j->c, OA_INTERRUPTED, "stopped by signal %d; the same command goes on from here",
+        oa_fail(j->c, OA_INTERRUPTED,
+                "stopped by signal %d; run the same command again to continue",
                 oa_stop_requested(j->c));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs side by side (run_spec.h), each with its share of the threads. What a run computes does not
- * depend on its number of threads, so of all that is written only times tell how many there were.
+ * Runs in parallel (run_spec.h), each with its share of the threads. The results of a run do not
+ * depend on its number of threads; only its times do.
  *
- *     jobs.c         the workers, and what they exchange with the caller
+ *     jobs.c         the workers, and their events for the caller
  *     jobs_ranks.c   other ranks as workers
  *     jobs_choice.c  how many at once
  */
@@ -18,8 +18,8 @@ enum oa_error oa_jobs_side_by_side(oa_context *c, const struct oa_run_batch *b, 
                                    long count, int jobs);
 
 /* How many at once: `asked` (compare.jobs; 0: as many as is fastest), but not more than there are
- * runs and threads, nor than fit into memory; a notice tells where that is less than asked. One
- * where times are budgets. */
+ * runs and threads, nor than fit into memory; a notice is logged if that is less than asked. 1
+ * if times are budgets. */
 enum oa_error oa_jobs_choose(oa_context *c, const struct oa_run_batch *b, long asked, int *jobs);
 
 /* The same from numbers alone: `work` FLOPs of the most expensive step, `need` bytes of the largest

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How many runs at once. Threads of one run wait for each other some hundred times a step, those of
- * two runs never: so runs side by side win while a step is small. On two cores, two runs of one
+ * two runs never: so parallel runs are faster while a step is small. On two cores, two runs of one
  * thread each took 1/1.8 of the time of two runs of two threads one after another at 13 MFLOP a
  * step, and 1/1.5 at 0.7 GFLOP (docs/history/speed-decoding.md). A step of large matrices keeps all
  * threads busy, and then memory, caches and their bandwidth are better left to one run. */

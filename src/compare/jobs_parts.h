@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs side by side: what jobs.c and jobs_ranks.c share. Private to compare/.
+ * Runs in parallel: what jobs.c and jobs_ranks.c share. Private to compare/.
  */
 #ifndef ORTHANT_JOBS_PARTS_H
 #define ORTHANT_JOBS_PARTS_H
@@ -52,9 +52,9 @@ struct jobs {
 
 /* Takes over what `e` owns. */
 void oa_jobs_add_event(struct jobs *j, const struct worker_event *e);
-/* Number of the next run for this worker; -1: none is left, or all are to end. */
+/* Number of the next run for this worker; -1: none is left, or all must stop. */
 long oa_jobs_take(struct worker *w);
-/* One worker less; `failed`: why, its context, or NULL. */
+/* Counts a worker out. failed: its context if it failed, else NULL. */
 void oa_jobs_leave(struct worker *w, oa_context *failed);
 
 /* jobs_ranks.c: the workers that are other ranks; groups of them with compare.ranks above 1. */
@@ -65,6 +65,6 @@ int oa_ranks_others(const struct jobs *j); /* how many workers they are */
 enum oa_error oa_ranks_share(struct worker *w, struct oa_run_spec *spec);
 /* Hands out runs and reads messages; a failure is recorded in j->c. */
 enum oa_error oa_ranks_poll(struct jobs *j);
-void oa_ranks_stop(struct jobs *j); /* whoever trains a run */
+void oa_ranks_stop(struct jobs *j); /* all ranks that train a run */
 
 #endif

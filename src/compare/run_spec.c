@@ -52,8 +52,7 @@ static const char *threads_if_rounds_alike(oa_context *c, enum oa_precision prec
     return older ? machine + old + 2 : NULL;
 }
 
-/* Another processor rounds differently and has other speeds; another number of threads has other
- * speeds alone. */
+/* Another processor changes rounding and speed; another number of threads changes speed only. */
 static enum oa_error check_machine(oa_context *c, struct oa_workplace *place,
                                    const struct oa_run_spec *spec, const char *machine)
 {
@@ -153,7 +152,7 @@ static enum oa_error train_as_result(oa_context *c, const struct oa_run_spec *sp
     return OA_OK;
 }
 
-/* Training takes the lock of the folder again. */
+/* Training locks the folder once more. */
 static enum oa_error train_and_save(oa_context *c, const struct oa_run_spec *spec,
                                     struct oa_workplace *place, json_t *fingerprint,
                                     struct oa_lock **lock, struct oa_run *run)
@@ -188,8 +187,9 @@ enum oa_error oa_run_spec_train(oa_context *c, const struct oa_run_spec *spec,
 
 enum oa_error oa_run_spec_follow(oa_context *c, const struct oa_run_spec *spec, struct oa_run *run)
 {
-    OA_TRY(oa_cluster_agree(spec->group, OA_OK)); /* it has a fingerprint, and */
-    OA_TRY(oa_cluster_agree(spec->group, OA_OK)); /* its folder is begun */
+    /* one for each oa_cluster_agree() that the first rank calls before it trains */
+    OA_TRY(oa_cluster_agree(spec->group, OA_OK));
+    OA_TRY(oa_cluster_agree(spec->group, OA_OK));
     return train_as_result(c, spec, run);
 }
 

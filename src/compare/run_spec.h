@@ -12,14 +12,14 @@
 
 #include <stdatomic.h>
 
-/* Where runs are trained: shared by all that are trained side by side. */
+/* Where runs are trained: shared by all that are trained in parallel. */
 struct oa_workplace {
     int threads;           /* of all runs at once */
     bool clocked;          /* times are budgets, so that a run of another machine is another run */
     atomic_bool elsewhere; /* a run of another machine is used, and that was logged */
 };
 enum { OA_MACHINE = sizeof((struct oa_run *)0)->machine };
-/* What computes, and so what rounds and takes the time: "processor, instruction set, matrix
+/* What determines rounding and speed: "processor, instruction set, matrix
  * products, 2 threads", or "…, 1 of 2 threads" next to other runs. The environment may decide which
  * instructions a library uses for products. */
 void oa_machine_name(oa_context *c, const struct oa_workplace *place, enum oa_precision precision,
@@ -45,7 +45,7 @@ struct oa_run_spec {
 struct oa_workload oa_run_spec_workload(const struct oa_run_spec *spec);
 /* Reads the result in the folder (*found) and checks that the folder, begun or ended, is of this
  * run. A result of another machine is logged once, or refused where times are budgets; place NULL:
- * no matter. Writes nothing. */
+ * not checked. Writes nothing. */
 enum oa_error oa_run_spec_read(oa_context *c, const struct oa_run_spec *spec,
                                struct oa_workplace *place, struct oa_run *run, bool *found);
 /* Trains a run that has not ended, on all threads of `c`. One that diverges is a result

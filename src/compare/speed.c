@@ -97,8 +97,8 @@ static enum oa_error time_round(struct speed_rounds *m)
         oa_dispatch_receive_stops(m->t->r->cluster);
         if (oa_stop_requested(m->t->c))
             return oa_fail(m->t->c, OA_INTERRUPTED,
-                           "stopped by signal %d while speeds were measured; all runs have ended, "
-                           "and the same command goes on from here",
+                           "stopped by signal %d while speeds were measured; all runs have ended; "
+                           "run the same command again to continue",
                            oa_stop_requested(m->t->c));
         double step = mean_step_in_runs(&k->entries[i], k->seeds);
         seconds[i] = (double)NAN;

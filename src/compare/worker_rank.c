@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that trains the runs it is handed (dispatch.h). A run has a context of its own, whose
- * progress is the moment to look for a stop and to give a sign of life. */
+ * A rank that trains the runs it is handed (dispatch.h). A run has a context of its own; its
+ * progress callback checks for a stop and reports that the rank is alive. */
 #include "compare/dispatch.h"
 #include "compare/initial_runs.h"
 
@@ -188,7 +188,7 @@ static enum oa_error train_command(struct worker_rank *s)
     struct oa_run run = { 0 };
     struct oa_workplace place = { .threads = oa_thread_count(s->c) };
     enum oa_error e = prepare_run(s);
-    if (part) { /* nobody of a group begins before all are ready and alike */
+    if (part) { /* a group begins when all its ranks are ready and agree */
         part->context = s->c;
         e = oa_same_everywhere(part, &s->command->options, rank_workload(s), e);
     }
@@ -252,7 +252,7 @@ static void report_stop(struct worker_rank *s)
     if (!status.signal || s->stopped)
         return;
     snprintf(status.line, sizeof status.line,
-             "stopped by signal %d; the same command goes on from here", status.signal);
+             "stopped by signal %d; run the same command again to continue", status.signal);
     report_status(s, &status);
     s->stopped = true;
 }

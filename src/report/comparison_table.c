@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A comparison as a table for the terminal and as Markdown. Attentions stand by rising cost; the
- * conclusion comes first in Markdown and last in the terminal, where the eye is.
+ * A comparison as a table for the terminal and as Markdown. Rows are sorted by rising cost;
+ * the conclusion is first in Markdown and last on the terminal, where readers look first.
  */
 #include "report/adjusted.h"
 #include "report/columns.h"

@@ -73,8 +73,8 @@ static void explain_speed(const struct oa_comparison *k, const struct oa_summary
         "<div><dt>speed</dt><dd>Measured apart from the training runs, which may share the "
         "machine: in each of %d rounds a few training steps of every attention are timed in turn, "
         "with all threads. ms/step is the median over the rounds; tokens/s is derived from it. ×: "
-        "speedup over the first attention, from ratios within rounds, which cancel what slows a "
-        "whole round, with the exact 95 %% interval of signed ranks. Measured on: ",
+        "speedup over the attention given first, from ratios within rounds, which cancel what "
+        "slows a whole round, with the exact 95 %% interval of signed ranks. Measured on: ",
         k->rounds);
     oa_html_text(out, k->speed_machine);
     oa_text_printf(out,

@@ -38,7 +38,7 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
 enum { OA_SAMPLE_PATH = 8192 };
 const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
 /* Ends the error message about a text or token ids that cannot be read. */
-#define OA_CORPUS_REMEDY "data.train, data.valid, data.test or --data names it"
+#define OA_CORPUS_REMEDY "check data.train, data.valid, data.test or --data"
 /* Splits the first name, trimmed, off a comma-separated list. Returns the rest, NULL at the end. */
 char *oa_cut_name(char *list, char **name);
 /* For a list from the config of a run, which another person may have made: OA_IO where an existing

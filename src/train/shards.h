@@ -29,7 +29,7 @@ enum oa_error oa_shards_open(struct oa_model *m, struct oa_cluster *cluster,
 void oa_shards_close(struct oa_shards *k);
 /* The square of the gradient norm, on every rank. */
 enum oa_error oa_shards_squares(struct oa_shards *k, double *out);
-/* An optimiser step (train.h: oa_optimizer_step_at); afterwards every rank has all values. */
+/* An optimiser step (train.h: oa_optimizer_update); afterwards every rank has all values. */
 enum oa_error oa_shards_step(struct oa_shards *k, const struct oa_options *o, long step, double lr,
                              double scale);
 

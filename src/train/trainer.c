@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One run. The life of a training step, in the order of the code:
  *
- *     batch (data/batches.c) → oa_model_loss (model/transformer.c) → oa_tape_backward (ops/tape.c)
+ *     batch (data/batches.c) → oa_model_loss (model/forward.c) → oa_tape_backward (ops/tape.c)
  *     → the sum over micro-batches and ranks (cluster/tree_sum.c; during the last: handout.c)
- *     → gradient norm and clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
+ *     → gradient norm, and the factor of train.clip → oa_shards_step (shards.c), which calls
+ *     oa_optimizer_update (optimizer.c) → log, validation, checkpoint
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed,
  * step), so a run resumed from a checkpoint gives the same bits as one that was never stopped.
@@ -32,8 +33,7 @@ static enum oa_error report_divergence(struct trainer *t, long step)
     return oa_diverged(&s, isfinite(t->loss));
 }
 
-/* Gradients of one micro-batch, alone. A loss that is not finite ends the step when all are known.
- */
+/* Gradients of one micro-batch. A loss that is not finite ends the step in sum_gradients(). */
 static enum oa_error train_micro_batch(void *argument, long micro)
 {
     struct trainer *t = argument;
@@ -110,9 +110,9 @@ static bool validation_due(const struct trainer *t, long step)
     return t->valid && is_due(t, step, t->o->train_eval_every);
 }
 
-/* On train.eval_tokens, at the end on train.final_tokens. With train.keep_best all must be of the
- * same tokens, and with train.average the final model is another one: then oa_trainer_finish makes
- * the final validation. */
+/* On train.eval_tokens, at the end on train.final_tokens. With train.keep_best, all validations
+ * must use the same tokens, and with train.average the final model is another one:
+ * oa_trainer_finish then makes the final validation. */
 static enum oa_error run_validation(struct trainer *t)
 {
     bool result = oa_pace_ended(&t->pace, t->p.step) && !oa_trainer_ends_otherwise(t);
@@ -154,7 +154,7 @@ static struct oa_log_line empty_line(const struct trainer *t, long step)
     return line;
 }
 
-/* A run that was stopped during the validation of its newest step lacks nothing else of it. */
+/* Makes the validation of the newest step if the run was stopped during it. */
 static enum oa_error complete_validation(struct trainer *t)
 {
     const struct oa_run *run = t->run;
@@ -210,7 +210,7 @@ static bool checkpoint_due(const struct trainer *t, long step)
     return t->r->cluster ? t->ranks.save : oa_trainer_time_to_save(t);
 }
 
-/* The pace first: one that is newer than the checkpoint is cut back when the run is resumed. */
+/* pace.json is written first: on resume, one newer than the checkpoint is truncated. */
 static enum oa_error save_checkpoint(struct trainer *t)
 {
     if (!t->folder)
@@ -236,8 +236,7 @@ static enum oa_error finish_step(struct trainer *t, long step)
     return signal && !(last && oa_trainer_complete(t)) ? oa_trainer_stopped(t) : OA_OK;
 }
 
-/* Points that the log will have: its lines and the validations, as far as the number of steps is
- * known. */
+/* Number of points that the log will have, lines and validations. */
 static int curve_points(const struct trainer *t)
 {
     const struct oa_options *o = t->o;
@@ -260,7 +259,7 @@ static enum oa_error train_steps(struct trainer *t)
                waited = oa_cluster_waited(t->r->cluster);
         OA_TRY(train_step(t, step));
         if (step == t->first + 1) {
-            /* The first step has shown what a step needs: arenas become one piece. */
+            /* The first step has shown how much memory a step needs: merge the arenas. */
             oa_tape_reset(&t->tape, false, false, t->stream);
             oa_device_settle(t->d);
         }

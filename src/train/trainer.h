@@ -2,8 +2,8 @@
  *
  * State of a training run. Private to train/.
  *
- *     trainer_open.c   everything is opened and compared, before anything is written
- *     trainer.c        the steps, and what is due between them
+ *     trainer_open.c   opens everything and checks it against the folder before writing
+ *     trainer.c        the steps; logs, validations and checkpoints between them
  *     trainer_ranks.c  what the ranks of a cluster exchange
  *     trainer_end.c    validations, and the end: measurements, final model
  */
@@ -46,8 +46,7 @@ struct trainer {
     struct oa_best_files best;
     struct oa_origin origin;   /* of this session's texts, tokenizer and model to start from */
     struct oa_initial initial; /* that model, until the run has begun */
-    double
-        age; /* seconds since the checkpoint that this session goes on from was written; -1: none */
+    double age; /* seconds since the checkpoint that was resumed was written; -1: none */
     struct oa_plan plan;
     double started, logged; /* clock: of this session, of the last progress line */
     double saved,
@@ -72,30 +71,30 @@ enum oa_error oa_trainer_open(struct trainer *t);
 void oa_trainer_close(struct trainer *t);        /* also after a failed open */
 double oa_trainer_used(const struct trainer *t); /* seconds of the clock that measures the run */
 
-/* The loss of a model on so many tokens of the validation text, 0: all of it; measures that take
- * long when it is the last time. A stop that is asked for leaves NaN. */
+/* Evaluates m on `tokens` tokens of the validation text (0: all); slow measures only if `last`.
+ * NaN if a stop was requested. */
 enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens, bool last);
-bool oa_trainer_complete(
-    const struct trainer *t); /* the newest validation was not stopped, or there is none to make */
+bool oa_trainer_complete(const struct trainer *t); /* the newest validation ended, or none is due */
 enum oa_error
-oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with what goes on from where */
+oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with the step and how to continue */
 bool oa_trainer_ends_otherwise(
-    const struct trainer *t); /* not with the weights of its last step, as they are */
+    const struct trainer *t); /* with averaged or best weights, not those of the last step */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
 bool oa_trainer_time_to_save(const struct trainer *t); /* by the clock */
 enum oa_error oa_ranks_open(struct trainer *t);
-/* Everybody has the values and the place of the first rank, which alone reads and writes files. */
+/* Sends values and position of the first rank, which alone reads and writes files, to all. */
 enum oa_error oa_ranks_begin(struct trainer *t);
 enum oa_error oa_ranks_after_gradients(struct trainer *t); /* losses of all micro-batches; stops */
-/* One clock; waited: seconds that the cluster's waits had taken before the step. */
+/* With train.seconds, gives all ranks the first one's clock. waited: seconds that the cluster's
+ * waits had taken before the step. */
 enum oa_error oa_ranks_after_step(struct trainer *t, double waited);
 void oa_ranks_log(struct trainer *t,
                   struct oa_log_line *line); /* how fast all were since the line before */
 enum oa_error oa_ranks_send_model(struct trainer *t,
                                   struct oa_model *m); /* values of the first rank's */
 void oa_ranks_close(struct trainer *t);
-void oa_trainer_account(
-    struct trainer *t); /* what was done and spent so far: of a run that diverged, too */
+void oa_trainer_account(struct trainer *t); /* fills t->run with steps, tokens and times so far,
+                                               also after divergence */
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step, on the first rank */
 /* Of the model that the run ends with: on the first rank m, whose values the others get; then the
  * test, if there are data for it. */

@@ -36,8 +36,8 @@ bool oa_trainer_ends_otherwise(const struct trainer *t)
 
 enum oa_error oa_trainer_stopped(struct trainer *t)
 {
-    const char *advice =
-        t->r->runs ? "; the same command goes on from here" : "; --resume goes on from here";
+    const char *advice = t->r->runs ? "; run the same command again to continue"
+                                    : "; run it again with --resume to continue";
     return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d after step %ld%s",
                    oa_stop_requested(t->c), t->p.step, t->r->folder ? advice : "");
 }

@@ -106,7 +106,7 @@ says err 'test.tsv, line 1 has no column "text", only'
 expect 2 classify c --data test.tsv --columns 1,2
 says err 'has 2 columns, but the model reads single texts'
 expect 1 classify c --data nowhere.txt
-says err 'nowhere.txt.*data.test or --data names it'
+says err 'nowhere.txt.*check data.train, data.valid, data.test or --data'
 expect 2 classify c --data in,test.tsv
 says err "data test.tsv is a table, but the model reads one text per line: give the text's column"
 [ ! -s out ] || fail "classes before a refusal"

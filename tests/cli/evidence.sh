@@ -45,7 +45,7 @@ pid=$!
 await $pid test -e stopped/tiny/four/contest.json
 kill -INT $pid
 ended 130 $pid "the stopped call"
-says err 'stopped by signal 2.*; the same command goes on from here'
+says err 'stopped by signal 2.*; run the same command again to continue'
 [ ! -e stopped/tiny/four.json ] || fail "it was stopped too late to say anything"
 [ -e stopped/tiny/declared.json ] || fail "nothing was declared"
 expect 0 evidence --no-run --experiments longer --out stopped --page docs/stopped.md

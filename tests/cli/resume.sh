@@ -30,7 +30,7 @@ await $pid checkpointed HUP
 kill -HUP $pid
 kill -HUP $pid 2>/dev/null || true
 ended 129 $pid "a run after two SIGHUPs"
-says err 'stopped by signal 1 after step [0-9]*; --resume goes on from here'
+says err 'stopped by signal 1 after step [0-9]*; run it again with --resume to continue'
 nohup "$orthant" train --config tiny.yaml --out nohup --train.checkpoint_every 1 --train.steps 100000 >out 2>err </dev/null &
 pid=$!
 await $pid checkpointed nohup

@@ -106,7 +106,7 @@ const struct oa_mechanism oa_mechanism_gaussian = {
         "The map does not depend on the text. Rows near the ends sum to less than 1 (the first row "
         "of a causal layer to 0.40 with offset=0 and sigma=1) unless renormalised.",
     .cost = "O(nσV) time, O(n) memory",
-    .state = "the values of the last 9.2σ tokens, and of as many as the centre lies behind",
+    .state = "the values of the last 9.2σ + max(0, −offset) tokens",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE,
     .can_with = gaussian_can_with,
     .arguments = arguments,

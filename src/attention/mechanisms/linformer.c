@@ -102,8 +102,8 @@ const struct oa_mechanism oa_mechanism_linformer = {
     .caveats = "Not causal: each of the k keys mixes all positions. There is no attention map over "
                "tokens to show.",
     .mistakes =
-        "All that were read (Long Range Arena, lucidrains, xFormers): padded rows are not set to 0 "
-        "before E and F mix them, so what stands in the padding changes the output.",
+        "All that we read (Long Range Arena, lucidrains, xFormers): padded rows are not set to 0 "
+        "before E and F mix them, so the contents of the padding change the output.",
     .cost = "O(nk(K + V)) time, O(n + k) memory, 2Nk parameters a head (share=none)",
     .state = "the k keys and values, of another sequence only",
     .can = OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_DROPS,

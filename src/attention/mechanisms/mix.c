@@ -173,10 +173,11 @@ const struct oa_mechanism oa_mechanism_mix = {
                "trained, for each head and component, from 0;  alpha=sigmoid: α = [1 − σ(θ), "
                "σ(θ)], one trained θ, from 0;  alpha=sum: α = 1;  alpha=fixed: α = weights",
     .caveats = "All components are computed, whatever their weights.",
-    .mistakes = "Many write-ups: α stands outside of separate softmaxes. In the paper's form and "
-                "its code it stands inside of one.\n"
-                "Common: masked logits are −∞ and α may be 0; 0·(−∞) is NaN. Here masked pairs are "
-                "never formed.",
+    .mistakes =
+        "Many write-ups: α weights separate softmaxes. In the paper and its code it weights "
+        "the logits of one softmax.\n"
+        "Common: masked logits are −∞ and α may be 0; 0·(−∞) is NaN. Here masked pairs are "
+        "never formed.",
     .cost = "the sum of the components' logits, one softmax",
     .state = "that of the components; the values once",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_WEIGHTS | OA_DROPS | OA_POSITIVE | OA_AVERAGES,

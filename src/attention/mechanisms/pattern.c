@@ -188,9 +188,9 @@ const struct oa_mechanism oa_mechanism_pattern = {
         "w_ij = 1 for j = i, i − 1, i + 1, n − 1;  left: w_ij = (j + 1)³/((i − 1)i/2)² for j ≤ i − "
         "2;  right: w_ij = (n − j)³/((n − i − 2)(n − i − 1)/2)² for j ≥ i + 2;  end: w_ij = (j + "
         "1)³/(n(n + 1)/2)²;  start: w_ij = (n − j)³/(n(n + 1)/2)²;  a row without keys: 0, or w_ii "
-        "= 1 (edge=self), or 1 at the end it looks to (edge=clamp);  unit=word: i, j, n count "
+        "= 1 (edge=self), or 1 at the nearest end (edge=clamp);  unit=word: i, j, n count "
         "words, and the tokens of a word share its weight",
-    .caveats = "Nothing of the text decides where to look: keep some learned heads beside it. "
+    .caveats = "The map does not depend on the text: use it with learned heads. "
                "Empty rows at the ends are 0 unless edge says otherwise.",
     .mistakes =
         "A port: the previous token of the first is index −1, which wraps around to the last token "

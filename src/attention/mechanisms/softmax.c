@@ -19,7 +19,7 @@ const struct oa_mechanism oa_mechanism_softmax = {
     .title = "Softmax attention",
     .citation = "Vaswani et al. 2017, arXiv 1706.03762",
     .formula = "S = (x W_Q)(x W_K)ᵀ / √K;  O = softmax(S) (x W_V)",
-    .mistakes = "Many: masks are added as −10⁹ or −10¹⁰. Two such planes overflow half precision "
+    .mistakes = "Many: masks are added as −10⁹ or −10¹⁰. Two such masks overflow half precision "
                 "to −∞, and −∞ − (−∞) is NaN.\n"
                 "Many: a row without a visible key becomes the plain average of the values, or "
                 "NaN; here it is 0.",

@@ -94,7 +94,7 @@ const struct oa_mechanism oa_mechanism_random = {
                "sigma=1 or more mixes tokens at random. Cross-attention is experimental.",
     .mistakes = "Long Range Arena: padding is ignored whenever no dot product takes part.\n"
                 "A popular PyTorch port: leaves the softmax out.\n"
-                "Mesh TensorFlow: random_plus has the length 512 written into it.",
+                "Mesh TensorFlow: random_plus hard-codes the length 512.",
     .cost = "O(n²V) time, O(n) memory, N² parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS |
