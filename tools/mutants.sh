@@ -63,7 +63,8 @@ units() { # FILE
     case $1 in
     *.c) echo "$1" ;;
     *) find "$build/CMakeFiles" "$build/tests/CMakeFiles" -name '*.c.o.d' -exec grep -l -e "/$1\( \|\$\)" {} + |
-        sed "s|^$build/CMakeFiles/[^/]*\.dir/||; s|^$build/tests/CMakeFiles/[^/]*\.dir/|tests/|; s|\.o\.d$||" | sort -u ;;
+        sed "s|^$build/CMakeFiles/[^/]*\.dir/||; s|^$build/tests/CMakeFiles/[^/]*\.dir/|tests/|; s|\.o\.d$||" | sort -u |
+        while read -r unit; do [ ! -f "$unit" ] || echo "$unit"; done ;; # an old build has objects of files that are gone
     esac
 }
 
@@ -125,6 +126,9 @@ likely_tests() { # FILE
     name=$(basename "$1" | sed 's/\..*//') room=$(basename "$(dirname "$1")")
     near=$(grep -l "/$name\.h\"" tests/test_*.c 2>/dev/null | sed 's|.*/||; s|\.c$||')
     fast=$(fast_tests | tr ' ' '\n')
+    case $1 in
+    src/cli/*) near= fast=$(echo "$fast" | grep -v '^test_') ;; # only the program has these files
+    esac
     named=$(echo "$fast" | grep -e "_${name%%_*}" -e "_$room" || true)
     printf '%s\n' $near $named $fast | awk '!seen[$0]++'
 }
@@ -292,7 +296,7 @@ main() {
         set -- $(drawn "${3:-100000}" "${4:-$commit}" "$folder"/*.patch)
         ;;
     bugs) share=100 && set -- tests/bugs/*.patch ;;
-    check) set -- tests/faults/*.patch tests/faults/*/*.patch tests/bugs/*.patch ;;
+    check) set -- $(find tests/faults tests/bugs -name "*.patch" | LC_ALL=C sort) ;;
     random) share=70 && set -- $(made_by_operators "${2:?how many?}" "${3:-$commit}" $(find src -name '*.c' | LC_ALL=C sort)) ;;
     changed)
         lines=$(changed_lines "${3:-HEAD~1}")
