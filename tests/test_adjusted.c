@@ -185,7 +185,8 @@ static void is_one_order(const struct held *h)
         assert_true(isnan(d.half) && isnan(oa_shown_score(k, e).half));
         assert_true(oa_shown_score(k, e).mean == e->adjusted);
         near(oa_percent_to_reference(&h->s, h->s.order[o]),
-             100 * oa_cost(oa_metric(k), d.mean) / fabs(h->s.entries[h->s.reference].adjusted),
+             100 * oa_cost(oa_compared_measure(k), d.mean) /
+                 fabs(h->s.entries[h->s.reference].adjusted),
              1e-12);
         if (o)
             assert_true(cost >= oa_adjusted_cost(k, &h->s, h->s.order[o - 1]));

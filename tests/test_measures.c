@@ -10,8 +10,8 @@
 #include "compare/run_result.h"
 #include "report/page.h"
 #include "report/report.h"
-#include "report/variance.h"
 #include "report/until.h"
+#include "report/variance.h"
 #include "results_reader.h"
 #include "train/best.h"
 
@@ -29,7 +29,7 @@ static enum oa_error shape(oa_context *c, const struct oa_options *o, const stru
                            struct oa_step_shape *out)
 {
     (void)w;
-    *out = oa_language_model_shape(o);
+    *out = oa_language_model_step_shape(o);
     return oa_status(c);
 }
 

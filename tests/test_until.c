@@ -47,7 +47,7 @@ static void seeds_ranges(void **state)
         double t = fabs(e.mean) / e.sd * sqrt(e.n);
         near(oa_t_noncentrality(t, e.n - 1, 0.1), cases[i].least, 1e-8);
         near(oa_t_noncentrality(t, e.n - 1, 0.9), cases[i].most, 1e-8);
-        struct oa_seeds_range r = oa_seeds_range(&e, cases[i].level);
+        struct oa_seeds_range r = oa_seeds_range_of(&e, cases[i].level);
         assert_int_equal(r.low, cases[i].low);
         assert_int_equal(r.high, cases[i].high);
     }
@@ -90,7 +90,7 @@ static void ranges_hold_the_truth(void **state)
                 x[i] = effects[k] +
                        oa_random_normal(oa_stream_named(3, "range"), (uint64_t)(4 * trial + i));
             struct oa_estimate e = oa_estimate_of(x, 4);
-            struct oa_seeds_range r = oa_seeds_range(&e, 0.05);
+            struct oa_seeds_range r = oa_seeds_range_of(&e, 0.05);
             bool holds = r.low <= needed && needed <= r.high;
             held += holds;
             open += oa_t_test(&e) >= 0.05;

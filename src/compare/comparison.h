@@ -113,7 +113,7 @@ void oa_comparison_free(struct oa_comparison *comparison);
 /* ---- measures ---- */
 
 /* The measure that the comparison is about. Borrowed from it. */
-const struct oa_measure *oa_metric(const struct oa_comparison *k);
+const struct oa_measure *oa_compared_measure(const struct oa_comparison *k);
 /* Borrowed; NULL past the end. */
 const struct oa_measure *oa_comparison_measure(const struct oa_comparison *k, int i);
 /* The score of a run in the metric. */
@@ -140,8 +140,8 @@ struct oa_trial_cost {
     int runs, failed;
     double steps, flops, processor_seconds, seconds; /* of diverged ones up to where they did */
 };
-void oa_trial_cost(const struct oa_comparison *k, int entry,
-                   struct oa_trial_cost *sum); /* adds to it */
+void oa_trial_cost_sum(const struct oa_comparison *k, int entry,
+                       struct oa_trial_cost *sum); /* adds to it */
 
 /* ---- running one (comparison.c) ---- */
 

@@ -50,7 +50,7 @@ void oa_comparison_free(struct oa_comparison *comparison)
 
 /* ---- measures ---- */
 
-const struct oa_measure *oa_metric(const struct oa_comparison *k)
+const struct oa_measure *oa_compared_measure(const struct oa_comparison *k)
 {
     return &oa_measures_or_loss(k->measures)[k->metric];
 }

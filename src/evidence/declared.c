@@ -162,8 +162,8 @@ static void leave_out_free(json_t *variants)
     }
 }
 
-static enum oa_error compare(oa_context *c, const struct oa_experiment *e, const json_t *before,
-                             const json_t *now)
+static enum oa_error declaration_compare(oa_context *c, const struct oa_experiment *e,
+                                         const json_t *before, const json_t *now)
 {
     leave_out_free(json_object_get(before, "variants"));
     json_t *was = json_object_get(before, "variants"), *is = json_object_get(now, "variants");
@@ -224,13 +224,13 @@ static void note(json_t *before, json_t *now, struct oa_declared *out)
         oa_claim_changed(json_object_get(before, "claim"), json_object_get(now, "claim"));
 }
 
-static enum oa_error check(oa_context *c, const struct oa_experiment *e, const char *path,
-                           json_t *now, struct oa_declared *out)
+static enum oa_error declaration_check(oa_context *c, const struct oa_experiment *e,
+                                       const char *path, json_t *now, struct oa_declared *out)
 {
     json_t *before, *data = json_object_get(now, "data");
     OA_TRY(oa_checksummed_read(c, path, "remove the folder to run the experiment anew", &before));
     note(before, now, out);
-    enum oa_error code = compare(c, e, before, now);
+    enum oa_error code = declaration_compare(c, e, before, now);
     if (code == OA_OK && json_object_size(data) > 0)
         code = compare_data(c, e, json_object_get(before, "data"), data);
     json_decref(before);
@@ -256,7 +256,7 @@ static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const
     OA_TRY(oa_path(c, path, folder, "declared.json"));
     enum oa_error code = say(c, e, data, &said);
     if (code == OA_OK && oa_file_exists(path))
-        code = check(c, e, path, said, out);
+        code = declaration_check(c, e, path, said, out);
     else if (code == OA_OK && data)
         code = write_down(c, path, said);
     json_decref(said);

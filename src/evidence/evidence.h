@@ -144,7 +144,7 @@ struct oa_record_measure {
     int decimals;
     bool higher;
 };
-struct oa_record_measure oa_record_measure(const json_t *record);
+struct oa_record_measure oa_record_measure_of(const json_t *record);
 struct oa_estimate oa_record_score(const json_t *record, int entry);
 /* The score of a run; NaN when it failed. *seed is set. */
 double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed);
@@ -160,7 +160,7 @@ struct oa_range oa_record_speed(const json_t *record, int a, int b);
 struct oa_record_cost {
     double runs, flops, processor_seconds; /* with those of the tuning */
 };
-struct oa_record_cost oa_record_cost(const json_t *record);
+struct oa_record_cost oa_record_cost_of(const json_t *record);
 
 /* ---- the order of attentions in two comparisons (ranking.c) ---- */
 

@@ -143,7 +143,7 @@ static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, con
     return OA_OK;
 }
 
-static double margin_of(const struct oa_experiment *e, const struct oa_claimed *side)
+static double side_margin(const struct oa_experiment *e, const struct oa_claimed *side)
 {
     return e->variants[side->variant < 0 ? 0 : side->variant].options.compare_margin;
 }
@@ -178,7 +178,7 @@ static enum oa_error check_speed(oa_context *c, const struct oa_experiment *e, c
 }
 
 /* Of scores, between two comparisons. */
-static bool across(const struct oa_prediction *p)
+static bool prediction_crosses_variants(const struct oa_prediction *p)
 {
     return p->left.variant != p->right.variant && p->relation != OA_SAME_AS;
 }
@@ -186,10 +186,11 @@ static bool across(const struct oa_prediction *p)
 static enum oa_error check_family(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                   const struct oa_prediction *p)
 {
-    bool alike = margin_of(e, &p->left) == margin_of(e, &p->right);
+    bool alike = side_margin(e, &p->left) == side_margin(e, &p->right);
     for (const struct oa_prediction *before = e->predictions; before < p; before++)
-        alike = alike && (!across(before) || margin_of(e, &before->left) == margin_of(e, &p->left));
-    if (alike || !across(p))
+        alike = alike && (!prediction_crosses_variants(before) ||
+                          side_margin(e, &before->left) == side_margin(e, &p->left));
+    if (alike || !prediction_crosses_variants(p))
         return OA_OK;
     return oa_claim_refuse(
         c, e, node,
@@ -257,8 +258,8 @@ static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, 
     return OA_OK;
 }
 
-static enum oa_error check(oa_context *c, const struct oa_experiment *e, const json_t *node,
-                           const struct oa_prediction *p)
+static enum oa_error prediction_check(oa_context *c, const struct oa_experiment *e,
+                                      const json_t *node, const struct oa_prediction *p)
 {
     bool equal = p->relation == OA_AS_GOOD_AS || p->relation == OA_AT_LEAST_AS_GOOD_AS;
     OA_TRY(check_ranking(c, e, node, p));
@@ -273,7 +274,7 @@ static enum oa_error check(oa_context *c, const struct oa_experiment *e, const j
         return oa_claim_refuse(
             c, e, node,
             "floor has no margin: only \"better than\" and \"worse than\" are possible");
-    if (equal && !(margin_of(e, &p->left) > 0))
+    if (equal && !(side_margin(e, &p->left) > 0))
         return oa_claim_refuse(
             c, e, node, "\"%s\" needs compare.margin, the largest difference that does not matter",
             oa_relation_words(p->relation));
@@ -294,7 +295,7 @@ static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, co
                                text);
     OA_TRY(read_side(c, e, node, cut(c, text, (size_t)(at - text)), &out->left));
     OA_TRY(read_side(c, e, node, cut(c, at + length, strlen(at + length)), &out->right));
-    return check(c, e, node, out);
+    return prediction_check(c, e, node, out);
 }
 
 enum oa_error oa_prediction_read(oa_context *c, const struct oa_experiment *e, const json_t *node,

@@ -49,7 +49,7 @@ static bool ends_with_names(const char *paths, const char *names)
     }
 }
 
-static bool same_value(const json_t *recorded, const json_t *declared)
+static bool recorded_value_matches(const json_t *recorded, const json_t *declared)
 {
     if (json_is_string(recorded) && json_is_string(declared))
         return ends_with_names(json_string_value(recorded), json_string_value(declared));
@@ -77,7 +77,8 @@ static bool differs(const struct oa_variant *v, const struct three *s,
     if (oa_declared_free(row->key) || tuned(v, row->key))
         return false;
     const json_t *recorded = option_in(s->recorded, row);
-    return !same_value(recorded ? recorded : option_in(s->usual, row), option_in(s->declared, row));
+    return !recorded_value_matches(recorded ? recorded : option_in(s->usual, row),
+                                   option_in(s->declared, row));
 }
 
 /* With the comparison that it starts from in the place of a run. */

@@ -36,9 +36,9 @@ static int seeds_of(const struct oa_summary *s, int entry)
     return s->entries[entry].loss.n;
 }
 
-static bool contender(const struct oa_summary *s, int i)
+static bool has_row(const struct oa_summary *s, int i)
 {
-    return i != s->floor && !s->entries[i].failed && seeds_of(s, i) > 0;
+    return oa_is_ranked(s, i) && seeds_of(s, i) > 0;
 }
 
 /* The first of those that are identical with it. */
@@ -52,7 +52,7 @@ static int speaker(const struct oa_summary *s, int i)
 {
     int best = -1;
     for (int j = 0; j < s->count; j++)
-        if (contender(s, j) && first_of(s, j) == first_of(s, i) &&
+        if (has_row(s, j) && first_of(s, j) == first_of(s, i) &&
             (best < 0 || seeds_of(s, j) > seeds_of(s, best)))
             best = j;
     return best;
@@ -63,7 +63,7 @@ static int speaker(const struct oa_summary *s, int i)
 static bool has_most_seeds(const struct oa_summary *s, int i)
 {
     for (int j = 0; j < s->count; j++)
-        if (contender(s, j) && seeds_of(s, j) > seeds_of(s, i))
+        if (has_row(s, j) && seeds_of(s, j) > seeds_of(s, i))
             return false;
     return true;
 }
@@ -71,7 +71,7 @@ static bool has_most_seeds(const struct oa_summary *s, int i)
 static bool uneven(const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (contender(s, i) && !has_most_seeds(s, speaker(s, i)))
+        if (has_row(s, i) && !has_most_seeds(s, speaker(s, i)))
             return true;
     return false;
 }
@@ -92,7 +92,7 @@ static bool mark(struct oa_summary *s)
 
 /* ---- the fit ---- */
 
-static void add_row(struct fit *f, int entry)
+static void fit_add_row(struct fit *f, int entry)
 {
     double *y = f->y + f->rows * f->k->seeds;
     for (int r = 0; r < f->k->seeds; r++) {
@@ -102,15 +102,15 @@ static void add_row(struct fit *f, int entry)
     f->row[entry] = f->rows++;
 }
 
-static void collect(struct fit *f)
+static void fit_collect_rows(struct fit *f)
 {
     for (int i = 0; i < f->s->count; i++) {
         f->row[i] = -1;
-        if (contender(f->s, i) && speaker(f->s, i) == i)
-            add_row(f, i);
+        if (has_row(f->s, i) && speaker(f->s, i) == i)
+            fit_add_row(f, i);
     }
     for (int i = 0; i < f->s->count; i++)
-        if (contender(f->s, i))
+        if (has_row(f->s, i))
             f->row[i] = f->row[speaker(f->s, i)];
 }
 
@@ -132,7 +132,7 @@ static double mean_beside(const struct fit *f, int entry)
 
 static enum oa_error adjust(oa_context *c, struct fit *f)
 {
-    collect(f);
+    fit_collect_rows(f);
     if (f->rows == 0)
         return OA_OK;
     OA_TRY(oa_fit_two_way(c, f->y, f->rows, f->k->seeds, f->a, f->b));
@@ -177,7 +177,7 @@ struct oa_estimate oa_shown_score(const struct oa_comparison *k, const struct oa
 
 double oa_adjusted_cost(const struct oa_comparison *k, const struct oa_summary *s, int entry)
 {
-    return oa_cost(oa_metric(k), s->entries[entry].adjusted);
+    return oa_cost(oa_compared_measure(k), s->entries[entry].adjusted);
 }
 
 struct oa_estimate oa_to_reference(const struct oa_comparison *k, const struct oa_summary *s,

@@ -31,7 +31,7 @@ struct oa_estimate oa_against_interval(const struct oa_against *a)
     return e;
 }
 
-static enum oa_against_verdict verdict_of(const struct oa_against *a)
+static enum oa_against_verdict against_verdict(const struct oa_against *a)
 {
     if (a->difference.n < 1)
         return OA_AGAINST_NONE;
@@ -84,7 +84,7 @@ static void judge_at_one_look(struct oa_against *a, int n, double margin, double
     oa_holm_levels(p, n, level, equivalence);
     for (int i = 0; i < n; i++) {
         a[i].equivalence = adjusted[i];
-        a[i].verdict = verdict_of(&a[i]);
+        a[i].verdict = against_verdict(&a[i]);
         set_verdict_interval(&a[i], test[i], equivalence[i], margin);
     }
 }
@@ -105,7 +105,7 @@ enum oa_relevance oa_relevance_of(double mean, double half, double margin)
 /* Intervals that cover at all numbers of seeds together, each at its share of the level
  * (Bonferroni), instead of tests at one: what they say stays true however often one looks and adds
  * seeds. */
-static void judge_at_any_look(struct oa_against *a, int comparisons, double margin)
+static void judge_sequentially(struct oa_against *a, int comparisons, double margin)
 {
     static const enum oa_against_verdict verdicts[] = { [OA_RELEVANCE_OPEN] = OA_AGAINST_UNRESOLVED,
                                                         [OA_RELEVANCE_BETTER] = OA_AGAINST_BETTER,
@@ -114,7 +114,7 @@ static void judge_at_any_look(struct oa_against *a, int comparisons, double marg
                                                             OA_AGAINST_EQUIVALENT };
     a->p = a->holm = a->equivalence = NAN;
     a->half = a->level = NAN;
-    a->verdict = verdict_of(a);
+    a->verdict = against_verdict(a);
     if (a->difference.n < 2 || a->difference.sd == 0)
         return;
     a->level = level / comparisons;
@@ -126,7 +126,7 @@ enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double
                               int any_look)
 {
     for (int i = 0; i < n && any_look; i++)
-        judge_at_any_look(&a[i], any_look, margin);
+        judge_sequentially(&a[i], any_look, margin);
     if (any_look)
         return OA_OK;
     double *room = oa_alloc(c, (4 * (size_t)n + 1) * sizeof *room);
@@ -144,9 +144,9 @@ void oa_check_identical(const struct oa_comparison *k, int i, int j, struct oa_a
 
 /* ---- against one that is fixed ---- */
 
-static bool compared(const struct oa_summary *s, int i, int fixed)
+static bool compared_with(const struct oa_summary *s, int i, int fixed)
 {
-    return i != fixed && i != s->floor && !s->entries[i].failed && !s->entries[fixed].failed;
+    return i != fixed && oa_is_ranked(s, i) && !s->entries[fixed].failed;
 }
 
 enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
@@ -158,7 +158,7 @@ enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
     for (int i = 0; i < s->count && scratch; i++) {
         out[i] = oa_against_nothing();
         others += i != fixed && i != s->floor;
-        if (fixed >= 0 && compared(s, i, fixed))
+        if (fixed >= 0 && compared_with(s, i, fixed))
             out[i].difference = oa_paired(k, i, fixed, s->seeds, scratch);
     }
     oa_free(scratch);

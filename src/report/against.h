@@ -53,6 +53,8 @@ enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
  * margin of the comparison, sequentially if it is so. */
 enum oa_error oa_compare_pairs(oa_context *c, const struct oa_comparison *k,
                                const struct oa_summary *s, struct oa_against *out);
+/* The same comparison from the other's side: sign and verdict reversed. */
+struct oa_against oa_against_reversed(struct oa_against a);
 int oa_pairs_of(const struct oa_summary *s); /* pairs of contenders */
 
 #endif

@@ -84,7 +84,7 @@ static void choose_column(const struct oa_comparison *k, const struct oa_summary
                           enum oa_column_name name, int measure, struct oa_shown_column *out)
 {
     const struct oa_measure *m =
-        name == OA_COLUMN_MEASURE ? oa_comparison_measure(k, measure) : oa_metric(k);
+        name == OA_COLUMN_MEASURE ? oa_comparison_measure(k, measure) : oa_compared_measure(k);
     *out = (struct oa_shown_column){ name, &oa_report_columns[name], measure, m->decimals, "" };
     const char *title = out->column->title;
     if (name == OA_COLUMN_SCORE)
@@ -145,13 +145,13 @@ static void set_to_best(const struct oa_comparison *k, const struct oa_summary *
 {
     out->number = oa_shown(k, oa_to_reference(k, s, entry));
     out->itself = entry == s->reference;
-    if (strcmp(oa_metric(k)->unit, "%") != 0)
+    if (strcmp(oa_compared_measure(k)->unit, "%") != 0)
         out->percent = oa_percent_to_reference(s, entry);
 }
 
-void oa_column_value(const struct oa_comparison *k, const struct oa_summary *s, int entry,
-                     const struct oa_shown_column *column, oa_context *c,
-                     struct oa_column_value *out)
+void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                        const struct oa_shown_column *column, oa_context *c,
+                        struct oa_column_value *out)
 {
     struct oa_standing *e = &s->entries[entry];
     const struct oa_estimate *own = oa_standing_score(k, e);
@@ -292,7 +292,7 @@ void oa_columns_table(const struct oa_comparison *k, const struct oa_summary *s,
         oa_table_cell(out, "%s", oa_entry_name(&k->entries[s->order[o]]));
         for (int i = 0; i < count; i++) {
             struct oa_column_value v;
-            oa_column_value(k, s, s->order[o], &shown[i], c, &v);
+            oa_column_value_of(k, s, s->order[o], &shown[i], c, &v);
             add_column_text(&shown[i], &v, out);
             oa_text_free(&v.words);
         }

@@ -150,7 +150,8 @@ static void add_facts(const struct oa_comparison *k, const struct oa_summary *s,
     oa_text_free(&plain);
 }
 
-static void add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void comparison_page_header(const struct oa_comparison *k, const struct oa_summary *s,
+                                   struct oa_text *out)
 {
     oa_text_printf(out,
                    "<header>\n<p class=\"above\">Orthant · a comparison of attentions · same ");
@@ -165,7 +166,7 @@ static void add_head(const struct oa_comparison *k, const struct oa_summary *s, 
 void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_html_begin(out, s->recommendation);
-    add_head(k, s, out);
+    comparison_page_header(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_results(k, s, out);
     oa_page_test(k, s, out);

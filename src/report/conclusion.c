@@ -115,8 +115,8 @@ static void say_best(const struct oa_comparison *k, const struct oa_summary *s, 
 
 /* "; about 5 to 115 seeds are needed to tell random from the best": for the unresolved entry that
  * needs the fewest. */
-static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
-                             struct oa_text *out)
+static void conclusion_add_seeds_needed(const struct oa_comparison *k, const struct oa_summary *s,
+                                        struct oa_text *out)
 {
     int nearest = -1;
     for (int o = 0; o < s->count; o++) {
@@ -141,7 +141,7 @@ static void add_seeds_needed(const struct oa_comparison *k, const struct oa_summ
 }
 
 /* "3 seeds", "3 to 12 seeds": how many the attentions have. */
-static void add_seeds(const struct oa_summary *s, struct oa_text *out)
+static void conclusion_add_seeds(const struct oa_summary *s, struct oa_text *out)
 {
     int least = oa_fewest_seeds(s, false);
     if (least < s->seeds)
@@ -227,8 +227,8 @@ static void say_unresolved(const struct oa_comparison *k, const struct oa_summar
     add_undecided(k, count_with(s, OA_VERDICT_UNRESOLVED), out);
     oa_text_printf(out, " to %s at the level of 5 %% with ",
                    count_tied(s) ? k->entries[s->reference].attention : "it");
-    add_seeds(s, out);
-    add_seeds_needed(k, s, out);
+    conclusion_add_seeds(s, out);
+    conclusion_add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
     say_worse(k, s, out);
 }
@@ -245,7 +245,7 @@ static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
                       struct oa_text *out)
 {
     char number[OA_NUMBER];
-    const struct oa_measure *m = oa_metric(k);
+    const struct oa_measure *m = oa_compared_measure(k);
     const char *name = k->entries[s->reference].attention;
     oa_number(number, s->entries[s->reference].adjusted, 5);
     if (oa_about_loss(k))
@@ -332,7 +332,7 @@ static void say_ending(const struct oa_comparison *k, const struct oa_summary *s
     if (k->until.ending == OA_ENDING_RESOLVED) {
         oa_text_printf(out, " All %scomparisons are resolved after ",
                        count_with(s, OA_VERDICT_UNJUDGED) ? "other " : "");
-        add_seeds(s, out);
+        conclusion_add_seeds(s, out);
         oa_text_printf(out, ".");
     }
     if (k->until.ending == OA_ENDING_SEEDS)
@@ -355,21 +355,21 @@ static void say_failures(const struct oa_comparison *k, const struct oa_summary 
     oa_text_printf(out, " did not finish every run and cannot be compared.");
 }
 
-static const struct oa_against *against(const struct oa_standing *e, bool baseline)
+static const struct oa_against *verdict_against(const struct oa_standing *e, bool baseline)
 {
     return baseline ? &e->baseline : &e->floor;
 }
 
 /* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising
  * cost; how many. */
-static int add_against(const struct oa_comparison *k, const struct oa_summary *s,
-                       enum oa_against_verdict v, bool baseline, struct oa_text *out)
+static int conclusion_add_verdicts(const struct oa_comparison *k, const struct oa_summary *s,
+                                   enum oa_against_verdict v, bool baseline, struct oa_text *out)
 {
     int shown = 0, total = 0;
     for (int i = 0; i < s->count; i++)
-        total += against(&s->entries[i], baseline)->verdict == v;
+        total += verdict_against(&s->entries[i], baseline)->verdict == v;
     for (int i = 0; i < s->count && total; i++)
-        if (against(&s->entries[s->order[i]], baseline)->verdict == v) {
+        if (verdict_against(&s->entries[s->order[i]], baseline)->verdict == v) {
             oa_text_printf(out, "%s%s",
                            shown == 0           ? " "
                            : shown + 1 == total ? " and "
@@ -387,22 +387,22 @@ static void say_baseline(const struct oa_comparison *k, const struct oa_summary 
     if (!k->baseline || s->seeds < 2)
         return;
     const char *name = oa_entry_name(&k->entries[k->baseline - 1]);
-    int n = add_against(k, s, OA_AGAINST_BETTER, true, out);
+    int n = conclusion_add_verdicts(k, s, OA_AGAINST_BETTER, true, out);
     if (n)
         oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
                        oa_against_words(OA_AGAINST_BETTER, oa_is_practical(k)), name);
-    n = add_against(k, s, OA_AGAINST_EQUIVALENT, true, out);
+    n = conclusion_add_verdicts(k, s, OA_AGAINST_EQUIVALENT, true, out);
     if (n) {
         oa_text_printf(out, " %s equivalent to the baseline, %s: within ", n == 1 ? "is" : "are",
                        name);
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
-    n = add_against(k, s, OA_AGAINST_WORSE, true, out);
+    n = conclusion_add_verdicts(k, s, OA_AGAINST_WORSE, true, out);
     if (n)
         oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
                        oa_against_words(OA_AGAINST_WORSE, oa_is_practical(k)), name);
-    n = add_against(k, s, OA_AGAINST_UNRESOLVED, true, out);
+    n = conclusion_add_verdicts(k, s, OA_AGAINST_UNRESOLVED, true, out);
     if (n) {
         add_undecided(k, n, out);
         oa_text_printf(out, " to the baseline, %s.", name);
@@ -419,13 +419,13 @@ static void say_floor(const struct oa_comparison *k, const struct oa_summary *s,
                        oa_metric_better(k), oa_metric_word(k));
     if (s->floor < 0 || s->seeds < 2)
         return;
-    int open = add_against(k, s, OA_AGAINST_UNRESOLVED, false, out);
+    int open = conclusion_add_verdicts(k, s, OA_AGAINST_UNRESOLVED, false, out);
     if (open)
         oa_text_printf(out,
                        " %s no significant difference to the uniform baseline, an average of the "
                        "visible tokens.",
                        open == 1 ? "shows" : "show");
-    int worse = add_against(k, s, OA_AGAINST_WORSE, false, out);
+    int worse = conclusion_add_verdicts(k, s, OA_AGAINST_WORSE, false, out);
     if (worse)
         oa_text_printf(out,
                        worse == 1 ? " is worse than the uniform baseline%s."

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static int comparisons(const struct oa_summary *s)
+static int count_tests(const struct oa_summary *s)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
@@ -22,7 +22,7 @@ static void explain(const char *term, const char *meaning, struct oa_text *out)
 static void explain_tests(const struct oa_comparison *k, const struct oa_summary *s,
                           struct oa_text *out)
 {
-    int n = comparisons(s);
+    int n = count_tests(s);
     oa_text_printf(out,
                    "<div><dt>p</dt><dd>Two-sided paired t test against the attention with the %s ",
                    oa_metric_best(k));
@@ -55,7 +55,7 @@ static void explain_direction(const struct oa_comparison *k, const struct oa_sum
     oa_text_printf(out,
                    "</dt><dd>The metric of this comparison: %s is better. A difference is an "
                    "attention’s score minus that of the other, so %s 0 is better.</dd></div>\n",
-                   oa_metric_better(k), oa_metric(k)->higher ? "above" : "below");
+                   oa_metric_better(k), oa_compared_measure(k)->higher ? "above" : "below");
 }
 
 static void explain_speed(const struct oa_comparison *k, const struct oa_summary *s,

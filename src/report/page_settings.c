@@ -44,7 +44,7 @@ static bool beside_the_point(const char *section, const char *key)
            (strcmp(section, "model") == 0 && strcmp(key, "attention") == 0);
 }
 
-static void add_row(const char *key, const json_t *value, bool same, struct oa_text *out)
+static void settings_add_row(const char *key, const json_t *value, bool same, struct oa_text *out)
 {
     oa_text_printf(out, "<tr%s><td>", same ? " class=\"same\"" : "");
     oa_html_text(out, key);
@@ -60,7 +60,7 @@ static void add_row(const char *key, const json_t *value, bool same, struct oa_t
 }
 
 /* 1 and 1.0 are the same setting. */
-static bool same_value(const json_t *a, const json_t *b)
+static bool settings_equal(const json_t *a, const json_t *b)
 {
     if (json_is_number(a) && json_is_number(b))
         return json_number_value(a) == json_number_value(b);
@@ -68,8 +68,8 @@ static bool same_value(const json_t *a, const json_t *b)
 }
 
 /* The plain values of an object as one table, each object in it as another. */
-static void add_object(const char *name, const json_t *object, const json_t *defaults,
-                       struct oa_text *out)
+static void settings_add_object(const char *name, const json_t *object, const json_t *defaults,
+                                struct oa_text *out)
 {
     const char *key;
     json_t *value;
@@ -84,14 +84,14 @@ static void add_object(const char *name, const json_t *object, const json_t *def
             oa_text_printf(out, "</caption><tbody>\n");
             open = true;
         }
-        add_row(key, value, same_value(value, json_object_get(defaults, key)), out);
+        settings_add_row(key, value, settings_equal(value, json_object_get(defaults, key)), out);
     }
     if (open)
         oa_text_printf(out, "</tbody></table>\n");
     json_object_foreach((json_t *)object, key, value)
     {
         if (json_is_object(value) && !beside_the_point(name, key))
-            add_object(key, value, json_object_get(defaults, key), out);
+            settings_add_object(key, value, json_object_get(defaults, key), out);
     }
 }
 
@@ -101,7 +101,7 @@ static void add_json(const char *heading, const char *id, const char *json, cons
     json_t *root = json ? json_loads(json, 0, NULL) : NULL;
     if (json_is_object(root)) {
         oa_text_printf(out, "<h3 id=\"%s\">%s</h3>\n<div class=\"panel columns\">\n", id, heading);
-        add_object(heading, root, defaults, out);
+        settings_add_object(heading, root, defaults, out);
         oa_text_printf(out, "</div>\n");
     }
     json_decref(root);

@@ -10,20 +10,15 @@
 
 #include <math.h>
 
-static bool compared(const struct oa_summary *s, int i)
-{
-    return i != s->floor && !s->entries[i].failed;
-}
-
 /* The pairs i < j, row after row. */
-static int fill(const struct oa_comparison *k, const struct oa_summary *s, double *scratch,
-                struct oa_against *family)
+static int pairs_fill(const struct oa_comparison *k, const struct oa_summary *s, double *scratch,
+                      struct oa_against *family)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
         for (int j = i + 1; j < s->count; j++, n++) {
             family[n] = oa_against_nothing();
-            if (compared(s, i) && compared(s, j))
+            if (oa_is_ranked(s, i) && oa_is_ranked(s, j))
                 family[n].difference = oa_paired(k, i, j, s->seeds, scratch);
         }
     return n;
@@ -38,7 +33,7 @@ static void check_identical(const struct oa_comparison *k, struct oa_against *fa
 }
 
 /* The same pair seen from the other side. */
-static struct oa_against turned(struct oa_against a)
+struct oa_against oa_against_reversed(struct oa_against a)
 {
     a.difference.mean = -a.difference.mean;
     if (a.verdict == OA_AGAINST_BETTER || a.verdict == OA_AGAINST_WORSE)
@@ -46,13 +41,13 @@ static struct oa_against turned(struct oa_against a)
     return a;
 }
 
-static void spread_out(const struct oa_against *family, int count, struct oa_against *out)
+static void pairs_spread(const struct oa_against *family, int count, struct oa_against *out)
 {
     for (int i = 0, n = 0; i < count; i++) {
         out[i * count + i] = oa_against_nothing();
         for (int j = i + 1; j < count; j++, n++) {
             out[i * count + j] = family[n];
-            out[j * count + i] = turned(family[n]);
+            out[j * count + i] = oa_against_reversed(family[n]);
         }
     }
 }
@@ -70,10 +65,10 @@ enum oa_error oa_compare_pairs(oa_context *c, const struct oa_comparison *k,
     double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);
     struct oa_against *family = oa_alloc(c, most * sizeof *family);
     if (scratch && family) {
-        int n = fill(k, s, scratch, family);
+        int n = pairs_fill(k, s, scratch, family);
         if (oa_judge_family(c, family, n, k->margin, k->any_looks ? oa_pairs_of(s) : 0) == OA_OK) {
             check_identical(k, family);
-            spread_out(family, s->count, out);
+            pairs_spread(family, s->count, out);
         }
     }
     oa_free(scratch);

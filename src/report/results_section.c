@@ -43,7 +43,7 @@ static void begin_cell(double value, struct oa_text *out)
     oa_text_printf(out, "\">");
 }
 
-static void add_p(double p, struct oa_text *out)
+static void results_add_p(double p, struct oa_text *out)
 {
     if (p < 0.0001)
         oa_text_printf(out, "p &lt; 0.0001");
@@ -103,7 +103,7 @@ static void add_small(const struct oa_shown_column *column, const struct oa_colu
     if (kind == OA_KIND_WORDS) {
         oa_html_text(out, v->words.s);
     } else if (kind == OA_KIND_P) {
-        add_p(v->number.mean, out);
+        results_add_p(v->number.mean, out);
     } else if (kind == OA_KIND_RATIO) {
         oa_text_printf(out, "× %s … %s", oa_number(a, v->ratio.low, 3),
                        oa_number(b, v->ratio.high, 3));
@@ -127,11 +127,11 @@ static void add_cells(const struct oa_comparison *k, const struct oa_summary *s,
     int n = oa_columns_choose(k, s, &cell->main, 1, mains);
     int below = oa_columns_choose(k, s, cell->small, sizeof cell->small, smalls);
     for (int i = 0; i < n; i++) {
-        oa_column_value(k, s, entry, &mains[i], out->context, &v);
+        oa_column_value_of(k, s, entry, &mains[i], out->context, &v);
         add_main(&mains[i], &v, out);
         oa_text_free(&v.words);
         for (int b = 0; b < below; b++) {
-            oa_column_value(k, s, entry, &smalls[b], out->context, &v);
+            oa_column_value_of(k, s, entry, &smalls[b], out->context, &v);
             add_small(&smalls[b], &v, out);
             oa_text_free(&v.words);
         }
@@ -202,7 +202,7 @@ static void add_dropout(const struct oa_comparison *k, const struct oa_summary *
 
 static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_metric(k)->title);
+    oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_compared_measure(k)->title);
     oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal),
                    oa_metric_best(k));
     if (s->uneven)

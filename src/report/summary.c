@@ -69,7 +69,7 @@ static void find_twins(const struct oa_comparison *k, struct oa_summary *s)
 
 /* ---- comparisons ---- */
 
-static bool contender(const struct oa_summary *s, int i)
+bool oa_is_ranked(const struct oa_summary *s, int i)
 {
     return i != s->floor && !s->entries[i].failed;
 }
@@ -101,7 +101,7 @@ static int lowest(const struct oa_comparison *k, const struct oa_summary *s, boo
 {
     int best = -1;
     for (int i = 0; i < s->count; i++)
-        if (contender(s, i) && (of_all || beaten_by(s, i) < 0) &&
+        if (oa_is_ranked(s, i) && (of_all || beaten_by(s, i) < 0) &&
             (best < 0 || lower(k, s, i, best)))
             best = i;
     return best;
@@ -117,11 +117,11 @@ static void set_differences(const struct oa_comparison *k, double *scratch, stru
         for (int r = 0; r < s->seeds; r++)
             if (oa_run_finished(k, &k->entries[i].runs[r]) && oa_run_finished(k, &best->runs[r]))
                 theirs += oa_run_score(k, &best->runs[r]) / e->difference.n;
-        e->percent = 100 * oa_cost(oa_metric(k), e->difference.mean) / fabs(theirs);
+        e->percent = 100 * oa_cost(oa_compared_measure(k), e->difference.mean) / fabs(theirs);
     }
 }
 
-static enum oa_verdict verdict_of(const struct oa_standing *e)
+static enum oa_verdict standing_verdict(const struct oa_standing *e)
 {
     if (e->failed)
         return OA_VERDICT_FAILED;
@@ -135,9 +135,9 @@ static enum oa_verdict verdict_of(const struct oa_standing *e)
 }
 
 /* Is it tested against the reference? */
-static bool takes_part(const struct oa_summary *s, int i)
+static bool in_family(const struct oa_summary *s, int i)
 {
-    return contender(s, i) && i != s->reference && s->entries[i].twin < 0;
+    return oa_is_ranked(s, i) && i != s->reference && s->entries[i].twin < 0;
 }
 
 /* Where all have the same score, and nothing could be tested, the first row is what the others are.
@@ -146,7 +146,7 @@ static enum oa_verdict first_of_equals(const struct oa_summary *s)
 {
     enum oa_verdict others = OA_VERDICT_LOWEST;
     for (int i = 0; i < s->count; i++) {
-        if (!takes_part(s, i))
+        if (!in_family(s, i))
             continue;
         others = s->entries[i].verdict;
         bool untested = others == OA_VERDICT_UNJUDGED || others == OA_VERDICT_ONE_SEED;
@@ -160,8 +160,8 @@ static void crown(const struct oa_comparison *k, struct oa_summary *s)
 {
     int others = 0, worse = 0;
     for (int i = 0; i < s->count; i++) {
-        others += takes_part(s, i);
-        worse += takes_part(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
+        others += in_family(s, i);
+        worse += in_family(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
     }
     bool by_right = !k->any_looks || beaten_by(s, s->reference) < 0;
     bool alone_at_the_top = others > 0 && worse == others && by_right;
@@ -182,14 +182,14 @@ static void judge(const struct oa_comparison *k, struct oa_summary *s, const dou
             continue;
         e->p = p[i];
         e->holm = holm[i];
-        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_of(e);
+        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : standing_verdict(e);
         e->level = levels[i];
         e->half = oa_half_at(&e->difference, e->level);
         if (e->verdict != OA_VERDICT_UNRESOLVED)
             continue;
         e->half = fmax(e->half, fabs(e->difference.mean));
         e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, e->level);
-        e->seeds_range = oa_seeds_range(&e->difference, e->level);
+        e->seeds_range = oa_seeds_range_of(&e->difference, e->level);
         if (e->seeds_range.low <= e->difference.n) /* these did not */
             e->seeds_range.low = e->difference.n + 1;
     }
@@ -211,13 +211,13 @@ static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
                                       : OA_VERDICT_UNRESOLVED;
 }
 
-static void judge_at_any_look(const struct oa_comparison *k, struct oa_summary *s)
+static void summary_judge_sequentially(const struct oa_comparison *k, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
         if (i == s->reference)
             continue;
-        if (contender(s, i)) {
+        if (oa_is_ranked(s, i)) {
             e->difference = pair(s, i, s->reference)->difference;
             e->half = pair(s, i, s->reference)->half;
             e->level = pair(s, i, s->reference)->level;
@@ -236,7 +236,7 @@ static enum oa_error test_all(oa_context *c, const struct oa_comparison *k, stru
         return OA_NO_MEMORY;
     double *holm = p + count, *levels = p + 2 * count;
     for (int i = 0; i < s->count; i++)
-        p[i] = takes_part(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
+        p[i] = in_family(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
     oa_holm(p, s->count, holm, NULL);
     oa_holm_levels(p, s->count, level, levels);
     judge(k, s, p, holm, levels);
@@ -250,7 +250,7 @@ static enum oa_error compare_all(oa_context *c, const struct oa_comparison *k, d
     set_differences(k, scratch, s);
     if (!k->any_looks)
         return test_all(c, k, s);
-    judge_at_any_look(k, s);
+    summary_judge_sequentially(k, s);
     return OA_OK;
 }
 
@@ -264,14 +264,14 @@ static void all_failed(struct oa_summary *s)
 /* ---- the order ---- */
 
 /* By the difference to the reference; where there is none, by the cost. */
-static double place(const struct oa_comparison *k, const struct oa_summary *s, int i)
+static double standing_cost(const struct oa_comparison *k, const struct oa_summary *s, int i)
 {
     return s->reference < 0 ? oa_adjusted_cost(k, s, i) : oa_to_reference(k, s, i).mean;
 }
 
-static bool before(const struct oa_comparison *k, const struct oa_summary *s, int a, int b)
+static bool standing_before(const struct oa_comparison *k, const struct oa_summary *s, int a, int b)
 {
-    double place_a = place(k, s, a), place_b = place(k, s, b);
+    double place_a = standing_cost(k, s, a), place_b = standing_cost(k, s, b);
     bool a_failed = s->entries[a].failed > 0, b_failed = s->entries[b].failed > 0;
     if (a_failed != b_failed)
         return b_failed;
@@ -285,7 +285,7 @@ static void sort(const struct oa_comparison *k, struct oa_summary *s)
     for (int i = 0; i < s->count;
          i++) { /* insertion keeps equal entries in the order they were given */
         int j = i;
-        for (; j > 0 && before(k, s, i, s->order[j - 1]); j--)
+        for (; j > 0 && standing_before(k, s, i, s->order[j - 1]); j--)
             s->order[j] = s->order[j - 1];
         s->order[j] = i;
     }
@@ -298,7 +298,7 @@ static void sort(const struct oa_comparison *k, struct oa_summary *s)
 static int first_measured(const struct oa_comparison *k, const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (contender(s, i) && k->entries[i].step_seconds)
+        if (oa_is_ranked(s, i) && k->entries[i].step_seconds)
             return i;
     return -1;
 }
@@ -346,8 +346,8 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_compariso
 
 /* ---- all of it ---- */
 
-static enum oa_error fill(oa_context *c, const struct oa_comparison *k, double *scratch,
-                          struct oa_summary *s)
+static enum oa_error summary_fill(oa_context *c, const struct oa_comparison *k, double *scratch,
+                                  struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
         oa_standing_of(k, &k->entries[i], scratch, &s->entries[i]);
@@ -387,7 +387,7 @@ enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *compari
     out->order = oa_alloc(c, count * sizeof *out->order);
     out->pairs = oa_alloc(c, count * count * sizeof *out->pairs);
     if (scratch && out->entries && out->order && out->pairs)
-        fill(c, comparison, scratch, out);
+        summary_fill(c, comparison, scratch, out);
     oa_free(scratch);
     if (oa_status(c) != OA_OK)
         oa_summary_free(out);

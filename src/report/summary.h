@@ -30,6 +30,11 @@ int oa_fewest_seeds(const struct oa_summary *s, bool floor_too); /* that an atte
 /* Do the two have the same loss and score with every seed that both have? No two models that differ
  * do. */
 bool oa_same_runs(const struct oa_comparison *k, int a, int b);
+/* The uniform baseline and attentions with failures are not ranked. */
+bool oa_is_ranked(const struct oa_summary *s, int entry);
+/* What scores are traded off against: tokens per second, or trainable parameters. */
+double oa_trade_off_cost(const struct oa_comparison *k, const struct oa_summary *s, int entry,
+                         bool speed);
 void oa_pareto_fronts(const struct oa_comparison *k, struct oa_summary *s,
                       double *scratch); /* front_speed, front_parameters of the entries */
 char *oa_conclusion(oa_context *c, const struct oa_comparison *k,

@@ -24,7 +24,7 @@ static bool open_room(oa_context *c, int seeds, struct room *r)
     return r->scratch && r->looks;
 }
 
-static void fill(const struct oa_comparison *k, struct room *r, int n)
+static void trajectory_fill(const struct oa_comparison *k, struct room *r, int n)
 {
     for (int i = 0; i < n; i++) {
         r->looks[i] = oa_shown(k, r->looks[i]);
@@ -38,8 +38,8 @@ static void fill(const struct oa_comparison *k, struct room *r, int n)
 /* The first intervals are endless or very wide: the axis holds what is three times as wide as the
  * last, and the margin.
  */
-static void draw(const struct oa_comparison *k, int entry, const struct room *r, int n,
-                 struct oa_text *out)
+static void trajectory_draw(const struct oa_comparison *k, int entry, const struct room *r, int n,
+                            struct oa_text *out)
 {
     const char *name = oa_entry_name(&k->entries[entry]);
     char label[OA_LABEL];
@@ -69,14 +69,14 @@ static void draw(const struct oa_comparison *k, int entry, const struct room *r,
     oa_svg_lines(&chart, out);
 }
 
-static void add_chart(const struct oa_comparison *k, const struct oa_summary *s, int i,
-                      struct room *r, struct oa_text *out)
+static void trajectory_add_chart(const struct oa_comparison *k, const struct oa_summary *s, int i,
+                                 struct room *r, struct oa_text *out)
 {
     char low[OA_NUMBER], high[OA_NUMBER];
     int n = oa_trajectory(k, s, i, r->scratch, r->looks);
     if (n == 0)
         return;
-    fill(k, r, n);
+    trajectory_fill(k, r, n);
     oa_text_printf(out, "<figure><figcaption><b>");
     oa_html_text(out, oa_entry_name(&k->entries[i]));
     oa_text_printf(out, "</b>after %d seeds: ", r->looks[n - 1].n);
@@ -86,11 +86,12 @@ static void add_chart(const struct oa_comparison *k, const struct oa_summary *s,
     else
         oa_text_printf(out, "no finite interval yet");
     oa_text_printf(out, "</figcaption>\n");
-    draw(k, i, r, n, out);
+    trajectory_draw(k, i, r, n, out);
     oa_text_printf(out, "</figure>\n");
 }
 
-static void add_head(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void trajectory_add_head(const struct oa_comparison *k, const struct oa_summary *s,
+                                struct oa_text *out)
 {
     oa_page_open("trajectories", "Intervals as seeds were added", out);
     oa_text_printf(out, "<p>The ");
@@ -112,9 +113,9 @@ void oa_page_trajectories(const struct oa_comparison *k, const struct oa_summary
         s->entries[oa_compared_to(k, s)].failed)
         return;
     if (open_room(out->context, s->seeds, &r)) {
-        add_head(k, s, out);
+        trajectory_add_head(k, s, out);
         for (int o = 0; o < s->count; o++)
-            add_chart(k, s, s->order[o], &r, out);
+            trajectory_add_chart(k, s, s->order[o], &r, out);
         oa_text_printf(out, "</div>\n");
         oa_page_close(out);
     }

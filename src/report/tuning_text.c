@@ -40,7 +40,7 @@ static struct oa_trial_cost cost_of_all(const struct oa_comparison *k)
 {
     struct oa_trial_cost cost = { 0 };
     for (int i = 0; i < k->count; i++)
-        oa_trial_cost(k, i, &cost);
+        oa_trial_cost_sum(k, i, &cost);
     return cost;
 }
 

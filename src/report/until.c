@@ -60,7 +60,8 @@ static void decide(const struct oa_comparison *k, const struct oa_summary *s, bo
 }
 
 /* Seed by seed, as comparisons are made. */
-static int collect(const struct oa_comparison *k, const bool *wanted, struct oa_cell *cells)
+static int collect_wanted_cells(const struct oa_comparison *k, const bool *wanted,
+                                struct oa_cell *cells)
 {
     int n = 0;
     for (int seed = 0; seed < k->until.most; seed++)
@@ -77,7 +78,7 @@ enum oa_error oa_until_wanted(oa_context *c, const struct oa_comparison *k,
     if (!wanted)
         return OA_NO_MEMORY;
     decide(k, s, wanted);
-    *count = collect(k, wanted, cells);
+    *count = collect_wanted_cells(k, wanted, cells);
     oa_free(wanted);
     return OA_OK;
 }

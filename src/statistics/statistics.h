@@ -65,7 +65,7 @@ int oa_seeds_needed(double mean, double sd, double level);
 struct oa_seeds_range {
     int low, high; /* OA_SEEDS_CAP + 1: more than OA_SEEDS_CAP */
 };
-struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level);
+struct oa_seeds_range oa_seeds_range_of(const struct oa_estimate *e, double level);
 /* The smallest n at which two one-sided t tests at `level` show a mean to be within the margin with
  * a probability of about 80 %, if the observed mean and deviation are the true ones: margin -
  * |mean| is as large as the sum of the tests' quantile and that of the power, in standard errors.
