@@ -205,7 +205,7 @@ static void adjusted_means(void **state)
     for (int r = 0; r < COLUMNS; r++)
         y[ROWS][r] = r < 3 ? (const double[]){ 2.0, 2.1, 2.05 }[r] : NAN;
     hold(&h, y[0], ROWS + 1, COLUMNS);
-    h.a.entries[ROWS].floor = true;
+    h.a.entries[ROWS].uniform = true;
     judge(&h);
     assert_true(h.s.uneven);
     for (int i = 0; i < ROWS; i++) {
@@ -232,7 +232,7 @@ static void the_same_seeds(void **state)
                 y[i] =
                     2 + oa_random_uniform(oa_stream_named(6, "even"), (uint64_t)(100 * trial + i));
             hold(&h, y, 6, 7);
-            h.a.comparison.any_looks = looks;
+            h.a.comparison.sequential = looks;
             h.a.runs[5][3].failed = h.a.runs[5][6].absent = true;
             judge(&h);
             assert_false(h.s.uneven);
@@ -267,7 +267,7 @@ static void the_floor_alone(void **state)
     static struct held h;
     (void)state;
     hold(&h, y[0], 3, 4);
-    h.a.entries[2].floor = true;
+    h.a.entries[2].uniform = true;
     judge(&h);
     assert_false(h.s.uneven);
     assert_true(h.s.entries[0].plain && h.s.entries[1].plain && !h.s.entries[2].plain);

@@ -7,7 +7,7 @@
 
 const char *oa_entry_name(const struct oa_entry *e)
 {
-    return e->floor ? "uniform baseline" : e->attention;
+    return e->uniform ? "uniform baseline" : e->attention;
 }
 
 bool oa_run_finished(const struct oa_comparison *k, const struct oa_run *r)

@@ -48,7 +48,7 @@ enum oa_relation {
 };
 const char *oa_relation_words(enum oa_relation r); /* "better than" */
 
-#define OA_CLAIMED_FLOOR "floor"
+#define OA_CLAIMED_UNIFORM "floor"
 #define OA_CLAIMED_RANKING "ranking"
 struct oa_claimed {
     char *attention; /* canonical, or one of the words above */
@@ -135,8 +135,9 @@ enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_
                              const struct oa_variant *v, json_t **out);
 /* Is it of as many seeds as the options ask for, or did it end by itself? */
 bool oa_record_complete(const json_t *record, const struct oa_options *o);
-int oa_record_entry(const json_t *record,
-                    const char *attention); /* -1: there is none; OA_CLAIMED_FLOOR: the floor */
+int oa_record_entry(
+    const json_t *record,
+    const char *attention); /* -1: there is none; OA_CLAIMED_UNIFORM: the uniform baseline */
 
 /* What the comparison is about. */
 struct oa_record_measure {
@@ -149,9 +150,9 @@ struct oa_estimate oa_record_score(const json_t *record, int entry);
 /* The score of a run; NaN when it failed. *seed is set. */
 double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed);
 int oa_record_runs(const json_t *record, int entry);
-/* Entry a against entry b, by the comparison's own statistics: against the baseline or the floor
- * where b or a is it, else as a pair. The difference is of scores, a minus b. Verdict NONE: they
- * were not compared. */
+/* Entry a against entry b, by the comparison's own statistics: against the baseline or the uniform
+ * baseline where b or a is it, else as a pair. The difference is of scores, a minus b. Verdict
+ * NONE: they were not compared. */
 struct oa_against oa_record_against(const json_t *record, int a, int b);
 const char *oa_recorded_words(enum oa_against_verdict v); /* of a verdict in a record, for people */
 /* How many times as fast a training step of entry a was as one of entry b, by the rounds in which

@@ -128,7 +128,7 @@ static void fill_series(const struct oa_judged *j, const char *attention, double
     s->dots = true;
 }
 
-/* Attentions of all variants, each once, and the floor; names are the experiment's. */
+/* Attentions of all variants, each once, and the uniform baseline; names are the experiment's. */
 static int list_names(const struct oa_experiment *e, const char **names)
 {
     int n = 0;
@@ -140,7 +140,7 @@ static int list_names(const struct oa_experiment *e, const char **names)
             if (known == n)
                 names[n++] = e->variants[v].attention[a];
         }
-    names[n++] = OA_CLAIMED_FLOOR;
+    names[n++] = OA_CLAIMED_UNIFORM;
     return n;
 }
 

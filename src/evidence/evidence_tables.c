@@ -261,7 +261,7 @@ static void add_entry(const struct oa_judged *j, int variant, int entry, struct 
                             json_is_integer(baseline) ? (int)json_integer_value(baseline) : -1,
                             m.decimals, text);
     evidence_cell(t, text);
-    evidence_add_difference(record, entry, oa_record_entry(record, OA_CLAIMED_FLOOR), m.decimals,
+    evidence_add_difference(record, entry, oa_record_entry(record, OA_CLAIMED_UNIFORM), m.decimals,
                             text);
     evidence_cell(t, text);
     oa_table_cell(t, "%d", oa_record_runs(record, entry));

@@ -253,7 +253,7 @@ static enum oa_error read_attentions(oa_context *c, const struct oa_experiment *
 static bool variant_includes(const struct oa_variant *v, const char *attention)
 {
     bool uniform = strcmp(attention, OA_UNIFORM_ATTENTION) == 0;
-    return oa_variant_has(v, attention) || (uniform && oa_variant_has(v, OA_CLAIMED_FLOOR));
+    return oa_variant_has(v, attention) || (uniform && oa_variant_has(v, OA_CLAIMED_UNIFORM));
 }
 
 /* What would be refused after the first of the two had run. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What comparisons say of predictions. Within one comparison its own statistics answer: against the
- * baseline or the floor where the prediction is about one of them, otherwise between the pair.
- * Between two variants, which are comparisons of their own, the seeds that both have are paired,
- * and all such comparisons of the experiment are one family, corrected by Holm, or where a
+ * baseline or the uniform baseline where the prediction is about one of them, otherwise between the
+ * pair. Between two variants, which are comparisons of their own, the seeds that both have are
+ * paired, and all such comparisons of the experiment are one family, corrected by Holm, or where a
  * comparison may be looked at any number of times, of anytime-valid intervals.
  *
  * Two attentions that are as good as each other, of which none was found better than the uniform
@@ -118,14 +118,14 @@ static void list_findings(struct oa_judged *j)
     }
 }
 
-/* Was the attention found better than the floor of its comparison? Also true where there is no
- * floor to ask. */
+/* Was the attention found better than the uniform baseline of its comparison? Also true if
+ * the comparison has none. */
 static bool attends(const json_t *record, const char *attention)
 {
     int entry = oa_record_entry(record, attention),
-        floor = oa_record_entry(record, OA_CLAIMED_FLOOR);
-    return floor < 0 || entry < 0 ||
-           oa_record_against(record, entry, floor).verdict == OA_AGAINST_BETTER;
+        uniform = oa_record_entry(record, OA_CLAIMED_UNIFORM);
+    return uniform < 0 || entry < 0 ||
+           oa_record_against(record, entry, uniform).verdict == OA_AGAINST_BETTER;
 }
 
 static enum oa_claim_verdict held_of(const struct oa_judged *j, const struct oa_finding *f,
@@ -265,30 +265,30 @@ static enum oa_error compare_across(oa_context *c, const struct oa_judged *j,
     return oa_status(c);
 }
 
-static bool any_looks(const struct oa_variant *v)
+static bool variant_is_sequential(const struct oa_variant *v)
 {
     return v->options.compare_until_resolved || v->options.compare_sequential;
 }
 
 /* Until all comparisons of the family have ended nothing is said: a correction over fewer would be
  * too weak. */
-static bool family_ready(const struct oa_judged *j, int *members, bool *looks)
+static bool family_ready(const struct oa_judged *j, int *members, bool *sequential)
 {
     *members = 0;
-    *looks = false;
+    *sequential = false;
     for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
         if (!finding_crosses_variants(j, f))
             continue;
         if (!both_ended(j, f))
             return false;
         *members += 1;
-        *looks = *looks || any_looks(&j->experiment->variants[f->left]) ||
-                 any_looks(&j->experiment->variants[f->right]);
+        *sequential = *sequential || variant_is_sequential(&j->experiment->variants[f->left]) ||
+                      variant_is_sequential(&j->experiment->variants[f->right]);
     }
     return *members > 0;
 }
 
-static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool looks,
+static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool sequential,
                                   struct oa_against *room)
 {
     int n = 0;
@@ -298,7 +298,7 @@ static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int member
             margin = finding_margin(j, f);
             OA_TRY(compare_across(c, j, f, &room[n++]));
         }
-    OA_TRY(oa_judge_family(c, room, members, margin, looks ? members : 0));
+    OA_TRY(oa_judge_family(c, room, members, margin, sequential ? members : 0));
     n = 0;
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
         if (finding_crosses_variants(j, f)) {
@@ -313,11 +313,11 @@ static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int member
 static enum oa_error judge_across(oa_context *c, struct oa_judged *j)
 {
     int members;
-    bool looks;
-    if (!family_ready(j, &members, &looks))
+    bool sequential;
+    if (!family_ready(j, &members, &sequential))
         return OA_OK;
     struct oa_against *room = oa_alloc(c, (size_t)members * sizeof *room);
-    enum oa_error e = room ? judge_family(c, j, members, looks, room) : OA_NO_MEMORY;
+    enum oa_error e = room ? judge_family(c, j, members, sequential, room) : OA_NO_MEMORY;
     oa_free(room);
     return e;
 }

@@ -96,7 +96,7 @@ static bool is_ranking(const char *attention)
 
 bool oa_variant_has(const struct oa_variant *v, const char *attention)
 {
-    if (strcmp(attention, OA_CLAIMED_FLOOR) == 0)
+    if (strcmp(attention, OA_CLAIMED_UNIFORM) == 0)
         return v->options.compare_uniform_baseline;
     for (int i = 0; i < v->attentions; i++)
         if (strcmp(v->attention[i], attention) == 0)
@@ -110,7 +110,7 @@ static enum oa_error make_canonical(oa_context *c, const struct oa_variant *v,
     char *text = cut(c, out->attention, strlen(out->attention));
     oa_free(out->attention);
     out->attention = text;
-    if (!text || strcmp(text, OA_CLAIMED_FLOOR) == 0 || is_ranking(text))
+    if (!text || strcmp(text, OA_CLAIMED_UNIFORM) == 0 || is_ranking(text))
         return oa_status(c);
     enum oa_error e = oa_stacks_canonical(c, text, oa_options_stacks(&v->options), &out->attention);
     oa_free(text);
@@ -120,11 +120,11 @@ static enum oa_error make_canonical(oa_context *c, const struct oa_variant *v,
 static enum oa_error refuse_absent(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                    const struct oa_variant *v, const char *attention)
 {
-    bool plain = oa_experiment_plain(e), floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
+    bool plain = oa_experiment_plain(e), uniform = strcmp(attention, OA_CLAIMED_UNIFORM) == 0;
     return oa_claim_refuse(c, e, node, "\"%s\" is not in the comparison%s%s: %s", attention,
                            plain ? "" : " of the variant ", plain ? "" : v->name,
-                           floor ? "compare.uniform_baseline is off"
-                                 : "compare.attentions does not contain it");
+                           uniform ? "compare.uniform_baseline is off"
+                                   : "compare.attentions does not contain it");
 }
 
 static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, const json_t *node,
@@ -148,10 +148,10 @@ static double side_margin(const struct oa_experiment *e, const struct oa_claimed
     return e->variants[side->variant < 0 ? 0 : side->variant].options.compare_margin;
 }
 
-static bool against_floor(const struct oa_prediction *p)
+static bool against_uniform(const struct oa_prediction *p)
 {
-    return strcmp(p->left.attention, OA_CLAIMED_FLOOR) == 0 ||
-           strcmp(p->right.attention, OA_CLAIMED_FLOOR) == 0;
+    return strcmp(p->left.attention, OA_CLAIMED_UNIFORM) == 0 ||
+           strcmp(p->right.attention, OA_CLAIMED_UNIFORM) == 0;
 }
 
 /* A ranking is compared with one of another comparison, and with nothing else. */
@@ -197,7 +197,7 @@ static enum oa_error check_family(oa_context *c, const struct oa_experiment *e, 
         "comparisons between variants are one family of tests and need the same compare.margin");
 }
 
-/* ---- beside the others ---- */
+/* ---- contradictions between predictions ---- */
 
 /* What would make it true: the left one is better (of speeds: faster), as good, worse. */
 enum { BETTER = 1, AS_GOOD = 2, WORSE = 4 };
@@ -270,7 +270,7 @@ static enum oa_error prediction_check(oa_context *c, const struct oa_experiment 
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
     OA_TRY(check_speed(c, e, node, p));
     OA_TRY(check_family(c, e, node, p));
-    if (equal && against_floor(p))
+    if (equal && against_uniform(p))
         return oa_claim_refuse(
             c, e, node,
             "floor has no margin: only \"better than\" and \"worse than\" are possible");

@@ -97,11 +97,11 @@ static const json_t *entry_at(const json_t *record, int entry)
 
 int oa_record_entry(const json_t *record, const char *attention)
 {
-    bool floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
+    bool uniform = strcmp(attention, OA_CLAIMED_UNIFORM) == 0;
     for (int i = 0; entry_at(record, i); i++) {
         const char *name = json_string_value(json_object_get(entry_at(record, i), "attention"));
-        bool is_floor = json_is_true(json_object_get(entry_at(record, i), "floor"));
-        if (floor ? is_floor : !is_floor && name && strcmp(name, attention) == 0)
+        bool is_uniform = json_is_true(json_object_get(entry_at(record, i), "floor"));
+        if (uniform ? is_uniform : !is_uniform && name && strcmp(name, attention) == 0)
             return i;
     }
     return -1;
@@ -154,7 +154,7 @@ static struct oa_estimate record_estimate(const json_t *object)
     return e;
 }
 
-/* Scores of the first measure, the loss, have a place of their own. */
+/* The first measure, the loss, is not among "scores". */
 static bool about_loss(const json_t *record)
 {
     return strcmp(oa_record_measure_of(record).name, "loss") == 0;
@@ -200,8 +200,8 @@ const char *oa_recorded_words(enum oa_against_verdict v)
     return v == OA_AGAINST_UNRESOLVED ? "inconclusive" : oa_against_words(v, false);
 }
 
-/* The comparisons that were judged together: with the baseline or the floor (key), or all pairs
- * (NULL). */
+/* The comparisons that were judged together: with the baseline or the uniform baseline (key), or
+ * all pairs (NULL). */
 static const json_t *member_of(const json_t *record, const char *key, size_t i)
 {
     if (!key)
@@ -242,12 +242,12 @@ static void set_recorded_interval(const json_t *record, const char *key, const j
     const json_t *interval = json_object_get(object, "interval");
     const char *looks = json_string_value(json_object_get(record, "looks"));
     bool uniform = key && strcmp(key, "floor") == 0,
-         any_look = looks && strcmp(looks, "any") == 0 && !uniform;
+         sequential = looks && strcmp(looks, "any") == 0 && !uniform;
     double margin = uniform ? 0 : recorded_number(record, "margin");
     a->level = NAN;
     a->half = json_is_object(interval) ? recorded_number(interval, "high") - a->difference.mean
                                        : a->difference.half;
-    if (interval || any_look)
+    if (interval || sequential)
         return;
     double test = level_in(record, key, object, false, margin);
     double equivalence = margin > 0 ? 2 * level_in(record, key, object, true, margin) : NAN;
@@ -270,7 +270,6 @@ static struct oa_against record_against(const json_t *record, const char *key, c
     return a;
 }
 
-/* The same seen from the other side. */
 static bool is_fixed(const json_t *record, int entry, bool baseline)
 {
     const json_t *number = json_object_get(record, "baseline");

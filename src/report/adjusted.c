@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One estimate for each attention where they have different numbers of seeds. A plain mean then
- * holds the luck of the seeds that an attention happens to have, and differences over the seeds
- * that two have in common are no order: a can be lower than b, b than c, and c than a. So order,
- * leader and all numbers that are read beside one another come from the adjusted mean: what an
- * attention would have with every seed of the comparison, by least squares of
+ * depends on which seeds an attention has, and differences over the seeds that two have in common
+ * need not be transitive: a can be lower than b, b than c, and c than a. So order, leader and all
+ * numbers that are compared come from the adjusted mean: what an attention would have with every
+ * seed of the comparison, by least squares of
  *
  *     score[attention, seed] = a[attention] + b[seed],    mean of b over the seeds that any
- * contender has = 0
+ * ranked attention has = 0
  *
- * (statistics/two_way.c has the source) over the finished runs of the contenders. Those that are
- * identical are one attention, that of them with the most seeds. The floor and attentions with
- * failures, which take no part in the fit, have the mean of score - b over their own seeds. Where
- * all have the same seeds the adjusted mean is the plain one, to the bit, and differences are the
- * paired ones.
+ * (statistics/two_way.c has the source) over the finished runs of the ranked attentions.
+ * Identical attentions count as one, the one with the most seeds. The uniform baseline and
+ * attentions with failures, which take no part in the fit, have the mean of score - b over their
+ * own seeds. Where all have the same seeds the adjusted mean is the plain one, to the bit, and
+ * differences are the paired ones.
  *
- * Verdicts know nothing of this: they are those of pairs, over the seeds that both have (pairs.c).
+ * Verdicts do not use it: they are those of pairs, over the seeds that both have (pairs.c).
  */
 #include "report/adjusted.h"
 
@@ -47,7 +47,7 @@ static int first_of(const struct oa_summary *s, int i)
     return s->entries[i].twin < 0 ? i : s->entries[i].twin;
 }
 
-/* Of a contender and those identical with it, the first with the most seeds. */
+/* Of a ranked attention and those identical with it, the first with the most seeds. */
 static int speaker(const struct oa_summary *s, int i)
 {
     int best = -1;
@@ -114,7 +114,8 @@ static void fit_collect_rows(struct fit *f)
             f->row[i] = f->row[speaker(f->s, i)];
 }
 
-/* Of an entry that is not in the fit, over its seeds that a contender has too; NaN: there is none.
+/* Of an entry that is not in the fit, over its seeds that a ranked attention has too; NaN: there is
+ * none.
  */
 static double mean_beside(const struct fit *f, int entry)
 {

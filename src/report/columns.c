@@ -70,7 +70,7 @@ static bool column_applies(const struct oa_comparison *k, const struct oa_summar
     case OA_COLUMN_AMONG_ALL:
         return k->baseline > 0;
     case OA_COLUMN_UNIFORM:
-        return s->floor >= 0;
+        return s->uniform >= 0;
     case OA_COLUMN_TUNED:
         return k->tuning.grid.options > 0;
     case OA_COLUMN_SPEEDUP:
@@ -123,7 +123,7 @@ static void set_asked(const struct oa_comparison *k, const struct oa_summary *s,
     out->number = a.difference;
     if (name == OA_COLUMN_ASKED_P)
         out->number.mean = a.p;
-    out->look = a.look;
+    out->style = a.style;
     if (name == OA_COLUMN_ASKED_VERDICT)
         out->words = a.verdict;
     else
@@ -202,7 +202,7 @@ void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *
         set_against(k, &e->baseline, oa_is_practical(k), out);
         break;
     case OA_COLUMN_UNIFORM:
-        set_against(k, &e->floor, false, out);
+        set_against(k, &e->uniform, false, out);
         break;
     case OA_COLUMN_SEEDS:
     case OA_COLUMN_UNEVEN_SEEDS:

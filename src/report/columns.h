@@ -54,7 +54,7 @@ struct oa_column_value {
     struct oa_range ratio;
     double percent;       /* of a difference; NaN: not given */
     bool itself;          /* what the others are compared with: shown as – */
-    int look;             /* of a verdict: enum oa_verdict */
+    int style;            /* of a verdict: enum oa_verdict */
     struct oa_text words; /* a verdict or settings; of a difference, what was found of it */
 };
 

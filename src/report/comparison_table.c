@@ -120,13 +120,13 @@ static void table_add_notes(const struct oa_comparison *k, const struct oa_summa
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
-    if (k->any_looks)
+    if (k->sequential)
         oa_text_printf(out, "%sVerdicts are valid at any number of interim analyses%s.",
                        k->baseline || k->margin > 0 ? " " : "",
                        k->margin > 0 ? "; practically better or worse: beyond the margin" : "");
-    if (k->baseline || k->any_looks)
+    if (k->baseline || k->sequential)
         oa_text_printf(out, "\n");
-    if (s->floor >= 0)
+    if (s->uniform >= 0)
         oa_text_printf(out, "Uniform baseline: a plain average of the visible tokens, with values "
                             "and outputs learned as in the others; it is compared, not ranked.\n");
     table_add_seeds_needed(k, s, out);

@@ -63,11 +63,11 @@ static void add_amount(double x, struct oa_text *out)
     oa_text_printf(out, "%s", oa_number(number, x, 2));
 }
 
-/* The first in the order that takes part; there is one where there is a reference. */
-static int first_contender(const struct oa_summary *s)
+/* The first ranked attention in the order; there is one if there is a reference. */
+static int first_ranked(const struct oa_summary *s)
 {
     int o = 0;
-    while (s->order[o] == s->floor || s->entries[s->order[o]].failed)
+    while (!oa_is_ranked(s, s->order[o]))
         o++;
     return s->order[o];
 }
@@ -95,8 +95,8 @@ static void add_margin(const struct oa_comparison *k, const struct oa_summary *s
         oa_add_unit(oa_difference_unit(k), out);
     }
     oa_text_printf(out, " (%s)",
-                   k->any_looks ? "95 % intervals of all pairs, at any number of interim analyses"
-                                : "Holm-corrected p < 0.05");
+                   k->sequential ? "95 % intervals of all pairs, at any number of interim analyses"
+                                 : "Holm-corrected p < 0.05");
 }
 
 static void say_best(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
@@ -167,8 +167,8 @@ static void say_worse(const struct oa_comparison *k, const struct oa_summary *s,
 static bool is_tied(const struct oa_summary *s, int i)
 {
     const struct oa_standing *e = &s->entries[i];
-    return i != s->reference && i != s->floor && !e->failed && e->verdict != OA_VERDICT_IDENTICAL &&
-           e->adjusted == s->entries[s->reference].adjusted;
+    return i != s->reference && i != s->uniform && !e->failed &&
+           e->verdict != OA_VERDICT_IDENTICAL && e->adjusted == s->entries[s->reference].adjusted;
 }
 
 static int count_tied(const struct oa_summary *s)
@@ -254,7 +254,7 @@ static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
         oa_text_printf(out, "%s reached this %s: %s", name, m->title, number);
     oa_add_unit(strcmp(m->unit, m->title) == 0 ? "" : m->unit, out);
     oa_text_printf(out, "; there is %s to compare it with.",
-                   s->floor < 0 ? "nothing" : "only the uniform baseline");
+                   s->uniform < 0 ? "nothing" : "only the uniform baseline");
 }
 
 static void say_lowest(const struct oa_comparison *k, const struct oa_summary *s,
@@ -274,8 +274,7 @@ static void say_undercut(const struct oa_comparison *k, const struct oa_summary 
     oa_text_printf(out,
                    " %s has a %s adjusted %s, but was shown to be worse than another attention on "
                    "the seeds that both have.",
-                   k->entries[first_contender(s)].attention, oa_metric_better(k),
-                   oa_metric_word(k));
+                   k->entries[first_ranked(s)].attention, oa_metric_better(k), oa_metric_word(k));
 }
 
 static void say_identical(const struct oa_comparison *k, const struct oa_summary *s,
@@ -357,11 +356,11 @@ static void say_failures(const struct oa_comparison *k, const struct oa_summary 
 
 static const struct oa_against *verdict_against(const struct oa_standing *e, bool baseline)
 {
-    return baseline ? &e->baseline : &e->floor;
+    return baseline ? &e->baseline : &e->uniform;
 }
 
-/* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising
- * cost; how many. */
+/* " a, b and c": all attentions with this verdict against the baseline or the uniform baseline, by
+ * rising cost; how many. */
 static int conclusion_add_verdicts(const struct oa_comparison *k, const struct oa_summary *s,
                                    enum oa_against_verdict v, bool baseline, struct oa_text *out)
 {
@@ -409,15 +408,15 @@ static void say_baseline(const struct oa_comparison *k, const struct oa_summary 
     }
 }
 
-/* What is no better than an average is named in full: it is what a reader must not miss. */
-static void say_floor(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+/* Attentions no better than the uniform baseline are all named. */
+static void say_uniform_baseline(const struct oa_comparison *k, const struct oa_summary *s,
+                                 struct oa_text *out)
 {
-    if (s->floor >= 0 &&
-        oa_adjusted_cost(k, s, s->floor) < oa_adjusted_cost(k, s, first_contender(s)))
+    if (s->uniform >= 0 &&
+        oa_adjusted_cost(k, s, s->uniform) < oa_adjusted_cost(k, s, first_ranked(s)))
         oa_text_printf(out, " The uniform baseline has a %s %s than all of them.",
                        oa_metric_better(k), oa_metric_word(k));
-    if (s->floor < 0 || s->seeds < 2)
+    if (s->uniform < 0 || s->seeds < 2)
         return;
     int open = conclusion_add_verdicts(k, s, OA_AGAINST_UNRESOLVED, false, out);
     if (open)
@@ -460,7 +459,7 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
         say_unjudged(k, s, &out);
         say_failures(k, s, &out);
         say_baseline(k, s, &out);
-        say_floor(k, s, &out);
+        say_uniform_baseline(k, s, &out);
         oa_fixed_sources_sentence(k, s, &out);
         oa_tuning_sentence(k, &out);
     }

@@ -23,7 +23,7 @@ struct oa_asked {
     struct oa_estimate
         difference; /* in the direction of the score, with the interval of the verdict; n 0: none */
     struct oa_text verdict;
-    int look;     /* of the verdict, enum oa_verdict: how it is drawn */
+    int style;    /* of the verdict, enum oa_verdict: how it is drawn */
     double p;     /* corrected; of what is equivalent that of equivalence; NaN: not tested */
     double level; /* that the interval misses; NaN: there is none */
     bool itself;  /* is what the others are compared with */

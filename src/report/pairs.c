@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every contender against every other: paired differences over the seeds that both finished, judged
- * as one family, so that 5 % is the chance of any wrong "better" or "worse" among all of them.
- * Nothing in it was chosen from the data, and so it holds for whichever pair one looks at, also for
- * the one with the lowest loss.
+ * Every ranked attention against every other: paired differences over the seeds that both finished,
+ * judged as one family, so that 5 % is the chance of any wrong "better" or "worse" among all of
+ * them. Nothing in it was chosen from the data, and so it holds for every pair, also for the one
+ * with the lowest loss.
  */
 #include "report/against.h"
 #include "report/summary.h"
@@ -54,8 +54,8 @@ static void pairs_spread(const struct oa_against *family, int count, struct oa_a
 
 int oa_pairs_of(const struct oa_summary *s)
 {
-    int contenders = s->count - (s->floor >= 0);
-    return contenders * (contenders - 1) / 2;
+    int attentions = s->count - (s->uniform >= 0);
+    return attentions * (attentions - 1) / 2;
 }
 
 enum oa_error oa_compare_pairs(oa_context *c, const struct oa_comparison *k,
@@ -66,7 +66,7 @@ enum oa_error oa_compare_pairs(oa_context *c, const struct oa_comparison *k,
     struct oa_against *family = oa_alloc(c, most * sizeof *family);
     if (scratch && family) {
         int n = pairs_fill(k, s, scratch, family);
-        if (oa_judge_family(c, family, n, k->margin, k->any_looks ? oa_pairs_of(s) : 0) == OA_OK) {
+        if (oa_judge_family(c, family, n, k->margin, k->sequential ? oa_pairs_of(s) : 0) == OA_OK) {
             check_identical(k, family);
             pairs_spread(family, s->count, out);
         }

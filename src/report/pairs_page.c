@@ -77,7 +77,7 @@ static void pairs_add_explanation(const struct oa_comparison *k, const struct oa
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out, " minus the column’s, seed by seed: %s 0 the row is better. ",
                    oa_compared_measure(k)->higher ? "above" : "below");
-    if (k->any_looks)
+    if (k->sequential)
         oa_text_printf(out,
                        "Intervals are anytime-valid: they cover all %d differences, at all numbers "
                        "of seeds, with a probability of 95 %% together.",

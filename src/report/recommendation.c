@@ -75,7 +75,7 @@ static struct oa_against stands(const struct oa_comparison *k, const struct oa_s
     };
     if (k->baseline)
         return e->baseline;
-    if (i == fixed || i == s->floor || e->failed)
+    if (i == fixed || i == s->uniform || e->failed)
         return oa_against_nothing();
     struct oa_against a = s->pairs[i * s->count + fixed]; /* equivalence is tested there */
     bool alike = a.verdict == OA_AGAINST_EQUIVALENT || a.verdict == OA_AGAINST_IDENTICAL;
@@ -97,7 +97,7 @@ static int count_standing(const struct oa_comparison *k, const struct oa_summary
 
 /* By which the anytime-valid interval around the observed mean, with the observed deviation, would
  * have settled it. */
-static int seeds_at_any_look(const struct oa_estimate *d, double level, double margin)
+static int seeds_needed_sequentially(const struct oa_estimate *d, double level, double margin)
 {
     struct oa_estimate then = *d;
     for (then.n = d->n + 1; then.n <= OA_SEEDS_CAP; then.n++)
@@ -110,8 +110,8 @@ static int seeds_at_any_look(const struct oa_estimate *d, double level, double m
 static int seeds_to_settle(const struct oa_comparison *k, const struct oa_against *a)
 {
     const struct oa_estimate *d = &a->difference;
-    if (k->any_looks)
-        return seeds_at_any_look(d, a->level, k->margin);
+    if (k->sequential)
+        return seeds_needed_sequentially(d, a->level, k->margin);
     int different = oa_seeds_needed(d->mean, d->sd, a->level);
     int alike = k->margin > 0
                     ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->equivalence_level)
@@ -145,8 +145,8 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
         add_runs(s, fixed, r->seeds, r);
 }
 
-/* One seed says nothing of luck: three of everything are the least that give an interval worth
- * reading. */
+/* One seed does not measure the variance between seeds; three of each give the first useful
+ * interval. */
 static void count_first_seeds(const struct oa_summary *s, struct oa_recommendation *r)
 {
     r->seeds = 3;
@@ -171,7 +171,7 @@ static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa
     int unjudged = count_standing(k, s, fixed, OA_AGAINST_UNJUDGED);
     for (int i = 0; i < s->count; i++)
         judged += stands(k, s, i, fixed).verdict != OA_AGAINST_NONE;
-    if (judged == 0 && !(baseline && s->count - (s->floor >= 0) > 1))
+    if (judged == 0 && !(baseline && s->count - (s->uniform >= 0) > 1))
         return OA_OUTCOME_ALONE;
     if (better)
         return OA_OUTCOME_BETTER;

@@ -62,7 +62,7 @@ static void add_main(const struct oa_shown_column *column, const struct oa_colum
         bool verdict = column->column->kind == OA_KIND_VERDICT;
         oa_text_printf(out, "<td>");
         if (verdict)
-            oa_text_printf(out, "<span class=\"verdict v%d\">", v->look);
+            oa_text_printf(out, "<span class=\"verdict v%d\">", v->style);
         oa_html_text(out, words);
         oa_text_printf(out, verdict ? "</span>" : "");
         return;
@@ -212,7 +212,7 @@ static void add_lead(const struct oa_comparison *k, const struct oa_summary *s, 
     else if (s->seeds > 1)
         oa_text_printf(out, " Small print: ± half-width of the 95 %% interval over %d seeds.",
                        s->seeds);
-    if (k->any_looks)
+    if (k->sequential)
         oa_text_printf(out,
                        " Intervals of differences are valid at any number of interim analyses.");
     else if (s->seeds > 1)

@@ -29,7 +29,7 @@ static json_t *parsed(oa_context *c, const char *json, const char *what)
 
 /* ---- runs ---- */
 
-/* The measures behind the loss, a column each. */
+/* The measures other than the loss, a column each. */
 static json_t *curve_scores_json(oa_context *c, const struct oa_comparison *k,
                                  const struct oa_run *r)
 {
@@ -156,8 +156,8 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
     return object;
 }
 
-/* What is known of it against the floor or the baseline; null where there is none, and for that one
- * itself. */
+/* Comparison with the uniform baseline or the baseline; null where there is none, and for the
+ * baseline itself. */
 static json_t *against_json(oa_context *c, const struct oa_comparison *k,
                             const struct oa_against *a, bool practical)
 {
@@ -168,7 +168,7 @@ static json_t *against_json(oa_context *c, const struct oa_comparison *k,
     return object;
 }
 
-/* Every two contenders once: a's score minus b's. */
+/* Every two ranked attentions once: a's score minus b's. */
 static json_t *pairs_json(oa_context *c, const struct oa_comparison *k, const struct oa_summary *s)
 {
     json_t *pairs = json_array();
@@ -190,8 +190,7 @@ static json_t *seeds(int n)
     return n ? json_integer(n) : json_null();
 }
 
-/* The interval after each look; null where not any number of them is allowed, and for what is not
- * compared. */
+/* The interval after each seed; null unless the comparison is sequential and includes the entry. */
 static json_t *trajectory_json(oa_context *c, const struct oa_comparison *k,
                                const struct oa_summary *s, int entry)
 {
@@ -199,26 +198,26 @@ static json_t *trajectory_json(oa_context *c, const struct oa_comparison *k,
     size_t room = (size_t)s->seeds + 1;
     json_t *object = json_object(), *columns[4];
     double *scratch = oa_alloc(c, room * sizeof *scratch);
-    struct oa_estimate *looks = oa_alloc(c, room * sizeof *looks);
-    int n = scratch && looks ? oa_trajectory(k, s, entry, scratch, looks) : 0;
+    struct oa_estimate *intervals = oa_alloc(c, room * sizeof *intervals);
+    int n = scratch && intervals ? oa_trajectory(k, s, entry, scratch, intervals) : 0;
     for (int i = 0; i < 4; i++)
         set(c, object, keys[i], columns[i] = json_array());
     for (int i = 0; i < n; i++) {
-        struct oa_estimate look = oa_shown(k, looks[i]);
-        append(c, columns[0], json_integer(look.n));
-        append(c, columns[1], oa_json_number(look.mean));
-        append(c, columns[2], oa_json_number(look.mean - look.half));
-        append(c, columns[3], oa_json_number(look.mean + look.half));
+        struct oa_estimate e = oa_shown(k, intervals[i]);
+        append(c, columns[0], json_integer(e.n));
+        append(c, columns[1], oa_json_number(e.mean));
+        append(c, columns[2], oa_json_number(e.mean - e.half));
+        append(c, columns[3], oa_json_number(e.mean + e.half));
     }
     oa_free(scratch);
-    oa_free(looks);
+    oa_free(intervals);
     if (n)
         return object;
     json_decref(object);
     return json_null();
 }
 
-/* Estimates of the measures behind the loss. */
+/* Estimates of the measures other than the loss. */
 static json_t *standing_scores_json(oa_context *c, const struct oa_comparison *k,
                                     const struct oa_standing *s)
 {
@@ -259,7 +258,7 @@ static json_t *standing_json(oa_context *c, const struct oa_comparison *k,
     for (int q = OA_FIRST_QUANTITY; q < OA_COLUMNS; q++)
         set(c, object, oa_report_columns[q].key,
             oa_json_number(*oa_quantity_mean(q, &summary->entries[entry])));
-    set(c, object, "floor", against_json(c, k, &s->floor, false));
+    set(c, object, "floor", against_json(c, k, &s->uniform, false));
     set(c, object, "baseline", against_json(c, k, &s->baseline, oa_is_practical(k)));
     set(c, object, "step", range_json(c, &s->step));
     set(c, object, "speed", range_json(c, &s->speed));
@@ -303,7 +302,7 @@ static json_t *entry_json(oa_context *c, const struct oa_comparison *k, const st
 {
     json_t *entry = json_object(), *runs = json_array();
     set(c, entry, "attention", oa_json_string(k->entries[i].attention));
-    set(c, entry, "floor", json_boolean(k->entries[i].floor));
+    set(c, entry, "floor", json_boolean(k->entries[i].uniform));
     set(c, entry, "trainable", oa_json_number(k->entries[i].trainable));
     set(c, entry, "frozen", oa_json_number(k->entries[i].frozen));
     set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
@@ -371,7 +370,7 @@ static json_t *comparison_json(oa_context *c, const struct oa_comparison *k,
     set(c, root, "speed_machine", k->rounds ? oa_json_string(k->speed_machine) : json_null());
     set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
     set(c, root, "margin", oa_json_number(k->margin));
-    set(c, root, "looks", oa_json_string(k->any_looks ? "any" : "one"));
+    set(c, root, "looks", oa_json_string(k->sequential ? "any" : "one"));
     set(c, root, "until_resolved", until_json(c, &k->until));
     set(c, root, "tuning", oa_results_tuning(c, k));
     set(c, root, "reference", s->reference < 0 ? json_null() : json_integer(s->reference));

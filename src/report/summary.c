@@ -13,15 +13,15 @@
  * 9 to 14 % between twelve. Correcting over all pairs would mend that and halve the power at three
  * seeds, to protect from errors that cost nobody anything.
  *
- * Where any number of looks is allowed nothing is tested: verdicts come from the anytime-valid
- * intervals of all pairs (pairs.c), which hold for whichever attention leads. Attentions may then
- * have different numbers of seeds: order and leader are those of the means that are adjusted for
- * seeds that are missing (adjusted.c). Who was shown to be worse than another by more than the
- * margin does not lead, however low its adjusted mean: the leader is then said to lead, and not to
- * have the lowest cost.
+ * In a sequential comparison nothing is tested: verdicts come from the anytime-valid intervals of
+ * all pairs (pairs.c), which hold for whichever attention leads. Attentions may then have different
+ * numbers of seeds: order and leader are those of the means that are adjusted for seeds that are
+ * missing (adjusted.c). Who was shown to be worse than another by more than the margin does not
+ * lead, however low its adjusted mean: the leader is then said to lead, and not to have the lowest
+ * cost.
  *
- * The floor (comparison.h) is no contender: it is in the order and has a difference, and takes no
- * part in the tests of the others; against.c compares them with it, and with a baseline.
+ * The uniform baseline (comparison.h) is not ranked: it is in the order and has a difference, but
+ * takes no part in the tests of the others; against.c compares them with it and with a baseline.
  *
  * An attention with a failed run takes no part in the tests: the seeds it survived are not a fair
  * sample.
@@ -71,7 +71,7 @@ static void find_twins(const struct oa_comparison *k, struct oa_summary *s)
 
 bool oa_is_ranked(const struct oa_summary *s, int i)
 {
-    return i != s->floor && !s->entries[i].failed;
+    return i != s->uniform && !s->entries[i].failed;
 }
 
 static const struct oa_against *pair(const struct oa_summary *s, int i, int j)
@@ -156,18 +156,18 @@ static enum oa_verdict first_of_equals(const struct oa_summary *s)
     return others;
 }
 
-static void crown(const struct oa_comparison *k, struct oa_summary *s)
+static void set_reference_verdict(const struct oa_comparison *k, struct oa_summary *s)
 {
     int others = 0, worse = 0;
     for (int i = 0; i < s->count; i++) {
         others += in_family(s, i);
         worse += in_family(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
     }
-    bool by_right = !k->any_looks || beaten_by(s, s->reference) < 0;
-    bool alone_at_the_top = others > 0 && worse == others && by_right;
+    bool unbeaten = !k->sequential || beaten_by(s, s->reference) < 0;
+    bool all_others_worse = others > 0 && worse == others && unbeaten;
     bool undercut = s->uneven && lowest(k, s, true) != s->reference;
     s->entries[s->reference].verdict = undercut           ? OA_VERDICT_LEADS
-                                       : alone_at_the_top ? OA_VERDICT_BEST
+                                       : all_others_worse ? OA_VERDICT_BEST
                                                           : first_of_equals(s);
 }
 
@@ -182,7 +182,7 @@ static void judge(const struct oa_comparison *k, struct oa_summary *s, const dou
             continue;
         e->p = p[i];
         e->holm = holm[i];
-        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : standing_verdict(e);
+        e->verdict = i == s->uniform && !e->failed ? OA_VERDICT_UNIFORM : standing_verdict(e);
         e->level = levels[i];
         e->half = oa_half_at(&e->difference, e->level);
         if (e->verdict != OA_VERDICT_UNRESOLVED)
@@ -193,12 +193,12 @@ static void judge(const struct oa_comparison *k, struct oa_summary *s, const dou
         if (e->seeds_range.low <= e->difference.n) /* these did not */
             e->seeds_range.low = e->difference.n + 1;
     }
-    crown(k, s);
+    set_reference_verdict(k, s);
 }
 
-/* ---- the same at any number of looks ---- */
+/* ---- sequential comparisons ---- */
 
-static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
+static enum oa_verdict sequential_verdict(const struct oa_summary *s, int i)
 {
     enum oa_against_verdict v = pair(s, i, s->reference)->verdict;
     if (s->entries[i].failed || s->entries[i].twin >= 0)
@@ -223,9 +223,9 @@ static void summary_judge_sequentially(const struct oa_comparison *k, struct oa_
             e->level = pair(s, i, s->reference)->level;
             e->worse_than = beaten_by(s, i);
         }
-        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_at_any_look(s, i);
+        e->verdict = i == s->uniform && !e->failed ? OA_VERDICT_UNIFORM : sequential_verdict(s, i);
     }
-    crown(k, s);
+    set_reference_verdict(k, s);
 }
 
 static enum oa_error test_all(oa_context *c, const struct oa_comparison *k, struct oa_summary *s)
@@ -248,7 +248,7 @@ static enum oa_error compare_all(oa_context *c, const struct oa_comparison *k, d
                                  struct oa_summary *s)
 {
     set_differences(k, scratch, s);
-    if (!k->any_looks)
+    if (!k->sequential)
         return test_all(c, k, s);
     summary_judge_sequentially(k, s);
     return OA_OK;
@@ -258,7 +258,7 @@ static void all_failed(struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
         s->entries[i].verdict =
-            i == s->floor && !s->entries[i].failed ? OA_VERDICT_FLOOR : OA_VERDICT_FAILED;
+            i == s->uniform && !s->entries[i].failed ? OA_VERDICT_UNIFORM : OA_VERDICT_FAILED;
 }
 
 /* ---- the order ---- */
@@ -318,29 +318,29 @@ static void set_speeds(const struct oa_comparison *k, struct oa_summary *s)
     }
 }
 
-/* ---- the floor and the baseline ---- */
+/* ---- the uniform baseline and the baseline ---- */
 
 static enum oa_error compare_with_fixed(oa_context *c, const struct oa_comparison *k,
                                         struct oa_summary *s)
 {
     size_t count = (size_t)s->count;
-    struct oa_against *floor = oa_alloc(c, (2 * count + 1) * sizeof *floor),
-                      *baseline = floor + count;
-    if (!floor)
+    struct oa_against *uniform = oa_alloc(c, (2 * count + 1) * sizeof *uniform),
+                      *baseline = uniform + count;
+    if (!uniform)
         return OA_NO_MEMORY;
-    enum oa_error e = oa_compare_against(c, k, s, s->floor, 0, false, floor);
+    enum oa_error e = oa_compare_against(c, k, s, s->uniform, 0, false, uniform);
     if (e == OA_OK)
-        e = oa_compare_against(c, k, s, k->baseline - 1, k->margin, k->any_looks, baseline);
+        e = oa_compare_against(c, k, s, k->baseline - 1, k->margin, k->sequential, baseline);
     for (int i = 0; e == OA_OK && i < s->count; i++) {
-        s->entries[i].floor = floor[i];
+        s->entries[i].uniform = uniform[i];
         s->entries[i].baseline = baseline[i];
     }
-    if (e == OA_OK && s->floor >= 0 &&
+    if (e == OA_OK && s->uniform >= 0 &&
         s->reference >= 0) { /* seen from the other side: the same interval */
-        s->entries[s->floor].half = floor[s->reference].half;
-        s->entries[s->floor].level = floor[s->reference].level;
+        s->entries[s->uniform].half = uniform[s->reference].half;
+        s->entries[s->uniform].level = uniform[s->reference].level;
     }
-    oa_free(floor);
+    oa_free(uniform);
     return e;
 }
 
@@ -352,14 +352,13 @@ static enum oa_error summary_fill(oa_context *c, const struct oa_comparison *k, 
     for (int i = 0; i < s->count; i++)
         oa_standing_of(k, &k->entries[i], scratch, &s->entries[i]);
     for (int i = 0; i < s->count; i++)
-        s->floor = k->entries[i].floor ? i : s->floor;
+        s->uniform = k->entries[i].uniform ? i : s->uniform;
     find_twins(k, s);
     OA_TRY(oa_adjust_means(c, k, s));
     OA_TRY(oa_compare_pairs(c, k, s, s->pairs));
-    s->reference = lowest(k, s, !k->any_looks);
+    s->reference = lowest(k, s, !k->sequential);
     if (s->reference < 0)
-        s->reference = lowest(
-            k, s, true); /* each is beaten by another: rare, and then nobody leads by right */
+        s->reference = lowest(k, s, true); /* rare: each is beaten by another */
     if (s->reference >= 0)
         OA_TRY(compare_all(c, k, scratch, s));
     else
@@ -378,7 +377,7 @@ enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *compari
                               struct oa_summary *out)
 {
     *out = (struct oa_summary){
-        .count = comparison->count, .seeds = comparison->seeds, .reference = -1, .floor = -1
+        .count = comparison->count, .seeds = comparison->seeds, .reference = -1, .uniform = -1
     };
     size_t count = (size_t)comparison->count + 1,
            seeds = (size_t)comparison->seeds + 1; /* + 1: none of them is empty */
@@ -394,11 +393,11 @@ enum oa_error oa_summary_make(oa_context *c, const struct oa_comparison *compari
     return oa_status(c);
 }
 
-int oa_fewest_seeds(const struct oa_summary *s, bool floor_too)
+int oa_fewest_seeds(const struct oa_summary *s, bool with_uniform)
 {
     int least = s->seeds;
     for (int i = 0; i < s->count; i++)
-        if ((floor_too || i != s->floor) && s->entries[i].made < least)
+        if ((with_uniform || i != s->uniform) && s->entries[i].made < least)
             least = s->entries[i].made;
     return least;
 }
@@ -410,5 +409,5 @@ void oa_summary_free(struct oa_summary *s)
     oa_free(s->pairs);
     oa_free(s->conclusion);
     oa_free(s->recommendation);
-    *s = (struct oa_summary){ .reference = -1, .floor = -1 };
+    *s = (struct oa_summary){ .reference = -1, .uniform = -1 };
 }

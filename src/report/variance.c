@@ -76,7 +76,7 @@ static void add_sums(const struct oa_vary *v, struct oa_variances *out)
 bool oa_variances_of(const struct oa_comparison *k, int entry, struct oa_variances *out)
 {
     const struct oa_vary *v = &k->vary;
-    if (!v->values || k->entries[entry].floor)
+    if (!v->values || k->entries[entry].uniform)
         return false;
     for (int s = 0; s < OA_CHANCES; s++) {
         out->source[s] = unknown;

@@ -32,7 +32,7 @@ struct oa_estimate {
 };
 struct oa_estimate oa_estimate_of(const double *x, int n);
 /* Two-sided p-value of "the mean is 0" (a paired t test when x are differences). NaN when n < 2,
- * and without any spread: numbers that luck did not touch say nothing about luck. */
+ * and when sd is 0: such a sample does not estimate the sampling error. */
 double oa_t_test(const struct oa_estimate *e);
 /* Holm's step-down adjustment. adjusted[i] >= p[i]; factor[i] (may be NULL) is what the step
  * multiplied p[i] with: p[i] had to be below level / factor[i]. Values that are NaN take no part.
