@@ -144,11 +144,6 @@ void oa_check_identical(const struct oa_comparison *k, int i, int j, struct oa_a
 
 /* ---- against one that is fixed ---- */
 
-static bool compared_with(const struct oa_summary *s, int i, int fixed)
-{
-    return i != fixed && oa_is_ranked(s, i) && !s->entries[fixed].failed;
-}
-
 enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
                                  const struct oa_summary *s, int fixed, double margin,
                                  bool sequential, struct oa_against *out)
@@ -158,7 +153,7 @@ enum oa_error oa_compare_against(oa_context *c, const struct oa_comparison *k,
     for (int i = 0; i < s->count && scratch; i++) {
         out[i] = oa_against_nothing();
         others += i != fixed && i != s->uniform;
-        if (fixed >= 0 && compared_with(s, i, fixed))
+        if (fixed >= 0 && i != fixed && oa_is_ranked(s, i) && !s->entries[fixed].failed)
             out[i].difference = oa_paired(k, i, fixed, s->seeds, scratch);
     }
     oa_free(scratch);

@@ -139,16 +139,6 @@ static void set_against(const struct oa_comparison *k, const struct oa_against *
     oa_text_printf(&out->words, "%s", oa_against_words(a->verdict, practical));
 }
 
-/* A difference in % points gets no percentage, which could be read as another one. */
-static void set_to_best(const struct oa_comparison *k, const struct oa_summary *s, int entry,
-                        struct oa_column_value *out)
-{
-    out->number = oa_shown(k, oa_to_reference(k, s, entry));
-    out->itself = entry == s->reference;
-    if (strcmp(oa_compared_measure(k)->unit, "%") != 0)
-        out->percent = oa_percent_to_reference(s, entry);
-}
-
 void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *s, int entry,
                         const struct oa_shown_column *column, oa_context *c,
                         struct oa_column_value *out)
@@ -188,7 +178,10 @@ void oa_column_value_of(const struct oa_comparison *k, const struct oa_summary *
         set_asked(k, s, entry, column->name, out);
         break;
     case OA_COLUMN_TO_BEST:
-        set_to_best(k, s, entry, out);
+        out->number = oa_shown(k, oa_to_reference(k, s, entry));
+        out->itself = entry == s->reference;
+        if (strcmp(oa_compared_measure(k)->unit, "%") != 0) /* percent of % would be ambiguous */
+            out->percent = oa_percent_to_reference(s, entry);
         break;
     case OA_COLUMN_TO_BEST_P:
     case OA_COLUMN_HOLM:

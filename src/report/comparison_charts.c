@@ -11,16 +11,6 @@
 
 /* ---- differences ---- */
 
-/* "+0.0353 [+0.0192 … +0.0513]"; the verdict is the answer's own. */
-static void add_note(const struct oa_comparison *k, const struct oa_estimate *d,
-                     struct oa_text *note)
-{
-    char number[OA_NUMBER], ends[OA_INTERVAL];
-    oa_text_printf(note, "%s", oa_number_signed(number, d->mean, oa_decimals(k)));
-    if (isfinite(d->half))
-        oa_text_printf(note, " [%s]", oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
-}
-
 /* notes: two texts for each span. */
 static int collect_spans(const struct oa_comparison *k, const struct oa_summary *s,
                          struct oa_span *spans, struct oa_text *notes)
@@ -34,7 +24,12 @@ static int collect_spans(const struct oa_comparison *k, const struct oa_summary 
             oa_text_free(&a.verdict);
             continue;
         }
-        add_note(k, &a.difference, &notes[2 * n]);
+        char number[OA_NUMBER], ends[OA_INTERVAL];
+        const struct oa_estimate *d = &a.difference;
+        oa_text_printf(&notes[2 * n], "%s", oa_number_signed(number, d->mean, oa_decimals(k)));
+        if (isfinite(d->half))
+            oa_text_printf(&notes[2 * n], " [%s]",
+                           oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
         notes[2 * n + 1] = a.verdict;
         spans[n] = (struct oa_span){ oa_entry_name(&k->entries[i]),
                                      notes[2 * n].s,

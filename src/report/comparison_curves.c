@@ -288,17 +288,12 @@ static const char *what_lines_are(const struct oa_summary *s)
                           : "One seed.";
 }
 
-/* A line has two points at least. */
-static bool was_measured(const struct oa_comparison *k, int measure)
-{
-    return next_step(k, next_step(k, -1, measure), measure) >= 0 && next_step(k, -1, measure) >= 0;
-}
-
 void oa_page_metric_curves(const struct oa_comparison *k, const struct oa_summary *s,
                            struct oa_text *out)
 {
     char label[OA_LABEL], title[OA_LABEL];
-    if (oa_about_loss(k) || !was_measured(k, k->metric))
+    int first = next_step(k, -1, k->metric); /* a line has at least two points */
+    if (oa_about_loss(k) || first < 0 || next_step(k, first, k->metric) < 0)
         return;
     snprintf(title, sizeof title, "%s during training", oa_compared_measure(k)->title);
     struct view v = { .title = title,

@@ -100,13 +100,6 @@ static void add_recommendation(const struct oa_comparison *k, const char *text, 
     oa_text_printf(out, "</p>\n");
 }
 
-static void add_conclusion(const struct oa_comparison *k, const char *text, struct oa_text *out)
-{
-    oa_text_printf(out, "<p id=\"conclusion\">");
-    add_sentence(k, text, strlen(text), out);
-    oa_text_printf(out, "</p>\n");
-}
-
 static void add_fact(const char *value, const char *what, struct oa_text *out)
 {
     oa_text_printf(out, "<li><b>");
@@ -170,7 +163,9 @@ void oa_report_html(const struct oa_comparison *k, const struct oa_summary *s, s
     oa_page_differences(k, s, out);
     oa_page_results(k, s, out);
     oa_page_test(k, s, out);
-    add_conclusion(k, s->conclusion, out);
+    oa_text_printf(out, "<p id=\"conclusion\">");
+    add_sentence(k, s->conclusion, strlen(s->conclusion), out);
+    oa_text_printf(out, "</p>\n");
     add_facts(k, s, out);
     oa_page_tuning(k, s, out);
     oa_page_trajectories(k, s, out);

@@ -19,14 +19,6 @@ static void add_value(const json_t *value, struct oa_text *out)
         oa_text_printf(out, "–");
 }
 
-static void add_list(const json_t *array, struct oa_text *out)
-{
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        oa_text_printf(out, i ? ", " : "");
-        add_value(json_array_get(array, i), out);
-    }
-}
-
 /* Sizes in bytes go by these names. */
 static bool is_bytes(const char *key)
 {
@@ -37,8 +29,8 @@ static bool is_bytes(const char *key)
     return false;
 }
 
-/* What belongs to the options of every command, but says nothing about a comparison. */
-static bool beside_the_point(const char *section, const char *key)
+/* Options that have no effect on a comparison. */
+static bool is_irrelevant_setting(const char *section, const char *key)
 {
     return strcmp(key, "generate") == 0 || strcmp(key, "cluster") == 0 ||
            (strcmp(section, "model") == 0 && strcmp(key, "attention") == 0);
@@ -53,7 +45,10 @@ static void settings_add_row(const char *key, const json_t *value, bool same, st
     if (json_is_number(value) && is_bytes(key))
         oa_text_printf(out, "%s", oa_number_bytes(number, json_number_value(value)));
     else if (json_is_array(value))
-        add_list(value, out);
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            oa_text_printf(out, i ? ", " : "");
+            add_value(json_array_get(value, i), out);
+        }
     else
         add_value(value, out);
     oa_text_printf(out, "</td></tr>\n");
@@ -76,7 +71,7 @@ static void settings_add_object(const char *name, const json_t *object, const js
     bool open = false;
     json_object_foreach((json_t *)object, key, value)
     {
-        if (json_is_object(value) || beside_the_point(name, key))
+        if (json_is_object(value) || is_irrelevant_setting(name, key))
             continue;
         if (!open) {
             oa_text_printf(out, "<table><caption>");
@@ -90,7 +85,7 @@ static void settings_add_object(const char *name, const json_t *object, const js
         oa_text_printf(out, "</tbody></table>\n");
     json_object_foreach((json_t *)object, key, value)
     {
-        if (json_is_object(value) && !beside_the_point(name, key))
+        if (json_is_object(value) && !is_irrelevant_setting(name, key))
             settings_add_object(key, value, json_object_get(defaults, key), out);
     }
 }

@@ -15,14 +15,6 @@ static const char *class_of(enum oa_against_verdict v)
                                         : "open";
 }
 
-static void pairs_add_p(double p, struct oa_text *out)
-{
-    if (p < 0.0001)
-        oa_text_printf(out, "<small>p &lt; 0.0001</small>");
-    else if (!isnan(p))
-        oa_text_printf(out, "<small>p = %.4f</small>", p);
-}
-
 static void pairs_add_cell(const struct oa_comparison *k, const struct oa_against *a,
                            struct oa_text *out)
 {
@@ -34,7 +26,10 @@ static void pairs_add_cell(const struct oa_comparison *k, const struct oa_agains
     if (isfinite(d.half))
         oa_text_printf(out, "<small>%s</small>",
                        oa_print_ends(ends, d.mean, d.half, oa_decimals(k)));
-    pairs_add_p(a->holm, out);
+    if (!isnan(a->holm))
+        oa_text_printf(
+            out, a->holm < 0.0001 ? "<small>p &lt; 0.0001</small>" : "<small>p = %.4f</small>",
+            a->holm);
     oa_text_printf(out, "</td>");
 }
 

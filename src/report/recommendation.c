@@ -145,16 +145,6 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
         add_runs(s, fixed, r->seeds, r);
 }
 
-/* One seed does not measure the variance between seeds; three of each give the first useful
- * interval. */
-static void count_first_seeds(const struct oa_summary *s, struct oa_recommendation *r)
-{
-    r->seeds = 3;
-    for (int i = 0; i < s->count; i++)
-        if (!s->entries[i].failed)
-            add_runs(s, i, r->seeds, r);
-}
-
 /* ---- the outcomes ---- */
 
 static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa_summary *s,
@@ -263,8 +253,12 @@ struct oa_recommendation oa_recommend(const struct oa_comparison *k, const struc
             r.cheaper >= 0 ? speed_of(k, s, r.cheaper, r.entry) : speed_of(k, s, r.entry, fixed);
     }
     r.outcome = outcome_of(k, s, fixed, r.seeds);
-    if (r.outcome == OA_OUTCOME_ONE_SEED)
-        count_first_seeds(s, &r);
+    if (r.outcome == OA_OUTCOME_ONE_SEED) {
+        r.seeds = 3; /* the fewest with a useful interval */
+        for (int i = 0; i < s->count; i++)
+            if (!s->entries[i].failed)
+                add_runs(s, i, r.seeds, &r);
+    }
     r.action = oa_action_for(r.outcome, r.saving);
     return r;
 }

@@ -34,23 +34,6 @@ static const struct page_cell more[] = {
     { OA_COLUMN_TUNED, { OA_COLUMN_NONE } },
 };
 
-/* The number that rows are sorted by, empty where there is none: page.js. */
-static void begin_cell(double value, struct oa_text *out)
-{
-    oa_text_printf(out, "<td class=\"num\" data-v=\"");
-    if (isfinite(value))
-        oa_text_real(out, value);
-    oa_text_printf(out, "\">");
-}
-
-static void results_add_p(double p, struct oa_text *out)
-{
-    if (p < 0.0001)
-        oa_text_printf(out, "p &lt; 0.0001");
-    else
-        oa_text_printf(out, "p = %.4f", p);
-}
-
 static void add_main(const struct oa_shown_column *column, const struct oa_column_value *v,
                      struct oa_text *out)
 {
@@ -67,7 +50,10 @@ static void add_main(const struct oa_shown_column *column, const struct oa_colum
         oa_text_printf(out, verdict ? "</span>" : "");
         return;
     }
-    begin_cell(e->mean, out);
+    oa_text_printf(out, "<td class=\"num\" data-v=\""); /* page.js sorts by it */
+    if (isfinite(e->mean))
+        oa_text_real(out, e->mean);
+    oa_text_printf(out, "\">");
     if (column->column->kind == OA_KIND_NUMBER) {
         oa_text_printf(out, "%s", column->column->print(number, e->mean));
     } else if (column->column->kind == OA_KIND_SCORE) {
@@ -103,7 +89,8 @@ static void add_small(const struct oa_shown_column *column, const struct oa_colu
     if (kind == OA_KIND_WORDS) {
         oa_html_text(out, v->words.s);
     } else if (kind == OA_KIND_P) {
-        results_add_p(v->number.mean, out);
+        double p = v->number.mean;
+        oa_text_printf(out, p < 0.0001 ? "p &lt; 0.0001" : "p = %.4f", p);
     } else if (kind == OA_KIND_RATIO) {
         oa_text_printf(out, "× %s … %s", oa_number(a, v->ratio.low, 3),
                        oa_number(b, v->ratio.high, 3));

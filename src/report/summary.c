@@ -254,13 +254,6 @@ static enum oa_error compare_all(oa_context *c, const struct oa_comparison *k, d
     return OA_OK;
 }
 
-static void all_failed(struct oa_summary *s)
-{
-    for (int i = 0; i < s->count; i++)
-        s->entries[i].verdict =
-            i == s->uniform && !s->entries[i].failed ? OA_VERDICT_UNIFORM : OA_VERDICT_FAILED;
-}
-
 /* ---- the order ---- */
 
 /* By the difference to the reference; where there is none, by the cost. */
@@ -362,7 +355,9 @@ static enum oa_error summary_fill(oa_context *c, const struct oa_comparison *k, 
     if (s->reference >= 0)
         OA_TRY(compare_all(c, k, scratch, s));
     else
-        all_failed(s);
+        for (int i = 0; i < s->count; i++)
+            s->entries[i].verdict =
+                i == s->uniform && !s->entries[i].failed ? OA_VERDICT_UNIFORM : OA_VERDICT_FAILED;
     sort(k, s);
     set_speeds(k, s);
     oa_pareto_fronts(k, s, scratch);

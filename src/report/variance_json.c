@@ -24,12 +24,6 @@ static json_t *variances_json(const struct oa_vary *v, const struct oa_variances
     return object;
 }
 
-/* The name of the member: of scores in another measure "losses" would be false. */
-static const char *key_of(const struct oa_comparison *k)
-{
-    return k->metric ? "scores" : "losses";
-}
-
 static json_t *varied_scores_json(const struct oa_vary *v, int entry)
 {
     json_t *object = json_object();
@@ -76,11 +70,11 @@ json_t *oa_variances_json(const struct oa_comparison *k)
         return json_null();
     json_t *entries = json_array();
     for (int i = 0; i < k->count; i++)
-        json_array_append_new(entries,
-                              oa_variances_of(k, i, &x)
-                                  ? json_pack("{s:o, s:o}", key_of(k), varied_scores_json(v, i),
-                                              "statistics", variances_json(v, &x))
-                                  : json_null());
+        json_array_append_new(
+            entries, oa_variances_of(k, i, &x)
+                         ? json_pack("{s:o, s:o}", k->metric ? "scores" : "losses",
+                                     varied_scores_json(v, i), "statistics", variances_json(v, &x))
+                         : json_null());
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "values", v->values, "sources",
                      names_json(v->varied), "idle", names_json(v->idle), "seeds", seeds_json(v),
                      "entries", entries, "pooled",
