@@ -86,7 +86,7 @@ const char *oa_claim_data(const struct oa_experiment *e, const char *key);
 const char *oa_claim_published(const struct oa_experiment *e, int i); /* NULL past the end */
 bool oa_experiment_plain(const struct oa_experiment *e); /* one comparison, no variants */
 /* The options of a variant with its files in the folder `data`; names that begin with / or data/
- * stay. OA_IO when one is not there: the sentence says where to get it. */
+ * stay. OA_IO when one is not there: the message says where to get it. */
 enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e,
                                  const struct oa_variant *v, const char *data,
                                  struct oa_options *out);
@@ -127,7 +127,7 @@ enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, c
 /* ---- records of comparisons (record.c, whose.c) ---- */
 
 /* Writes folder/NAME.json: folder/NAME/results.json without curves, texts and trials, with a
- * checksum; whose it is (whose.c) stands in it. */
+ * checksum; it names its variant (whose.c). */
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v);
 /* *out NULL: there is none. OA_FORMAT: it is of another variant, of other options or of another
  * declaration, or nothing was declared. */
@@ -203,7 +203,7 @@ struct oa_judged {
     enum oa_claim_verdict verdict; /* of all predictions together */
     struct oa_declared declared;
 };
-/* What an answer says of a prediction about scores; margin: within which a difference does not
+/* The verdict on a prediction about scores; margin: within which a difference does not
  * matter. */
 enum oa_claim_verdict oa_claim_verdict_of(enum oa_relation relation, const struct oa_against *a,
                                           double margin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evidence.json: what the page says, for programs. docs/results.md describes it. */
+ * evidence.json: the contents of the page, for programs. docs/results.md describes it. */
 #include "evidence/pages.h"
 
 #include "base/json_read.h"

@@ -270,7 +270,7 @@ static bool variant_is_sequential(const struct oa_variant *v)
     return v->options.compare_until_resolved || v->options.compare_sequential;
 }
 
-/* Until all comparisons of the family have ended nothing is said: a correction over fewer would be
+/* No verdict until all comparisons of the family have ended: a correction over fewer would be
  * too weak. */
 static bool family_ready(const struct oa_judged *j, int *members, bool *sequential)
 {

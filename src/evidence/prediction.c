@@ -22,7 +22,7 @@ const char *oa_relation_words(enum oa_relation r)
     return words[r];
 }
 
-/* Where the relation stands in the text, with blanks around it; NULL: nowhere. */
+/* The relation in the text, with blanks around it; NULL: absent. */
 static const char *find_relation(const char *text, enum oa_relation *out, size_t *length)
 {
     for (int i = 0; i < OA_RELATIONS; i++) {
@@ -228,8 +228,8 @@ static bool meet(const struct oa_claimed *a, const struct oa_claimed *b, const s
            strcmp(b->attention, d->attention) == 0;
 }
 
-/* The outcomes of `before` as p would have them said; 0: it is about something else. */
-static int outcomes_beside(const struct oa_prediction *before, const struct oa_prediction *p)
+/* The outcomes of `before` in the direction of p; 0: it is about something else. */
+static int outcomes_expected_by(const struct oa_prediction *before, const struct oa_prediction *p)
 {
     if ((before->relation == OA_FASTER_THAN) != (p->relation == OA_FASTER_THAN))
         return 0;
@@ -246,7 +246,7 @@ static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, 
                                   const struct oa_prediction *p)
 {
     for (const struct oa_prediction *before = e->predictions; before < p; before++) {
-        int there = outcomes_beside(before, p), here = outcomes(p->relation);
+        int there = outcomes_expected_by(before, p), here = outcomes(p->relation);
         if (there == here)
             return oa_claim_refuse(c, e, node, "\"%s\" repeats \"%s\"; remove one of them", p->text,
                                    before->text);

@@ -185,7 +185,7 @@ double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
                : recorded_number(json_object_get(r, "scores"), oa_record_measure_of(record).name);
 }
 
-/* ---- what the comparison said ---- */
+/* ---- verdicts of the comparison ---- */
 
 static enum oa_against_verdict verdict_from_code(const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose a record is. A checksum says that a file is whole, and nothing of what it is about: a
+ * Which variant a record belongs to. A checksum shows that a file is whole, not what it is of: a
  * record that was copied from another variant, another experiment or another declaration would be
- * shown under a wrong name. So a record says which variant it is of and has the SHA-256 of the
+ * shown under a wrong name. So a record names its variant and has the SHA-256 of the
  * declared.json that it was made under, and the options of its comparison are held against those
  * that were declared.
  */

@@ -27,7 +27,7 @@ struct fit {
     const struct oa_comparison *k;
     struct oa_summary *s;
     double *y, *a, *b; /* [rows][seeds], [rows], [seeds] */
-    int *row;          /* of each entry: where in y the runs are that speak for it; -1: nowhere */
+    int *row;          /* of each entry: its row of y; -1: none */
     int rows;
 };
 
@@ -48,7 +48,7 @@ static int first_of(const struct oa_summary *s, int i)
 }
 
 /* Of a ranked attention and those identical with it, the first with the most seeds. */
-static int speaker(const struct oa_summary *s, int i)
+static int representative(const struct oa_summary *s, int i)
 {
     int best = -1;
     for (int j = 0; j < s->count; j++)
@@ -71,7 +71,7 @@ static bool has_most_seeds(const struct oa_summary *s, int i)
 static bool uneven(const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (has_row(s, i) && !has_most_seeds(s, speaker(s, i)))
+        if (has_row(s, i) && !has_most_seeds(s, representative(s, i)))
             return true;
     return false;
 }
@@ -106,18 +106,18 @@ static void fit_collect_rows(struct fit *f)
 {
     for (int i = 0; i < f->s->count; i++) {
         f->row[i] = -1;
-        if (has_row(f->s, i) && speaker(f->s, i) == i)
+        if (has_row(f->s, i) && representative(f->s, i) == i)
             fit_add_row(f, i);
     }
     for (int i = 0; i < f->s->count; i++)
         if (has_row(f->s, i))
-            f->row[i] = f->row[speaker(f->s, i)];
+            f->row[i] = f->row[representative(f->s, i)];
 }
 
 /* Of an entry that is not in the fit, over its seeds that a ranked attention has too; NaN: there is
  * none.
  */
-static double mean_beside(const struct fit *f, int entry)
+static double mean_outside_fit(const struct fit *f, int entry)
 {
     double sum = 0;
     int n = 0;
@@ -139,7 +139,7 @@ static enum oa_error adjust(oa_context *c, struct fit *f)
     OA_TRY(oa_fit_two_way(c, f->y, f->rows, f->k->seeds, f->a, f->b));
     for (int i = 0; i < f->s->count; i++)
         if (!f->s->entries[i].plain)
-            f->s->entries[i].adjusted = f->row[i] < 0 ? mean_beside(f, i) : f->a[f->row[i]];
+            f->s->entries[i].adjusted = f->row[i] < 0 ? mean_outside_fit(f, i) : f->a[f->row[i]];
     return OA_OK;
 }
 

@@ -6,8 +6,8 @@
 #include "report/verdicts.h"
 #include "statistics/statistics.h"
 
-/* Where an interval lies to a margin, declared beforehand, within which a difference does not
- * matter. */
+/* Position of an interval relative to the margin, declared beforehand, within which a difference
+ * does not matter. */
 enum oa_relevance {
     OA_RELEVANCE_OPEN,
     OA_RELEVANCE_BETTER,

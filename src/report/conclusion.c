@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison says, in a few sentences, made from the verdicts alone. */
+ * The conclusion of a comparison: a few sentences, made from the verdicts alone. */
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/notes.h"
@@ -20,7 +20,7 @@ static bool is_of(const struct oa_standing *e, enum oa_verdict v, int twin)
     return e->verdict == v && (twin == anyone || e->twin == twin);
 }
 
-/* The reference is none of those that something is said of. */
+/* The reference is not counted. */
 static int count_of(const struct oa_summary *s, enum oa_verdict v, int twin)
 {
     int n = 0;
@@ -99,7 +99,8 @@ static void add_margin(const struct oa_comparison *k, const struct oa_summary *s
                                  : "Holm-corrected p < 0.05");
 }
 
-static void say_best(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void conclude_best(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
     oa_text_printf(out, "%s is best: ", k->entries[s->reference].attention);
@@ -149,8 +150,8 @@ static void conclusion_add_seeds(const struct oa_summary *s, struct oa_text *out
     oa_text_printf(out, "%d seeds", s->seeds);
 }
 
-static void say_worse(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+static void conclude_worse(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
     if (worse == 0)
@@ -180,7 +181,8 @@ static int count_tied(const struct oa_summary *s)
 }
 
 /* "a and b share the lowest loss" */
-static void say_tied(const struct oa_comparison *k, const struct oa_summary *s, struct oa_text *out)
+static void conclude_tied(const struct oa_comparison *k, const struct oa_summary *s,
+                          struct oa_text *out)
 {
     int left = count_tied(s);
     oa_text_printf(out, "%s", k->entries[s->reference].attention);
@@ -193,14 +195,14 @@ static void say_tied(const struct oa_comparison *k, const struct oa_summary *s, 
 
 /* "a has the lowest loss", or "a leads" where what was shown to be worse than another has a lower
  * adjusted one. */
-static void say_leader(const struct oa_comparison *k, const struct oa_summary *s,
-                       struct oa_text *out)
+static void conclude_leader(const struct oa_comparison *k, const struct oa_summary *s,
+                            struct oa_text *out)
 {
     const char *name = k->entries[s->reference].attention;
     if (s->entries[s->reference].verdict == OA_VERDICT_LEADS)
         oa_text_printf(out, "%s leads", name);
     else if (count_tied(s))
-        say_tied(k, s, out);
+        conclude_tied(k, s, out);
     else
         oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k),
                        s->uneven ? "adjusted " : "", oa_metric_word(k));
@@ -210,18 +212,18 @@ static void say_leader(const struct oa_comparison *k, const struct oa_summary *s
  * excludes 0 may be one. */
 static void add_undecided(const struct oa_comparison *k, int n, struct oa_text *out)
 {
-    const char *says = oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
-    if (strcmp(says, "undecided") == 0)
+    const char *words = oa_against_words(OA_AGAINST_UNRESOLVED, oa_is_practical(k));
+    if (strcmp(words, "undecided") == 0)
         oa_text_printf(out,
                        n == 1 ? " has an undecided difference" : " have an undecided difference");
     else
-        oa_text_printf(out, "%s %s", n == 1 ? " shows" : " show", says);
+        oa_text_printf(out, "%s %s", n == 1 ? " shows" : " show", words);
 }
 
-static void say_unresolved(const struct oa_comparison *k, const struct oa_summary *s,
-                           struct oa_text *out)
+static void conclude_unresolved(const struct oa_comparison *k, const struct oa_summary *s,
+                                struct oa_text *out)
 {
-    say_leader(k, s, out);
+    conclude_leader(k, s, out);
     oa_text_printf(out, ", but ");
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
     add_undecided(k, count_with(s, OA_VERDICT_UNRESOLVED), out);
@@ -230,19 +232,19 @@ static void say_unresolved(const struct oa_comparison *k, const struct oa_summar
     conclusion_add_seeds(s, out);
     conclusion_add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
-    say_worse(k, s, out);
+    conclude_worse(k, s, out);
 }
 
-static void say_one_seed(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_one_seed(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
-    say_leader(k, s, out);
+    conclude_leader(k, s, out);
     oa_text_printf(out, ", but one seed gives no verdict: the variance between seeds is unknown. "
                         "Use at least 3 seeds (--seeds 3).");
 }
 
-static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
-                      struct oa_text *out)
+static void conclude_alone(const struct oa_comparison *k, const struct oa_summary *s,
+                           struct oa_text *out)
 {
     char number[OA_NUMBER];
     const struct oa_measure *m = oa_compared_measure(k);
@@ -257,17 +259,17 @@ static void say_alone(const struct oa_comparison *k, const struct oa_summary *s,
                    s->uniform < 0 ? "nothing" : "only the uniform baseline");
 }
 
-static void say_lowest(const struct oa_comparison *k, const struct oa_summary *s,
-                       struct oa_text *out)
+static void conclude_lowest(const struct oa_comparison *k, const struct oa_summary *s,
+                            struct oa_text *out)
 {
-    say_leader(k, s, out);
+    conclude_leader(k, s, out);
     oa_text_printf(out, ".");
-    say_worse(k, s, out);
+    conclude_worse(k, s, out);
 }
 
 /* Why another one with a lower adjusted cost does not lead. */
-static void say_undercut(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_undercut(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     if (s->entries[s->reference].verdict != OA_VERDICT_LEADS)
         return;
@@ -277,8 +279,8 @@ static void say_undercut(const struct oa_comparison *k, const struct oa_summary 
                    k->entries[first_ranked(s)].attention, oa_metric_better(k), oa_metric_word(k));
 }
 
-static void say_identical(const struct oa_comparison *k, const struct oa_summary *s,
-                          struct oa_text *out)
+static void conclude_identical(const struct oa_comparison *k, const struct oa_summary *s,
+                               struct oa_text *out)
 {
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o], twins = count_of(s, OA_VERDICT_IDENTICAL, i);
@@ -291,8 +293,8 @@ static void say_identical(const struct oa_comparison *k, const struct oa_summary
     }
 }
 
-static void say_unjudged(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_unjudged(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     int unjudged = count_with(s, OA_VERDICT_UNJUDGED);
     if (unjudged == 0)
@@ -306,8 +308,8 @@ static void say_unjudged(const struct oa_comparison *k, const struct oa_summary 
                    unjudged == 1 ? "is" : "are");
 }
 
-static void say_equivalent(const struct oa_comparison *k, const struct oa_summary *s,
-                           struct oa_text *out)
+static void conclude_equivalent(const struct oa_comparison *k, const struct oa_summary *s,
+                                struct oa_text *out)
 {
     int equivalent = count_with(s, OA_VERDICT_EQUIVALENT);
     if (equivalent == 0)
@@ -321,8 +323,8 @@ static void say_equivalent(const struct oa_comparison *k, const struct oa_summar
 }
 
 /* Why no more seeds were added. */
-static void say_ending(const struct oa_comparison *k, const struct oa_summary *s,
-                       struct oa_text *out)
+static void conclude_ending(const struct oa_comparison *k, const struct oa_summary *s,
+                            struct oa_text *out)
 {
     char budget[OA_NUMBER];
     int open = 0;
@@ -344,8 +346,8 @@ static void say_ending(const struct oa_comparison *k, const struct oa_summary *s
             open == 1 ? " is" : "s are", oa_number_seconds(budget, k->until.budget));
 }
 
-static void say_failures(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_failures(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     if (count_with(s, OA_VERDICT_FAILED) == 0)
         return;
@@ -380,8 +382,8 @@ static int conclusion_add_verdicts(const struct oa_comparison *k, const struct o
 }
 
 /* Does it answer "is X better than what I have"? Every attention is named, with its verdict. */
-static void say_baseline(const struct oa_comparison *k, const struct oa_summary *s,
-                         struct oa_text *out)
+static void conclude_baseline(const struct oa_comparison *k, const struct oa_summary *s,
+                              struct oa_text *out)
 {
     if (!k->baseline || s->seeds < 2)
         return;
@@ -409,8 +411,8 @@ static void say_baseline(const struct oa_comparison *k, const struct oa_summary 
 }
 
 /* Attentions no better than the uniform baseline are all named. */
-static void say_uniform_baseline(const struct oa_comparison *k, const struct oa_summary *s,
-                                 struct oa_text *out)
+static void conclude_uniform_baseline(const struct oa_comparison *k, const struct oa_summary *s,
+                                      struct oa_text *out)
 {
     if (s->uniform >= 0 &&
         oa_adjusted_cost(k, s, s->uniform) < oa_adjusted_cost(k, s, first_ranked(s)))
@@ -441,29 +443,29 @@ char *oa_conclusion(oa_context *c, const struct oa_comparison *k, const struct o
     else if (s->reference < 0)
         oa_text_printf(&out, "No attention finished all its runs: nothing can be compared.");
     else if (s->entries[s->reference].verdict == OA_VERDICT_BEST)
-        say_best(k, s, &out);
+        conclude_best(k, s, &out);
     else if (count_with(s, OA_VERDICT_UNRESOLVED) > 0)
-        say_unresolved(k, s, &out);
+        conclude_unresolved(k, s, &out);
     else if (count_with(s, OA_VERDICT_ONE_SEED) > 0)
-        say_one_seed(k, s, &out);
+        conclude_one_seed(k, s, &out);
     else if (count_with(s, OA_VERDICT_UNJUDGED) + count_with(s, OA_VERDICT_WORSE) +
                  count_with(s, OA_VERDICT_EQUIVALENT) >
              0)
-        say_lowest(k, s, &out);
+        conclude_lowest(k, s, &out);
     else
-        say_alone(k, s, &out);
+        conclude_alone(k, s, &out);
     if (s->reference >= 0) {
-        say_undercut(k, s, &out);
-        say_equivalent(k, s, &out);
-        say_identical(k, s, &out);
-        say_unjudged(k, s, &out);
-        say_failures(k, s, &out);
-        say_baseline(k, s, &out);
-        say_uniform_baseline(k, s, &out);
+        conclude_undercut(k, s, &out);
+        conclude_equivalent(k, s, &out);
+        conclude_identical(k, s, &out);
+        conclude_unjudged(k, s, &out);
+        conclude_failures(k, s, &out);
+        conclude_baseline(k, s, &out);
+        conclude_uniform_baseline(k, s, &out);
         oa_fixed_sources_sentence(k, s, &out);
         oa_tuning_sentence(k, &out);
     }
-    say_ending(k, s, &out);
+    conclude_ending(k, s, &out);
     oa_machines_sentence(k, &out);
     return out.s;
 }

@@ -32,7 +32,6 @@ static void check_identical(const struct oa_comparison *k, struct oa_against *fa
             oa_check_identical(k, i, j, &family[n]);
 }
 
-/* The same pair seen from the other side. */
 struct oa_against oa_against_reversed(struct oa_against a)
 {
     a.difference.mean = -a.difference.mean;

@@ -3,8 +3,8 @@
  * Pareto fronts that respect intervals. An attention is off a front when another one is better in
  * one of the two and not worse in the other, where
  *
- *     lower cost        the 95 % interval of the paired difference lies below 0
- *     faster            the 95 % interval of the ratio of step times, round by round, lies below 1
+ *     lower cost        the 95 % interval of the paired difference is below 0
+ *     faster            the 95 % interval of the ratio of step times, round by round, is below 1
  * (rounds.c) fewer parameters  they are counted
  *
  * and "not worse" is: not shown to be. Where no interval can be given (one seed, fewer than six
@@ -22,7 +22,7 @@ static enum order compare_costs(double a, double b) /* low is better */
     return a < b ? BETTER : a > b ? WORSE : OPEN;
 }
 
-/* Where an interval for "a compared with b" lies to what it would be if they were alike. */
+/* Position of the interval of "a compared with b" relative to its value for equal ones. */
 static enum order compare_interval(double low, double high, double alike)
 {
     return high < alike ? BETTER : low > alike ? WORSE : OPEN;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The first finished run that says something of parts; all others say it of the same ones. */
+/* The first finished run with results by part; all runs have the same parts. */
 static const struct oa_run *first_with_parts(const struct oa_comparison *k)
 {
     for (int e = 0; e < k->count; e++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The decision behind a recommendation: a table of two outcomes, and what of the summary decides
- * which outcomes they are. Of what is equivalent only what was tested to be so counts; of speeds
- * measured in rounds a ratio whose interval is above 1. Whoever has one seed more of a question
- * than needed is not asked: the estimates are for power.
+ * The decision behind a recommendation: a table of two outcomes, and the parts of the summary that
+ * decide which outcomes they are. Of what is equivalent only what was tested to be so counts; of
+ * speeds measured in rounds a ratio whose interval is above 1. Whoever has one seed more of a
+ * question than needed is not asked: the estimates are for power.
  */
 #include "report/recommendation.h"
 
@@ -60,8 +60,8 @@ const char *oa_action_name(enum oa_action a)
 /* ---- how the attentions stand ---- */
 
 /* Everything an attention is compared with is `fixed`: the baseline, or the reference. */
-static struct oa_against stands(const struct oa_comparison *k, const struct oa_summary *s, int i,
-                                int fixed)
+static struct oa_against against_fixed(const struct oa_comparison *k, const struct oa_summary *s,
+                                       int i, int fixed)
 {
     const struct oa_standing *e = &s->entries[i];
     static const enum oa_against_verdict verdicts[] = {
@@ -89,7 +89,7 @@ static int count_standing(const struct oa_comparison *k, const struct oa_summary
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += stands(k, s, i, fixed).verdict == v;
+        n += against_fixed(k, s, i, fixed).verdict == v;
     return n;
 }
 
@@ -134,7 +134,7 @@ static void count_seeds(const struct oa_comparison *k, const struct oa_summary *
                         struct oa_recommendation *r)
 {
     for (int i = 0; i < s->count; i++) {
-        struct oa_against a = stands(k, s, i, fixed);
+        struct oa_against a = against_fixed(k, s, i, fixed);
         int seeds = a.verdict == OA_AGAINST_UNRESOLVED ? seeds_to_settle(k, &a) : OA_SEEDS_CAP + 1;
         if (seeds > OA_SEEDS_CAP)
             continue;
@@ -160,7 +160,7 @@ static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa
     int one_seed = count_standing(k, s, fixed, OA_AGAINST_ONE_SEED);
     int unjudged = count_standing(k, s, fixed, OA_AGAINST_UNJUDGED);
     for (int i = 0; i < s->count; i++)
-        judged += stands(k, s, i, fixed).verdict != OA_AGAINST_NONE;
+        judged += against_fixed(k, s, i, fixed).verdict != OA_AGAINST_NONE;
     if (judged == 0 && !(baseline && s->count - (s->uniform >= 0) > 1))
         return OA_OUTCOME_ALONE;
     if (better)
@@ -183,7 +183,7 @@ static enum oa_outcome outcome_of(const struct oa_comparison *k, const struct oa
 static int choice(const struct oa_comparison *k, const struct oa_summary *s, int fixed)
 {
     for (int o = 0; o < s->count; o++)
-        if (stands(k, s, s->order[o], fixed).verdict == OA_AGAINST_BETTER)
+        if (against_fixed(k, s, s->order[o], fixed).verdict == OA_AGAINST_BETTER)
             return s->order[o];
     return fixed;
 }
@@ -211,7 +211,7 @@ static double speed_of(const struct oa_comparison *k, const struct oa_summary *s
 static bool may_replace(const struct oa_comparison *k, const struct oa_summary *s, int i, int fixed,
                         int entry)
 {
-    enum oa_against_verdict own = stands(k, s, i, fixed).verdict,
+    enum oa_against_verdict own = against_fixed(k, s, i, fixed).verdict,
                             pair = s->pairs[i * s->count + entry].verdict;
     enum oa_against_verdict v = entry == fixed             ? own
                                 : own == OA_AGAINST_BETTER ? pair

@@ -179,7 +179,7 @@ static void say_saving(const struct oa_comparison *k, const struct oa_summary *s
     }
 }
 
-/* What was kept although seeds would settle more. */
+/* Recommended to be kept, although more seeds would decide more. */
 static void say_open(const struct oa_comparison *k, const struct oa_recommendation *r,
                      struct oa_text *out)
 {

@@ -2,8 +2,8 @@
  *
  * The summary of a comparison: means over the seeds, paired differences to the attention with the
  * lowest cost, verdicts. A cost is the validation loss, or the measure that the comparison is
- * about, turned over where more is better (oa_cost): nothing here knows another direction than
- * "lower is better". metric_words.c turns differences back for readers.
+ * about, negated where higher is better (oa_cost): nothing here knows another direction than
+ * "lower is better". metric_words.c negates differences back for readers.
  *
  * The reference is chosen from the same data that test the others against it. What that costs,
  * simulated with normal losses, 3 to 10 seeds and up to twelve attentions (tests/test_statistics.c
@@ -88,8 +88,7 @@ static int beaten_by(const struct oa_summary *s, int i)
     return -1;
 }
 
-/* Does i have a lower cost than j? Where all have the same seeds the paired difference says it
- * best. */
+/* Does i have a lower cost than j? With the same seeds the paired difference is more exact. */
 static bool lower(const struct oa_comparison *k, const struct oa_summary *s, int i, int j)
 {
     if (s->uneven)
@@ -328,8 +327,7 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_compariso
         s->entries[i].uniform = uniform[i];
         s->entries[i].baseline = baseline[i];
     }
-    if (e == OA_OK && s->uniform >= 0 &&
-        s->reference >= 0) { /* seen from the other side: the same interval */
+    if (e == OA_OK && s->uniform >= 0 && s->reference >= 0) { /* reversed: the same interval */
         s->entries[s->uniform].half = uniform[s->reference].half;
         s->entries[s->uniform].level = uniform[s->reference].level;
     }

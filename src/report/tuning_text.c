@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison says in words about the options that were tuned for each attention before it.
+ * Sentences about the options that were tuned for each attention before the comparison.
  */
 #include "report/metric_words.h"
 #include "report/tuning.h"

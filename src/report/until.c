@@ -8,7 +8,7 @@
  *
  * With a baseline the intervals are Bonferroni-corrected over the comparisons with it. Without,
  * over all pairs: who has the lowest cost is found in the same data, may change from round to
- * round, and whichever it is, what is said of the others must hold. So together, at all interim
+ * round, and whichever it is, the verdicts on the others must be valid. So together, at all interim
  * analyses and for normal differences, the statements are true with 95 %.
  */
 #include "report/until.h"

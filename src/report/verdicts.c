@@ -86,8 +86,8 @@ void oa_add_verdict(const struct oa_comparison *k, const struct oa_summary *s, i
                     struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
-    char says[OA_VERDICT];
-    oa_text_printf(out, "%s", oa_verdict_words(k, e->verdict, says));
+    char words[OA_VERDICT];
+    oa_text_printf(out, "%s", oa_verdict_words(k, e->verdict, words));
     if (e->verdict == OA_VERDICT_FAILED)
         oa_text_printf(out, " %d of %d", e->failed, e->made);
     if (e->verdict == OA_VERDICT_WORSE && e->worse_than >= 0 &&
